@@ -31,7 +31,8 @@ pub struct ChargingArgs {
 
 /// Runs the command.
 pub fn run(args: ChargingArgs) -> Result<()> {
-    let supi = args.imsi.map(|imsi| if imsi.starts_with("imsi-") { imsi } else { format!("imsi-{imsi}") });
+    let supi =
+        args.imsi.map(|imsi| if imsi.starts_with("imsi-") { imsi } else { format!("imsi-{imsi}") });
     if let Some(value) = &args.set
         && value != "unlimited"
         && value.parse::<u64>().is_err()
@@ -51,13 +52,20 @@ pub fn run(args: ChargingArgs) -> Result<()> {
     let answer = runtime::block_on(async {
         let answer = oam_client::ask(first, &path, LIMIT).await;
         match (answer, second) {
-            (Ok((404, body)), Some(second)) if body.is_null() => oam_client::ask(second, &path, LIMIT).await,
+            (Ok((404, body)), Some(second)) if body.is_null() => {
+                oam_client::ask(second, &path, LIMIT).await
+            }
             (answer, _) => answer,
         }
     });
     let (status, answer) = answer.context("the core was not asked")?;
     if status != 200 {
-        bail!("{}", answer["detail"].as_str().unwrap_or("no CHF runs there: set chf.enabled in the configuration"));
+        bail!(
+            "{}",
+            answer["detail"]
+                .as_str()
+                .unwrap_or("no CHF runs there: set chf.enabled in the configuration")
+        );
     }
     if args.json {
         println!("{answer:#}");
@@ -75,21 +83,31 @@ fn show(answer: &Value) {
     };
     if none("accounts") && none("records") {
         println!(
-            "Nobody is charged: SMFs ask the CHF for sessions that begin with smf.charging.mode online or offline."
+            "Nobody is charged: SMFs ask the CHF for sessions that begin with smf.charging.mode \
+             online or offline."
         );
         return;
     }
-    println!("{:<22} {:>16} {:>16} {:>16}", "subscriber", "left, octets", "uplink, octets", "downlink, octets");
+    println!(
+        "{:<22} {:>16} {:>16} {:>16}",
+        "subscriber", "left, octets", "uplink, octets", "downlink, octets"
+    );
     for (supi, account) in answer["accounts"].as_object().into_iter().flatten() {
-        let left = account["left"].as_u64().map_or("unlimited".to_string(), |left| left.to_string());
-        println!("{supi:<22} {left:>16} {:>16} {:>16}", account["uplink"].to_string(), account["downlink"].to_string());
+        let left =
+            account["left"].as_u64().map_or("unlimited".to_string(), |left| left.to_string());
+        println!(
+            "{supi:<22} {left:>16} {:>16} {:>16}",
+            account["uplink"].to_string(),
+            account["downlink"].to_string()
+        );
     }
     println!();
     println!(
         "{:<22} {:>3} {:<16} {:<20} {:<20} {:>14} {:>14}",
         "subscriber", "id", "network", "from", "to", "uplink", "downlink"
     );
-    let text = |value: &Value| value.as_str().unwrap_or_default().chars().take(19).collect::<String>();
+    let text =
+        |value: &Value| value.as_str().unwrap_or_default().chars().take(19).collect::<String>();
     for record in answer["records"].as_array().into_iter().flatten() {
         let ended = match record["ended"].as_str() {
             Some("") | None => "lasts".to_string(),

@@ -21,7 +21,8 @@ pub enum Sbi {
     Http,
 }
 
-/// The surroundings of functions that talk this way. With `listen`, each also serves HTTP/2 at its own address.
+/// The surroundings of functions that talk this way. With `listen`, each also serves HTTP/2 at its
+/// own address.
 ///
 /// # Errors
 /// A file of `sbi.pki` is missing or wrong.
@@ -46,7 +47,8 @@ pub fn secure_environment(
 /// The same without TLS.
 pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
     let bindings = Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default())));
-    let bindings = if sbi == Sbi::Local { bindings.with_local(LocalBinding::new()) } else { bindings };
+    let bindings =
+        if sbi == Sbi::Local { bindings.with_local(LocalBinding::new()) } else { bindings };
     Environment {
         bindings,
         fabric: None,
@@ -57,13 +59,14 @@ pub fn environment(sbi: Sbi, listen: bool, shutdown: Shutdown) -> Environment {
     }
 }
 
-/// The surroundings of one function that takes part in the machine's fabric. Functions that take no frames are called
-/// over HTTP/2: over the fabric's sockets where they listen there, else over TCP.
+/// The surroundings of one function that takes part in the machine's fabric. Functions that take no
+/// frames are called over HTTP/2: over the fabric's sockets where they listen there, else over TCP.
 pub fn in_fabric(environment: &Environment, config: &Config, name: &str) -> Environment {
     let fabric = Fabric::start(config.fabric.of_process(name));
     let sockets = OverFabric::new(fabric.clone()).with_next(Arc::new(Tcp));
-    let http =
-        HttpBinding::new(ClientLimits::default()).over(Arc::new(sockets)).with_tls(environment.limits.tls.clone());
+    let http = HttpBinding::new(ClientLimits::default())
+        .over(Arc::new(sockets))
+        .with_tls(environment.limits.tls.clone());
     let binding = FabricBinding::new(fabric.clone()).with_next(Arc::new(http));
     let bindings = Bindings::new().with_remote(Arc::new(binding));
     Environment { bindings, fabric: Some(fabric), ..environment.clone() }
@@ -78,7 +81,8 @@ impl FabricManager {
     /// # Errors
     /// Another manager is at work, or there is no right to be one.
     pub fn start(config: &Config) -> Result<FabricManager> {
-        let manager = Manager::bind(config.fabric.of_manager()).context("change fabric.socket in the configuration")?;
+        let manager = Manager::bind(config.fabric.of_manager())
+            .context("change fabric.socket in the configuration")?;
         Ok(FabricManager(tokio::spawn(manager.run())))
     }
 }
@@ -109,14 +113,20 @@ pub struct Core {
 }
 
 impl Core {
-    /// Starts every function in this process. `trigger` ends the environment's shutdown. With the fabric each function
-    /// takes part by itself, as if it were alone.
+    /// Starts every function in this process. `trigger` ends the environment's shutdown. With the
+    /// fabric each function takes part by itself, as if it were alone.
     ///
     /// # Errors
     /// A function does not start; the error says what to do.
-    pub async fn start(config: &Config, sbi: Sbi, environment: &Environment, trigger: ShutdownTrigger) -> Result<Core> {
+    pub async fn start(
+        config: &Config,
+        sbi: Sbi,
+        environment: &Environment,
+        trigger: ShutdownTrigger,
+    ) -> Result<Core> {
         let manager = (sbi == Sbi::Fabric).then(|| FabricManager::start(config)).transpose()?;
-        let (mut listed, mut asked, mut reloads, mut all_ready) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut listed, mut asked, mut reloads, mut all_ready) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut work = JoinSet::new();
         for name in names(config) {
             let Running { name, instance_id, authority, status, ask, reload, ready, finished } =
@@ -127,15 +137,25 @@ impl Core {
             listed.push(Listed { name, instance_id, authority, status });
             work.spawn(finished);
         }
-        Ok(Core { listed: Arc::new(listed), asked, reloads, ready: all_ready, trigger, work, _manager: manager })
+        Ok(Core {
+            listed: Arc::new(listed),
+            asked,
+            reloads,
+            ready: all_ready,
+            trigger,
+            work,
+            _manager: manager,
+        })
     }
 
     /// Gives what each function says of itself, whenever it is asked.
     pub fn status_source(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
         let listed = self.listed.clone();
         Arc::new(move || {
-            let nfs: Vec<Value> =
-                listed.iter().map(|nf| entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)())).collect();
+            let nfs: Vec<Value> = listed
+                .iter()
+                .map(|nf| entry(nf.name, &nf.instance_id, &nf.authority, (nf.status)()))
+                .collect();
             json!({"mode": "one process", "pid": std::process::id(), "nfs": nfs})
         })
     }
@@ -145,8 +165,8 @@ impl Core {
         self.asked.clone()
     }
 
-    /// Hands a function its section of the configuration anew; what it took of it, in words. `None` where it needs a new
-    /// start for it.
+    /// Hands a function its section of the configuration anew; what it took of it, in words. `None`
+    /// where it needs a new start for it.
     pub fn reload<C: 'static>(&self, name: &str, section: C) -> Option<String> {
         let (_, reload) = self.reloads.iter().find(|(of, _)| *of == name)?;
         reload(Box::new(section))
@@ -168,12 +188,14 @@ impl Core {
         self.trigger.trigger();
     }
 
-    /// Waits for the end: the first function that ends, by the shutdown or by an error, ends the others.
+    /// Waits for the end: the first function that ends, by the shutdown or by an error, ends the
+    /// others.
     pub async fn finished(mut self) -> Result<()> {
         let mut outcome = Ok(());
         while let Some(ended) = self.work.join_next().await {
             self.trigger.trigger();
-            let ended = ended.context("a network function ended abnormally").and_then(|ended| Ok(ended?));
+            let ended =
+                ended.context("a network function ended abnormally").and_then(|ended| Ok(ended?));
             outcome = outcome.and(ended);
         }
         outcome

@@ -1,4 +1,5 @@
-//! `martlet demo`: a core, a gNB and a phone in network namespaces of their own, and what the phone's traffic does there.
+//! `martlet demo`: a core, a gNB and a phone in network namespaces of their own, and what the
+//! phone's traffic does there.
 //!
 //! The scripts of `deploy/demo` are in the program; it becomes the shell that runs them.
 use anyhow::{Context, Result, bail, ensure};
@@ -22,7 +23,8 @@ enum DemoDatapath {
     Kernel,
     /// XDP programs
     Xdp,
-    /// A programmable switch in the wires of the native UPF: the phone's download moves onto it while it runs
+    /// A programmable switch in the wires of the native UPF: the phone's download moves onto it
+    /// while it runs
     Switch,
 }
 
@@ -36,12 +38,19 @@ const FILES: &[(&str, &str)] = &[
 /// Becomes the demo.
 ///
 /// # Errors
-/// It is not run as root, a program that it needs is missing, or, with a switch, the switch program.
+/// It is not run as root, a program that it needs is missing, or, with a switch, the switch
+/// program.
 pub fn run(args: DemoArgs) -> Result<()> {
-    ensure!(nix::unistd::geteuid().is_root(), "the demo makes network namespaces and interfaces: run it as root");
+    ensure!(
+        nix::unistd::geteuid().is_root(),
+        "the demo makes network namespaces and interfaces: run it as root"
+    );
     let own = std::env::current_exe().context("this program cannot be found")?;
     for program in ["bash", "ip", "iperf3", "unshare"] {
-        ensure!(is_there(program), "{program} is missing: apt-get install bash iproute2 iperf3 util-linux");
+        ensure!(
+            is_there(program),
+            "{program} is missing: apt-get install bash iproute2 iperf3 util-linux"
+        );
     }
     let switch = args.datapath == Some(DemoDatapath::Switch);
     if switch && !own.with_file_name("martlet-switch").is_file() {
@@ -51,12 +60,15 @@ pub fn run(args: DemoArgs) -> Result<()> {
     std::fs::create_dir(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
     for (name, text) in FILES {
         let path = folder.join(name);
-        std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+        std::fs::write(&path, text)
+            .with_context(|| format!("{} cannot be written", path.display()))?;
     }
     let script = folder.join(if switch { "switch.sh" } else { "run.sh" });
     let mut shell = Command::new("bash");
     // The folder goes with the demo, however that ends.
-    shell.args(["-c", r#"trap 'rm -rf "$1"' EXIT; bash "$2" "$3""#, "demo"]).args([&folder, &script, &own]);
+    shell
+        .args(["-c", r#"trap 'rm -rf "$1"' EXIT; bash "$2" "$3""#, "demo"])
+        .args([&folder, &script, &own]);
     match args.datapath {
         Some(DemoDatapath::Kernel) => shell.env("MARTLET_DEMO_DATAPATHS", "kernel"),
         Some(DemoDatapath::Xdp) => shell.env("MARTLET_DEMO_DATAPATHS", "xdp"),

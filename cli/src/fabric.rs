@@ -10,13 +10,15 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricSection {
-    /// Socket of the manager; left out: `/run/martlet/sbi.sock` for root, the user's runtime folder for others.
+    /// Socket of the manager; left out: `/run/martlet/sbi.sock` for root, the user's runtime
+    /// folder for others.
     pub socket: Option<PathBuf>,
     /// Who may share memory; left out: the user who runs the manager.
     pub domains: Vec<Domain>,
     /// Whether processes look for answers a little while before they sleep.
     pub spin: Spin,
-    /// Whether functions share a processor as long as one is enough for all: they answer each other soonest so.
+    /// Whether functions share a processor as long as one is enough for all: they answer each
+    /// other soonest so.
     pub together: bool,
     /// Whether bodies go in compact form between processes of one build.
     pub compact: bool,
@@ -83,7 +85,8 @@ impl FabricSection {
         let mut findings = Vec::new();
         // The kernel's limit for the path of a socket.
         if self.socket().as_os_str().len() > 107 {
-            findings.push(Finding::new("socket", "the path of a socket has 107 characters at most"));
+            findings
+                .push(Finding::new("socket", "the path of a socket has 107 characters at most"));
         }
         let process = &self.process;
         let least = [
@@ -95,7 +98,10 @@ impl FabricSection {
             ("process.sockets.backlog", process.sockets.backlog),
         ];
         for (name, _) in least.into_iter().filter(|(_, value)| *value == 0) {
-            findings.push(Finding::new(name, "0 lets nothing through: see `martlet defaults` for a useful value"));
+            findings.push(Finding::new(
+                name,
+                "0 lets nothing through: see `martlet defaults` for a useful value",
+            ));
         }
         if let Err(wrong) = self.sizes.check() {
             findings.push(Finding::new("sizes", wrong.to_string()));

@@ -1,4 +1,5 @@
-//! `martlet fabric`: the manager of the machine's shared memory, for network functions that are started one by one.
+//! `martlet fabric`: the manager of the machine's shared memory, for network functions that are
+//! started one by one.
 use crate::runtime;
 use anyhow::Result;
 use clap::Args;

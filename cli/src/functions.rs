@@ -1,7 +1,9 @@
 //! The network functions that this program can start, by name.
 use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Result, bail};
-use martlet_nf::{AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start};
+use martlet_nf::{
+    AskSource, Environment, NetworkFunction, Ready, Reload, RunningNf, StartError, start,
+};
 use martlet_sbi::Problem;
 use std::future::Future;
 use std::pin::Pin;
@@ -39,12 +41,25 @@ impl From<RunningNf> for Running {
         let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
         let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
         let (reload, ready) = (Some(nf.reload_source()), nf.ready_source());
-        Running { name, instance_id, authority, status, ask, reload, ready, finished: Box::pin(nf.finished()) }
+        Running {
+            name,
+            instance_id,
+            authority,
+            status,
+            ask,
+            reload,
+            ready,
+            finished: Box::pin(nf.finished()),
+        }
     }
 }
 
 /// Starts a function by its name.
-pub async fn start_named(name: &str, config: &Config, environment: &Environment) -> Result<Running> {
+pub async fn start_named(
+    name: &str,
+    config: &Config,
+    environment: &Environment,
+) -> Result<Running> {
     async fn one<F: NetworkFunction>(
         own: F::Config,
         config: &Config,
@@ -54,11 +69,14 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
         let mut common = config.sbi.of(name);
         // Who takes up its contexts again has the name under which others know them.
         if matches!(name, "amf" | "smf") && common.instance_id.is_none() {
-            common.instance_id = Some(martlet_store::stable_uuid(&[name, &common.authority(), &config.udr.path]));
+            common.instance_id =
+                Some(martlet_store::stable_uuid(&[name, &common.authority(), &config.udr.path]));
         }
         Ok(start::<F>(own, &common, environment).await?.into())
     }
-    let beside = |state: &mut martlet_store::StateConfig| state.beside(&config.udr.path, &config.udr.key_file, name);
+    let beside = |state: &mut martlet_store::StateConfig| {
+        state.beside(&config.udr.path, &config.udr.key_file, name)
+    };
     match name {
         "nrf" => {
             let mut own = config.nrf.clone();
@@ -95,7 +113,8 @@ pub async fn start_named(name: &str, config: &Config, environment: &Environment)
 
 async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
     let shutdown = environment.shutdown.clone();
-    let handle = martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
+    let handle =
+        martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
     let status = handle.status_source();
     let answers = handle.ask_source();
     let ask: AskSource = Arc::new(move |question: &str| {
@@ -103,7 +122,10 @@ async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
         let answer = answer.map_err(|why| Problem::new(501, "NOT_IMPLEMENTED").detail(why));
         Some(Box::pin(std::future::ready(answer)))
     });
-    let finished = Box::pin(async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) });
+    let finished =
+        Box::pin(
+            async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) },
+        );
     Ok(Running {
         name: "upf",
         instance_id: String::new(),

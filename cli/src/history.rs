@@ -1,5 +1,5 @@
-//! What each UE did: every event of the log that names a UE, kept in files of a bounded size beside the subscriber database,
-//! whatever the level of the log is. `martlet ue IMSI history` shows them.
+//! What each UE did: every event of the log that names a UE, kept in files of a bounded size beside
+//! the subscriber database, whatever the level of the log is. `martlet ue IMSI history` shows them.
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
@@ -16,12 +16,13 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context as LayerContext, Filter};
 
-/// Events that wait to be written; more are counted and lost, rather than that a function waits for the disk.
+/// Events that wait to be written; more are counted and lost, rather than that a function waits for
+/// the disk.
 const MOST_WAITING: usize = 8192;
 /// So many are written at once.
 const MANY: usize = MOST_WAITING / 4;
-/// For how long events are gathered before they are written together: to wake a thread for each of them would cost the
-/// function that it comes from more than the event does.
+/// For how long events are gathered before they are written together: to wake a thread for each of
+/// them would cost the function that it comes from more than the event does.
 const GATHERING: Duration = Duration::from_millis(50);
 
 static SINK: OnceLock<Arc<Sink>> = OnceLock::new();
@@ -71,13 +72,15 @@ impl Sink {
         self.stirred.notify_one();
     }
 
-    /// What has come and how much was lost, when there is something and a moment has passed; `None` at the end.
+    /// What has come and how much was lost, when there is something and a moment has passed; `None`
+    /// at the end.
     fn take(&self) -> Option<(Vec<Happened>, u64)> {
         let idle = |waiting: &mut Waiting| waiting.events.is_empty() && !waiting.ending;
-        let rested = self.stirred.wait_while(self.waiting(), idle).unwrap_or_else(|e| e.into_inner());
-        let moment = self
-            .stirred
-            .wait_timeout_while(rested, GATHERING, |waiting| !waiting.ending && waiting.events.len() < MANY);
+        let rested =
+            self.stirred.wait_while(self.waiting(), idle).unwrap_or_else(|e| e.into_inner());
+        let moment = self.stirred.wait_timeout_while(rested, GATHERING, |waiting| {
+            !waiting.ending && waiting.events.len() < MANY
+        });
         let (mut waiting, _) = moment.unwrap_or_else(|e| e.into_inner());
         let events = std::mem::take(&mut waiting.events);
         match events.is_empty() {
@@ -93,7 +96,8 @@ impl Happened {
         let (supi, message) = (self.fields.remove("supi"), self.fields.remove("message"));
         let supi = supi.map(|supi| supi.as_str().and_then(revealed).map_or(supi, Value::from));
         let of = self.target.split("::").next().unwrap_or("").trim_start_matches("martlet_");
-        json!({"ms": self.ms, "supi": supi, "nf": of, "what": message, "more": self.fields}).to_string()
+        json!({"ms": self.ms, "supi": supi, "nf": of, "what": message, "more": self.fields})
+            .to_string()
     }
 }
 
@@ -117,8 +121,8 @@ impl<S> Filter<S> for Kept {
         Self::keeps(metadata)
     }
 
-    /// Decided once for each place in the program: without this, every event and span of every library is asked about
-    /// each time that it is passed, whatever the level of the log is.
+    /// Decided once for each place in the program: without this, every event and span of every
+    /// library is asked about each time that it is passed, whatever the level of the log is.
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
         if Self::keeps(metadata) { Interest::always() } else { Interest::never() }
     }
@@ -154,12 +158,14 @@ impl<S: Subscriber> Layer<S> for History {
         let Some(sink) = SINK.get() else { return };
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+        let ms =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         sink.put(Happened { ms, target: event.metadata().target(), fields: fields.0 });
     }
 }
 
-/// The SUPI of a SUCI that conceals nothing (null scheme; TS 23.003, 2.2B), as the AMF knows a UE that was never registered.
+/// The SUPI of a SUCI that conceals nothing (null scheme; TS 23.003, 2.2B), as the AMF knows a UE
+/// that was never registered.
 fn revealed(suci: &str) -> Option<String> {
     let parts: Vec<_> = suci.strip_prefix("suci-0-")?.split('-').collect();
     match parts[..] {
@@ -174,7 +180,8 @@ fn revealed(suci: &str) -> Option<String> {
 pub struct HistoryConfig {
     /// Whether they are.
     pub keep: bool,
-    /// The file; empty for one beside the subscriber database. With one process for each function, each has its own.
+    /// The file; empty for one beside the subscriber database. With one process for each function,
+    /// each has its own.
     pub path: String,
     /// Megabytes of one file, after which the next begins.
     pub megabytes: u32,
@@ -207,14 +214,17 @@ impl HistoryConfig {
     }
 }
 
-/// Keeps events in this file from now on, as long as the value lives: what is on its way then is written.
+/// Keeps events in this file from now on, as long as the value lives: what is on its way then is
+/// written.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn open(file: &Path, config: &HistoryConfig) -> Result<Keeping> {
-    let open = append(file).with_context(|| format!("{}: oam.history.path names the file", file.display()))?;
+    let open = append(file)
+        .with_context(|| format!("{}: oam.history.path names the file", file.display()))?;
     let sink = Arc::new(Sink::default());
-    let (file, most, files) = (file.to_path_buf(), u64::from(config.megabytes.max(1)) << 20, config.files);
+    let (file, most, files) =
+        (file.to_path_buf(), u64::from(config.megabytes.max(1)) << 20, config.files);
     let events = sink.clone();
     let work = move || write(open, &file, &events, most, files);
     let thread = std::thread::Builder::new().name("history".into()).spawn(work)?;
@@ -290,7 +300,8 @@ fn next(file: &Path, files: u32) -> std::io::Result<File> {
 /// # Errors
 /// The folder cannot be read.
 pub fn of(file: &Path, supi: &str) -> Result<Vec<Value>> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_string();
     let mut events = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -317,8 +328,13 @@ mod tests {
 
     #[test]
     fn an_identity_that_conceals_nothing_is_its_subscriber() {
-        assert_eq!(revealed("suci-0-001-01-0-0-0-0000000001").as_deref(), Some("imsi-001010000000001"));
-        for other in ["imsi-001010000000001", "suci-0-001-01-0-1-7-c0ffee", "suci-1-x", "ran-ue-ngap-id-1"] {
+        assert_eq!(
+            revealed("suci-0-001-01-0-0-0-0000000001").as_deref(),
+            Some("imsi-001010000000001")
+        );
+        for other in
+            ["imsi-001010000000001", "suci-0-001-01-0-1-7-c0ffee", "suci-1-x", "ran-ue-ngap-id-1"]
+        {
             assert_eq!(revealed(other), None, "{other}");
         }
     }
@@ -326,7 +342,9 @@ mod tests {
     #[test]
     fn what_nobody_wants_to_hear_is_not_asked_about_each_time() {
         use tracing_subscriber::layer::SubscriberExt;
-        let quiet = tracing_subscriber::fmt::layer().with_writer(std::io::sink).with_filter(LevelFilter::WARN);
+        let quiet = tracing_subscriber::fmt::layer()
+            .with_writer(std::io::sink)
+            .with_filter(LevelFilter::WARN);
         let all = tracing_subscriber::registry().with(quiet).with(History.with_filter(Kept));
         assert_eq!(all.max_level_hint(), Some(LevelFilter::INFO));
     }
@@ -339,20 +357,29 @@ mod tests {
         let sink = Sink::default();
         for ms in 0..3000 {
             let supi = format!("imsi-{}", ms % 3);
-            let fields = json!({"supi": supi, "message": "something that takes some room in the file"});
+            let fields =
+                json!({"supi": supi, "message": "something that takes some room in the file"});
             let Value::Object(fields) = fields else { unreachable!() };
             sink.put(Happened { ms, target: "martlet_amf::ue", fields });
         }
         sink.end();
         write(append(&file).unwrap(), &file, &sink, 50_000, 2);
         let others = folder.join("martlet.amf.history");
-        std::fs::write(&others, "{\"ms\": 0, \"supi\": \"imsi-1\", \"what\": \"x\"}\n{\"ms\": 1, \"su").unwrap();
+        std::fs::write(
+            &others,
+            "{\"ms\": 0, \"supi\": \"imsi-1\", \"what\": \"x\"}\n{\"ms\": 1, \"su",
+        )
+        .unwrap();
         let events = of(&file, "imsi-1").unwrap();
         assert!((100..1000).contains(&events.len()), "{}", events.len());
         assert_eq!(events[0]["what"], "x");
         assert_eq!(events.last().unwrap()["ms"], 2998);
         assert!(events.windows(2).all(|pair| pair[0]["ms"].as_u64() <= pair[1]["ms"].as_u64()));
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4, "the file, two before it, and another function's");
+        assert_eq!(
+            std::fs::read_dir(&folder).unwrap().count(),
+            4,
+            "the file, two before it, and another function's"
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

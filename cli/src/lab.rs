@@ -5,13 +5,15 @@ use clap::Subcommand;
 /// The experiments; each leaves raw data, figures, a report and plots in a folder.
 #[derive(Subcommand)]
 pub enum LabCommand {
-    /// Latency of control-plane procedures for one and for many UEs, for each way of running the core
+    /// Latency of control-plane procedures for one and for many UEs, for each way of running the
+    /// core
     ControlPlane(martlet_lab::control_plane::ControlPlaneArgs),
     /// What one service call costs, for each way of carrying it between two processes
     Sbi(martlet_lab::sbi::SbiArgs),
     /// What a core uses that has nothing to do: processor time and memory of its functions
     Idle(martlet_lab::control_plane::IdleArgs),
-    /// Many phones: a storm, registrations a second, memory, and how soon a killed core, AMF or SMF is there again
+    /// Many phones: a storm, registrations a second, memory, and how soon a killed core, AMF or SMF
+    /// is there again
     Crowd(martlet_lab::control_plane::CrowdArgs),
     /// What a packet costs in the xdp datapath, beside programs that do the least
     Upf(martlet_lab::upf::UpfArgs),
@@ -42,7 +44,9 @@ pub fn run(command: LabCommand) -> Result<()> {
         LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
         LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),
         LabCommand::LcsUppClient(args) => return martlet_lab::lcs_upp::ask(args),
-        LabCommand::SbiServer(args) => return crate::runtime::block_on(martlet_lab::sbi::serve(args)),
+        LabCommand::SbiServer(args) => {
+            return crate::runtime::block_on(martlet_lab::sbi::serve(args));
+        }
     };
     print!("{report}");
     Ok(())

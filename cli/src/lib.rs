@@ -1,5 +1,5 @@
-//! The core as a library: its configuration, and its network functions started in one process. The program `martlet` is
-//! a thin layer of commands above.
+//! The core as a library: its configuration, and its network functions started in one process. The
+//! program `martlet` is a thin layer of commands above.
 #![forbid(unsafe_code)]
 
 pub mod config;

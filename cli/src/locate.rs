@@ -16,9 +16,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub const ABOUT: &str = "\
 Find where a phone is: once, or with --every again and again while it moves
 
-The core has to run with its LMF, and the phone to be registered. The LMF asks the phone for measurements, over the user plane (LCS-UPP) where the
-phone has that, else over NAS, or asks its gNB. It takes the best method that phone and gNBs have: the phone's own satellite receiver, round trips
-(multi-RTT), differences of times (DL-TDOA), how loud the phone hears cells (NR E-CID), or its cell. Where cells are, and how the LMF listens for
+The core has to run with its LMF, and the phone to be registered. The LMF asks the phone for \
+                         measurements, over the user plane (LCS-UPP) where the
+phone has that, else over NAS, or asks its gNB. It takes the best method that phone and gNBs have: \
+                         the phone's own satellite receiver, round trips
+(multi-RTT), differences of times (DL-TDOA), how loud the phone hears cells (NR E-CID), or its \
+                         cell. Where cells are, and how the LMF listens for
 phones, `lmf` of the configuration says: see `martlet defaults`.";
 
 /// Whom to find, and how to tell it.
@@ -32,17 +35,19 @@ pub struct LocateArgs {
     /// Address of the core's status endpoint, in place of the configuration's `oam.bind`
     #[arg(long, value_name = "ADDRESS:PORT")]
     at: Option<SocketAddr>,
-    /// Ask again and again, so often: such as 1s or 500ms. A phone that is asked in a row can keep its radio's grant between answers: `rouse_ms`
-    /// of a simulated phone's `positioning`
+    /// Ask again and again, so often: such as 1s or 500ms. A phone that is asked in a row can keep
+    /// its radio's grant between answers: `rouse_ms` of a simulated phone's `positioning`
     #[arg(long, value_name = "TIME", value_parser = interval)]
     every: Option<Duration>,
     /// With --every: end after so many positions; left out: go on until Ctrl-C
     #[arg(long, requires = "every", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// The folder in which a simulated phone leaves where it is in truth: the error of the answer is shown
+    /// The folder in which a simulated phone leaves where it is in truth: the error of the answer
+    /// is shown
     #[arg(long, value_name = "FOLDER")]
     truth: Option<PathBuf>,
-    /// As JSON: LocationData of TS 29.572, and `userPlane`, over what the phone was asked; with --every, one line each
+    /// As JSON: LocationData of TS 29.572, and `userPlane`, over what the phone was asked; with
+    /// --every, one line each
     #[arg(long)]
     json: bool,
 }
@@ -75,7 +80,9 @@ impl Core {
         let path = format!("/ask/locate/{supi}");
         let answer = oam_client::ask(self.first, &path, LIMIT).await;
         let answer = match (answer, self.second) {
-            (Ok((404, body)), Some(second)) if body.is_null() => oam_client::ask(second, &path, LIMIT).await,
+            (Ok((404, body)), Some(second)) if body.is_null() => {
+                oam_client::ask(second, &path, LIMIT).await
+            }
             (answer, _) => answer,
         };
         let (status, position) = answer.context("the core was not asked")?;
@@ -89,10 +96,18 @@ impl Core {
 
 /// Runs the command.
 pub fn run(args: LocateArgs) -> Result<()> {
-    let supi = if args.imsi.starts_with("imsi-") { args.imsi.clone() } else { format!("imsi-{}", args.imsi) };
+    let supi = if args.imsi.starts_with("imsi-") {
+        args.imsi.clone()
+    } else {
+        format!("imsi-{}", args.imsi)
+    };
     let digits = &supi["imsi-".len()..];
-    if digits.is_empty() || digits.len() > 15 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        bail!("{:?} is no IMSI: write up to fifteen digits, such as imsi-001010000000001", args.imsi);
+    if digits.is_empty() || digits.len() > 15 || !digits.bytes().all(|digit| digit.is_ascii_digit())
+    {
+        bail!(
+            "{:?} is no IMSI: write up to fifteen digits, such as imsi-001010000000001",
+            args.imsi
+        );
     }
     // With one process for each function, the LMF has an endpoint of its own.
     let (first, second) = match args.at {
@@ -123,7 +138,8 @@ async fn once(core: &Core, supi: &str, args: &LocateArgs) -> Result<()> {
     Ok(())
 }
 
-/// One position after the other, in step with the time that was asked for; a phone that is not found once is asked again.
+/// One position after the other, in step with the time that was asked for; a phone that is not
+/// found once is asked again.
 async fn follow(core: &Core, supi: &str, every: Duration, args: &LocateArgs) -> Result<()> {
     let mut steps = tokio::time::interval(every);
     steps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
@@ -192,7 +208,8 @@ fn over(position: &Value) -> String {
 
 /// Metres between a position and what a simulated phone left in a file.
 fn error(file: &std::path::Path, position: &Value) -> Result<f64> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{}: no phone left it", file.display()))?;
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("{}: no phone left it", file.display()))?;
     let numbers: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
     let [lat, lon] = numbers[..] else { bail!("{}: is no latitude and longitude", file.display()) };
     let point = &position["locationEstimate"]["point"];
@@ -208,8 +225,8 @@ fn render(supi: &str, position: &Value, took: Duration) -> String {
     let (lat, lon) = (number(&area["point"]["lat"]), number(&area["point"]["lon"]));
     let ellipse = &area["uncertaintyEllipse"];
     format!(
-        "{supi} is at {lat:.6}, {lon:.6}\n  within {:.0} m by {:.0} m, {} degrees from north, with {} % confidence\n  \
-         found by {} in {:.1} ms, {}",
+        "{supi} is at {lat:.6}, {lon:.6}\n  within {:.0} m by {:.0} m, {} degrees from north, \
+         with {} % confidence\n  found by {} in {:.1} ms, {}",
         number(&ellipse["semiMajor"]),
         number(&ellipse["semiMinor"]),
         ellipse["orientationMajor"],
@@ -239,11 +256,15 @@ mod tests {
         let text = render("imsi-001010000000001", &position, Duration::from_micros(1250));
         assert_eq!(
             text,
-            "imsi-001010000000001 is at 54.092410, 12.099100\n  within 12 m by 4 m, 30 degrees from north, with 95 % \
-             confidence\n  found by NR_ECID in 1.2 ms, asked over the user plane, TLS over TCP (rustls; auto)"
+            "imsi-001010000000001 is at 54.092410, 12.099100\n  within 12 m by 4 m, 30 degrees \
+             from north, with 95 % confidence\n  found by NR_ECID in 1.2 ms, asked over the user \
+             plane, TLS over TCP (rustls; auto)"
         );
         let line = step(Duration::from_millis(3_140), &position, Duration::from_micros(1250));
-        assert_eq!(line, "     3.1 s   54.092410,   12.099100  within    12 m  NR_ECID       1.2 ms");
+        assert_eq!(
+            line,
+            "     3.1 s   54.092410,   12.099100  within    12 m  NR_ECID       1.2 ms"
+        );
         let without = serde_json::json!({"userPlane": null});
         assert!(over(&without).starts_with("not asked over the user plane"));
     }
@@ -262,7 +283,8 @@ mod tests {
     fn the_error_is_the_way_from_the_answer_to_the_truth() {
         let file = std::env::temp_dir().join(format!("martlet-truth-{}", std::process::id()));
         std::fs::write(&file, "54.0924 12.0991\n").unwrap();
-        let position = serde_json::json!({"locationEstimate": {"point": {"lat": 54.0925, "lon": 12.0991}}});
+        let position =
+            serde_json::json!({"locationEstimate": {"point": {"lat": 54.0925, "lon": 12.0991}}});
         let metres = error(&file, &position).unwrap();
         assert!((metres - 11.12).abs() < 0.01, "{metres}");
         std::fs::write(&file, "54.0924").unwrap();

@@ -15,10 +15,14 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging to standard error. `level` is `info`, or a filter such as `info,martlet_amf=debug`.
+/// Starts logging to standard error. `level` is `info`, or a filter such as
+/// `info,martlet_amf=debug`.
 pub fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(level)
-        .map_err(|e| anyhow::anyhow!("--log {level:?} is no filter ({e}); write for example info,martlet_amf=debug"))?;
+    let filter = EnvFilter::try_new(level).map_err(|e| {
+        anyhow::anyhow!(
+            "--log {level:?} is no filter ({e}); write for example info,martlet_amf=debug"
+        )
+    })?;
     // Colours are for a terminal alone, and for nobody who does not want them (no-color.org).
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colours = std::io::stderr().is_terminal() && !unwanted;
@@ -27,6 +31,9 @@ pub fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
         LogFormat::Text => layer.with_target(true).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
-    tracing_subscriber::registry().with(layer.with_filter(filter)).with(History.with_filter(Kept)).init();
+    tracing_subscriber::registry()
+        .with(layer.with_filter(filter))
+        .with(History.with_filter(Kept))
+        .init();
     Ok(())
 }

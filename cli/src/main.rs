@@ -27,7 +27,8 @@ use std::process::ExitCode;
 
 /// A 5G core for small machines.
 ///
-/// Two commands make a network: `martlet up` starts the core, `martlet subscriber add` lets a phone in.
+/// Two commands make a network: `martlet up` starts the core, `martlet subscriber add` lets a phone
+/// in.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {

@@ -41,22 +41,31 @@ pub fn run(args: NfArgs) -> Result<()> {
             runtime::end_with(watcher)?;
         }
         let history = config.oam.history.file(&config.udr.path, Some(&args.name));
-        let _history = history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
+        let _history =
+            history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
         let environment = secure_environment(&config, &args.name, Sbi::Http, true, shutdown)?;
         let environment = match args.sbi {
-            Sbi::Local => bail!("a function alone has nobody to call within its process: use --sbi fabric or http"),
+            Sbi::Local => bail!(
+                "a function alone has nobody to call within its process: use --sbi fabric or http"
+            ),
             Sbi::Fabric => in_fabric(&environment, &config, &args.name),
             Sbi::Http => environment,
         };
         let running = start_named(&args.name, &config, &environment).await?;
-        let (name, id, authority, source) = (running.name, running.instance_id, running.authority, running.status);
+        let (name, id, authority, source) =
+            (running.name, running.instance_id, running.authority, running.status);
         let status = Arc::new(move || {
             let nfs = [entry(name, &id, &authority, source())];
             serde_json::json!({"mode": "alone", "pid": std::process::id(), "nfs": nfs})
         });
-        let oam = OamServer::bind(config.oam.of(&args.name), status).await?.asking(running.ask.into_iter().collect());
+        let oam = OamServer::bind(config.oam.of(&args.name), status)
+            .await?
+            .asking(running.ask.into_iter().collect());
         let oam = oam.ready_when(running.ready.clone());
-        runtime::on_hangup(args.config.clone(), running.reload.into_iter().map(|reload| (name, reload)).collect())?;
+        runtime::on_hangup(
+            args.config.clone(),
+            running.reload.into_iter().map(|reload| (name, reload)).collect(),
+        )?;
         runtime::watch_readiness(running.ready);
         trim::once_settled();
         tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");

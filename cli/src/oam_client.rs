@@ -25,20 +25,29 @@ async fn exchange(address: SocketAddr, path: &str) -> Result<Bytes> {
 }
 
 async fn request(address: SocketAddr, path: &str) -> Result<(u16, Bytes)> {
-    let stream = tokio::net::TcpStream::connect(address)
-        .await
-        .with_context(|| format!("nothing answers at {address}: is `martlet up` running, with this `oam.bind`?"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let stream = tokio::net::TcpStream::connect(address).await.with_context(|| {
+        format!("nothing answers at {address}: is `martlet up` running, with this `oam.bind`?")
+    })?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
-    let request = hyper::Request::get(path).header("host", address.to_string()).body(Empty::<Bytes>::new())?;
+    let request =
+        hyper::Request::get(path).header("host", address.to_string()).body(Empty::<Bytes>::new())?;
     let response = sender.send_request(request).await?;
     let status = response.status().as_u16();
-    let body = Limited::new(response.into_body(), MOST).collect().await.map_err(|e| anyhow!("{address}{path}: {e}"))?;
+    let body = Limited::new(response.into_body(), MOST)
+        .collect()
+        .await
+        .map_err(|e| anyhow!("{address}{path}: {e}"))?;
     Ok((status, body.to_bytes()))
 }
 
 /// Asks a process something: the HTTP status, and the answer where it is JSON.
-pub async fn ask(address: SocketAddr, path: &str, limit: Duration) -> Result<(u16, serde_json::Value)> {
+pub async fn ask(
+    address: SocketAddr,
+    path: &str,
+    limit: Duration,
+) -> Result<(u16, serde_json::Value)> {
     let asked = tokio::time::timeout(limit, request(address, path)).await;
     let (status, body) = asked.map_err(|_| anyhow!("{address} does not answer"))??;
     Ok((status, serde_json::from_slice(&body).unwrap_or_default()))

@@ -1,16 +1,19 @@
-//! Certificates and keys of a core's functions (TS 33.310, 6; TS 33.501, 13): one authority, a certificate for each function
-//! under the addresses of its services, and the NRF's key for access tokens.
+//! Certificates and keys of a core's functions (TS 33.310, 6; TS 33.501, 13): one authority, a
+//! certificate for each function under the addresses of its services, and the NRF's key for access
+//! tokens.
 use crate::config::{Config, PkiFile};
 use anyhow::{Context, Result, ensure};
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
 };
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Functions that have services, and `core`, which stands for all of them in one process.
-const NAMES: [&str; 11] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "chf", "smf", "amf", "lmf", "core"];
+const NAMES: [&str; 11] =
+    ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "chf", "smf", "amf", "lmf", "core"];
 
 /// Makes a folder with all of them. `names` are further names and addresses, for all certificates.
 ///
@@ -24,7 +27,8 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
         .with_context(|| folder.display().to_string())?;
     ensure!(
         !folder.join(PkiFile::AUTHORITY).exists(),
-        "{} has an authority already: its functions would not know those of a new one; choose another folder",
+        "{} has an authority already: its functions would not know those of a new one; choose \
+         another folder",
         folder.display()
     );
     let authority_key = KeyPair::generate()?;
@@ -36,7 +40,10 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
     let issuer = Issuer::new(params, &authority_key);
     for name in NAMES {
         let mut subjects = names.to_vec();
-        let own = NAMES.iter().filter(|other| name == "core" || **other == name).filter(|other| **other != "core");
+        let own = NAMES
+            .iter()
+            .filter(|other| name == "core" || **other == name)
+            .filter(|other| **other != "core");
         subjects.extend(own.map(|name| config.sbi.of(name).bind.ip().to_string()));
         subjects.sort();
         subjects.dedup();
@@ -44,7 +51,8 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
         let mut params = CertificateParams::new(subjects)?;
         params.distinguished_name.push(DnType::CommonName, name);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
         let certificate = params.signed_by(&key, &issuer)?;
         write(&folder.join(format!("{name}.pem")), &certificate.pem())?;
@@ -61,5 +69,7 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
 fn write(file: &Path, text: &str) -> Result<()> {
     let mut open = std::fs::OpenOptions::new();
     let opened = open.write(true).create_new(true).mode(0o600).open(file);
-    opened.and_then(|mut file| file.write_all(text.as_bytes())).with_context(|| file.display().to_string())
+    opened
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .with_context(|| file.display().to_string())
 }

@@ -30,7 +30,13 @@ pub struct InitArgs {
 pub fn run(command: PkiCommand) -> Result<()> {
     let PkiCommand::Init(args) = command;
     pki::init(&Config::load(args.config.as_deref())?, &args.out, &args.names)?;
-    println!("{} has certificates and keys; name it as sbi.pki in the configuration.", args.out.display());
-    println!("Give each machine what its functions need of it, and keep {} apart.", PkiFile::AUTHORITY_KEY);
+    println!(
+        "{} has certificates and keys; name it as sbi.pki in the configuration.",
+        args.out.display()
+    );
+    println!(
+        "Give each machine what its functions need of it, and keep {} apart.",
+        PkiFile::AUTHORITY_KEY
+    );
     Ok(())
 }

@@ -7,7 +7,8 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Runs on this thread alone: a request between two functions of the process costs no wake-up of another thread.
+/// Runs on this thread alone: a request between two functions of the process costs no wake-up of
+/// another thread.
 pub fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
@@ -15,10 +16,12 @@ pub fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 /// Signals that come within this are one: timeout(1) sends its own to the process and to its group.
 const ONE_SIGNAL: Duration = Duration::from_millis(300);
 
-/// Gives the shutdown signal on the first SIGINT or SIGTERM, and ends the process at once on a second.
+/// Gives the shutdown signal on the first SIGINT or SIGTERM, and ends the process at once on a
+/// second.
 pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::spawn(async move {
         let mut first = None;
         loop {
@@ -38,8 +41,8 @@ pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
     Ok(())
 }
 
-/// Has the kernel ask this process to end when the one that watches it is gone, however that came: nobody would start or end
-/// it any more, and it would keep its addresses from the next core.
+/// Has the kernel ask this process to end when the one that watches it is gone, however that came:
+/// nobody would start or end it any more, and it would keep its addresses from the next core.
 pub fn end_with(watcher: u32) -> Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM)?;
     if nix::unistd::getppid().as_raw() != watcher as i32 {
@@ -55,8 +58,8 @@ fn tell_systemd(states: &[NotifyState<'_>]) {
     }
 }
 
-/// Tells systemd once all is ready, and from then on at half the interval of its watchdog that the process is alive: the
-/// runtime that runs the functions has to get round to it.
+/// Tells systemd once all is ready, and from then on at half the interval of its watchdog that the
+/// process is alive: the runtime that runs the functions has to get round to it.
 pub fn watch_readiness(ready: Ready) {
     tokio::spawn(async move {
         while ready().is_err() {
@@ -86,7 +89,10 @@ pub fn on_hangup(file: Option<PathBuf>, functions: Vec<(&'static str, Reload)>) 
         while hangup.recv().await.is_some() {
             match reload(file.as_deref(), &functions) {
                 Ok(taken) => {
-                    tracing::info!(taken, "the configuration is read anew; what is not named needs a new start")
+                    tracing::info!(
+                        taken,
+                        "the configuration is read anew; what is not named needs a new start"
+                    )
                 }
                 Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
             }

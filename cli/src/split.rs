@@ -45,15 +45,17 @@ async fn supervise(config: Config, launch: Launch) -> Result<()> {
     });
     let up = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let is_up = up.clone();
-    let ready: martlet_nf::Ready = Arc::new(move || match is_up.load(std::sync::atomic::Ordering::Relaxed) {
-        true => Ok(()),
-        false => Err("not every function is ready".into()),
-    });
+    let ready: martlet_nf::Ready =
+        Arc::new(move || match is_up.load(std::sync::atomic::Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err("not every function is ready".into()),
+        });
     runtime::watch_readiness(ready.clone());
     trim::once_settled();
     let oam = OamServer::bind(config.oam.bind, status).await?.ready_when(ready);
     let oam = tokio::spawn(oam.run());
-    let _manager = (launch.sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
+    let _manager =
+        (launch.sbi == Sbi::Fabric).then(|| FabricManager::start(&config)).transpose()?;
 
     let running = Running::default();
     pass_on_hangup(running.clone())?;
@@ -96,7 +98,8 @@ impl Launch {
             command.arg("-c").arg(file);
         }
         command.args(&self.capture);
-        // A terminal's Ctrl-C would reach the children too: only this process decides when they end.
+        // A terminal's Ctrl-C would reach the children too: only this process decides when they
+        // end.
         command.process_group(0).kill_on_drop(true);
         command.spawn().with_context(|| format!("cannot start the process of {}", self.name))
     }
@@ -111,7 +114,10 @@ fn pass_on_hangup(running: Running) -> Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
-            let all: Vec<u32> = running.lock().map(|running| running.values().copied().collect()).unwrap_or_default();
+            let all: Vec<u32> = running
+                .lock()
+                .map(|running| running.values().copied().collect())
+                .unwrap_or_default();
             for pid in all {
                 let pid = nix::unistd::Pid::from_raw(pid as i32);
                 let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP);
@@ -157,7 +163,8 @@ async fn watch(launch: Launch, running: Running, shutdown: Shutdown) -> Result<(
     }
 }
 
-/// The NRF ends last: the others take back what they registered there, and would wait in vain for one that is gone.
+/// The NRF ends last: the others take back what they registered there, and would wait in vain for
+/// one that is gone.
 async fn until_alone(running: &Running, name: &str) {
     let others = || running.lock().is_ok_and(|running| running.keys().any(|other| *other != name));
     let deadline = Instant::now() + PATIENCE;
@@ -169,7 +176,10 @@ async fn until_alone(running: &Running, name: &str) {
 async fn stop(mut child: Child, name: &str) -> Result<()> {
     let asked = Instant::now();
     if let Some(pid) = child.id() {
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGTERM);
+        let _ = nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(pid as i32),
+            nix::sys::signal::Signal::SIGTERM,
+        );
     }
     match tokio::time::timeout(PATIENCE, child.wait()).await {
         Ok(_) => tracing::debug!(nf = name, ms = asked.elapsed().as_millis() as u64, "ended"),
@@ -212,7 +222,8 @@ async fn gather_status(
 /// Whether the NRF knows every function that has services.
 fn all_are_found(nfs: &[serde_json::Value]) -> bool {
     let nrf = nfs.iter().find(|nf| nf["name"] == "nrf");
-    let known = nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);
+    let known =
+        nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);
     let with_services = nfs.iter().filter(|nf| nf["name"] != "nrf" && nf["name"] != "upf");
     with_services.into_iter().all(|nf| known.iter().any(|entry| entry["id"] == nf["instanceId"]))
 }

@@ -3,7 +3,9 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
 use martlet::exchange::{self, Form};
-use martlet_store::{AuthenticationMethod, Secret, ServiceArea, Store, SubscribedDnn, SubscribedSlice, Subscriber};
+use martlet_store::{
+    AuthenticationMethod, Secret, ServiceArea, Store, SubscribedDnn, SubscribedSlice, Subscriber,
+};
 use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -235,7 +237,8 @@ fn subscriber(args: &AddArgs) -> Result<Subscriber> {
     };
     let amf = u16::from_str_radix(&args.amf, 16).ok().filter(|_| args.amf.len() == 4);
     subscriber.amf = amf.context("--amf: write 4 hexadecimal digits, such as 8000")?.to_be_bytes();
-    subscriber.sqn = u64::from_str_radix(&args.sqn, 16).context("--sqn: write 12 hexadecimal digits")?;
+    subscriber.sqn =
+        u64::from_str_radix(&args.sqn, 16).context("--sqn: write 12 hexadecimal digits")?;
     subscriber.msisdn = args.msisdn.clone();
     subscriber.service_area = match (args.service_in.as_slice(), args.no_service_in.as_slice()) {
         ([], []) => None,
@@ -272,7 +275,8 @@ fn add(args: &AddArgs) -> Result<()> {
 }
 
 fn import(args: &ImportArgs) -> Result<()> {
-    let text = |file: &PathBuf| std::fs::read_to_string(file).with_context(|| file.display().to_string());
+    let text =
+        |file: &PathBuf| std::fs::read_to_string(file).with_context(|| file.display().to_string());
     let texts = args.files.iter().map(text).collect::<Result<Vec<_>>>()?;
     let subscribers = exchange::read(args.format, &texts)?;
     if subscribers.is_empty() {

@@ -1,5 +1,5 @@
-//! Gives back what only the start of a process needed: code that reads configurations and arguments stays mapped otherwise, and
-//! counts for each of ten processes.
+//! Gives back what only the start of a process needed: code that reads configurations and arguments
+//! stays mapped otherwise, and counts for each of ten processes.
 #![allow(unsafe_code)]
 use std::time::Duration;
 
@@ -17,15 +17,18 @@ pub fn once_settled() {
     });
 }
 
-/// Unmaps the program's own code; what is called next is mapped again by a minor fault each, from the page cache.
+/// Unmaps the program's own code; what is called next is mapped again by a minor fault each, from
+/// the page cache.
 fn unmap_code() -> std::io::Result<usize> {
     let program = std::fs::read_link("/proc/self/exe")?;
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     let mut octets = 0;
     for (start, end) in maps.lines().filter_map(|line| code_of(line, program.to_str()?)) {
-        // SAFETY: the range is a whole mapping of this process, as the kernel lists it. It is executable, private, not writable
-        // and of a file: nothing was changed in it, so that the file has all that a later access needs.
-        let done = unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        // SAFETY: the range is a whole mapping of this process, as the kernel lists it. It is
+        // executable, private, not writable and of a file: nothing was changed in it, so
+        // that the file has all that a later access needs.
+        let done =
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
         if done != 0 {
             return Err(std::io::Error::last_os_error());
         }
@@ -34,8 +37,8 @@ fn unmap_code() -> std::io::Result<usize> {
     Ok(octets)
 }
 
-/// The range of a line of `/proc/self/maps` that is code of the program (proc_pid_maps(5)). Relocated data, which look alike but
-/// for the letter `x`, are never among them.
+/// The range of a line of `/proc/self/maps` that is code of the program (proc_pid_maps(5)).
+/// Relocated data, which look alike but for the letter `x`, are never among them.
 fn code_of(line: &str, program: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, permissions) = (fields.next()?, fields.next()?);
@@ -52,12 +55,18 @@ mod tests {
     #[test]
     fn only_the_programs_own_code_is_let_go() {
         let line = |permissions: &str, path: &str| {
-            code_of(&format!("1000-3000 {permissions} 00a0 fe:00 123                        {path}"), "/bin/martlet")
+            code_of(
+                &format!("1000-3000 {permissions} 00a0 fe:00 123                        {path}"),
+                "/bin/martlet",
+            )
         };
         assert_eq!(line("r-xp", "/bin/martlet"), Some((0x1000, 0x3000)));
-        for (permissions, path) in
-            [("r--p", "/bin/martlet"), ("rw-p", "/bin/martlet"), ("r-xp", "/lib/libc.so.6"), ("r-xp", "")]
-        {
+        for (permissions, path) in [
+            ("r--p", "/bin/martlet"),
+            ("rw-p", "/bin/martlet"),
+            ("r-xp", "/lib/libc.so.6"),
+            ("r-xp", ""),
+        ] {
             assert_eq!(line(permissions, path), None, "{permissions} {path}");
         }
     }
@@ -70,7 +79,9 @@ mod tests {
             let (mut ours, mut kilobytes) = (false, 0);
             for line in maps.lines() {
                 match line.strip_prefix("Rss:") {
-                    Some(rss) if ours => kilobytes += rss.trim().trim_end_matches(" kB").parse::<u64>().unwrap(),
+                    Some(rss) if ours => {
+                        kilobytes += rss.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+                    }
                     _ if line.contains(" r-xp ") => ours = line.ends_with(&program),
                     _ if line.contains("-") && line.contains(" 00:00 ") => ours = false,
                     _ => {}

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// What a phone did.
 #[derive(Args)]
 pub struct UeArgs {
-    /// The phone's IMSI, such as imsi-001010000000001; or the concealed identity under which the log has one that never got in
+    /// The phone's IMSI, such as imsi-001010000000001; or the concealed identity under which the
+    /// log has one that never got in
     imsi: String,
     #[command(subcommand)]
     command: UeCommand,
@@ -51,11 +52,18 @@ pub fn run(args: UeArgs) -> Result<()> {
             continue;
         }
         let ms = event["ms"].as_i64().unwrap_or_default();
-        let time = jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"));
-        let plain = |value: &serde_json::Value| value.as_str().map_or(value.to_string(), str::to_string);
+        let time = jiff::Timestamp::from_millisecond(ms)
+            .map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"));
+        let plain =
+            |value: &serde_json::Value| value.as_str().map_or(value.to_string(), str::to_string);
         let more = event["more"].as_object().into_iter().flatten();
         let more: Vec<_> = more.map(|(name, value)| format!("{name}={}", plain(value))).collect();
-        println!("{time}  {:<5} {}  {}", plain(&event["nf"]), plain(&event["what"]), more.join(" "));
+        println!(
+            "{time}  {:<5} {}  {}",
+            plain(&event["nf"]),
+            plain(&event["what"]),
+            more.join(" ")
+        );
     }
     Ok(())
 }

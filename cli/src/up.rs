@@ -22,7 +22,8 @@ pub struct UpArgs {
     split: bool,
     #[command(flatten)]
     capture: CaptureArgs,
-    /// How the functions talk: within one process local unless said otherwise, between processes over the fabric
+    /// How the functions talk: within one process local unless said otherwise, between processes
+    /// over the fabric
     #[arg(long, value_enum)]
     sbi: Option<Sbi>,
 }
@@ -30,7 +31,8 @@ pub struct UpArgs {
 /// What is captured.
 #[derive(Args)]
 pub struct CaptureArgs {
-    /// Capture N2, N4 and the SBI, whatever carries it, into this file, which Wireshark opens (pcapng)
+    /// Capture N2, N4 and the SBI, whatever carries it, into this file, which Wireshark opens
+    /// (pcapng)
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
     /// Capture N1 too, as it is before it is ciphered
@@ -52,7 +54,8 @@ impl CaptureArgs {
         Ok(())
     }
 
-    /// Makes the file in which functions write that have a process each, and gives the arguments that tell them.
+    /// Makes the file in which functions write that have a process each, and gives the arguments
+    /// that tell them.
     pub fn shared(&self) -> Result<Vec<OsString>> {
         let Some(file) = &self.pcap else { return Ok(Vec::new()) };
         capture::create(file, &FUNCTIONS)?;
@@ -68,7 +71,10 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
     let config = Config::load(args.config.as_deref())?;
     if args.split {
         let sbi = args.sbi.unwrap_or(Sbi::Fabric);
-        anyhow::ensure!(sbi != Sbi::Local, "--split and --sbi local exclude each other: use --sbi fabric or http");
+        anyhow::ensure!(
+            sbi != Sbi::Local,
+            "--split and --sbi local exclude each other: use --sbi fabric or http"
+        );
         let capture = args.capture.shared()?;
         return split::run(config, args.config, sbi, log, format, capture);
     }
@@ -77,14 +83,21 @@ pub fn run(args: UpArgs, log: &str, format: LogFormat) -> Result<()> {
     runtime::block_on(one_process(config, args.config, args.sbi.unwrap_or(Sbi::Local), started))
 }
 
-async fn one_process(config: Config, file: Option<PathBuf>, sbi: Sbi, started: Instant) -> Result<()> {
+async fn one_process(
+    config: Config,
+    file: Option<PathBuf>,
+    sbi: Sbi,
+    started: Instant,
+) -> Result<()> {
     let (trigger, shutdown) = Shutdown::new();
     runtime::on_signal(trigger.clone())?;
     let history = config.oam.history.file(&config.udr.path, None);
-    let _history = history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
+    let _history =
+        history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
     let environment = secure_environment(&config, "core", sbi, config.sbi.listen, shutdown)?;
     let core = Core::start(&config, sbi, &environment, trigger).await?;
-    let oam = OamServer::bind(config.oam.bind, core.status_source()).await?.asking(core.ask_sources());
+    let oam =
+        OamServer::bind(config.oam.bind, core.status_source()).await?.asking(core.ask_sources());
     let oam = oam.ready_when(core.ready_source());
     runtime::on_hangup(file, core.reload_sources())?;
     runtime::watch_readiness(core.ready_source());

@@ -20,7 +20,8 @@ pub enum UpfCommand {
     Trace(TraceArgs),
     /// Write packets of N6 to a file of the UPF's (pcap), at speed: what finds no room is counted
     Capture(CaptureArgs),
-    /// Load the XDP programs anew and put them in the place of those that run, without losing a packet
+    /// Load the XDP programs anew and put them in the place of those that run, without losing a
+    /// packet
     Renew(RenewArgs),
 }
 
@@ -93,7 +94,8 @@ pub struct UpfAddress {
 }
 
 impl UpfAddress {
-    /// Where to ask, one after the other: with one process for each function, the UPF has an endpoint of its own.
+    /// Where to ask, one after the other: with one process for each function, the UPF has an
+    /// endpoint of its own.
     pub fn places(&self) -> Result<Vec<SocketAddr>> {
         Ok(match self.at {
             Some(address) => vec![address],
@@ -112,7 +114,9 @@ pub async fn ask(places: &[SocketAddr], question: &str) -> Result<Value> {
         match oam_client::ask(*place, &format!("/ask/upf/{question}"), LIMIT).await {
             Ok((200, answer)) => return Ok(answer),
             Ok((404, _)) => last = anyhow::anyhow!("no UPF runs in the process at {place}"),
-            Ok((_, problem)) => bail!("{}", problem["detail"].as_str().unwrap_or("the UPF refuses")),
+            Ok((_, problem)) => {
+                bail!("{}", problem["detail"].as_str().unwrap_or("the UPF refuses"))
+            }
             Err(error) => last = error,
         }
     }
@@ -125,7 +129,8 @@ pub fn run(command: UpfCommand) -> Result<()> {
         UpfCommand::Trace(args) => runtime::block_on(trace(&args)),
         UpfCommand::Capture(args) => runtime::block_on(capture(&args)),
         UpfCommand::Renew(args) => {
-            let question = args.sample.map_or("renew".to_string(), |sample| format!("renew/sample/{sample}"));
+            let question =
+                args.sample.map_or("renew".to_string(), |sample| format!("renew/sample/{sample}"));
             runtime::block_on(ask(&args.upf.places()?, &question))?;
             println!("The programs are replaced.");
             Ok(())
@@ -138,7 +143,10 @@ async fn capture(args: &CaptureArgs) -> Result<()> {
     if args.end {
         ask(&places, "capture/end").await?;
     } else {
-        let wish = format!("capture/begin/{}/{}/{}/{}", args.snap, args.packets, args.octets, args.seconds);
+        let wish = format!(
+            "capture/begin/{}/{}/{}/{}",
+            args.snap, args.packets, args.octets, args.seconds
+        );
         let begun = ask(&places, &wish).await?;
         eprintln!("Capturing N6 to {}. Ctrl-C ends it.", begun["path"].as_str().unwrap_or("?"));
     }
@@ -152,7 +160,10 @@ async fn capture(args: &CaptureArgs) -> Result<()> {
             let [packets, octets, dropped] =
                 ["packets", "octets", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
             let path = status["path"].as_str().unwrap_or("?");
-            println!("{path}: {packets} packets, {octets} octets; {dropped} packets found no room ({why})");
+            println!(
+                "{path}: {packets} packets, {octets} octets; {dropped} packets found no room \
+                 ({why})"
+            );
             return Ok(());
         }
     }
@@ -169,7 +180,9 @@ async fn trace(args: &TraceArgs) -> Result<()> {
     loop {
         tokio::time::sleep(INTERVAL).await;
         let answer = ask(&places, question).await?;
-        for packet in answer["packets"].as_array().into_iter().flatten().filter(|packet| args.wants(packet)) {
+        for packet in
+            answer["packets"].as_array().into_iter().flatten().filter(|packet| args.wants(packet))
+        {
             match args.json {
                 true => println!("{packet}"),
                 false => println!("{}", line(packet)),
@@ -191,17 +204,23 @@ async fn trace(args: &TraceArgs) -> Result<()> {
 impl TraceArgs {
     fn wants(&self, packet: &Value) -> bool {
         let reason = packet["reason"].as_str();
-        let by_reason = self.reason.is_empty() || reason.is_some_and(|r| self.reason.iter().any(|wanted| wanted == r));
+        let by_reason = self.reason.is_empty()
+            || reason.is_some_and(|r| self.reason.iter().any(|wanted| wanted == r));
         let mut ue = packet["ue"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let text = packet["packet"].as_str().unwrap_or_default();
-        by_reason && self.ue.as_ref().is_none_or(|wanted| ue.any(|ue| ue == wanted) || mentions(text, wanted))
+        by_reason
+            && self
+                .ue
+                .as_ref()
+                .is_none_or(|wanted| ue.any(|ue| ue == wanted) || mentions(text, wanted))
     }
 }
 
 /// Whether a line has an address, and not merely one that begins like it.
 fn mentions(text: &str, address: &str) -> bool {
-    text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.' || c == ':'))
-        .any(|word| word == address || word.strip_prefix(address).is_some_and(|rest| rest.starts_with(':')))
+    text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.' || c == ':')).any(|word| {
+        word == address || word.strip_prefix(address).is_some_and(|rest| rest.starts_with(':'))
+    })
 }
 
 /// A packet as a person reads it.
@@ -238,8 +257,8 @@ mod tests {
     fn a_packet_is_one_line_with_its_rules() {
         let packet = serde_json::json!({"time": 1_500_000_000u64, "reason": "gate", "why": "the gate of QER 1 is closed",
             "seid": "0x01", "pdr": 1, "far": 2, "qers": [1], "urrs": [], "packet": "UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets"});
-        let due = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 FAR 2 QER 1] \
-                   UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets";
+        let due = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 FAR 2 \
+                   QER 1] UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets";
         assert_eq!(line(&packet), due);
     }
 

@@ -38,7 +38,12 @@ fn build(installed: &Installed, go: &Path, folder: &str, package: &str) -> PathB
     program
 }
 
-fn try_to_build(installed: &Installed, go: &Path, folder: &str, package: &str) -> (PathBuf, Output) {
+fn try_to_build(
+    installed: &Installed,
+    go: &Path,
+    folder: &str,
+    package: &str,
+) -> (PathBuf, Output) {
     let program = installed.folder.join("function");
     let mut build = installed.go(go);
     build.current_dir(root_folder().join("sbi/fabric-go").join(folder));
@@ -48,16 +53,24 @@ fn try_to_build(installed: &Installed, go: &Path, folder: &str, package: &str) -
 
 /// A split core on the fabric.
 fn core(installed: &Installed) -> Result<(CoreProcess, PathBuf)> {
-    let (socket, config) = (installed.folder.join("core.sock"), installed.folder.join("martlet.yaml"));
+    let (socket, config) =
+        (installed.folder.join("core.sock"), installed.folder.join("martlet.yaml"));
     let database = installed.folder.join("martlet.db");
-    std::fs::write(&config, format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"))?;
+    std::fs::write(
+        &config,
+        format!("fabric: {{ socket: {socket:?} }}\nudr: {{ path: {database:?} }}\n"),
+    )?;
     let oam = "127.0.0.1:9090".parse()?;
-    let core = CoreProcess::start(Path::new(MARTLET), &config, &installed.folder, &["--split"], oam, 10)?;
+    let core =
+        CoreProcess::start(Path::new(MARTLET), &config, &installed.folder, &["--split"], oam, 10)?;
     Ok((core, socket))
 }
 
 fn end(function: &mut Started) -> Result<()> {
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(function.0.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(function.0.id() as i32),
+        nix::sys::signal::Signal::SIGTERM,
+    )?;
     ensure!(function.0.wait()?.success());
     Ok(())
 }
@@ -75,28 +88,34 @@ fn next(said: &Receiver<String>) -> Result<String> {
     said.recv_timeout(Duration::from_secs(10)).context("the function says nothing")
 }
 
-/// Instances of the function that the NRF gives to a consumer which reaches it over TCP or over the fabric.
+/// Instances of the function that the NRF gives to a consumer which reaches it over TCP or over the
+/// fabric.
 async fn discovered(http: &HttpBinding, kind: NfType) -> Result<Vec<String>> {
     let bindings = Arc::new(Bindings::new().with_remote(Arc::new(http.clone())));
     let nrf = Peer::new(bindings, ApiRoot::http("127.0.0.10:7777"), "AMF", CallPolicy::default());
-    let query =
-        SearchQuery { target_nf_type: Some(kind), requester_nf_type: Some(NfType::Amf), ..SearchQuery::default() };
+    let query = SearchQuery {
+        target_nf_type: Some(kind),
+        requester_nf_type: Some(NfType::Amf),
+        ..SearchQuery::default()
+    };
     let found = NfDiscoveryClient::new(nrf).search_nf_instances(query).await;
     let found = found.map_err(|problem| anyhow::anyhow!("{problem}"))?;
     Ok(found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect())
 }
 
-/// What a function answers, asked over the fabric. free5GC's servers close a connection on which nothing has come for a millisecond; what
-/// they have not looked at is asked again (RFC 9113, 8.7).
+/// What a function answers, asked over the fabric. free5GC's servers close a connection on which
+/// nothing has come for a millisecond; what they have not looked at is asked again (RFC 9113, 8.7).
 async fn get(fabric: &Fabric, at: &str, target: &str) -> Result<serde_json::Value> {
     use http_body_util::{BodyExt, Empty};
     use hyper_util::rt::{TokioExecutor, TokioIo};
     let mut tries = 0;
     let answer = loop {
         let stream = TokioIo::new(fabric.connect(at.parse()?).await?);
-        let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
         tokio::spawn(connection);
-        let request = http::Request::get(format!("http://{at}{target}")).body(Empty::<hyper::body::Bytes>::new())?;
+        let request = http::Request::get(format!("http://{at}{target}"))
+            .body(Empty::<hyper::body::Bytes>::new())?;
         match sender.send_request(request).await {
             Ok(answer) => break answer,
             Err(error) if tries == 10 => return Err(error.into()),
@@ -116,29 +135,44 @@ fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
     in_namespace(move || async move {
         let (core, socket) = core(&installed)?;
         let mut command = Command::new(&program);
-        command.args(["-at", AT, "-stolen", "imei-356938035643809", "-socket"]).arg(&socket).stdout(Stdio::piped());
+        command
+            .args(["-at", AT, "-stolen", "imei-356938035643809", "-socket"])
+            .arg(&socket)
+            .stdout(Stdio::piped());
         let mut function = Started(installed.for_command(&mut command).spawn()?);
         let said = lines(function.0.stdout.take().context("its output")?);
         let first = next(&said)?;
-        let id = first.strip_prefix("registered as ").with_context(|| format!("it said {first:?}"))?.to_string();
+        let id = first
+            .strip_prefix("registered as ")
+            .with_context(|| format!("it said {first:?}"))?
+            .to_string();
 
         // The NRF gives it to others, however they ask; the function itself is at no TCP port.
-        let fabric = Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
+        let fabric =
+            Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
         fabric.joined().await;
         let over_tcp = HttpBinding::new(ClientLimits::default());
         let sockets = Arc::new(OverFabric::new(fabric.clone()));
         let over_fabric = HttpBinding::new(ClientLimits::default()).over(sockets);
         ensure!(discovered(&over_tcp, NfType::FiveGEir).await? == [id.as_str()]);
         ensure!(discovered(&over_fabric, NfType::FiveGEir).await? == [id.as_str()]);
-        ensure!(std::net::TcpStream::connect(AT).is_err(), "the function listens on the fabric alone");
+        ensure!(
+            std::net::TcpStream::connect(AT).is_err(),
+            "the function listens on the fabric alone"
+        );
 
         // It answers over the fabric, and the NRF calls it there when another function goes.
-        for (pei, status) in [("imei-356938035643809", "BLACKLISTED"), ("imei-004400152020000", "WHITELISTED")] {
+        for (pei, status) in
+            [("imei-356938035643809", "BLACKLISTED"), ("imei-004400152020000", "WHITELISTED")]
+        {
             let target = format!("/n5g-eir-eic/v1/equipment-status?pei={pei}");
             ensure!(get(&fabric, AT, &target).await?["status"] == status);
         }
         let nssf = core.process_of("nf nssf").context("the NSSF has a process")?;
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(nssf as i32), nix::sys::signal::Signal::SIGTERM)?;
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(nssf as i32),
+            nix::sys::signal::Signal::SIGTERM,
+        )?;
         // It is told of others too.
         while !next(&said)?.starts_with("told of NSSF NF_") {}
 
@@ -151,8 +185,16 @@ fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
 
 /// The minor number of a Go toolchain's version.
 fn minor(go: &Path) -> Option<u32> {
-    let said = Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
-    String::from_utf8(said.stdout).ok()?.trim().strip_prefix("go1.")?.split('.').next()?.parse().ok()
+    let said =
+        Command::new(go).args(["env", "GOVERSION"]).env("GOTOOLCHAIN", "local").output().ok()?;
+    String::from_utf8(said.stdout)
+        .ok()?
+        .trim()
+        .strip_prefix("go1.")?
+        .split('.')
+        .next()?
+        .parse()
+        .ok()
 }
 
 #[test]
@@ -176,22 +218,28 @@ fn what_free5gc_publishes_for_its_functions_runs_over_the_fabric_as_it_is() {
         ensure!(next(&said)? == "found UDM REGISTERED");
         let http = HttpBinding::new(ClientLimits::default());
         ensure!(discovered(&http, NfType::Nef).await? == [id]);
-        let fabric = Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
+        let fabric =
+            Fabric::start(FabricConfig { socket: socket.clone(), ..FabricConfig::default() });
         fabric.joined().await;
-        ensure!(get(&fabric, AT, "/nnef-pfdmanagement/v1/applications").await? == serde_json::json!([]));
+        ensure!(
+            get(&fabric, AT, "/nnef-pfdmanagement/v1/applications").await? == serde_json::json!([])
+        );
         end(&mut function)?;
         ensure!(discovered(&http, NfType::Nef).await?.is_empty());
         core.stop()
     });
 }
 
-/// Connections of this thread's namespace over TCP, in whatever state but listening, that one of these ports is an end of.
+/// Connections of this thread's namespace over TCP, in whatever state but listening, that one of
+/// these ports is an end of.
 fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
     let table = std::fs::read_to_string("/proc/thread-self/net/tcp")?;
     let rows = table.lines().skip(1).map(|row| row.split_whitespace().collect::<Vec<_>>());
-    let port = |end: &str| end.rsplit(':').next().and_then(|text| u16::from_str_radix(text, 16).ok());
-    let matters =
-        |row: &&Vec<&str>| row[3] != "0A" && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)));
+    let port =
+        |end: &str| end.rsplit(':').next().and_then(|text| u16::from_str_radix(text, 16).ok());
+    let matters = |row: &&Vec<&str>| {
+        row[3] != "0A" && [row[1], row[2]].iter().any(|end| ports.contains(&port(end).unwrap_or(0)))
+    };
     Ok(rows.collect::<Vec<_>>().iter().filter(matters).map(|row| row[1..4].join(" ")).collect())
 }
 
@@ -207,9 +255,9 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
     let installed = Installed::for_go("free5gc-smf");
     let (program, built) = try_to_build(&installed, &go, "free5gc-smf", ".");
     let said = String::from_utf8_lossy(&built.stderr);
-    if let Some(why) =
-        said.lines().find(|line| ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign)))
-    {
+    if let Some(why) = said.lines().find(|line| {
+        ["dial tcp", "403 Forbidden", "404 Not Found"].iter().any(|sign| line.contains(sign))
+    }) {
         eprintln!("SKIPPED: free5GC's SMF cannot be fetched: {why}");
         return;
     }
@@ -222,13 +270,15 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         std::fs::write(
             path("martlet.yaml"),
             format!(
-                "network: {{ slices: [{slice}] }}\nsbi: {{ elsewhere: [smf] }}\nfabric: {{ socket: {socket:?} }}\nudr: {{ path: {:?} }}\n\
-                 nrf: {{ lenient: {{ absolute_prefixes: true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true }}\n\
-                 chf: {{ enabled: true }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",
+                "network: {{ slices: [{slice}] }}\nsbi: {{ elsewhere: [smf] }}\nfabric: {{ \
+                 socket: {socket:?} }}\nudr: {{ path: {:?} }}\nnrf: {{ lenient: {{ \
+                 absolute_prefixes: true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true \
+                 }}\nchf: {{ enabled: true }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",
                 path("martlet.db")
             ),
         )?;
-        let mut subscriber = Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
+        let mut subscriber =
+            Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
         subscriber.slices[0].sd = Some(0x01_02_03);
         Store::open(&path("martlet.db"))?.add(&[subscriber], false)?;
         let core = CoreProcess::start(
@@ -243,7 +293,14 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         let (of_smf, routing) = martlet_tests::free5gc_smf::configuration(&folder)?;
         let log = std::fs::File::create(path("smf.log"))?;
         let mut command = Command::new(&program);
-        command.arg("-c").arg(of_smf).arg("-u").arg(routing).arg("-socket").arg(&socket).current_dir(&folder);
+        command
+            .arg("-c")
+            .arg(of_smf)
+            .arg("-u")
+            .arg(routing)
+            .arg("-socket")
+            .arg(&socket)
+            .current_dir(&folder);
         command.stdout(log.try_clone()?).stderr(log);
         let mut smf = Started(installed.for_command(&mut command).spawn()?);
         let told = || std::fs::read_to_string(path("smf.log")).unwrap_or_default();
@@ -263,13 +320,19 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         config.requested_nssai = vec![slice];
         let phone = gnb.new_ue(config)?;
         phone.register().await?;
-        let asked = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+        let asked =
+            PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
         let session = phone.establish_pdu_session(asked).await.with_context(told)?;
         ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
         phone.deregister().await?;
-        // Nothing of it went another way: no connection over TCP with the SMF nor, from anybody, with a function of the core.
-        // (It listens there nevertheless, as its own program has it.)
-        drop(std::net::TcpListener::bind("127.0.0.2:8000").err().context("it listens at its TCP port as well")?);
+        // Nothing of it went another way: no connection over TCP with the SMF nor, from anybody,
+        // with a function of the core. (It listens there nevertheless, as its own program
+        // has it.)
+        drop(
+            std::net::TcpListener::bind("127.0.0.2:8000")
+                .err()
+                .context("it listens at its TCP port as well")?,
+        );
         let others = over_tcp(&[8000, 7777])?;
         ensure!(others.is_empty(), "over TCP: {others:?}\n{}", told());
         end(&mut smf)?;

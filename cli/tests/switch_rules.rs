@@ -1,4 +1,5 @@
-//! RPI, `martlet switch …`, against a switch process at work: what a person types, and what they read.
+//! RPI, `martlet switch …`, against a switch process at work: what a person types, and what they
+//! read.
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -34,8 +35,10 @@ fn ends(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
 /// What a child writes until it ends, which it has to in time.
 #[track_caller]
 fn output_of(mut child: Child, what: &str) -> (bool, String) {
-    let pipes: [Option<Box<dyn Read + Send>>; 2] =
-        [child.stdout.take().map(|pipe| Box::new(pipe) as _), child.stderr.take().map(|pipe| Box::new(pipe) as _)];
+    let pipes: [Option<Box<dyn Read + Send>>; 2] = [
+        child.stdout.take().map(|pipe| Box::new(pipe) as _),
+        child.stderr.take().map(|pipe| Box::new(pipe) as _),
+    ];
     let readers = pipes.map(|pipe| {
         std::thread::spawn(move || {
             let mut text = Vec::new();
@@ -57,14 +60,27 @@ impl Switch {
             eprintln!("SKIPPED: martlet-switch is not built; cargo build -p martlet-switch-target");
             return None;
         }
-        let folder = std::env::temp_dir().join(format!("martlet-rpi-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-rpi-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let log = folder.join("log");
         let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
-        command.args(["switch", "run", "--with-parent", "--listen", "127.0.0.1:0", "--memory", "360"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(&log).expect("a file"));
+        command.args([
+            "switch",
+            "run",
+            "--with-parent",
+            "--listen",
+            "127.0.0.1:0",
+            "--memory",
+            "360",
+        ]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).expect("a file"));
         let mut child = command.spawn().expect("the switch");
-        let lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+        let lines =
+            BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
         let (say, said) = channel();
         std::thread::spawn(move || {
             lines.filter_map(|line| line.strip_prefix("ready ")?.parse().ok()).for_each(|address| {
@@ -74,7 +90,10 @@ impl Switch {
         // Ends it, whatever comes.
         let mut switch = Switch { child, address: SocketAddr::from(([0; 4], 0)), folder };
         switch.address = said.recv_timeout(LIMIT).unwrap_or_else(|_| {
-            panic!("the switch does not get ready: {}", std::fs::read_to_string(&log).unwrap_or_default())
+            panic!(
+                "the switch does not get ready: {}",
+                std::fs::read_to_string(&log).unwrap_or_default()
+            )
         });
         Some(switch)
     }
@@ -100,7 +119,10 @@ impl Switch {
         let (well, said) = self.says(words);
         assert!(well, "{words}: {said}");
         // Next hops that are not there yet are told beside.
-        said.lines().filter(|line| !line.starts_with("note: ")).map(|line| format!("{line}\n")).collect()
+        said.lines()
+            .filter(|line| !line.starts_with("note: "))
+            .map(|line| format!("{line}\n"))
+            .collect()
     }
 
     #[track_caller]
@@ -133,7 +155,9 @@ fn rules_are_added_shown_changed_and_deleted() {
     // What would be written is shown, and not written.
     let shown = switch.does(&format!("rule add --dry-run {DECAP}"));
     assert!(
-        shown.contains("gtp_decap") && shown.contains("teid=") && shown.contains("-> decap(ue=0xa3c0001"),
+        shown.contains("gtp_decap")
+            && shown.contains("teid=")
+            && shown.contains("-> decap(ue=0xa3c0001"),
         "{shown}"
     );
     assert_eq!(switch.does("rule list"), "");
@@ -167,7 +191,10 @@ fn what_is_wrong_is_told_with_its_place() {
         ("rule add tunnel teid 1", "no kind of rule"),
         ("rule add decap teid 0x100000000 ue 10.60.0.1 via 1", "32 bits"),
         ("rule add decap teid 1 colour red", "has no \"colour\""),
-        ("rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9", "no port 9"),
+        (
+            "rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9",
+            "no port 9",
+        ),
         ("rule add decap teid 1 ue 10.60.0.1 via 1 counter 262144", "from 0 to 262143"),
         ("rule add decap teid 1 ue 10.60.0.1 via 1 qfi 64", "from 0 to 63"),
         ("rule load nowhere", "nowhere"),
@@ -178,12 +205,16 @@ fn what_is_wrong_is_told_with_its_place() {
     let marked = |words: &str, word: &str| {
         let (well, said) = switch.says(words);
         let lines: Vec<&str> = said.lines().collect();
-        let mark = lines.iter().position(|line| line.trim_start().starts_with('^')).expect("a mark");
+        let mark =
+            lines.iter().position(|line| line.trim_start().starts_with('^')).expect("a mark");
         let column = lines[mark].find('^').expect("a mark");
         assert!(!well && lines[mark - 1][column..].starts_with(word), "{said}");
     };
     marked("rule add decap teid x ue 10.60.0.1 via 1", "x ");
-    marked("rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9", "9");
+    marked(
+        "rule add hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 9",
+        "9",
+    );
     marked("rule del decap teid 0x77", "0x77");
     assert_eq!(switch.does("rule list"), "");
     // A rule that leads nowhere yet may be written before what it leads to.
@@ -193,8 +224,12 @@ fn what_is_wrong_is_told_with_its_place() {
     switch.does("rule del decap teid 1");
     // Nobody is there.
     let mut command = Command::new(env!("CARGO_BIN_EXE_martlet"));
-    let output = command.args(["switch", "--switch", "127.0.0.1:1", "counters"]).output().expect("martlet");
-    assert!(!output.status.success() && String::from_utf8_lossy(&output.stderr).contains("no switch answers"));
+    let output =
+        command.args(["switch", "--switch", "127.0.0.1:1", "counters"]).output().expect("martlet");
+    assert!(
+        !output.status.success()
+            && String::from_utf8_lossy(&output.stderr).contains("no switch answers")
+    );
 }
 
 #[test]
@@ -202,34 +237,54 @@ fn files_are_written_whole_or_not_at_all() {
     let Some(switch) = Switch::start("files") else { return };
     switch.write(
         "wrong",
-        "# two of three are wrong\ndecap teid 1 ue 10.60.0.1 via 1\ndecap teid 2 ue 10.60.0 via 1\nfoo\n",
+        "# two of three are wrong\ndecap teid 1 ue 10.60.0.1 via 1\ndecap teid 2 ue 10.60.0 via \
+         1\nfoo\n",
     );
     let (well, said) = switch.says("rule load wrong");
     assert!(
-        !well && said.contains("wrong:3:17:") && said.contains("wrong:4:1:") && said.contains("nothing was written"),
+        !well
+            && said.contains("wrong:3:17:")
+            && said.contains("wrong:4:1:")
+            && said.contains("nothing was written"),
         "{said}"
     );
     // What only the switch can tell: the same key twice, and a table's size.
     switch.write("twice", "decap teid 1 ue 10.60.0.1 via 1\ndecap teid 1 ue 10.60.0.2 via 1\n");
     let (well, said) = switch.says("rule load twice");
-    assert!(!well && said.contains("twice:2:12: ") && said.contains("nothing was written"), "{said}");
+    assert!(
+        !well && said.contains("twice:2:12: ") && said.contains("nothing was written"),
+        "{said}"
+    );
     assert_eq!(switch.does("rule list"), "");
     // Of more updates than an answer has room to tell of one by one, too.
     let hop = |n: u32, port: u32| {
-        format!("hop number {n} source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port {port}\n")
+        format!(
+            "hop number {n} source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port {port}\n"
+        )
     };
-    switch.write("port", &(1..=500).map(|n| hop(n, if n == 321 { 8 } else { 1 })).collect::<String>());
+    switch.write(
+        "port",
+        &(1..=500).map(|n| hop(n, if n == 321 { 8 } else { 1 })).collect::<String>(),
+    );
     let (well, said) = switch.says("rule load port");
     assert!(!well && said.contains("port:321:76: ") && said.contains("no port 8"), "{said}");
     let room = 4096;
     switch.write("full", &(1..=room + 10).map(|n| hop(n, 1)).collect::<String>());
     let (well, said) = switch.says("rule load full");
-    assert!(!well && said.contains(&format!("full:{}:", room + 1)) && said.contains("has room for"), "{said}");
+    assert!(
+        !well && said.contains(&format!("full:{}:", room + 1)) && said.contains("has room for"),
+        "{said}"
+    );
     assert_eq!(switch.does("rule list"), "", "nothing of it");
-    let many: String =
-        (0..1000).map(|n| format!("decap teid {} ue 10.61.{}.{} via 1\n", 5000 + n, n / 250, n % 250)).collect();
-    switch
-        .write("many", &format!("{many}hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1\n"));
+    let many: String = (0..1000)
+        .map(|n| format!("decap teid {} ue 10.61.{}.{} via 1\n", 5000 + n, n / 250, n % 250))
+        .collect();
+    switch.write(
+        "many",
+        &format!(
+            "{many}hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1\n"
+        ),
+    );
     let shown = switch.does("rule load --dry-run many");
     assert_eq!(shown.lines().count(), 1001);
     assert_eq!(switch.does("rule list"), "");
@@ -243,23 +298,38 @@ fn files_are_written_whole_or_not_at_all() {
     let differs = switch.does("rule diff saved");
     let lines: Vec<&str> = differs.lines().collect();
     assert!(lines.len() == 3, "{differs}");
-    assert!(lines.iter().any(|line| line.starts_with("- ") && line.contains("10.62.0.1")), "{differs}");
-    assert!(lines.iter().any(|line| line.starts_with("+ ") && line.contains("0x1389")), "{differs}");
+    assert!(
+        lines.iter().any(|line| line.starts_with("- ") && line.contains("10.62.0.1")),
+        "{differs}"
+    );
+    assert!(
+        lines.iter().any(|line| line.starts_with("+ ") && line.contains("0x1389")),
+        "{differs}"
+    );
 }
 
 #[test]
 fn the_shell_does_line_by_line_and_remembers() {
     let Some(switch) = Switch::start("shell") else { return };
     let mut shell = switch.command("").stdin(Stdio::piped()).spawn().expect("a shell");
-    let lines =
-        format!("help\nrule try {DECAP}\nrule add {DECAP}\nrule add decap teid y\nrule list\nwatch 1\nrule\nquit\n");
+    let lines = format!(
+        "help\nrule try {DECAP}\nrule add {DECAP}\nrule add decap teid y\nrule list\nwatch \
+         1\nrule\nquit\n"
+    );
     shell.stdin.take().expect("piped").write_all(lines.as_bytes()).expect("written");
     let (well, said) = output_of(shell, "the shell");
     assert!(well, "{said}");
-    for part in ["decap-filtered", "-> decap(", DECAP, "no value of teid", "what shall be done with the rule?"] {
+    for part in [
+        "decap-filtered",
+        "-> decap(",
+        DECAP,
+        "no value of teid",
+        "what shall be done with the rule?",
+    ] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    let history = std::fs::read_to_string(switch.folder.join(".martlet-switch-history")).expect("a history");
+    let history =
+        std::fs::read_to_string(switch.folder.join(".martlet-switch-history")).expect("a history");
     assert!(history.contains(DECAP), "{history}");
     assert_eq!(switch.does("rule list").trim(), DECAP);
 }
@@ -268,12 +338,23 @@ fn the_shell_does_line_by_line_and_remembers() {
 #[test]
 fn the_shell_completes_and_goes_back() {
     let Some(switch) = Switch::start("terminal") else { return };
-    let command = format!("{} --log error switch --switch {}", env!("CARGO_BIN_EXE_martlet"), switch.address);
+    let command =
+        format!("{} --log error switch --switch {}", env!("CARGO_BIN_EXE_martlet"), switch.address);
     let mut terminal = Command::new("script");
-    terminal.args(["-qefc", &command, "/dev/null"]).env("HOME", &switch.folder).env("TERM", "xterm");
-    terminal.current_dir(&switch.folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    terminal
+        .args(["-qefc", &command, "/dev/null"])
+        .env("HOME", &switch.folder)
+        .env("TERM", "xterm");
+    terminal
+        .current_dir(&switch.folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let Ok(mut terminal) = terminal.spawn() else {
-        return eprintln!("SKIPPED: there is no terminal: the program script, of the package bsdutils, is missing");
+        return eprintln!(
+            "SKIPPED: there is no terminal: the program script, of the package bsdutils, is \
+             missing"
+        );
     };
     let mut input = terminal.stdin.take().expect("piped");
     // Rule, add, decap, and the words as far as they are one.
@@ -284,7 +365,10 @@ fn the_shell_completes_and_goes_back() {
     drop(input);
     let (_, said) = output_of(terminal, "the shell");
     assert_eq!(switch.does("rule list").trim(), DECAP, "{said}");
-    assert!(said.contains("already has an entry"), "the line before came again, and was refused: {said}");
+    assert!(
+        said.contains("already has an entry"),
+        "the line before came again, and was refused: {said}"
+    );
 }
 
 #[test]
@@ -296,7 +380,9 @@ fn another_controller_is_told_of_and_may_be_displaced() {
     writeln!(input, "rule add {DECAP}\n").expect("written");
     let lines = BufReader::new(shell.stdout.take().expect("piped")).lines().map_while(Result::ok);
     let (say, said) = channel();
-    std::thread::spawn(move || lines.filter(|line| line.contains(DECAP)).for_each(|line| drop(say.send(line))));
+    std::thread::spawn(move || {
+        lines.filter(|line| line.contains(DECAP)).for_each(|line| drop(say.send(line)))
+    });
     let added = said.recv_timeout(LIMIT);
     if added.is_err() {
         let _ = shell.kill();
@@ -319,8 +405,11 @@ fn a_switch_program_of_another_build_is_not_run() {
         std::fs::copy(env!("CARGO_BIN_EXE_martlet"), &own).expect("a copy");
     }
     let stale = folder.join("martlet-switch");
-    std::fs::write(&stale, "#!/bin/sh\n[ \"$1\" = build ] && echo 0.0.1/1/0 && exit\nexec sleep 100\n")
-        .expect("a file");
+    std::fs::write(
+        &stale,
+        "#!/bin/sh\n[ \"$1\" = build ] && echo 0.0.1/1/0 && exit\nexec sleep 100\n",
+    )
+    .expect("a file");
     std::fs::set_permissions(&stale, std::fs::Permissions::from_mode(0o755)).expect("a program");
     let mut command = Command::new(&own);
     command.args(["switch", "run", "--listen", "127.0.0.1:0"]);

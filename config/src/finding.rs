@@ -38,7 +38,8 @@ impl Report {
     /// Puts findings where they belong in the file.
     pub fn of(file: &str, lines: &Lines, findings: &[Finding]) -> Self {
         let line = |finding: &Finding| {
-            let place = lines.of(&finding.path).map_or(file.to_string(), |line| format!("{file}:{line}"));
+            let place =
+                lines.of(&finding.path).map_or(file.to_string(), |line| format!("{file}:{line}"));
             format!("{place}: {}: {}", finding.path, finding.message)
         };
         Report { lines: findings.iter().map(line).collect() }

@@ -1,4 +1,5 @@
-//! Configuration files: read from YAML, and checked such that a person is told which line is wrong and what to write.
+//! Configuration files: read from YAML, and checked such that a person is told which line is wrong
+//! and what to write.
 #![forbid(unsafe_code)]
 
 mod finding;

@@ -23,7 +23,8 @@ impl Lines {
         self.0.contains_key(path)
     }
 
-    /// The line, counted from 1, of the value at a path, or of the nearest section around it that the file holds.
+    /// The line, counted from 1, of the value at a path, or of the nearest section around it that
+    /// the file holds.
     pub fn of(&self, path: &str) -> Option<u64> {
         let mut path = path;
         loop {
@@ -52,7 +53,9 @@ impl Tree {
             Tree::Map(entries) => entries.iter().for_each(|(key, value)| {
                 below(if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value);
             }),
-            Tree::List(items) => items.iter().enumerate().for_each(|(n, item)| below(format!("{path}[{n}]"), item)),
+            Tree::List(items) => {
+                items.iter().enumerate().for_each(|(n, item)| below(format!("{path}[{n}]"), item))
+            }
             Tree::Scalar => {}
         }
     }
@@ -116,7 +119,9 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_its_line() {
-        let lines = Lines::read("amf:\n  plmn:\n    mcc: \"001\"\n  slices:\n    - sst: 1\n    - sst: 300\nsmf: {}\n");
+        let lines = Lines::read(
+            "amf:\n  plmn:\n    mcc: \"001\"\n  slices:\n    - sst: 1\n    - sst: 300\nsmf: {}\n",
+        );
         assert_eq!(lines.of("amf.plmn.mcc"), Some(3));
         assert_eq!(lines.of("amf.slices[1].sst"), Some(6));
         assert_eq!(lines.of("amf.plmn.missing"), lines.of("amf.plmn"));

@@ -8,7 +8,8 @@ pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<(T, Lines), R
     match serde_saphyr::from_str(text) {
         Ok(value) => Ok((value, Lines::read(text))),
         Err(error) => {
-            let place = error.location().map_or(file.to_string(), |at| format!("{file}:{}", at.line()));
+            let place =
+                error.location().map_or(file.to_string(), |at| format!("{file}:{}", at.line()));
             Err(Report { lines: vec![format!("{place}: {}", error.render())] })
         }
     }
@@ -17,8 +18,8 @@ pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<(T, Lines), R
 /// Reads a file.
 pub fn read_file<T: DeserializeOwned>(path: &Path) -> Result<(T, Lines), Report> {
     let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Report { lines: vec![format!("{name}: cannot be read: {e}")] })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Report { lines: vec![format!("{name}: cannot be read: {e}")] })?;
     read(&name, &text)
 }
 

@@ -26,7 +26,8 @@ pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
 }
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
-    let values = || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
+    let values =
+        || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
     let most = end_of_axis(values().map(|value| value.2));
     // A difference may be less than nothing.
     let least = values().map(|value| value.1).fold(0.0, f64::min);
@@ -38,7 +39,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         .y_label_area_size(58)
         .build_cartesian_2d(0.0..groups, least * 1.1..most * 1.3)
         .map_err(failed)?;
-    // A label stands in the middle of its group: there are two marks for each, of which every other one has text.
+    // A label stands in the middle of its group: there are two marks for each, of which every other
+    // one has text.
     let label = |x: &f64| {
         let half = (x * 2.0).round() as usize;
         let middle = half % 2 == 1 && (x * 2.0 - half as f64).abs() < 1e-6;
@@ -61,28 +63,37 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
     for (n, ((name, values), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let left = |group: usize| group as f64 + 0.1 + n as f64 * width;
         let bar = |(group, value): (usize, &(f64, f64, f64))| {
-            Rectangle::new([(left(group), 0.0), (left(group) + width * 0.92, value.0)], colour.mix(0.85).filled())
+            Rectangle::new(
+                [(left(group), 0.0), (left(group) + width * 0.92, value.0)],
+                colour.mix(0.85).filled(),
+            )
         };
-        chart
-            .draw_series(values.iter().enumerate().map(bar))
-            .map_err(failed)?
-            .label(name)
-            .legend(move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled()));
+        chart.draw_series(values.iter().enumerate().map(bar)).map_err(failed)?.label(name).legend(
+            move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled()),
+        );
         let middle = |group: usize| left(group) + width * 0.46;
         let ranges = values.iter().enumerate().filter(|(_, value)| value.2 > value.1);
-        let ranges = ranges.map(|(group, v)| ErrorBar::new_vertical(middle(group), v.1, v.0, v.2, BLACK.filled(), 6));
-        chart.draw_series(ranges).map_err(failed)?;
-        let told = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(|(group, value)| {
-            let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
-            let digits = if value.0 >= 100.0 {
-                0
-            } else if value.0 >= 1.0 {
-                1
-            } else {
-                2
-            };
-            Text::new(format!("{:.digits$}", value.0), (left(group), value.2.max(value.0) + most * 0.05), style)
+        let ranges = ranges.map(|(group, v)| {
+            ErrorBar::new_vertical(middle(group), v.1, v.0, v.2, BLACK.filled(), 6)
         });
+        chart.draw_series(ranges).map_err(failed)?;
+        let told = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(
+            |(group, value)| {
+                let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
+                let digits = if value.0 >= 100.0 {
+                    0
+                } else if value.0 >= 1.0 {
+                    1
+                } else {
+                    2
+                };
+                Text::new(
+                    format!("{:.digits$}", value.0),
+                    (left(group), value.2.max(value.0) + most * 0.05),
+                    style,
+                )
+            },
+        );
         chart.draw_series(told).map_err(failed)?;
     }
     draw_legend(&mut chart, SeriesLabelPosition::UpperLeft)
@@ -107,7 +118,12 @@ mod tests {
         };
         draw_bars(&folder, "test", &[panel]).unwrap();
         let svg = std::fs::read_to_string(folder.join("test.svg")).unwrap();
-        assert!(["nothing", "sparse", "frequent", "kernel", "xdp"].iter().all(|text| svg.contains(text)), "{svg}");
+        assert!(
+            ["nothing", "sparse", "frequent", "kernel", "xdp"]
+                .iter()
+                .all(|text| svg.contains(text)),
+            "{svg}"
+        );
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
             std::fs::remove_dir_all(&folder).unwrap();
         }

@@ -1,4 +1,5 @@
-//! A core of its own for an experiment: started from this program's binary, observed through `/proc`, ended by signal.
+//! A core of its own for an experiment: started from this program's binary, observed through
+//! `/proc`, ended by signal.
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::time::{ClockId, clock_gettime};
@@ -37,8 +38,9 @@ pub struct Usage {
 }
 
 impl CoreProcess {
-    /// Starts `martlet up` with a configuration and waits until `functions` network functions answer. The log goes to
-    /// `core.log` in the folder, in the detail of `MARTLET_CORE_LOG` (warn).
+    /// Starts `martlet up` with a configuration and waits until `functions` network functions
+    /// answer. The log goes to `core.log` in the folder, in the detail of `MARTLET_CORE_LOG`
+    /// (warn).
     pub fn start(
         binary: &Path,
         config: &Path,
@@ -75,15 +77,20 @@ impl CoreProcess {
         Ok(core)
     }
 
-    /// The functions that its status endpoint lists and that others find through the NRF; 0 while it does not answer.
+    /// The functions that its status endpoint lists and that others find through the NRF; 0 while
+    /// it does not answer.
     fn functions(&self) -> usize {
         let status = self.status().unwrap_or_default();
         let nfs = status["nfs"].as_array().map_or(&[][..], Vec::as_slice);
         let nrf = nfs.iter().find(|nf| nf["name"] == "nrf");
-        let known = nrf.and_then(|nrf| nrf["status"]["registered"].as_array()).map_or(&[][..], Vec::as_slice);
+        let known = nrf
+            .and_then(|nrf| nrf["status"]["registered"].as_array())
+            .map_or(&[][..], Vec::as_slice);
         let is_found = |nf: &&serde_json::Value| {
             // The UPF has no services, and the NRF is configured.
-            nf["name"] == "nrf" || nf["name"] == "upf" || known.iter().any(|entry| entry["id"] == nf["instanceId"])
+            nf["name"] == "nrf"
+                || nf["name"] == "upf"
+                || known.iter().any(|entry| entry["id"] == nf["instanceId"])
         };
         nfs.iter().filter(is_found).count()
     }
@@ -93,8 +100,8 @@ impl CoreProcess {
         self.status_at(0)
     }
 
-    /// What the endpoint of one of its processes says, so many ports after the core's own: a function's place among those that
-    /// are started, from 1.
+    /// What the endpoint of one of its processes says, so many ports after the core's own: a
+    /// function's place among those that are started, from 1.
     pub fn status_at(&self, offset: u16) -> Result<serde_json::Value> {
         let oam = SocketAddr::new(self.oam.ip(), self.oam.port() + offset);
         let mut stream = TcpStream::connect_timeout(&oam, Duration::from_millis(200))?;
@@ -111,7 +118,8 @@ impl CoreProcess {
         usage(&family(self.child.id()))
     }
 
-    /// What its network functions use at the moment: without the process that started them, unless they are in it.
+    /// What its network functions use at the moment: without the process that started them, unless
+    /// they are in it.
     pub fn usage_of_functions(&self) -> Usage {
         let mut family = family(self.child.id());
         if family.len() > 1 {
@@ -179,11 +187,13 @@ impl Drop for CoreProcess {
 fn usage(pids: &[u32]) -> Usage {
     let mut usage = Usage::default();
     for pid in pids {
-        let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let read =
+            |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
         usage.resident_kb += field_kb(&read("status"), "VmRSS:");
         usage.proportional_kb += field_kb(&read("smaps_rollup"), "Pss:");
         let time = ClockId::pid_cpu_clock_id(Pid::from_raw(*pid as i32)).and_then(clock_gettime);
-        usage.cpu_ns += time.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64);
+        usage.cpu_ns +=
+            time.map_or(0, |time| time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64);
         usage.processes += 1;
     }
     usage.cpu_ms = usage.cpu_ns / 1_000_000;
@@ -193,7 +203,8 @@ fn usage(pids: &[u32]) -> Usage {
 /// A process and its children.
 fn family(parent: u32) -> Vec<u32> {
     let mut pids = vec![parent];
-    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+        .unwrap_or_default();
     pids.extend(children.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     pids
 }

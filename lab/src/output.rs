@@ -28,7 +28,14 @@ pub struct Figure {
 impl Figure {
     /// A figure of an estimate.
     pub fn of(id: impl Into<String>, unit: &'static str, estimate: Estimate) -> Self {
-        Figure { id: id.into(), value: estimate.value, unit, low: estimate.low, high: estimate.high, n: estimate.n }
+        Figure {
+            id: id.into(),
+            value: estimate.value,
+            unit,
+            low: estimate.low,
+            high: estimate.high,
+            n: estimate.n,
+        }
     }
 
     /// A figure that was read once.
@@ -47,16 +54,19 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the folder, `lab-results/NAME-TIME` where none is given, and starts `raw.csv` with its header.
+    /// Makes the folder, `lab-results/NAME-TIME` where none is given, and starts `raw.csv` with its
+    /// header.
     pub fn create(lab: &'static str, folder: Option<&Path>, header: &str) -> Result<Self> {
         let folder = match folder {
             Some(folder) => folder.to_path_buf(),
             None => {
-                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
+                let now =
+                    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_secs();
                 PathBuf::from("lab-results").join(format!("{lab}-{now}"))
             }
         };
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
         let mut raw = BufWriter::new(File::create(folder.join("raw.csv"))?);
         writeln!(raw, "{header}")?;
         Ok(Output { lab, folder, raw, figures: Vec::new(), report: String::new() })
@@ -99,11 +109,16 @@ impl Output {
     pub fn finish(mut self) -> Result<String> {
         self.raw.flush()?;
         let machine = machine::describe();
-        let summary = serde_json::json!({"lab": self.lab, "machine": machine, "figures": self.figures});
+        let summary =
+            serde_json::json!({"lab": self.lab, "machine": machine, "figures": self.figures});
         std::fs::write(self.folder.join("summary.json"), serde_json::to_string_pretty(&summary)?)?;
         let mut whole = format!("# {}\n\n", self.lab);
         for (name, value) in machine.as_object().into_iter().flatten() {
-            let _ = writeln!(whole, "- {name}: {}", value.as_str().map_or(value.to_string(), str::to_string));
+            let _ = writeln!(
+                whole,
+                "- {name}: {}",
+                value.as_str().map_or(value.to_string(), str::to_string)
+            );
         }
         let _ = writeln!(whole, "\n{}", self.report);
         std::fs::write(self.folder.join("report.md"), &whole)?;

@@ -1,10 +1,12 @@
-//! Packets sent evenly: so many in a second, a few at a time, without bursts. Whoever measures at which rate something begins
-//! to lose measures its queues instead, where packets come by the hundred.
+//! Packets sent evenly: so many in a second, a few at a time, without bursts. Whoever measures at
+//! which rate something begins to lose measures its queues instead, where packets come by the
+//! hundred.
 use std::time::{Duration, Instant};
 
 /// From one sending to the next, unless packets are further apart than that.
 const STEP: Duration = Duration::from_micros(100);
-/// What became due while somebody else had the processor is made up for as long as it is no more than this; the rest is missed.
+/// What became due while somebody else had the processor is made up for as long as it is no more
+/// than this; the rest is missed.
 const LATE: Duration = Duration::from_millis(1);
 
 /// A clock that says when how many packets are due.
@@ -29,13 +31,15 @@ impl Pace {
 
     /// The same, with so many packets or more at a time.
     pub fn in_runs(rate: f64, time: Duration, packets: u32) -> Pace {
-        let step = Duration::try_from_secs_f64(f64::from(packets) / rate).unwrap_or(time).clamp(STEP, time.max(STEP));
+        let step = Duration::try_from_secs_f64(f64::from(packets) / rate)
+            .unwrap_or(time)
+            .clamp(STEP, time.max(STEP));
         let (next, last) = (step, Duration::ZERO);
         Pace { rate, step, time, start: Instant::now(), next, last, due: 0.0, missed: 0.0 }
     }
 
-    /// Sleeps until packets are due, and gives how many; `None` when the time is over. Threads that sleep for so short a time
-    /// need a timer slack below it.
+    /// Sleeps until packets are due, and gives how many; `None` when the time is over. Threads that
+    /// sleep for so short a time need a timer slack below it.
     pub fn wait(&mut self) -> Option<u32> {
         loop {
             if self.last >= self.time {
@@ -69,8 +73,8 @@ impl Pace {
         packets
     }
 
-    /// The share of the packets that were not sent since the processor was somebody else's for too long: the rate was not the
-    /// one that was asked for.
+    /// The share of the packets that were not sent since the processor was somebody else's for too
+    /// long: the rate was not the one that was asked for.
     pub fn missed(&self) -> f64 {
         self.missed / (self.rate * self.time.as_secs_f64()).max(1.0)
     }
@@ -94,7 +98,10 @@ mod tests {
         assert_eq!(sums(250.0, (0..=250).map(|n| n * 4000)), (250, 1, 0.0));
         // An odd rate is met all the same, and nothing is sent twice.
         let (all, most, missed) = sums(33_333.0, (0..=10_000).map(|n| n * 100));
-        assert!((33_332..=33_333).contains(&all) && most <= 4 && missed == 0.0, "{all} {most} {missed}");
+        assert!(
+            (33_332..=33_333).contains(&all) && most <= 4 && missed == 0.0,
+            "{all} {most} {missed}"
+        );
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub(crate) const COLOURS: [RGBColor; 13] = [
     RGBColor(140, 90, 50),
 ];
 
-/// Draws panels side by side, four of them in a square and more in rows of three, into `NAME.svg` and `NAME.png`.
+/// Draws panels side by side, four of them in a square and more in rows of three, into `NAME.svg`
+/// and `NAME.png`.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
     in_panels(folder, name, panels, draw_panel)
 }
@@ -107,12 +108,21 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
     let x_most = end_of_axis(points().map(|p| p.0));
     let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
-    // An axis begins at 0, unless most of it would be empty; one point alone has to have an axis, too.
-    let x_first = if x_least < x_most && x_least > x_most / 2.0 { x_least - (x_most - x_least) * 0.05 } else { 0.0 };
+    // An axis begins at 0, unless most of it would be empty; one point alone has to have an axis,
+    // too.
+    let x_first = if x_least < x_most && x_least > x_most / 2.0 {
+        x_least - (x_most - x_least) * 0.05
+    } else {
+        0.0
+    };
     let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
-    let y_most =
-        if y_least < 0.0 { points().map(|p| p.3).fold(0.0, f64::max) } else { end_of_axis(points().map(|p| p.3)) };
-    // A scale of temperature has no zero that means anything; below 0 there is room for what is less.
+    let y_most = if y_least < 0.0 {
+        points().map(|p| p.3).fold(0.0, f64::max)
+    } else {
+        end_of_axis(points().map(|p| p.3))
+    };
+    // A scale of temperature has no zero that means anything; below 0 there is room for what is
+    // less.
     let y_first = match panel.y_label.as_str() {
         "°C" => (y_least.min(y_most) / 10.0).floor() * 10.0 - 10.0,
         _ => y_least.min(0.0) * 1.1,
@@ -137,7 +147,10 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(x_first..x_most + (x_most - x_first) * beside, y_first..y_first + (y_most - y_first) * head)
+        .build_cartesian_2d(
+            x_first..x_most + (x_most - x_first) * beside,
+            y_first..y_first + (y_most - y_first) * head,
+        )
         .map_err(failed)?;
     chart
         .configure_mesh()
@@ -163,9 +176,12 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
         let (seen, unseen): (Points<'_>, Points<'_>) =
             series.points.iter().partition(|p| p.3 - p.2 > (y_most - y_first) * 0.005);
-        let bars = seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
+        let bars =
+            seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
         chart.draw_series(bars).map_err(failed)?;
-        chart.draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled()))).map_err(failed)?;
+        chart
+            .draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled())))
+            .map_err(failed)?;
     }
     draw_legend(&mut chart, corner)
 }
@@ -174,7 +190,8 @@ fn longest_name(panel: &Panel) -> usize {
     panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0)
 }
 
-/// A corner in which a legend covers no line, and how much higher than the highest point the panel is for it.
+/// A corner in which a legend covers no line, and how much higher than the highest point the panel
+/// is for it.
 fn corner_of(
     panel: &Panel,
     (x_first, x_most): (f64, f64),
@@ -186,16 +203,24 @@ fn corner_of(
     let high = 0.05 + 0.065 * panel.series.len() as f64;
     // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
-        let (x, y) = ((x - x_first) / ((x_most - x_first) * 1.05), (y - y_first) / ((y_most - y_first) * HEAD));
-        (if left { x < wide } else { x > 1.0 - wide }) && (if upper { y > 1.0 - high } else { y < high })
+        let (x, y) = (
+            (x - x_first) / ((x_most - x_first) * 1.05),
+            (y - y_first) / ((y_most - y_first) * HEAD),
+        );
+        (if left { x < wide } else { x > 1.0 - wide })
+            && (if upper { y > 1.0 - high } else { y < high })
     };
     let covers = |corner: (bool, bool)| {
         panel.series.iter().any(|series| {
-            let ends = series.points.iter().any(|p| within(p.0, p.3, corner) || within(p.0, p.2, corner));
+            let ends =
+                series.points.iter().any(|p| within(p.0, p.3, corner) || within(p.0, p.2, corner));
             ends || series.points.windows(2).any(|pair| {
                 let at = |n: u32| {
                     let part = f64::from(n) / 16.0;
-                    (pair[0].0 + (pair[1].0 - pair[0].0) * part, pair[0].1 + (pair[1].1 - pair[0].1) * part)
+                    (
+                        pair[0].0 + (pair[1].0 - pair[0].0) * part,
+                        pair[0].1 + (pair[1].1 - pair[0].1) * part,
+                    )
                 };
                 (0..16).map(at).any(|(x, y)| within(x, y, corner))
             })
@@ -223,12 +248,15 @@ fn rasterise(svg: &str, path: &Path) -> Result<()> {
     let family = families().find(|name| name == "DejaVu Sans").or_else(|| families().next());
     match family {
         Some(family) => fonts.set_sans_serif_family(family),
-        None => tracing::warn!("no font is installed, so plots in PNG have no text; install fonts-dejavu-core"),
+        None => tracing::warn!(
+            "no font is installed, so plots in PNG have no text; install fonts-dejavu-core"
+        ),
     }
-    let tree = resvg::usvg::Tree::from_str(svg, &options).context("the plot's SVG does not parse")?;
+    let tree =
+        resvg::usvg::Tree::from_str(svg, &options).context("the plot's SVG does not parse")?;
     let size = tree.size().to_int_size();
-    let mut pixels =
-        resvg::tiny_skia::Pixmap::new(size.width() * 2, size.height() * 2).context("a plot without a size")?;
+    let mut pixels = resvg::tiny_skia::Pixmap::new(size.width() * 2, size.height() * 2)
+        .context("a plot without a size")?;
     resvg::render(&tree, resvg::tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
     pixels.save_png(path).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -242,7 +270,12 @@ mod tests {
         let of = |points: &[(f64, f64)]| {
             let points = points.iter().map(|p| (p.0, p.1, p.1, p.1)).collect();
             let series = vec![Series { name: "switch".into(), points }];
-            let panel = Panel { title: String::new(), x_label: String::new(), y_label: String::new(), series };
+            let panel = Panel {
+                title: String::new(),
+                x_label: String::new(),
+                y_label: String::new(),
+                series,
+            };
             corner_of(&panel, (0.0, 10.0), (0.0, 10.0))
         };
         assert!(matches!(of(&[(0.0, 0.0), (10.0, 10.0)]), (_, SeriesLabelPosition::UpperLeft)));
@@ -254,13 +287,17 @@ mod tests {
 
     #[test]
     fn a_plot_of_nothing_but_zeros_and_one_of_temperatures_have_marks_that_can_be_read() {
-        let folder = std::env::temp_dir().join(format!("martlet-plot-marks-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-plot-marks-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let panel = |y_label: &str, y: f64| Panel {
             title: "marks".into(),
             x_label: "Mbit/s".into(),
             y_label: y_label.into(),
-            series: vec![Series { name: "xdp".into(), points: vec![(1.0, y, y, y), (2.0, y, y, y)] }],
+            series: vec![Series {
+                name: "xdp".into(),
+                points: vec![(1.0, y, y, y), (2.0, y, y, y)],
+            }],
         };
         draw(&folder, "zeros", &[panel("% lost", 0.0)]).unwrap();
         draw(&folder, "heat", &[panel("°C", 52.0)]).unwrap();
@@ -269,7 +306,10 @@ mod tests {
             svg.lines().filter_map(|line| line.trim().parse().ok()).collect()
         };
         let zeros = marks("zeros.svg");
-        assert!(zeros.contains(&1.0) && zeros.iter().all(|mark| *mark == 0.0 || *mark >= 0.1), "{zeros:?}");
+        assert!(
+            zeros.contains(&1.0) && zeros.iter().all(|mark| *mark == 0.0 || *mark >= 0.1),
+            "{zeros:?}"
+        );
         let heat = marks("heat.svg");
         assert!(heat.iter().any(|mark| *mark >= 50.0) && !heat.contains(&20.0), "{heat:?}");
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
@@ -292,7 +332,11 @@ mod tests {
             title: title.into(),
             x_label: "UEs at once".into(),
             y_label: "ms".into(),
-            series: vec![series("one process", 0.1), series("HTTP/2", 0.5), series("less than nothing", -0.2)],
+            series: vec![
+                series("one process", 0.1),
+                series("HTTP/2", 0.5),
+                series("less than nothing", -0.2),
+            ],
         };
         draw(&folder, "test", &[panel("registration"), panel("PDU session")]).unwrap();
         assert!(std::fs::read_to_string(folder.join("test.svg")).unwrap().contains("registration"));

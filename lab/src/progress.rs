@@ -1,4 +1,5 @@
-//! Progress of long work on standard error: a line that is written over on a terminal, now and then a line elsewhere.
+//! Progress of long work on standard error: a line that is written over on a terminal, now and then
+//! a line elsewhere.
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -27,10 +28,15 @@ impl Progress {
             return;
         }
         self.shown = Some(Instant::now());
-        let left = self.started.elapsed().as_secs_f64() / self.done as f64 * (self.of.saturating_sub(self.done)) as f64;
+        let left = self.started.elapsed().as_secs_f64() / self.done as f64
+            * (self.of.saturating_sub(self.done)) as f64;
         let line = format!("{} of {} {} ({what}), {left:.0} s left", self.done, self.of, self.unit);
         let mut stderr = std::io::stderr();
-        let _ = if self.terminal { write!(stderr, "\r\x1b[K{line}") } else { writeln!(stderr, "{line}") };
+        let _ = if self.terminal {
+            write!(stderr, "\r\x1b[K{line}")
+        } else {
+            writeln!(stderr, "{line}")
+        };
         let _ = stderr.flush();
     }
 

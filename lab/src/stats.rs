@@ -13,8 +13,9 @@ pub struct Estimate {
     pub n: usize,
 }
 
-/// A quantile (0 to 1) of a sample with the 95 % interval that order statistics give: the ranks between which the
-/// true quantile lies are binomial, whatever the distribution. `None` for an empty sample.
+/// A quantile (0 to 1) of a sample with the 95 % interval that order statistics give: the ranks
+/// between which the true quantile lies are binomial, whatever the distribution. `None` for an
+/// empty sample.
 pub fn quantile(sample: &[f64], q: f64) -> Option<Estimate> {
     let mut sorted: Vec<f64> = sample.iter().copied().filter(|v| v.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -48,7 +49,10 @@ mod tests {
         let estimate = median(&sample).unwrap();
         assert_eq!(estimate.value, 51.0);
         // Textbook ranks for n = 101: 41 and 61.
-        assert!((40.0..=42.0).contains(&estimate.low) && (60.0..=63.0).contains(&estimate.high), "{estimate:?}");
+        assert!(
+            (40.0..=42.0).contains(&estimate.low) && (60.0..=63.0).contains(&estimate.high),
+            "{estimate:?}"
+        );
     }
 
     #[test]

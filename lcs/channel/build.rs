@@ -1,4 +1,5 @@
-//! Sees whether wolfSSL was built with session tickets and early data, and builds Mbed TLS, where it is wanted: the crate that carries its sources builds it for the smallest size, in which it is
+//! Sees whether wolfSSL was built with session tickets and early data, and builds Mbed TLS, where
+//! it is wanted: the crate that carries its sources builds it for the smallest size, in which it is
 //! ten times slower, so it is compiled once more, at full speed.
 
 fn main() {
@@ -10,10 +11,12 @@ fn main() {
     mbedtls();
 }
 
-/// Its crate has no feature for tickets: its `configure` is told of them by `wolfssl.site`, where Cargo's configuration of this tree counts.
+/// Its crate has no feature for tickets: its `configure` is told of them by `wolfssl.site`, where
+/// Cargo's configuration of this tree counts.
 #[cfg(feature = "wolfssl")]
 fn wolfssl() {
-    let include = std::env::var_os("DEP_WOLFSSL_INCLUDE").expect("wolfssl-sys says where its headers are");
+    let include =
+        std::env::var_os("DEP_WOLFSSL_INCLUDE").expect("wolfssl-sys says where its headers are");
     let options = std::path::Path::new(&include).join("wolfssl/options.h");
     let options = std::fs::read_to_string(options).unwrap_or_default();
     let defines = |name: &str| options.lines().any(|line| line.trim() == format!("#define {name}"));
@@ -28,11 +31,16 @@ fn wolfssl() {
 #[cfg(feature = "mbedtls")]
 fn mbedtls() {
     println!("cargo:rerun-if-changed=src/mbedtls/shim.c");
-    let include = std::env::var_os("DEP_MBEDTLS_INCLUDE").expect("mbedtls-rs-sys says where its headers are");
-    let found = std::env::split_paths(&include).find(|path| path.join("../library/ssl_tls13_client.c").exists());
+    let include =
+        std::env::var_os("DEP_MBEDTLS_INCLUDE").expect("mbedtls-rs-sys says where its headers are");
+    let found = std::env::split_paths(&include)
+        .find(|path| path.join("../library/ssl_tls13_client.c").exists());
     let include = found.expect("mbedtls-rs-sys carries the sources of Mbed TLS");
     let library = include.join("../library");
-    let sources = std::fs::read_dir(&library).expect("a folder of sources").flatten().map(|entry| entry.path());
+    let sources = std::fs::read_dir(&library)
+        .expect("a folder of sources")
+        .flatten()
+        .map(|entry| entry.path());
     cc::Build::new()
         .include(&include)
         .include(&library)

@@ -1,4 +1,5 @@
-//! Finds the static `libusrsctp` and links it, so that the programs need no extra package where they run.
+//! Finds the static `libusrsctp` and links it, so that the programs need no extra package where
+//! they run.
 use std::path::PathBuf;
 use std::process::Command;
 use std::{env, process};
@@ -9,10 +10,13 @@ fn main() {
     if env::var_os("CARGO_FEATURE_USRSCTP").is_none() {
         return;
     }
-    let Some(folder) = candidates().into_iter().find(|folder| folder.join("libusrsctp.a").is_file()) else {
+    let Some(folder) =
+        candidates().into_iter().find(|folder| folder.join("libusrsctp.a").is_file())
+    else {
         eprintln!(
-            "error: libusrsctp.a was not found. Install it (Debian, Ubuntu: apt-get install libusrsctp-dev), \
-             name its folder in USRSCTP_LIB_DIR, or build with --no-default-features to have the kernel's SCTP only."
+            "error: libusrsctp.a was not found. Install it (Debian, Ubuntu: apt-get install \
+             libusrsctp-dev), name its folder in USRSCTP_LIB_DIR, or build with \
+             --no-default-features to have the kernel's SCTP only."
         );
         process::exit(1);
     };
@@ -22,7 +26,8 @@ fn main() {
 
 /// Folders in which the library may be, the most telling one first.
 fn candidates() -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = env::var_os("USRSCTP_LIB_DIR").into_iter().map(PathBuf::from).collect();
+    let mut folders: Vec<PathBuf> =
+        env::var_os("USRSCTP_LIB_DIR").into_iter().map(PathBuf::from).collect();
     let told = Command::new("pkg-config").args(["--variable=libdir", "usrsctp"]).output();
     if let Ok(told) = told
         && told.status.success()

@@ -26,7 +26,8 @@ pub struct RanArgs {
     pub check: bool,
 }
 
-/// Run the command: an error, and with it an exit code other than 0, unless all went as the scenario expects.
+/// Run the command: an error, and with it an exit code other than 0, unless all went as the
+/// scenario expects.
 ///
 /// # Errors
 /// The scenario cannot be read or played, or did not go as it expects.
@@ -45,9 +46,12 @@ pub fn run(args: RanArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let interrupted = async {
         use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
         else {
-            tracing::warn!("signals cannot be caught: interfaces and namespaces are left behind after Ctrl-C");
+            tracing::warn!(
+                "signals cannot be caught: interfaces and namespaces are left behind after Ctrl-C"
+            );
             return std::future::pending().await;
         };
         tokio::select! {
@@ -57,7 +61,8 @@ pub fn run(args: RanArgs) -> Result<()> {
     };
     let played = runtime.block_on(play(scenario, !args.quiet, interrupted));
     if let Some(path) = &args.csv {
-        let file = File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
+        let file =
+            File::create(path).with_context(|| format!("{} cannot be written", path.display()))?;
         write_csv(BufWriter::new(file), &played.samples, played.origin)
             .with_context(|| format!("{} cannot be written", path.display()))?;
     }

@@ -8,22 +8,27 @@ use std::time::{Duration, Instant};
 pub enum Procedure {
     /// NG SETUP REQUEST sent to NG SETUP RESPONSE received.
     NgSetup,
-    /// REGISTRATION REQUEST sent to REGISTRATION ACCEPT received; in total until REGISTRATION COMPLETE is sent.
+    /// REGISTRATION REQUEST sent to REGISTRATION ACCEPT received; in total until REGISTRATION
+    /// COMPLETE is sent.
     Registration,
-    /// PDU SESSION ESTABLISHMENT REQUEST sent to its ACCEPT received; in total until the tunnel is ready and the
-    /// resource setup answered.
+    /// PDU SESSION ESTABLISHMENT REQUEST sent to its ACCEPT received; in total until the tunnel is
+    /// ready and the resource setup answered.
     PduSessionEstablishment,
-    /// PDU SESSION RELEASE REQUEST sent to its COMMAND received; in total until the COMPLETE is sent.
+    /// PDU SESSION RELEASE REQUEST sent to its COMMAND received; in total until the COMPLETE is
+    /// sent.
     PduSessionRelease,
-    /// SERVICE REQUEST sent to SERVICE ACCEPT received; in total until the context setup is answered.
+    /// SERVICE REQUEST sent to SERVICE ACCEPT received; in total until the context setup is
+    /// answered.
     ServiceRequest,
     /// PAGING received to SERVICE ACCEPT received; in total until the context setup is answered.
     PagingResponse,
     /// DEREGISTRATION REQUEST sent to DEREGISTRATION ACCEPT received.
     Deregistration,
-    /// UE CONTEXT RELEASE REQUEST sent to UE CONTEXT RELEASE COMMAND received; in total until COMPLETE is sent.
+    /// UE CONTEXT RELEASE REQUEST sent to UE CONTEXT RELEASE COMMAND received; in total until
+    /// COMPLETE is sent.
     AnRelease,
-    /// HANDOVER REQUIRED sent to HANDOVER COMMAND received; in total until the source's UE CONTEXT RELEASE COMMAND came.
+    /// HANDOVER REQUIRED sent to HANDOVER COMMAND received; in total until the source's UE CONTEXT
+    /// RELEASE COMMAND came.
     Handover,
     /// PATH SWITCH REQUEST sent to its ACKNOWLEDGE received.
     PathSwitch,
@@ -74,8 +79,8 @@ pub struct Sample {
     pub latency: Duration,
     /// Until the last message of the procedure was handed to the transport; at least `latency`.
     pub total: Duration,
-    /// The part of `latency` that was spent waiting for the core: from each uplink message to the downlink message that
-    /// followed it.
+    /// The part of `latency` that was spent waiting for the core: from each uplink message to the
+    /// downlink message that followed it.
     pub core: Duration,
     /// What went wrong; `None`: nothing.
     pub failure: Option<String>,

@@ -1,4 +1,5 @@
-//! A number for the compact form of all types here: of their source, and of what writes and reads them.
+//! A number for the compact form of all types here: of their source, and of what writes and reads
+//! them.
 use std::fs;
 use std::path::{Path, PathBuf};
 

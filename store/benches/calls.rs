@@ -9,7 +9,8 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("martlet-store-bench-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let store = Store::open(&folder.join("martlet.db")).expect("a new file");
-    let first = Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
+    let first =
+        Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
     let all: Vec<_> = (0..SUBSCRIBERS).filter_map(|n| first.nth(n)).collect();
     let started = Instant::now();
     store.add(&all, false).expect("room");
@@ -29,11 +30,19 @@ fn main() {
     });
     measure("put_context, new", ROUNDS, |n| {
         let supi = &all[(n % SUBSCRIBERS) as usize].supi;
-        assert!(store.put_context(supi, "smf", &(n / SUBSCRIBERS).to_string(), &context).expect("a write"));
+        assert!(
+            store
+                .put_context(supi, "smf", &(n / SUBSCRIBERS).to_string(), &context)
+                .expect("a write")
+        );
     });
     measure("put_context, again", ROUNDS, |n| {
         let supi = &all[(n % SUBSCRIBERS) as usize].supi;
-        assert!(!store.put_context(supi, "smf", &(n / SUBSCRIBERS).to_string(), &context).expect("a write"));
+        assert!(
+            !store
+                .put_context(supi, "smf", &(n / SUBSCRIBERS).to_string(), &context)
+                .expect("a write")
+        );
     });
     measure("context", ROUNDS, |n| {
         let supi = &all[(n % SUBSCRIBERS) as usize].supi;
@@ -41,7 +50,9 @@ fn main() {
     });
     measure("remove_context", ROUNDS, |n| {
         let supi = &all[(n % SUBSCRIBERS) as usize].supi;
-        assert!(store.remove_context(supi, "smf", &(n / SUBSCRIBERS).to_string()).expect("a write"));
+        assert!(
+            store.remove_context(supi, "smf", &(n / SUBSCRIBERS).to_string()).expect("a write")
+        );
     });
     drop(store);
     let _ = std::fs::remove_dir_all(&folder);

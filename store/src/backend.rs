@@ -1,4 +1,5 @@
-//! What the store asks of a database: rows in, rows out. Values are what the store made of them, sealed where they must be.
+//! What the store asks of a database: rows in, rows out. Values are what the store made of them,
+//! sealed where they must be.
 use crate::StoreError;
 use crate::gathering::Gathering;
 
@@ -21,7 +22,8 @@ pub struct Change {
     pub supi: String,
 }
 
-/// The kind of contexts that outlive their subscriber, until those who asked are told that it is gone.
+/// The kind of contexts that outlive their subscriber, until those who asked are told that it is
+/// gone.
 pub(crate) const TOLD_OF_CHANGES: &str = "sdm-subscription";
 
 /// Changes that are kept for those who look for them.
@@ -46,7 +48,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Moves the sequence number on: false where it was not at `from` any more.
     fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError>;
     /// Puts a context in its place: true where there was none before.
-    fn put_context(&self, supi: &str, kind: &str, key: &str, value: &str) -> Result<bool, StoreError>;
+    fn put_context(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<bool, StoreError>;
     /// A context.
     fn context(&self, supi: &str, kind: &str, key: &str) -> Result<Option<String>, StoreError>;
     /// All contexts of a kind with their keys.

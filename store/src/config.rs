@@ -10,20 +10,29 @@ use std::time::Duration;
 pub struct StateConfig {
     /// Whether contexts outlive the process.
     pub keep: bool,
-    /// An SQLite file, or a `postgresql://` address; empty for a place beside the subscriber database.
+    /// An SQLite file, or a `postgresql://` address; empty for a place beside the subscriber
+    /// database.
     pub place: String,
-    /// File of the operator's key with which contexts are sealed; empty for the one that belongs to the place.
+    /// File of the operator's key with which contexts are sealed; empty for the one that belongs
+    /// to the place.
     pub key_file: String,
     /// Milliseconds after which a change is written: what is lost when the process is killed.
     pub interval_ms: u32,
-    /// Milliseconds for which nobody else of the set takes a context, counted from the last time that this process was
-    /// seen by the database: 100 to 60,000. A function that was not seen for so long asks before it does anything.
+    /// Milliseconds for which nobody else of the set takes a context, counted from the last time
+    /// that this process was seen by the database: 100 to 60,000. A function that was not seen
+    /// for so long asks before it does anything.
     pub lease_ms: u32,
 }
 
 impl Default for StateConfig {
     fn default() -> Self {
-        StateConfig { keep: true, place: String::new(), key_file: String::new(), interval_ms: 20, lease_ms: 1000 }
+        StateConfig {
+            keep: true,
+            place: String::new(),
+            key_file: String::new(),
+            interval_ms: 20,
+            lease_ms: 1000,
+        }
     }
 }
 
@@ -39,7 +48,8 @@ impl StateConfig {
             };
             if self.key_file.is_empty() {
                 // One key for all that belongs together.
-                let own = || place.key_file().map_or(String::new(), |file| file.display().to_string());
+                let own =
+                    || place.key_file().map_or(String::new(), |file| file.display().to_string());
                 self.key_file = if key_file.is_empty() { own() } else { key_file.to_string() };
             }
         }
@@ -55,7 +65,8 @@ impl StateConfig {
         }
         let key_file = Some(Path::new(&self.key_file)).filter(|file| !file.as_os_str().is_empty());
         let ms = |ms: u32| Duration::from_millis(ms.into());
-        let timing = Timing { interval: ms(self.interval_ms), lease: ms(self.lease_ms.clamp(100, 60_000)) };
+        let timing =
+            Timing { interval: ms(self.interval_ms), lease: ms(self.lease_ms.clamp(100, 60_000)) };
         Journal::open(&Place::parse(&self.place), key_file, owner, timing).map(Some)
     }
 }

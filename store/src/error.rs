@@ -14,7 +14,8 @@ pub enum StoreError {
     },
     /// The file was written by a later version.
     #[error(
-        "the subscriber database is of version {found}, and this program knows versions up to {known}: use a newer one"
+        "the subscriber database is of version {found}, and this program knows versions up to \
+         {known}: use a newer one"
     )]
     TooNew {
         /// Version of the file.
@@ -23,12 +24,14 @@ pub enum StoreError {
         known: u32,
     },
     /// The operator's key is not to be had.
-    #[error("the operator's key, with which the database's secrets are sealed, is not to be had: {0}")]
+    #[error(
+        "the operator's key, with which the database's secrets are sealed, is not to be had: {0}"
+    )]
     Key(String),
     /// A value was sealed with another key.
     #[error(
-        "{0} in the database was sealed with another operator's key: give the one with which it was written, in \
-         MARTLET_STORE_KEY or as udr.key_file"
+        "{0} in the database was sealed with another operator's key: give the one with which it \
+         was written, in MARTLET_STORE_KEY or as udr.key_file"
     )]
     Sealed(String),
     /// PostgreSQL failed.

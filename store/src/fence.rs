@@ -1,4 +1,5 @@
-//! Whether a function still has its contexts: what its last look at the database said, and for how long that is good.
+//! Whether a function still has its contexts: what its last look at the database said, and for how
+//! long that is good.
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};

@@ -1,6 +1,7 @@
-//! Writes that come within a few milliseconds are one transaction: to begin and to end one costs several times what a write
-//! within it does. Who reads through the same store sees them at once; a process that is killed loses what it had gathered, but
-//! for sequence numbers: the next one leaves out those that it may have told.
+//! Writes that come within a few milliseconds are one transaction: to begin and to end one costs
+//! several times what a write within it does. Who reads through the same store sees them at once; a
+//! process that is killed loses what it had gathered, but for sequence numbers: the next one leaves
+//! out those that it may have told.
 use crate::Store;
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -16,8 +17,9 @@ impl Gathering {
 }
 
 impl Store {
-    /// Gathers writes for so long until the future is dropped; then what is left is written. Does nothing but wait where the
-    /// database is one that gathers by itself, or where the time is zero. `failed` is told of what could not be written.
+    /// Gathers writes for so long until the future is dropped; then what is left is written. Does
+    /// nothing but wait where the database is one that gathers by itself, or where the time is
+    /// zero. `failed` is told of what could not be written.
     pub async fn gather_writes(&self, time: Duration, failed: impl Fn(crate::StoreError)) {
         let Some(gathering) = self.backend.gathering().filter(|_| !time.is_zero()) else {
             return std::future::pending().await;
@@ -54,10 +56,12 @@ mod tests {
 
     /// Two stores of one file: what the first gathers, the second does not see yet.
     fn beds(name: &str) -> (std::path::PathBuf, Store, Store) {
-        let folder = std::env::temp_dir().join(format!("martlet-gathering-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-gathering-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let one = Store::open(&folder.join("martlet.db")).unwrap();
-        one.add(&[Subscriber::new(SUPI, Secret([1; 16]), Secret([2; 16]), "internet")], false).unwrap();
+        one.add(&[Subscriber::new(SUPI, Secret([1; 16]), Secret([2; 16]), "internet")], false)
+            .unwrap();
         let other = Store::open(&folder.join("martlet.db")).unwrap();
         (folder, one, other)
     }
@@ -90,7 +94,12 @@ mod tests {
             assert_eq!(other.subscriber(SUPI).unwrap().unwrap().sqn, 32);
             // A transaction of its own is not mixed with what was gathered before.
             put(&one, "b");
-            let second = Subscriber::new("imsi-001010000000002", Secret([1; 16]), Secret([2; 16]), "internet");
+            let second = Subscriber::new(
+                "imsi-001010000000002",
+                Secret([1; 16]),
+                Secret([2; 16]),
+                "internet",
+            );
             one.add(&[second], false).unwrap();
             assert!(sees(&other, "b"));
             put(&one, "c");
@@ -113,7 +122,11 @@ mod tests {
             assert!(one.move_sqn(SUPI, 0, 32).unwrap());
             // What a process that is killed here leaves behind.
             for end in ["", "-wal"] {
-                std::fs::copy(folder.join(format!("martlet.db{end}")), folder.join(format!("copy.db{end}"))).unwrap();
+                std::fs::copy(
+                    folder.join(format!("martlet.db{end}")),
+                    folder.join(format!("copy.db{end}")),
+                )
+                .unwrap();
             }
         };
         tokio::select! { () = gather => {}, () = test => {} }

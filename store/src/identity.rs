@@ -1,6 +1,7 @@
 //! An identity that a network function has again after a restart.
 
-/// A UUID made of what tells a function from all others: this machine, and these texts. The same each time.
+/// A UUID made of what tells a function from all others: this machine, and these texts. The same
+/// each time.
 pub fn stable_uuid(texts: &[&str]) -> String {
     let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let mut context = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);

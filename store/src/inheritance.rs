@@ -9,8 +9,8 @@ use std::time::Duration;
 /// What a lease is waited for beyond its end.
 const MARGIN: Duration = Duration::from_millis(5);
 
-/// What an owner has left in a place that several functions share. Each call waits for the database: it is for threads that
-/// may.
+/// What an owner has left in a place that several functions share. Each call waits for the
+/// database: it is for threads that may.
 pub struct Inheritance {
     database: Mutex<Database>,
     seal: Seal,
@@ -22,9 +22,17 @@ impl Inheritance {
     ///
     /// # Errors
     /// The database cannot be opened.
-    pub fn open(place: &Place, key_file: Option<&Path>, owner: &str) -> Result<Inheritance, StoreError> {
+    pub fn open(
+        place: &Place,
+        key_file: Option<&Path>,
+        owner: &str,
+    ) -> Result<Inheritance, StoreError> {
         let seal = Seal::at(place, key_file)?;
-        Ok(Inheritance { database: Mutex::new(Database::open(place)?), seal, owner: owner.to_string() })
+        Ok(Inheritance {
+            database: Mutex::new(Database::open(place)?),
+            seal,
+            owner: owner.to_string(),
+        })
     }
 
     fn database(&self) -> MutexGuard<'_, Database> {
@@ -61,13 +69,15 @@ impl Inheritance {
         sealed.map(|value| self.seal.open(&format!("{}/{id}", self.owner), &value)).transpose()
     }
 
-    /// Takes a context away from who has it, and is the one that has it now: of all that try, one. Waits until the owner's lease is
-    /// over; none for a context that is gone, or whose owner turns out to be at work.
+    /// Takes a context away from who has it, and is the one that has it now: of all that try, one.
+    /// Waits until the owner's lease is over; none for a context that is gone, or whose owner
+    /// turns out to be at work.
     ///
     /// # Errors
     /// The database fails, or holds contexts that were sealed with another key.
     pub fn claim(&self, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let open = |value: Vec<u8>| self.seal.open(&format!("{}/{id}", self.owner), &value).map(Some);
+        let open =
+            |value: Vec<u8>| self.seal.open(&format!("{}/{id}", self.owner), &value).map(Some);
         let first = self.database().take(&self.owner, id)?;
         let patience = match first {
             Taking::Taken(value) => return open(value),

@@ -1,12 +1,14 @@
 //! Contexts of a network function, kept so that it can be killed and started again.
 //!
-//! A function hands over what it knows, and goes on: a thread writes what has changed a moment later, many contexts in one
-//! transaction, and of a context that changed several times the last. A function that is killed loses what it learnt
-//! within that moment ([`Journal::interval`]); one that ends in order loses nothing. Values are sealed with the operator's
-//! key, since they hold keys of UEs.
+//! A function hands over what it knows, and goes on: a thread writes what has changed a moment
+//! later, many contexts in one transaction, and of a context that changed several times the last. A
+//! function that is killed loses what it learnt within that moment ([`Journal::interval`]); one
+//! that ends in order loses nothing. Values are sealed with the operator's key, since they hold
+//! keys of UEs.
 //!
-//! Functions of a set have one place. Before a function acts for a context it asks [`Journal::is_ours`], which costs a look at a clock as
-//! long as the function writes or asks now and then: another one may have taken the context for that of a function which is gone.
+//! Functions of a set have one place. Before a function acts for a context it asks
+//! [`Journal::is_ours`], which costs a look at a clock as long as the function writes or asks now
+//! and then: another one may have taken the context for that of a function which is gone.
 use crate::database::{Database, Look, Member};
 use crate::fence::{Fence, Moment, Says};
 use crate::seal::Seal;
@@ -113,7 +115,11 @@ impl Journal {
                     let value = seal.open(&format!("{owner}/{id}"), &value)?;
                     Ok((id, value))
                 };
-                let kept = database.load(&owner)?.into_iter().map(open).collect::<Result<Kept, StoreError>>()?;
+                let kept = database
+                    .load(&owner)?
+                    .into_iter()
+                    .map(open)
+                    .collect::<Result<Kept, StoreError>>()?;
                 Ok((database, kept))
             });
             match opened {
@@ -127,7 +133,10 @@ impl Journal {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("journal".into()).spawn(work).map_err(|_| StoreError::Ended)?;
+        let thread = std::thread::Builder::new()
+            .name("journal".into())
+            .spawn(work)
+            .map_err(|_| StoreError::Ended)?;
         let kept = loaded.recv().map_err(|_| StoreError::Ended)??;
         Ok((Journal { shared, thread: Some(thread) }, kept))
     }
@@ -137,9 +146,14 @@ impl Journal {
         self.put_later(id, || Some(value));
     }
 
-    /// The same with a value that is made when it is written, in the journal's thread: of a context that changes several times until
-    /// then only the last one. One that makes none leaves what was kept before.
-    pub fn put_later(&self, id: impl Into<String>, make: impl FnOnce() -> Option<Vec<u8>> + Send + 'static) {
+    /// The same with a value that is made when it is written, in the journal's thread: of a context
+    /// that changes several times until then only the last one. One that makes none leaves what
+    /// was kept before.
+    pub fn put_later(
+        &self,
+        id: impl Into<String>,
+        make: impl FnOnce() -> Option<Vec<u8>> + Send + 'static,
+    ) {
         self.hand_over(id.into(), Some(Box::new(make)));
     }
 
@@ -161,7 +175,8 @@ impl Journal {
         drop(before);
     }
 
-    /// Waits until everything that was handed over is written, or the time is over: whether it is. Blocks the thread.
+    /// Waits until everything that was handed over is written, or the time is over: whether it is.
+    /// Blocks the thread.
     pub fn flush(&self, patience: Duration) -> bool {
         let waiting = self.shared.waiting();
         let until = waiting.handed_over;
@@ -173,8 +188,8 @@ impl Journal {
         waiting.written >= until
     }
 
-    /// Whether this function still has a context, or none has it yet. Returns at once where the database has seen this function within its
-    /// lease; else waits until it does.
+    /// Whether this function still has a context, or none has it yet. Returns at once where the
+    /// database has seen this function within its lease; else waits until it does.
     pub async fn is_ours(&self, id: impl std::fmt::Display) -> bool {
         let says = || self.shared.fence.says(&id);
         match says() {
@@ -200,7 +215,8 @@ impl Journal {
         }
     }
 
-    /// A context that was another function's is this one's now, by a claim: also one that was taken from this one before.
+    /// A context that was another function's is this one's now, by a claim: also one that was taken
+    /// from this one before.
     pub fn adopt(&self, id: &str) {
         self.shared.fence.has_again(id);
     }
@@ -210,8 +226,8 @@ impl Journal {
         self.shared.fence.on_taken(Box::new(told));
     }
 
-    /// Tells of each context that another function has taken, and returns when there is a later process of this name, which has all
-    /// of them.
+    /// Tells of each context that another function has taken, and returns when there is a later
+    /// process of this name, which has all of them.
     pub async fn watch(&self, mut taken: impl FnMut(&str)) {
         let (sender, mut ids) = mpsc::unbounded_channel();
         self.on_taken(move |id| {
@@ -225,7 +241,8 @@ impl Journal {
         }
     }
 
-    /// How old the changes may be that are not written yet: what a function that is killed may lose.
+    /// How old the changes may be that are not written yet: what a function that is killed may
+    /// lose.
     pub fn interval(&self) -> Duration {
         self.shared.interval
     }
@@ -261,15 +278,25 @@ impl Writer {
         loop {
             let ending = {
                 let waiting = self.shared.waiting();
-                let idle = |waiting: &mut Waiting| waiting.changed.is_empty() && !waiting.ending && !waiting.asked;
-                // A member of a set with nothing to do looks now and then whether it has been taken for gone.
-                let patience =
-                    if self.alone == Some(false) { self.member.lease * LEASES_AT_REST } else { Duration::MAX };
+                let idle = |waiting: &mut Waiting| {
+                    waiting.changed.is_empty() && !waiting.ending && !waiting.asked
+                };
+                // A member of a set with nothing to do looks now and then whether it has been taken
+                // for gone.
+                let patience = if self.alone == Some(false) {
+                    self.member.lease * LEASES_AT_REST
+                } else {
+                    Duration::MAX
+                };
                 let rested = self.shared.stirred.wait_timeout_while(waiting, patience, idle);
                 let (waiting, _) = rested.unwrap_or_else(|e| e.into_inner());
                 // Others come within the interval, and are written with the first.
-                let interval = if waiting.changed.is_empty() { Duration::ZERO } else { self.shared.interval };
-                let moment = self.shared.stirred.wait_timeout_while(waiting, interval, |w| !w.ending && !w.asked);
+                let interval =
+                    if waiting.changed.is_empty() { Duration::ZERO } else { self.shared.interval };
+                let moment = self
+                    .shared
+                    .stirred
+                    .wait_timeout_while(waiting, interval, |w| !w.ending && !w.asked);
                 let (mut waiting, _) = moment.unwrap_or_else(|e| e.into_inner());
                 if waiting.ending && waiting.changed.is_empty() {
                     break;
@@ -293,7 +320,8 @@ impl Writer {
             None => Some((id, None)),
             // Sealing fails for want of random numbers alone.
             Some(make) => {
-                let value = make().and_then(|value| self.seal.seal(&format!("{owner}/{id}"), &value).ok());
+                let value =
+                    make().and_then(|value| self.seal.seal(&format!("{owner}/{id}"), &value).ok());
                 value.map(|value| (id, Some(value)))
             }
         });
@@ -331,7 +359,10 @@ impl Writer {
                 self.shared.fence.looked(began, &taken);
             }
             Look::Deposed => {
-                eprintln!("martlet: there is a later process that keeps contexts of {}", self.member.owner);
+                eprintln!(
+                    "martlet: there is a later process that keeps contexts of {}",
+                    self.member.owner
+                );
                 self.shared.fence.depose();
             }
         }
@@ -348,7 +379,8 @@ mod tests {
     fn a_value_is_made_once_when_it_is_written_and_one_that_is_not_made_leaves_the_one_before() {
         let folder = std::env::temp_dir().join(format!("martlet-journal-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        let (place, key) = (Place::File(folder.join("martlet.amf.db")), folder.join("operator.key"));
+        let (place, key) =
+            (Place::File(folder.join("martlet.amf.db")), folder.join("operator.key"));
         let timing = Timing { interval: Duration::from_millis(200), lease: Duration::from_secs(1) };
         let open = || Journal::open(&place, Some(&key), "amf", timing).unwrap();
         let (journal, _) = open();

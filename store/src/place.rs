@@ -17,13 +17,15 @@ impl Place {
     pub fn parse(text: &str) -> Place {
         match text {
             ":memory:" => Place::Memory,
-            _ if text.starts_with("postgresql://") || text.starts_with("postgres://") => Place::Postgres(text.into()),
+            _ if text.starts_with("postgresql://") || text.starts_with("postgres://") => {
+                Place::Postgres(text.into())
+            }
             _ => Place::File(text.into()),
         }
     }
 
-    /// The place of a network function's contexts beside that of the subscribers: `martlet.amf.db` beside `martlet.db`, the
-    /// same PostgreSQL database, or none.
+    /// The place of a network function's contexts beside that of the subscribers: `martlet.amf.db`
+    /// beside `martlet.db`, the same PostgreSQL database, or none.
     pub fn beside(&self, function: &str) -> Option<Place> {
         match self {
             Place::Memory => None,
@@ -54,7 +56,10 @@ impl std::fmt::Display for Place {
             Place::Postgres(address) => {
                 let shown = address.split_once("://").and_then(|(scheme, rest)| {
                     let (user, host) = rest.rsplit_once('@')?;
-                    Some(format!("{scheme}://{}@{host}", user.split(':').next().unwrap_or_default()))
+                    Some(format!(
+                        "{scheme}://{}@{host}",
+                        user.split(':').next().unwrap_or_default()
+                    ))
                 });
                 f.write_str(shown.as_deref().unwrap_or(address))
             }
@@ -69,7 +74,10 @@ mod tests {
     #[test]
     fn a_place_is_told_by_its_text_and_never_shows_a_password() {
         assert_eq!(Place::parse(":memory:"), Place::Memory);
-        assert_eq!(Place::parse("a/martlet.db").beside("amf"), Some(Place::File("a/martlet.amf.db".into())));
+        assert_eq!(
+            Place::parse("a/martlet.db").beside("amf"),
+            Some(Place::File("a/martlet.amf.db".into()))
+        );
         let server = Place::parse("postgresql://core:secret@db.example/martlet");
         assert_eq!(server.to_string(), "postgresql://core@db.example/martlet");
         assert_eq!(server.beside("smf"), Some(server));

@@ -1,5 +1,6 @@
-//! A PostgreSQL database, which functions of several machines may share. A thread of its own holds the connection: the
-//! client library waits in its own runtime, which must not be within another one.
+//! A PostgreSQL database, which functions of several machines may share. A thread of its own holds
+//! the connection: the client library waits in its own runtime, which must not be within another
+//! one.
 use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
 use crate::{StoreError, schema};
 use postgres::{Client, Config, NoTls};
@@ -76,7 +77,12 @@ fn serve(mut client: Client, address: &str, jobs: &Receiver<Job>) {
 }
 
 fn row(row: &postgres::Row) -> Row {
-    Row { supi: row.get(0), gpsi: row.get(1), sqn: row.get::<_, i64>(2) as u64, profile: row.get(3) }
+    Row {
+        supi: row.get(0),
+        gpsi: row.get(1),
+        sqn: row.get::<_, i64>(2) as u64,
+        profile: row.get(3),
+    }
 }
 
 impl Backend for Postgres {
@@ -87,16 +93,23 @@ impl Backend for Postgres {
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
             let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
             let insert = transaction.prepare(sql)?;
-            let delete = transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
+            let delete =
+                transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
             let note = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
             for row in &rows {
                 if replace {
                     transaction.execute(&delete, &[&row.supi, &row.gpsi])?;
                 }
-                let outcome = transaction.execute(&insert, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
+                let outcome = transaction
+                    .execute(&insert, &[&row.supi, &row.gpsi, &(row.sqn as i64), &row.profile]);
                 match outcome {
-                    Err(error) if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) => {
-                        return Err(StoreError::Exists(format!("{} (or its telephone number)", row.supi)));
+                    Err(error)
+                        if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) =>
+                    {
+                        return Err(StoreError::Exists(format!(
+                            "{} (or its telephone number)",
+                            row.supi
+                        )));
                     }
                     outcome => outcome?,
                 };
@@ -123,8 +136,12 @@ impl Backend for Postgres {
         self.run(move |client| {
             let mut transaction = client.transaction()?;
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
-            transaction.execute("DELETE FROM context WHERE supi = $1 AND kind <> $2", &[&supi, &TOLD_OF_CHANGES])?;
-            let removed = transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
+            transaction.execute(
+                "DELETE FROM context WHERE supi = $1 AND kind <> $2",
+                &[&supi, &TOLD_OF_CHANGES],
+            )?;
+            let removed =
+                transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
             if removed {
                 transaction.execute("INSERT INTO change (supi) VALUES ($1)", &[&supi])?;
             }
@@ -144,20 +161,25 @@ impl Backend for Postgres {
     fn supi_of(&self, gpsi: &str) -> Result<Option<String>, StoreError> {
         let gpsi = gpsi.to_string();
         self.run(move |client| {
-            Ok(client.query_opt("SELECT supi FROM subscriber WHERE gpsi = $1", &[&gpsi])?.map(|row| row.get(0)))
+            Ok(client
+                .query_opt("SELECT supi FROM subscriber WHERE gpsi = $1", &[&gpsi])?
+                .map(|row| row.get(0)))
         })
     }
 
     fn list(&self, after: &str, limit: usize) -> Result<Vec<Row>, StoreError> {
         let after = after.to_string();
         self.run(move |client| {
-            let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi > $1 ORDER BY supi LIMIT $2";
+            let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi > $1 ORDER BY \
+                       supi LIMIT $2";
             Ok(client.query(sql, &[&after, &(limit as i64)])?.iter().map(row).collect())
         })
     }
 
     fn count(&self) -> Result<u64, StoreError> {
-        self.run(|client| Ok(client.query_one("SELECT count(*) FROM subscriber", &[])?.get::<_, i64>(0) as u64))
+        self.run(|client| {
+            Ok(client.query_one("SELECT count(*) FROM subscriber", &[])?.get::<_, i64>(0) as u64)
+        })
     }
 
     fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
@@ -168,13 +190,20 @@ impl Backend for Postgres {
         })
     }
 
-    fn put_context(&self, supi: &str, kind: &str, key: &str, value: &str) -> Result<bool, StoreError> {
+    fn put_context(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<bool, StoreError> {
         let owned = [supi, kind, key, value].map(str::to_string);
         self.run(move |client| {
             let [supi, kind, key, value] = &owned;
             // A row that this statement has made has no other transaction's mark.
-            let sql = "INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, $3, $4) \
-                       ON CONFLICT (supi, kind, key) DO UPDATE SET value = excluded.value RETURNING (xmax = 0)";
+            let sql = "INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, $3, $4) ON \
+                       CONFLICT (supi, kind, key) DO UPDATE SET value = excluded.value RETURNING \
+                       (xmax = 0)";
             Ok(client.query_one(sql, &[supi, kind, key, value])?.get(0))
         })
     }
@@ -193,7 +222,11 @@ impl Backend for Postgres {
         self.run(move |client| {
             let [supi, kind] = &owned;
             let sql = "SELECT key, value FROM context WHERE supi = $1 AND kind = $2 ORDER BY key";
-            Ok(client.query(sql, &[supi, kind])?.iter().map(|row| (row.get(0), row.get(1))).collect())
+            Ok(client
+                .query(sql, &[supi, kind])?
+                .iter()
+                .map(|row| (row.get(0), row.get(1)))
+                .collect())
         })
     }
 
@@ -215,7 +248,9 @@ impl Backend for Postgres {
     }
 
     fn last_change(&self) -> Result<i64, StoreError> {
-        self.run(|client| Ok(client.query_one("SELECT coalesce(max(number), 0) FROM change", &[])?.get(0)))
+        self.run(|client| {
+            Ok(client.query_one("SELECT coalesce(max(number), 0) FROM change", &[])?.get(0))
+        })
     }
 
     fn version(&self) -> Result<Option<i64>, StoreError> {

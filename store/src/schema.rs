@@ -50,7 +50,8 @@ const STEPS: [&str; 3] = [
 
 /// Brings the file to the version that this program knows.
 pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = STEPS.len() as u32;
     if version > known {
@@ -112,7 +113,8 @@ const LOCK: i64 = 0x6d61_7274_6c65;
 pub fn migrate_postgres(client: &mut postgres::Client) -> Result<(), StoreError> {
     let mut transaction = client.transaction()?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
-    transaction.batch_execute("CREATE TABLE IF NOT EXISTS martlet_schema (version INTEGER NOT NULL)")?;
+    transaction
+        .batch_execute("CREATE TABLE IF NOT EXISTS martlet_schema (version INTEGER NOT NULL)")?;
     let row = transaction.query_opt("SELECT version FROM martlet_schema", &[])?;
     let version = row.map_or(0, |row| row.get::<_, i32>(0)) as usize;
     let known = POSTGRES_STEPS.len();
@@ -124,7 +126,8 @@ pub fn migrate_postgres(client: &mut postgres::Client) -> Result<(), StoreError>
     }
     if version < known {
         transaction.batch_execute("DELETE FROM martlet_schema")?;
-        transaction.execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&(known as i32)])?;
+        transaction
+            .execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&(known as i32)])?;
     }
     transaction.commit()?;
     Ok(())

@@ -1,4 +1,5 @@
-//! What must not be read by whoever gets hold of the database: sealed with the operator's key (AES-256-GCM).
+//! What must not be read by whoever gets hold of the database: sealed with the operator's key
+//! (AES-256-GCM).
 use crate::{Place, StoreError};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine;
@@ -28,8 +29,8 @@ impl Seal {
         random().map(|key| Seal::new(&key))
     }
 
-    /// The one for a place: `file` has the operator's key where that is not in the environment, or the file that belongs to
-    /// the place.
+    /// The one for a place: `file` has the operator's key where that is not in the environment, or
+    /// the file that belongs to the place.
     pub(crate) fn at(place: &Place, file: Option<&Path>) -> Result<Seal, StoreError> {
         match (file, place.key_file()) {
             (Some(file), _) => Seal::load(file),
@@ -38,20 +39,26 @@ impl Seal {
         }
     }
 
-    /// The operator's key: of the environment (`MARTLET_STORE_KEY`), else of this file, which is made where there is none.
+    /// The operator's key: of the environment (`MARTLET_STORE_KEY`), else of this file, which is
+    /// made where there is none.
     ///
     /// # Errors
     /// Neither is 64 hexadecimal digits, or the file can be neither read nor made.
     pub fn load(file: &Path) -> Result<Seal, StoreError> {
         if let Ok(text) = std::env::var(KEY_VARIABLE) {
-            return parse(&text).ok_or_else(|| StoreError::Key(format!("{KEY_VARIABLE} is not 64 hexadecimal digits")));
+            return parse(&text).ok_or_else(|| {
+                StoreError::Key(format!("{KEY_VARIABLE} is not 64 hexadecimal digits"))
+            });
         }
-        let failed = |error: std::io::Error| StoreError::Key(format!("{}: {error}", file.display()));
+        let failed =
+            |error: std::io::Error| StoreError::Key(format!("{}: {error}", file.display()));
         if !file.try_exists().map_err(failed)? {
             make(file).map_err(failed)?;
         }
         let text = std::fs::read_to_string(file).map_err(failed)?;
-        parse(&text).ok_or_else(|| StoreError::Key(format!("{} does not hold 64 hexadecimal digits", file.display())))
+        parse(&text).ok_or_else(|| {
+            StoreError::Key(format!("{} does not hold 64 hexadecimal digits", file.display()))
+        })
     }
 
     /// Seals; what is opened must be of the same place.
@@ -59,7 +66,8 @@ impl Seal {
         let number: [u8; NONCE_LEN] = random()?;
         let mut octets = open.to_vec();
         let nonce = Nonce::assume_unique_for_key(number);
-        let sealed = self.0.seal_in_place_append_tag(nonce, Aad::from(place.as_bytes()), &mut octets);
+        let sealed =
+            self.0.seal_in_place_append_tag(nonce, Aad::from(place.as_bytes()), &mut octets);
         sealed.map_err(|_| StoreError::Key("a value cannot be sealed".into()))?;
         octets.extend_from_slice(&number);
         Ok(octets)
@@ -74,7 +82,11 @@ impl Seal {
         let (text, nonce) = sealed.split_last_chunk::<NONCE_LEN>().ok_or_else(wrong)?;
         let mut octets = text.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        let open = self.0.open_in_place(nonce, Aad::from(place.as_bytes()), &mut octets).map_err(|_| wrong())?.len();
+        let open = self
+            .0
+            .open_in_place(nonce, Aad::from(place.as_bytes()), &mut octets)
+            .map_err(|_| wrong())?
+            .len();
         octets.truncate(open);
         Ok(octets)
     }
@@ -98,8 +110,9 @@ fn parse(text: &str) -> Option<Seal> {
     hex::decode_to_slice(text.trim(), &mut key).ok().map(|()| Seal::new(&key))
 }
 
-/// Random octets of the kernel. The library's own generator would spend tens of milliseconds of processor time on each process's
-/// first number, and far more on a small board, to gather what the kernel has.
+/// Random octets of the kernel. The library's own generator would spend tens of milliseconds of
+/// processor time on each process's first number, and far more on a small board, to gather what the
+/// kernel has.
 fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     let mut octets = [0; N];
     getrandom::fill(&mut octets)
@@ -107,8 +120,8 @@ fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     Ok(octets)
 }
 
-/// Makes a file with a new key, for its owner alone. Of several who do so at once, the first one's stays, and it is whole
-/// from the moment when it is seen.
+/// Makes a file with a new key, for its owner alone. Of several who do so at once, the first one's
+/// stays, and it is whole from the moment when it is seen.
 fn make(file: &Path) -> std::io::Result<()> {
     let key: [u8; 32] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
     let tag: [u8; 8] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -136,7 +149,11 @@ mod tests {
         let seal = Seal::new(&[7; 32]);
         let sealed = seal.seal_text("imsi-1/key", "465b5ce8").unwrap();
         assert!(!sealed.contains("465b5ce8"));
-        assert_ne!(sealed, seal.seal_text("imsi-1/key", "465b5ce8").unwrap(), "each has a nonce of its own");
+        assert_ne!(
+            sealed,
+            seal.seal_text("imsi-1/key", "465b5ce8").unwrap(),
+            "each has a nonce of its own"
+        );
         assert_eq!(seal.open_text("imsi-1/key", &sealed).unwrap(), ("465b5ce8".into(), true));
         assert!(seal.open_text("imsi-2/key", &sealed).is_err());
         assert!(Seal::new(&[8; 32]).open_text("imsi-1/key", &sealed).is_err());

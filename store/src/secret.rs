@@ -1,7 +1,8 @@
 //! Keys that stay out of logs.
 use serde::{Deserialize, Serialize};
 
-/// Octets, 16 unless said otherwise, in hexadecimal digits where they are stored; hidden where they are printed.
+/// Octets, 16 unless said otherwise, in hexadecimal digits where they are stored; hidden where they
+/// are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Secret<const N: usize = 16>(pub [u8; N]);

@@ -15,13 +15,15 @@ const PATIENCE: Duration = Duration::from_millis(5000);
 const BREATH: Duration = Duration::from_millis(1);
 /// To begin a transaction takes longer than this only where somebody else writes.
 const CONTENDED: Duration = Duration::from_micros(500);
-/// As long as somebody else writes into the file, too, nobody keeps it for longer than one write takes.
+/// As long as somebody else writes into the file, too, nobody keeps it for longer than one write
+/// takes.
 const AMONG_OTHERS: Duration = Duration::from_secs(1);
 
 /// Stands in the file's header (`PRAGMA application_id`) while writes are gathered.
 const GATHERED: i64 = 0x4d4c_4754;
-/// By how much sequence numbers move on after a kill: those of one subscriber that can be told while writes are gathered are fewer. SEQ is
-/// above 5 bits of index, and may jump by 2^28 (TS 33.102, C.1.1.1 and C.2.1).
+/// By how much sequence numbers move on after a kill: those of one subscriber that can be told
+/// while writes are gathered are fewer. SEQ is above 5 bits of index, and may jump by 2^28 (TS
+/// 33.102, C.1.1.1 and C.2.1).
 const SKIPPED: i64 = 4096 << 5;
 
 /// A file with subscribers and contexts.
@@ -33,11 +35,13 @@ pub(crate) struct Sqlite {
 /// The connection, and what it does with writes.
 struct Opened {
     connection: Connection,
-    /// When writes are gathered in one transaction, this is the first moment at which the next one may begin.
+    /// When writes are gathered in one transaction, this is the first moment at which the next one
+    /// may begin.
     gathers: Option<Instant>,
     /// As it was last seen.
     version: Option<i64>,
-    /// Whether that was after the present gathering began: somebody else may have written just before.
+    /// Whether that was after the present gathering began: somebody else may have written just
+    /// before.
     looked: bool,
 }
 
@@ -49,7 +53,8 @@ impl Deref for Opened {
 }
 
 impl Opened {
-    /// Whether there is a transaction that gathers writes. SQLite ends it by itself where the disk is full, for example.
+    /// Whether there is a transaction that gathers writes. SQLite ends it by itself where the disk
+    /// is full, for example.
     fn is_gathering(&self) -> bool {
         !self.connection.is_autocommit()
     }
@@ -68,8 +73,9 @@ impl Opened {
         Ok(true)
     }
 
-    /// Marks the file as one into which writes are gathered, or as one no more. Where the mark is found, who gathered was killed, and may
-    /// have told sequence numbers that it did not write: all of them move on, so that none is told twice.
+    /// Marks the file as one into which writes are gathered, or as one no more. Where the mark is
+    /// found, who gathered was killed, and may have told sequence numbers that it did not
+    /// write: all of them move on, so that none is told twice.
     fn skip_sequence_numbers(&mut self, gathers: bool) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         let mark: i64 = transaction.query_row("PRAGMA application_id", [], |row| row.get(0))?;
@@ -86,7 +92,8 @@ impl Opened {
         if !self.is_gathering() {
             return Ok(());
         }
-        let outcome = self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
+        let outcome =
+            self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
         if outcome.is_err() && self.is_gathering() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
@@ -110,7 +117,8 @@ fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Else a statement with a parameter that might change its plan is compiled anew each time that the parameter changes.
+    // Else a statement with a parameter that might change its plan is compiled anew each time that
+    // the parameter changes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     schema::migrate(&mut connection)?;
     Ok(connection)
@@ -155,13 +163,20 @@ impl Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         if let Err(error) = self.connection().commit() {
-            eprintln!("martlet: the last changes of subscribers' contexts are not written: {error}");
+            eprintln!(
+                "martlet: the last changes of subscribers' contexts are not written: {error}"
+            );
         }
     }
 }
 
 fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
-    Ok(Row { supi: row.get(0)?, gpsi: row.get(1)?, sqn: row.get::<_, i64>(2)? as u64, profile: row.get(3)? })
+    Ok(Row {
+        supi: row.get(0)?,
+        gpsi: row.get(1)?,
+        sqn: row.get::<_, i64>(2)? as u64,
+        profile: row.get(3)?,
+    })
 }
 
 fn note(transaction: &rusqlite::Transaction<'_>, supi: &str) -> rusqlite::Result<()> {
@@ -174,23 +189,37 @@ impl Backend for Sqlite {
         let transaction = opened.connection.transaction()?;
         for row in &rows {
             let sql = match replace {
-                true => "INSERT OR REPLACE INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)",
-                false => "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)",
+                true => {
+                    "INSERT OR REPLACE INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, \
+                     ?3, ?4)"
+                }
+                false => {
+                    "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES (?1, ?2, ?3, ?4)"
+                }
             };
-            let outcome =
-                transaction.prepare_cached(sql)?.execute(params![row.supi, row.gpsi, row.sqn as i64, row.profile]);
+            let outcome = transaction.prepare_cached(sql)?.execute(params![
+                row.supi,
+                row.gpsi,
+                row.sqn as i64,
+                row.profile
+            ]);
             match outcome {
                 Err(rusqlite::Error::SqliteFailure(error, _))
                     if error.code == rusqlite::ErrorCode::ConstraintViolation =>
                 {
-                    return Err(StoreError::Exists(format!("{} (or its telephone number)", row.supi)));
+                    return Err(StoreError::Exists(format!(
+                        "{} (or its telephone number)",
+                        row.supi
+                    )));
                 }
                 outcome => outcome?,
             };
             note(&transaction, &row.supi)?;
         }
-        transaction
-            .execute("DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1", [CHANGES_KEPT])?;
+        transaction.execute(
+            "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1",
+            [CHANGES_KEPT],
+        )?;
         transaction.commit()?;
         Ok(())
     }
@@ -204,7 +233,10 @@ impl Backend for Sqlite {
     fn remove(&self, supi: &str) -> Result<bool, StoreError> {
         let mut opened = self.alone()?;
         let transaction = opened.connection.transaction()?;
-        transaction.execute("DELETE FROM context WHERE supi = ?1 AND kind <> ?2", [supi, TOLD_OF_CHANGES])?;
+        transaction.execute(
+            "DELETE FROM context WHERE supi = ?1 AND kind <> ?2",
+            [supi, TOLD_OF_CHANGES],
+        )?;
         let removed = transaction.execute("DELETE FROM subscriber WHERE supi = ?1", [supi])? > 0;
         if removed {
             note(&transaction, supi)?;
@@ -225,7 +257,8 @@ impl Backend for Sqlite {
 
     fn list(&self, after: &str, limit: usize) -> Result<Vec<Row>, StoreError> {
         let connection = self.connection();
-        let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi > ?1 ORDER BY supi LIMIT ?2";
+        let sql = "SELECT supi, gpsi, sqn, profile FROM subscriber WHERE supi > ?1 ORDER BY supi \
+                   LIMIT ?2";
         let mut statement = connection.prepare_cached(sql)?;
         let rows = statement.query_map(params![after, limit as i64], row)?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -239,10 +272,17 @@ impl Backend for Sqlite {
 
     fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
         let sql = "UPDATE subscriber SET sqn = ?3 WHERE supi = ?1 AND sqn = ?2";
-        Ok(self.writing()?.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])? == 1)
+        Ok(self.writing()?.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])?
+            == 1)
     }
 
-    fn put_context(&self, supi: &str, kind: &str, key: &str, value: &str) -> Result<bool, StoreError> {
+    fn put_context(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<bool, StoreError> {
         let connection = self.writing()?;
         let sql = "UPDATE context SET value = ?4 WHERE supi = ?1 AND kind = ?2 AND key = ?3";
         if connection.prepare_cached(sql)?.execute(params![supi, kind, key, value])? > 0 {
@@ -256,14 +296,18 @@ impl Backend for Sqlite {
     fn context(&self, supi: &str, kind: &str, key: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT value FROM context WHERE supi = ?1 AND kind = ?2 AND key = ?3";
         let connection = self.connection();
-        Ok(connection.prepare_cached(sql)?.query_row(params![supi, kind, key], |row| row.get(0)).optional()?)
+        Ok(connection
+            .prepare_cached(sql)?
+            .query_row(params![supi, kind, key], |row| row.get(0))
+            .optional()?)
     }
 
     fn contexts(&self, supi: &str, kind: &str) -> Result<Vec<(String, String)>, StoreError> {
         let connection = self.connection();
         let sql = "SELECT key, value FROM context WHERE supi = ?1 AND kind = ?2 ORDER BY key";
         let mut statement = connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params![supi, kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows =
+            statement.query_map(params![supi, kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -276,8 +320,9 @@ impl Backend for Sqlite {
         let connection = self.connection();
         let sql = "SELECT number, supi FROM change WHERE number > ?1 ORDER BY number LIMIT ?2";
         let mut statement = connection.prepare_cached(sql)?;
-        let rows = statement
-            .query_map(params![after, limit as i64], |row| Ok(Change { number: row.get(0)?, supi: row.get(1)? }))?;
+        let rows = statement.query_map(params![after, limit as i64], |row| {
+            Ok(Change { number: row.get(0)?, supi: row.get(1)? })
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -293,10 +338,12 @@ impl Backend for Sqlite {
             return Ok(opened.version);
         }
         opened.looked = true;
-        let version = Some(opened.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
+        let version =
+            Some(opened.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
         if opened.version != version {
             let others = opened.version.is_some();
-            opened.gathers = opened.gathers.map(|at| if others { Instant::now() + AMONG_OTHERS } else { at });
+            opened.gathers =
+                opened.gathers.map(|at| if others { Instant::now() + AMONG_OTHERS } else { at });
             opened.version = version;
         }
         Ok(version)

@@ -14,12 +14,14 @@ pub(crate) const MOST_REMEMBERED: usize = 20_000;
 /// Fields of a subscriber that are sealed.
 const SEALED: [&str; 2] = ["key", "opc"];
 
-/// Subscribers and contexts. In a file, calls take some ten microseconds and do not wait for the disk: a write is in the
-/// file's log when a call returns, and on the disk with the next checkpoint, so that a crash of the program loses
-/// nothing, and a loss of power the last moments; [`Store::gather_writes`] makes fewer and larger writes of many. With PostgreSQL a
+/// Subscribers and contexts. In a file, calls take some ten microseconds and do not wait for the
+/// disk: a write is in the file's log when a call returns, and on the disk with the next
+/// checkpoint, so that a crash of the program loses nothing, and a loss of power the last moments;
+/// [`Store::gather_writes`] makes fewer and larger writes of many. With PostgreSQL a
 /// call is a round trip to the server, for which the caller waits.
 ///
-/// Keys of subscribers are sealed with the operator's key ([`Seal`]) before they reach the database.
+/// Keys of subscribers are sealed with the operator's key ([`Seal`]) before they reach the
+/// database.
 pub struct Store {
     pub(crate) backend: Box<dyn Backend>,
     seal: Seal,
@@ -35,8 +37,8 @@ struct Memory {
 }
 
 impl Store {
-    /// Opens a file, and makes it where there is none; the operator's key is that of the environment, else of the file
-    /// beside it, whose name ends in `.key`.
+    /// Opens a file, and makes it where there is none; the operator's key is that of the
+    /// environment, else of the file beside it, whose name ends in `.key`.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Store::open_at(&Place::File(path.into()), None)
     }
@@ -82,7 +84,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a subscriber with its contexts, but for the subscriptions to its changes: whether it was there.
+    /// Removes a subscriber with its contexts, but for the subscriptions to its changes: whether it
+    /// was there.
     pub fn remove(&self, supi: &str) -> Result<bool, StoreError> {
         let removed = self.backend.remove(supi)?;
         self.memory().remembered.remove(supi);
@@ -129,8 +132,8 @@ impl Store {
         self.backend.count()
     }
 
-    /// Moves the sequence number on from one value to another: false where it was not at the first any more, so that
-    /// of two who read the same number only one may use the next.
+    /// Moves the sequence number on from one value to another: false where it was not at the first
+    /// any more, so that of two who read the same number only one may use the next.
     pub fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
         let moved = self.backend.move_sqn(supi, from, to)?;
         let mut memory = self.memory();
@@ -144,7 +147,13 @@ impl Store {
     }
 
     /// Puts a value in its place: true where there was none before.
-    pub fn put_context(&self, supi: &str, kind: &str, key: &str, value: &str) -> Result<bool, StoreError> {
+    pub fn put_context(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        value: &str,
+    ) -> Result<bool, StoreError> {
         self.backend.put_context(supi, kind, key, value)
     }
 

@@ -77,7 +77,8 @@ pub struct SubscribedDnn {
     /// Session and service continuity modes, 1 to 3; the first is the default.
     #[serde(default = "first_mode")]
     pub ssc_modes: Vec<u8>,
-    /// Networks behind the subscriber, such as `10.60.0.0/24` and `fd60::/48`, which are routed to its sessions.
+    /// Networks behind the subscriber, such as `10.60.0.0/24` and `fd60::/48`, which are routed to
+    /// its sessions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub framed_routes: Vec<String>,
     /// Protection of the user plane; the SMF's own where there is none.
@@ -101,8 +102,8 @@ pub struct SubscribedSlice {
     pub dnns: Vec<SubscribedDnn>,
 }
 
-/// Where a subscriber gets service (service area restriction; TS 23.501, 5.3.4.1): in these tracking areas alone, or everywhere else.
-/// Elsewhere it registers, and has nothing more.
+/// Where a subscriber gets service (service area restriction; TS 23.501, 5.3.4.1): in these
+/// tracking areas alone, or everywhere else. Elsewhere it registers, and has nothing more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServiceArea {
@@ -261,7 +262,12 @@ impl SubscribedDnn {
 impl Subscriber {
     /// A subscriber with one slice (SST 1) and one data network.
     pub fn new(supi: &str, key: Secret, opc: Secret, dnn: &str) -> Self {
-        let slice = SubscribedSlice { sst: 1, sd: None, default: true, dnns: vec![SubscribedDnn::new(dnn)] };
+        let slice = SubscribedSlice {
+            sst: 1,
+            sd: None,
+            default: true,
+            dnns: vec![SubscribedDnn::new(dnn)],
+        };
         Subscriber {
             supi: supi.into(),
             msisdn: None,
@@ -278,31 +284,42 @@ impl Subscriber {
         }
     }
 
-    /// The same subscription for the n-th IMSI after this one; `None` beyond the last IMSI of its length.
+    /// The same subscription for the n-th IMSI after this one; `None` beyond the last IMSI of its
+    /// length.
     pub fn nth(&self, n: u64) -> Option<Self> {
         let digits = self.supi.strip_prefix("imsi-")?;
         let number = digits.parse::<u64>().ok()?.checked_add(n)?;
         let text = format!("{number:0width$}", width = digits.len());
-        (text.len() == digits.len()).then(|| Subscriber { supi: format!("imsi-{text}"), ..self.clone() })
+        (text.len() == digits.len())
+            .then(|| Subscriber { supi: format!("imsi-{text}"), ..self.clone() })
     }
 
     /// Checks every field.
     pub fn check(&self) -> Result<(), InvalidSubscriber> {
         let digits = self.supi.strip_prefix("imsi-").unwrap_or("");
         if !(14..=15).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(invalid("supi", format!("{:?} is no IMSI: write imsi- and 14 or 15 digits", self.supi)));
+            return Err(invalid(
+                "supi",
+                format!("{:?} is no IMSI: write imsi- and 14 or 15 digits", self.supi),
+            ));
         }
         if let Some(number) = &self.msisdn
             && (!(5..=15).contains(&number.len()) || !number.bytes().all(|b| b.is_ascii_digit()))
         {
-            return Err(invalid("msisdn", format!("{number:?} is no telephone number: write 5 to 15 digits")));
+            return Err(invalid(
+                "msisdn",
+                format!("{number:?} is no telephone number: write 5 to 15 digits"),
+            ));
         }
         if self.sqn >> 48 != 0 {
             return Err(invalid("sqn", "a sequence number has 48 bits"));
         }
         if let Some(tuak) = &self.tuak {
             if tuak.iterations == 0 {
-                return Err(invalid("tuak.iterations", "the permutation is applied at least once: write 1"));
+                return Err(invalid(
+                    "tuak.iterations",
+                    "the permutation is applied at least once: write 1",
+                ));
             }
             if ![32, 64, 128].contains(&tuak.res_bits) {
                 return Err(invalid("tuak.res_bits", "RES has 32, 64 or 128 bits; 64 is usual"));
@@ -313,7 +330,8 @@ impl Subscriber {
         if self.slices.is_empty() {
             return Err(invalid(
                 "slices",
-                "a subscriber needs a slice: write for example sst 1 with the data network internet",
+                "a subscriber needs a slice: write for example sst 1 with the data network \
+                 internet",
             ));
         }
         for (n, slice) in self.slices.iter().enumerate() {
@@ -335,7 +353,10 @@ impl Subscriber {
 impl SubscribedSlice {
     fn check(&self, before: &[SubscribedSlice]) -> Result<(), InvalidSubscriber> {
         if self.sd.is_some_and(|sd| sd > 0xff_ffff) {
-            return Err(invalid("slices.sd", "a slice differentiator has 24 bits: write six hexadecimal digits"));
+            return Err(invalid(
+                "slices.sd",
+                "a slice differentiator has 24 bits: write six hexadecimal digits",
+            ));
         }
         if before.iter().any(|slice| (slice.sst, slice.sd) == (self.sst, self.sd)) {
             return Err(invalid("slices", format!("slice {} occurs twice", self.sst)));
@@ -346,20 +367,29 @@ impl SubscribedSlice {
         for dnn in &self.dnns {
             let label = |part: &str| !part.is_empty() && part.len() <= 63;
             let letters = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.' || b == b'_';
-            if dnn.name.len() > 100 || !dnn.name.bytes().all(letters) || !dnn.name.split('.').all(label) {
+            if dnn.name.len() > 100
+                || !dnn.name.bytes().all(letters)
+                || !dnn.name.split('.').all(label)
+            {
                 return Err(invalid(
                     "slices.dnns.name",
                     format!("{:?} is no data network name (TS 23.003, 9.1)", dnn.name),
                 ));
             }
             if dnn.session_types.is_empty() {
-                return Err(invalid("slices.dnns.session_types", "write one at least, such as IPV4"));
+                return Err(invalid(
+                    "slices.dnns.session_types",
+                    "write one at least, such as IPV4",
+                ));
             }
-            if dnn.ssc_modes.is_empty() || dnn.ssc_modes.iter().any(|mode| !(1..=3).contains(mode)) {
+            if dnn.ssc_modes.is_empty() || dnn.ssc_modes.iter().any(|mode| !(1..=3).contains(mode))
+            {
                 return Err(invalid("slices.dnns.ssc_modes", "write one at least of 1, 2 and 3"));
             }
             for route in &dnn.framed_routes {
-                let parts = route.split_once('/').and_then(|(a, l)| Some((a.parse().ok()?, l.parse::<u8>().ok()?)));
+                let parts = route
+                    .split_once('/')
+                    .and_then(|(a, l)| Some((a.parse().ok()?, l.parse::<u8>().ok()?)));
                 let fits = |(address, length): (std::net::IpAddr, u8)| {
                     (1..=if address.is_ipv4() { 32 } else { 128 }).contains(&length)
                 };
@@ -374,7 +404,10 @@ impl SubscribedSlice {
                 return Err(invalid("slices.dnns.five_qi", "a 5QI is 1 to 255; 9 is usual"));
             }
             if !(1..=15).contains(&dnn.arp_priority) {
-                return Err(invalid("slices.dnns.arp_priority", "a priority level is 1 to 15; 8 is usual"));
+                return Err(invalid(
+                    "slices.dnns.arp_priority",
+                    "a priority level is 1 to 15; 8 is usual",
+                ));
             }
         }
         Ok(())
@@ -384,8 +417,10 @@ impl SubscribedSlice {
 /// A bit rate in the form of TS 29.571, such as `100 Mbps`.
 fn rate(field: &'static str, text: &str) -> Result<(), InvalidSubscriber> {
     let parts = text.split_once(' ');
-    let number = parts.is_some_and(|(n, _)| n.parse::<f64>().is_ok_and(|n| n.is_finite() && n >= 0.0));
-    let unit = parts.is_some_and(|(_, unit)| matches!(unit, "bps" | "Kbps" | "Mbps" | "Gbps" | "Tbps"));
+    let number =
+        parts.is_some_and(|(n, _)| n.parse::<f64>().is_ok_and(|n| n.is_finite() && n >= 0.0));
+    let unit =
+        parts.is_some_and(|(_, unit)| matches!(unit, "bps" | "Kbps" | "Mbps" | "Gbps" | "Tbps"));
     if number && unit {
         Ok(())
     } else {
@@ -412,8 +447,14 @@ mod tests {
         assert_eq!(field(|s| s.supi = "001010000000001".into()), "supi");
         assert_eq!(field(|s| s.msisdn = Some("+49".into())), "msisdn");
         assert_eq!(field(|s| s.sqn = 1 << 48), "sqn");
-        assert_eq!(field(|s| s.tuak = Some(Tuak { iterations: 0, ..Tuak::new(Secret([1; 32])) })), "tuak.iterations");
-        assert_eq!(field(|s| s.tuak = Some(Tuak { res_bits: 65, ..Tuak::new(Secret([1; 32])) })), "tuak.res_bits");
+        assert_eq!(
+            field(|s| s.tuak = Some(Tuak { iterations: 0, ..Tuak::new(Secret([1; 32])) })),
+            "tuak.iterations"
+        );
+        assert_eq!(
+            field(|s| s.tuak = Some(Tuak { res_bits: 65, ..Tuak::new(Secret([1; 32])) })),
+            "tuak.res_bits"
+        );
         assert_eq!(field(|s| s.ambr_uplink = "fast".into()), "ambr_uplink");
         assert_eq!(field(|s| s.slices.clear()), "slices");
         assert_eq!(field(|s| s.slices[0].sd = Some(1 << 24)), "slices.sd");
@@ -433,7 +474,9 @@ mod tests {
     fn keys_are_hidden_in_logs() {
         let subscriber = Subscriber { key: Secret([0xab; 16]), ..good() };
         let printed = format!("{subscriber:?}");
-        assert!(printed.contains("(hidden)") && !printed.contains("abab") && !printed.contains("171"));
+        assert!(
+            printed.contains("(hidden)") && !printed.contains("abab") && !printed.contains("171")
+        );
         let json = serde_json::to_string(&good()).unwrap();
         assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), good());
     }

@@ -1,4 +1,5 @@
-//! A PostgreSQL server of a test's own: in a temporary folder, on a unix socket alone, gone with the test.
+//! A PostgreSQL server of a test's own: in a temporary folder, on a unix socket alone, gone with
+//! the test.
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,10 @@ pub struct OwnPostgres {
 /// The newest PostgreSQL of this machine; its programs are not on the path.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(Result::ok);
-    let mut all: Vec<PathBuf> =
-        versions.map(|version| version.path().join("bin")).filter(|bin| bin.join("initdb").exists()).collect();
+    let mut all: Vec<PathBuf> = versions
+        .map(|version| version.path().join("bin"))
+        .filter(|bin| bin.join("initdb").exists())
+        .collect();
     all.sort();
     all.pop()
 }
@@ -25,13 +28,14 @@ fn programs() -> Option<PathBuf> {
 /// The user that the package makes: the server does not run as root.
 fn user() -> Option<(u32, u32)> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let fields: Vec<&str> = users.lines().find(|line| line.starts_with("postgres:"))?.split(':').collect();
+    let fields: Vec<&str> =
+        users.lines().find(|line| line.starts_with("postgres:"))?.split(':').collect();
     Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
 }
 
 impl OwnPostgres {
-    /// Starts a server; `None`, with the reason on standard error, where this machine has none, or it must not change its
-    /// user.
+    /// Starts a server; `None`, with the reason on standard error, where this machine has none, or
+    /// it must not change its user.
     ///
     /// # Errors
     /// It does not start.
@@ -50,10 +54,14 @@ impl OwnPostgres {
         let mut made = OwnPostgres { folder, programs, user, server: None };
         let data = made.data();
         let mut initdb = made.command("initdb");
-        initdb.args(["--no-sync", "-A", "trust", "-U", "martlet", "-E", "UTF8", "--locale=C", "-D"]).arg(&data);
+        initdb
+            .args(["--no-sync", "-A", "trust", "-U", "martlet", "-E", "UTF8", "--locale=C", "-D"])
+            .arg(&data);
         let output = initdb.output()?;
         if !output.status.success() {
-            return Err(std::io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()));
+            return Err(std::io::Error::other(
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            ));
         }
         made.restart()?;
         Ok(Some(made))
@@ -74,7 +82,12 @@ impl OwnPostgres {
         self.stop();
         let (data, folder) = (self.data(), self.folder.clone());
         let mut server = self.command("postgres");
-        server.arg("-D").arg(data).arg("-k").arg(folder).args(["-c", "listen_addresses=", "-c", "fsync=off"]);
+        server.arg("-D").arg(data).arg("-k").arg(folder).args([
+            "-c",
+            "listen_addresses=",
+            "-c",
+            "fsync=off",
+        ]);
         self.server = Some(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
         let give_up = Instant::now() + Duration::from_secs(30);
         let address = self.address();

@@ -1,4 +1,5 @@
-//! The store and the journal on a real file and on a PostgreSQL of the tests' own, also with two who have them open.
+//! The store and the journal on a real file and on a PostgreSQL of the tests' own, also with two
+//! who have them open.
 use martlet_store::testing::OwnPostgres;
 use martlet_store::*;
 use std::path::PathBuf;
@@ -25,7 +26,8 @@ impl Bed {
         }
     }
     fn file(name: &str) -> Bed {
-        let path = std::env::temp_dir().join(format!("martlet-store-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("martlet-store-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
         Bed::File(path)
     }
@@ -58,7 +60,8 @@ impl Bed {
                 .flat_map(|name| std::fs::read(folder.join(name)).unwrap_or_default())
                 .collect(),
             Bed::Postgres(server) => {
-                let mut client = postgres::Client::connect(&server.address(), postgres::NoTls).unwrap();
+                let mut client =
+                    postgres::Client::connect(&server.address(), postgres::NoTls).unwrap();
                 let profiles = client.query("SELECT profile FROM subscriber", &[]).unwrap();
                 let states = client.query("SELECT value FROM state", &[]).unwrap();
                 let profiles = profiles.iter().flat_map(|row| row.get::<_, String>(0).into_bytes());
@@ -89,7 +92,9 @@ fn what_is_added_is_there_after_opening_again() {
         assert_eq!(*store.subscriber(SUPI).unwrap().unwrap(), subscriber());
         assert_eq!(store.count().unwrap(), 1);
         assert!(matches!(store.add(&[subscriber()], false), Err(StoreError::Exists(_))));
-        store.add(&[Subscriber { msisdn: Some("491700000000".into()), ..subscriber() }], true).unwrap();
+        store
+            .add(&[Subscriber { msisdn: Some("491700000000".into()), ..subscriber() }], true)
+            .unwrap();
         assert_eq!(store.supi_of("msisdn-491700000000").unwrap().as_deref(), Some(SUPI));
     });
 }
@@ -191,11 +196,14 @@ fn keys_are_never_in_the_database_as_they_are() {
         journal.put("1", key.as_bytes().to_vec());
         drop(journal);
         let octets = bed.octets();
-        assert!(!octets.is_empty() && !octets.windows(key.len()).any(|part| part == key.as_bytes()));
+        assert!(
+            !octets.is_empty() && !octets.windows(key.len()).any(|part| part == key.as_bytes())
+        );
         assert_eq!(bed.open().subscriber(SUPI).unwrap().unwrap().key, wanted.key);
         // Another operator's key opens nothing, and says so.
         let other = bed.folder().join("other.key");
-        let refused = Store::open_at(&bed.place(), Some(&other)).unwrap().subscriber(SUPI).unwrap_err();
+        let refused =
+            Store::open_at(&bed.place(), Some(&other)).unwrap().subscriber(SUPI).unwrap_err();
         assert!(refused.to_string().contains("another operator's key"), "{refused}");
         let refused = Journal::open(&bed.place(), Some(&other), "amf", timing(100)).err().unwrap();
         assert!(refused.to_string().contains("another operator's key"), "{refused}");
@@ -250,12 +258,14 @@ fn what_a_function_left_is_claimed_by_one_alone() {
         let (journal, _) = bed.journal("amf-one");
         (0..10).for_each(|n| journal.put(n.to_string(), format!("context {n}").into_bytes()));
         drop(journal);
-        let heirs: Vec<_> =
-            (0..3).map(|_| Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-one").unwrap()).collect();
+        let heirs: Vec<_> = (0..3)
+            .map(|_| Inheritance::open(&bed.place(), Some(&bed.key_file()), "amf-one").unwrap())
+            .collect();
         assert!(heirs.iter().all(|heir| heir.contexts().unwrap().len() == 10));
         let claims: Vec<usize> = std::thread::scope(|scope| {
-            let claim =
-                |heir: &Inheritance| (0..10).filter(|n: &i32| heir.claim(&n.to_string()).unwrap().is_some()).count();
+            let claim = |heir: &Inheritance| {
+                (0..10).filter(|n: &i32| heir.claim(&n.to_string()).unwrap().is_some()).count()
+            };
             let all: Vec<_> = heirs.iter().map(|heir| scope.spawn(move || claim(heir))).collect();
             all.into_iter().map(|claims| claims.join().unwrap()).collect()
         });
@@ -323,7 +333,9 @@ fn of_two_processes_of_one_name_the_later_one_has_the_contexts() {
         second.put("1", vec![2]);
         assert!(second.flush(Duration::from_secs(10)));
         first.put("1", vec![3]);
-        assert!(first.flush(Duration::from_secs(10)) && !is_ours(&first, "1") && is_ours(&second, "1"));
+        assert!(
+            first.flush(Duration::from_secs(10)) && !is_ours(&first, "1") && is_ours(&second, "1")
+        );
         drop((first, second));
         assert_eq!(bed.journal("smf").1, [("1".to_string(), vec![2])]);
     });
@@ -378,7 +390,10 @@ fn keys_of_an_earlier_version_are_sealed_when_the_database_is_opened() {
     let path = bed.folder().join("martlet.db");
     let open = serde_json::to_string(&subscriber()).unwrap();
     assert!(open.contains(key));
-    rusqlite::Connection::open(&path).unwrap().execute("UPDATE subscriber SET profile = ?1", [&open]).unwrap();
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE subscriber SET profile = ?1", [&open])
+        .unwrap();
     let store = bed.open();
     assert_eq!(*store.subscriber(SUPI).unwrap().unwrap(), subscriber());
     let profile: String = rusqlite::Connection::open(&path)

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long the functions may take until they agree, on a machine that has other things to do, and with a timer of NAS in between
-/// (TS 24.501, table 10.3.2: 16 s).
+/// How long the functions may take until they agree, on a machine that has other things to do, and
+/// with a timer of NAS in between (TS 24.501, table 10.3.2: 16 s).
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is alive.
@@ -56,7 +56,8 @@ impl TestCore {
     /// # Errors
     /// It has not in half a minute.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Counts) -> bool) -> Result<()> {
-        eventually(what, || wanted(&self.counts()).then_some(()), || format!("{:?}", self.counts())).await
+        eventually(what, || wanted(&self.counts()).then_some(()), || format!("{:?}", self.counts()))
+            .await
     }
 
     /// Waits until nothing is left of any UE, in any function.
@@ -64,12 +65,14 @@ impl TestCore {
     /// # Errors
     /// Something still is, after half a minute.
     pub async fn until_nothing_is_left(&self) -> Result<()> {
-        let none = |counts: &Counts| Counts { gnbs: 0, contexts: 0, ..*counts } == Counts::default();
+        let none =
+            |counts: &Counts| Counts { gnbs: 0, contexts: 0, ..*counts } == Counts::default();
         self.until("nothing is left of any UE", none).await
     }
 }
 
-/// Waits until a condition holds; `else_tell` says how things are where it does not in half a minute.
+/// Waits until a condition holds; `else_tell` says how things are where it does not in half a
+/// minute.
 ///
 /// # Errors
 /// It does not.

@@ -1,9 +1,10 @@
-//! How free5GC's SMF is configured in a core of ours, beside a test's core and in a process of its own.
+//! How free5GC's SMF is configured in a core of ours, beside a test's core and in a process of its
+//! own.
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Writes its configuration into a folder: where it is, our NRF, and our UPF with a part of its addresses. Gives the paths of its two files,
-/// for its options `-c` and `-u`.
+/// Writes its configuration into a folder: where it is, our NRF, and our UPF with a part of its
+/// addresses. Gives the paths of its two files, for its options `-c` and `-u`.
 ///
 /// # Errors
 /// The folder cannot be written to.

@@ -18,7 +18,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host on the same link as the machine. With `knows_phones` it has a route to their addresses.
+    /// A host on the same link as the machine. With `knows_phones` it has a route to their
+    /// addresses.
     ///
     /// # Errors
     /// Namespaces cannot be made.
@@ -67,11 +68,13 @@ impl Host {
     pub fn iperf3(&self) -> Result<Server> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name, "iperf3", "--server", "--forceflush"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let said = child.stdout.take().context("it is piped")?;
         let server = Server(child);
         let mut lines = BufReader::new(said).lines();
-        let listens = lines.by_ref().map_while(Result::ok).any(|line| line.contains("Server listening"));
+        let listens =
+            lines.by_ref().map_while(Result::ok).any(|line| line.contains("Server listening"));
         ensure!(listens, "iperf3 ended before it listened");
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Ok(server)
@@ -119,8 +122,11 @@ pub fn serve_http(listener: TcpListener, octets: usize) -> std::sync::mpsc::Rece
                     _ => break,
                 }
             }
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {octets}\r\nConnection: close\r\n\r\n");
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&vec![b'm'; octets]));
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {octets}\r\nConnection: close\r\n\r\n");
+            let _ = stream
+                .write_all(head.as_bytes())
+                .and_then(|()| stream.write_all(&vec![b'm'; octets]));
             if sender.send(from.ip()).is_err() {
                 return;
             }

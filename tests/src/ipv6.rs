@@ -10,8 +10,10 @@ fn icmp(from: Ipv6Addr, to: Ipv6Addr, hop_limit: u8, message: &[u8]) -> Vec<u8> 
     let mut message = message.to_vec();
     let length = (message.len() as u32).to_be_bytes();
     let whole = [&from.octets()[..], &to.octets(), &length, &[0, 0, 0, ICMPV6], &message].concat();
-    let mut sum: u32 =
-        whole.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum();
+    let mut sum: u32 = whole
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+        .sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -31,14 +33,20 @@ pub fn ping6(from: Ipv6Addr, to: Ipv6Addr, sequence: u16) -> Vec<u8> {
     icmp(from, to, 64, &[128, 0, 0, 0, 0x12, 0x34, high, low, 1, 2, 3, 4])
 }
 
-/// Asks for the prefix of a session as a phone does (RFC 4861), and gives the address that it makes of it.
+/// Asks for the prefix of a session as a phone does (RFC 4861), and gives the address that it makes
+/// of it.
 ///
 /// # Errors
 /// No advertisement came in five seconds, or it says nothing of a prefix.
 pub async fn configure6(phone: &Ue, psi: u8) -> Result<Ipv6Addr> {
     let status = phone.status().await?;
-    let session = status.sessions.iter().find(|session| session.psi == psi).context("there is no such session")?;
-    let interface = session.ipv6_interface_id.context("the session has no IPv6 interface identifier")?;
+    let session = status
+        .sessions
+        .iter()
+        .find(|session| session.psi == psi)
+        .context("there is no such session")?;
+    let interface =
+        session.ipv6_interface_id.context("the session has no IPv6 interface identifier")?;
     let mut own = [0; 16];
     own[..2].copy_from_slice(&[0xfe, 0x80]);
     own[8..].copy_from_slice(&interface);
@@ -52,7 +60,9 @@ pub async fn configure6(phone: &Ue, psi: u8) -> Result<Ipv6Addr> {
             }
         }
     };
-    let packet = tokio::time::timeout(Duration::from_secs(5), advertised).await.context("no advertisement came")??;
+    let packet = tokio::time::timeout(Duration::from_secs(5), advertised)
+        .await
+        .context("no advertisement came")??;
     let mut address: [u8; 16] = packet.get(72..88).context("no prefix")?.try_into()?;
     address[8..].copy_from_slice(&interface);
     Ok(address.into())

@@ -1,5 +1,5 @@
-//! What the call-flow tests share: a network namespace of their own, a whole core in it, and a record of what crossed
-//! the service-based interface.
+//! What the call-flow tests share: a network namespace of their own, a whole core in it, and a
+//! record of what crossed the service-based interface.
 #![forbid(unsafe_code)]
 
 mod bodies;
@@ -35,8 +35,8 @@ pub use raw_gnb::{RawGnb, cause_of};
 pub use second_amf::SecondAmf;
 pub use soak::{Seen, Soak};
 pub use test_core::{
-    GATEWAY, SUBSCRIBERS, TestCore, a_switch_carries_packets, internet, programs_carry_packets, subscriber_keys,
-    without_a_switch,
+    GATEWAY, SUBSCRIBERS, TestCore, a_switch_carries_packets, internet, programs_carry_packets,
+    subscriber_keys, without_a_switch,
 };
 pub use unruly_wire::{Manners, UnrulyWire};
 pub use wall::Wall;

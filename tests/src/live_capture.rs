@@ -10,7 +10,8 @@ use std::time::Duration;
 
 /// How tshark is to read it: NAS with the null cipher is readable, and the SBI is HTTP/2.
 const PREFERENCES: [&str; 4] = ["-o", "nas-5gs.null_decipher:TRUE", "-d", "tcp.port==7777,http2"];
-/// What must not be: packets that tshark cannot dissect, and those in which an expert sees an error.
+/// What must not be: packets that tshark cannot dissect, and those in which an expert sees an
+/// error.
 const WRONG: &str = "_ws.malformed or _ws.expert.severity == 8388608";
 
 /// A capture that goes on.
@@ -25,7 +26,8 @@ pub struct Recording {
 }
 
 impl LiveCapture {
-    /// Takes SCTP, PFCP, GTP-U and the SBI from now on. `None` where a program is missing, after saying so.
+    /// Takes SCTP, PFCP, GTP-U and the SBI from now on. `None` where a program is missing, after
+    /// saying so.
     ///
     /// # Errors
     /// tcpdump does not start.
@@ -33,18 +35,39 @@ impl LiveCapture {
         if !crate::has("tcpdump") || !crate::has("tshark") {
             return Ok(None);
         }
-        let name = format!("martlet-live-{}-{:?}.pcap", std::process::id(), std::thread::current().id());
+        let name =
+            format!("martlet-live-{}-{:?}.pcap", std::process::id(), std::thread::current().id());
         let path = std::env::temp_dir().join(name.replace(['(', ')'], ""));
-        // As root, or tcpdump may not write where its own user may not. Where packets are to be seen at once, each has a place of
-        // the longest one's size: room for a thousand of them, should tcpdump have to wait for a processor.
-        let options = ["-i", "lo", "-s", "65535", "-B", "65536", "-U", "--immediate-mode", "-Z", "root", "-w"];
+        // As root, or tcpdump may not write where its own user may not. Where packets are to be
+        // seen at once, each has a place of the longest one's size: room for a thousand of
+        // them, should tcpdump have to wait for a processor.
+        let options = [
+            "-i",
+            "lo",
+            "-s",
+            "65535",
+            "-B",
+            "65536",
+            "-U",
+            "--immediate-mode",
+            "-Z",
+            "root",
+            "-w",
+        ];
         let filter = "ip proto 132 or udp port 8805 or udp port 2152 or tcp port 7777";
         let mut command = Command::new("tcpdump");
-        command.args(options).arg(&path).arg(filter).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .args(options)
+            .arg(&path)
+            .arg(filter)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut tcpdump = command.spawn().context("tcpdump")?;
         let said = tcpdump.stderr.take().context("it is piped")?;
         let mut lines = BufReader::new(said).lines();
-        let listens = lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
+        let listens =
+            lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
         ensure!(listens, "tcpdump ended before it listened");
         // It goes on to say something at its end, for which somebody has to be there.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
@@ -99,9 +122,20 @@ impl Recording {
     /// # Errors
     /// It is not so; what is wrong, packet by packet.
     pub async fn is_sound(&self) -> Result<()> {
-        let fields = ["frame.number", "frame.protocols", "_ws.col.Info", "_ws.malformed", "_ws.expert.message"];
+        let fields = [
+            "frame.number",
+            "frame.protocols",
+            "_ws.col.Info",
+            "_ws.malformed",
+            "_ws.expert.message",
+        ];
         let wrong = self.fields(WRONG, &fields).await?;
-        ensure!(wrong.is_empty(), "tshark finds fault with {} packets:\n{}", wrong.len(), wrong.join("\n"));
+        ensure!(
+            wrong.is_empty(),
+            "tshark finds fault with {} packets:\n{}",
+            wrong.len(),
+            wrong.join("\n")
+        );
         Ok(())
     }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 /// How long a test may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs a test on a thread of its own, in a new network namespace with its loopback up, on a runtime of its own.
-/// Without the right to make a namespace the test is skipped, visibly. The namespace goes away with the thread.
+/// Runs a test on a thread of its own, in a new network namespace with its loopback up, on a
+/// runtime of its own. Without the right to make a namespace the test is skipped, visibly. The
+/// namespace goes away with the thread.
 pub fn in_namespace<T, F>(test: T)
 where
     T: FnOnce() -> F + Send + 'static,
@@ -29,7 +30,9 @@ where
         .try_init();
     let thread = std::thread::spawn(move || -> anyhow::Result<()> {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            eprintln!(
+                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+            );
             return Ok(());
         }
         // A child inherits the namespace of the thread that starts it.
@@ -37,7 +40,9 @@ where
         anyhow::ensure!(up.success(), "the loopback interface did not come up");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
-            tokio::time::timeout(limit, test()).await.unwrap_or_else(|_| anyhow::bail!("the test took over {limit:?}"))
+            tokio::time::timeout(limit, test())
+                .await
+                .unwrap_or_else(|_| anyhow::bail!("the test took over {limit:?}"))
         })
     });
     match thread.join() {

@@ -27,7 +27,8 @@ impl OwnUpf {
         config.upf.n6.mode = N6Mode::None;
     }
 
-    /// Has a core's SMF know this UPF beside the core's own, which leads nowhere: UEs reach each other through it alone.
+    /// Has a core's SMF know this UPF beside the core's own, which leads nowhere: UEs reach each
+    /// other through it alone.
     pub fn beside(config: &mut Config) {
         config.smf.upfs.push(martlet_smf::UpfConfig::at(OwnUpf::n4()));
         config.upf.datapath = DatapathChoice::Kernel;
@@ -76,7 +77,8 @@ impl OwnUpf {
         Ok(OwnUpf { handle, stop, started: seconds() })
     }
 
-    /// Has it end, and waits until it has: where it is configured to, it lets SMFs move their sessions away first.
+    /// Has it end, and waits until it has: where it is configured to, it lets SMFs move their
+    /// sessions away first.
     ///
     /// # Errors
     /// It does not end well.

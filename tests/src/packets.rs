@@ -36,7 +36,11 @@ pub fn sequence_of(packet: &[u8]) -> Option<u16> {
 /// None came in twenty seconds, though the ping was repeated.
 pub async fn reaches(phone: &Ue, psi: u8, to: Ipv4Addr) -> Result<()> {
     let status = phone.status().await?;
-    let session = status.sessions.iter().find(|session| session.psi == psi).context("there is no such session")?;
+    let session = status
+        .sessions
+        .iter()
+        .find(|session| session.psi == psi)
+        .context("there is no such session")?;
     let from = session.ipv4.context("the session has no IPv4 address")?;
     let started = Instant::now();
     for sequence in 1.. {

@@ -42,14 +42,19 @@ impl RawGnb {
     pub fn ng_setup(&self, mcc: &str, sst: u8) -> Bytes {
         let plmn = helpers::plmn(mcc, "01").expect("a network");
         let id = helpers::global_gnb_id(plmn, self.number.into(), 24).expect("an identifier");
-        let slices = SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(sst, None), None)]);
+        let slices =
+            SliceSupportList(vec![SliceSupportItem::new(helpers::s_nssai(sst, None), None)]);
         let plmns = BroadcastPLMNList(vec![BroadcastPLMNItem::new(plmn, slices, None)]);
         let pdu = build_ngap!(
             InitiatingMessage,
             NGSetup,
             NGSetupRequest,
             GlobalRANNodeID(GlobalRANNodeID::globalGNB_ID(id)),
-            SupportedTAList(SupportedTAList(vec![SupportedTAItem::new(TAC([0, 0, 1]), plmns, None)])),
+            SupportedTAList(SupportedTAList(vec![SupportedTAItem::new(
+                TAC([0, 0, 1]),
+                plmns,
+                None
+            )])),
             DefaultPagingDRX(PagingDRX::v128),
         );
         encoded(pdu)
@@ -121,7 +126,9 @@ impl RawGnb {
     /// # Errors
     /// None comes in five seconds, or the association ends.
     pub async fn next(&self) -> Result<NGAP_PDU> {
-        let received = tokio::time::timeout(PATIENCE, self.link.recv()).await.context("the AMF says nothing")?;
+        let received = tokio::time::timeout(PATIENCE, self.link.recv())
+            .await
+            .context("the AMF says nothing")?;
         let message = received?.context("the AMF has ended the association")?;
         let pdu = NGAP_PDU::decode(&message.data)?;
         let faults = pdu.check()?;
@@ -148,7 +155,8 @@ impl RawGnb {
     /// None comes.
     pub async fn next_nas(&self) -> Result<(u64, Vec<u8>)> {
         let pdu = self.next_of(Kind::Initiating_DownlinkNASTransport).await?;
-        let (Some(id), Some(nas)) = (pdu.ie::<ie::AMF_UE_NGAP_ID>().transpose()?, pdu.ie::<ie::NAS_PDU>().transpose()?)
+        let (Some(id), Some(nas)) =
+            (pdu.ie::<ie::AMF_UE_NGAP_ID>().transpose()?, pdu.ie::<ie::NAS_PDU>().transpose()?)
         else {
             bail!("DOWNLINK NAS TRANSPORT without its mandatory elements: {pdu:?}");
         };
@@ -183,7 +191,9 @@ impl RawGnb {
 /// # Errors
 /// It has none.
 pub fn cause_of(pdu: &NGAP_PDU) -> Result<Cause> {
-    pdu.ie::<ie::Cause>().transpose()?.with_context(|| format!("{} has no cause", pdu.procedure_name()))
+    pdu.ie::<ie::Cause>()
+        .transpose()?
+        .with_context(|| format!("{} has no cause", pdu.procedure_name()))
 }
 
 fn encoded(pdu: Result<NGAP_PDU, martlet_ngap::Error>) -> Bytes {

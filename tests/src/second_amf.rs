@@ -19,7 +19,11 @@ impl SecondAmf {
     ///
     /// # Errors
     /// It does not start.
-    pub async fn start(core: &TestCore, number: u8, change: impl FnOnce(&mut Config)) -> Result<SecondAmf> {
+    pub async fn start(
+        core: &TestCore,
+        number: u8,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<SecondAmf> {
         let (mut config, environment) = (core.config().clone(), core.environment().clone());
         for guami in &mut config.amf.guamis {
             guami.pointer = 2;

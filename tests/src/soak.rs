@@ -1,9 +1,10 @@
-//! Phones that do what comes to their minds, several things at a time, for as long as one likes; and after each while
-//! the question whether phone, gNB and core still agree.
+//! Phones that do what comes to their minds, several things at a time, for as long as one likes;
+//! and after each while the question whether phone, gNB and core still agree.
 //!
-//! Phones and core have the specification's timers, so that a busy machine makes nobody give up. Nothing is lost between them, so
-//! no timer has a reason to expire: a wish that takes as long as the shortest of them has lost a message, though it may succeed in
-//! the end. What "as long" is, is told by the beats that the machine lets the soak have, and not by the clock on the wall.
+//! Phones and core have the specification's timers, so that a busy machine makes nobody give up.
+//! Nothing is lost between them, so no timer has a reason to expire: a wish that takes as long as
+//! the shortest of them has lost a message, though it may succeed in the end. What "as long" is, is
+//! told by the beats that the machine lets the soak have, and not by the clock on the wall.
 use crate::{GATEWAY, TestCore, internet, reaches};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_ran::ue::{MmState, NasTimers, PduSessionRequest, ServicePurpose};
@@ -19,14 +20,15 @@ use std::time::{Duration, Instant};
 const SLOW: Duration = Duration::from_millis(900);
 /// Between two beats, where nothing else is to be done.
 const BEAT: Duration = Duration::from_millis(100);
-/// How long a phone waits for the end of a wish at all: for longer than it says a message again, T3580 and T3582 five times (TS 24.501,
-/// table 10.3.1).
+/// How long a phone waits for the end of a wish at all: for longer than it says a message again,
+/// T3580 and T3582 five times (TS 24.501, table 10.3.1).
 const NEVER: Duration = Duration::from_secs(120);
 
 /// How a soak goes.
 #[derive(Debug, Clone)]
 pub struct Soak {
-    /// The same seed has the phones wish the same things; what becomes of it is up to the machine's timing as well.
+    /// The same seed has the phones wish the same things; what becomes of it is up to the
+    /// machine's timing as well.
     pub seed: u64,
     /// How long phones go on.
     pub duration: Duration,
@@ -90,7 +92,10 @@ impl Wish {
             Wish::Data(psi) => phone.service_request_for(ServicePurpose::Data, &[psi]).await,
             Wish::Ping(psi) => {
                 let sessions = phone.status().await?.sessions;
-                let address = sessions.iter().find(|session| session.psi == psi).and_then(|session| session.ipv4);
+                let address = sessions
+                    .iter()
+                    .find(|session| session.psi == psi)
+                    .and_then(|session| session.ipv4);
                 match address {
                     Some(from) => phone.send_ip(psi, crate::ping(from, GATEWAY, 7)).await,
                     None => Ok(()),
@@ -117,8 +122,9 @@ impl Soak {
     /// Runs it.
     ///
     /// # Errors
-    /// A procedure that never ends, or takes as long as the timer of somebody who waits for a message; a session that the phone has
-    /// and that does not carry its packets; something that is left behind in the end. The error names the phone and its seed.
+    /// A procedure that never ends, or takes as long as the timer of somebody who waits for a
+    /// message; a session that the phone has and that does not carry its packets; something
+    /// that is left behind in the end. The error names the phone and its seed.
     pub async fn run(&self, core: &TestCore) -> Result<Seen> {
         let mut gnbs = Vec::new();
         for number in 1..=self.gnbs {
@@ -133,7 +139,8 @@ impl Soak {
                 let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(n);
                 let random = StdRng::seed_from_u64(seed);
                 let until = Instant::now() + self.duration;
-                let outcome = Life { core, gnbs, seen, beats, patience, n, random, until }.run().await;
+                let outcome =
+                    Life { core, gnbs, seen, beats, patience, n, random, until }.run().await;
                 outcome.with_context(|| format!("phone {n} of seed {}", self.seed))
             }
         });
@@ -146,17 +153,26 @@ impl Soak {
     }
 }
 
-/// Before how long phone or core say again, or give up, what was not answered: most of the shortest of the timers that they have, as
-/// beats take a little longer than they should.
+/// Before how long phone or core say again, or give up, what was not answered: most of the shortest
+/// of the timers that they have, as beats take a little longer than they should.
 fn before_any_timer(core: &TestCore) -> Duration {
     let (phone, amf, smf) = (NasTimers::default(), &core.config().amf.timers, &core.config().smf);
-    let core = [amf.t3522_ms, amf.t3550_ms, amf.t3560_ms, amf.t3570_ms, amf.ngap_ms, smf.t3591_ms, smf.t3592_ms];
+    let core = [
+        amf.t3522_ms,
+        amf.t3550_ms,
+        amf.t3560_ms,
+        amf.t3570_ms,
+        amf.ngap_ms,
+        smf.t3591_ms,
+        smf.t3592_ms,
+    ];
     let core = core.map(|ms| Duration::from_millis(ms.into()));
     let phone = [phone.t3510, phone.t3517, phone.t3521, phone.t3580, phone.t3582];
     core.into_iter().chain(phone).min().unwrap_or_default() * 4 / 5
 }
 
-/// How often the machine let us come to something: on one that is busy, or stood still, fewer times than the clock says.
+/// How often the machine let us come to something: on one that is busy, or stood still, fewer times
+/// than the clock says.
 #[derive(Default)]
 struct Beats(AtomicU64);
 
@@ -197,10 +213,12 @@ impl Life<'_> {
         while Instant::now() < self.until {
             let at_once = self.random.random_range(1..=3);
             let status = phone.status().await?;
-            let wishes: Vec<Wish> = (0..at_once).map(|_| Wish::any(&mut self.random, &status)).collect();
+            let wishes: Vec<Wish> =
+                (0..at_once).map(|_| Wish::any(&mut self.random, &status)).collect();
             last.push(wishes.clone());
             last = last.split_off(last.len().saturating_sub(8));
-            let gaps: Vec<u64> = wishes.iter().map(|_| self.random.random_range(0..4) * 500).collect();
+            let gaps: Vec<u64> =
+                wishes.iter().map(|_| self.random.random_range(0..4) * 500).collect();
             let fulfilled = wishes.iter().zip(gaps).map(|(wish, gap)| {
                 let (phone, wishes, beats) = (&phone, &wishes, self.beats);
                 async move {
@@ -216,12 +234,17 @@ impl Life<'_> {
             for (wish, outcome, took) in futures_util::future::join_all(fulfilled).await {
                 self.seen.wishes.fetch_add(1, Ordering::Relaxed);
                 if took >= self.patience {
-                    bail!("{wish:?} took {took:?}: a message was lost; it ended with {outcome:?}; before: {last:?}");
+                    bail!(
+                        "{wish:?} took {took:?}: a message was lost; it ended with {outcome:?}; \
+                         before: {last:?}"
+                    );
                 }
                 match outcome {
                     Ok(()) => {}
                     // What never ends is an error whatever was wished.
-                    Err(UeError::Timeout(limit)) => bail!("{wish:?} did not end in {limit:?}; before: {last:?}"),
+                    Err(UeError::Timeout(limit)) => {
+                        bail!("{wish:?} did not end in {limit:?}; before: {last:?}")
+                    }
                     Err(UeError::Gone | UeError::GnbLost(_)) => {
                         bail!("{wish:?}: phone or gNB are gone; before: {last:?}")
                     }
@@ -254,7 +277,8 @@ impl Life<'_> {
         if phone.status().await?.state == MmState::Registered {
             phone.deregister().await.context("the last deregistration")?;
         } else {
-            // A phone that came and vanished may have left sessions: it says that it is here, and leaves.
+            // A phone that came and vanished may have left sessions: it says that it is here, and
+            // leaves.
             phone.register().await.context("the last registration")?;
             phone.deregister().await.context("the last deregistration")?;
         }
@@ -273,14 +297,20 @@ impl Life<'_> {
             return Ok(());
         }
         // It asks for all of them, as a phone does that has data for each.
-        let psis: Vec<u8> = phone.status().await?.sessions.iter().map(|session| session.psi).collect();
+        let psis: Vec<u8> =
+            phone.status().await?.sessions.iter().map(|session| session.psi).collect();
         let beat = self.beats.now();
-        phone.service_request_for(ServicePurpose::Data, &psis).await.context("service for all sessions")?;
+        phone
+            .service_request_for(ServicePurpose::Data, &psis)
+            .await
+            .context("service for all sessions")?;
         let took = self.beats.since(beat);
         ensure!(took < self.patience, "service for all sessions took {took:?}: a message was lost");
         let status = phone.status().await?;
         for session in &status.sessions {
-            reaches(phone, session.psi, GATEWAY).await.with_context(|| format!("session {}", session.psi))?;
+            reaches(phone, session.psi, GATEWAY)
+                .await
+                .with_context(|| format!("session {}", session.psi))?;
         }
         ensure!(status.connected, "a phone that is served is connected");
         let phones: BTreeMap<u8, String> =
@@ -290,11 +320,23 @@ impl Life<'_> {
         let supi = phone.supi().to_string();
         let of_core = || -> Option<Vec<u8>> {
             let amf = self.core.status("amf");
-            let ue = amf["ues"]["first"].as_array()?.iter().find(|ue| ue["supi"] == supi.as_str())?.clone();
-            Some(ue["sessions"].as_array()?.iter().filter_map(|psi| Some(psi.as_u64()? as u8)).collect())
+            let ue = amf["ues"]["first"]
+                .as_array()?
+                .iter()
+                .find(|ue| ue["supi"] == supi.as_str())?
+                .clone();
+            Some(
+                ue["sessions"]
+                    .as_array()?
+                    .iter()
+                    .filter_map(|psi| Some(psi.as_u64()? as u8))
+                    .collect(),
+            )
         };
         let same = || (of_core()? == phones.keys().copied().collect::<Vec<_>>()).then_some(());
-        crate::eventually("AMF and phone have the same sessions", same, || format!("{:?} and {phones:?}", of_core()))
-            .await
+        crate::eventually("AMF and phone have the same sessions", same, || {
+            format!("{:?} and {phones:?}", of_core())
+        })
+        .await
     }
 }

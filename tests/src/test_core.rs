@@ -15,7 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The gateway of the default address pool, which is the UPF's own interface on N6 and answers pings.
+/// The gateway of the default address pool, which is the UPF's own interface on N6 and answers
+/// pings.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
 /// A session with the data network `internet`.
@@ -23,13 +24,14 @@ pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// Whether N2 of the tests goes over the kernel's SCTP, at both ends: with `MARTLET_TEST_SCTP=kernel`.
+/// Whether N2 of the tests goes over the kernel's SCTP, at both ends: with
+/// `MARTLET_TEST_SCTP=kernel`.
 fn kernel_sctp() -> bool {
     std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel")
 }
 
-/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests: `kernel`, `xdp`, `switch`, or `switch-xdp`, a switch whose
-/// pipeline is in the kernel.
+/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests: `kernel`, `xdp`,
+/// `switch`, or `switch-xdp`, a switch whose pipeline is in the kernel.
 ///
 /// # Errors
 /// It names something else.
@@ -42,7 +44,9 @@ pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
             DatapathChoice::Switch
         }
         Ok("kernel") | Err(_) => DatapathChoice::Kernel,
-        Ok(other) => anyhow::bail!("MARTLET_TEST_DATAPATH is kernel, xdp, switch or switch-xdp, not {other:?}"),
+        Ok(other) => anyhow::bail!(
+            "MARTLET_TEST_DATAPATH is kernel, xdp, switch or switch-xdp, not {other:?}"
+        ),
     };
     // A test has a handful of sessions.
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (1024, 4096, 1024);
@@ -59,7 +63,8 @@ pub fn a_switch_carries_packets() -> bool {
     std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath.starts_with("switch"))
 }
 
-/// Where all tests have a switch, has one go without: for what its wires are not laid for, and the native UPF does alone.
+/// Where all tests have a switch, has one go without: for what its wires are not laid for, and the
+/// native UPF does alone.
 pub fn without_a_switch(config: &mut martlet_upf::UpfConfig) {
     if config.datapath == DatapathChoice::Switch {
         config.datapath = DatapathChoice::Kernel;
@@ -98,8 +103,8 @@ pub struct TestCore {
 static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl TestCore {
-    /// Starts a core with its subscribers. `change` has the configuration before. The binding is the test's own choice
-    /// unless `MARTLET_TEST_SBI` names another for all tests.
+    /// Starts a core with its subscribers. `change` has the configuration before. The binding is
+    /// the test's own choice unless `MARTLET_TEST_SBI` names another for all tests.
     pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let sbi = match std::env::var("MARTLET_TEST_SBI").as_deref() {
             Ok("local") => Sbi::Local,
@@ -114,7 +119,8 @@ impl TestCore {
     /// The same on this binding and no other: for tests of what it puts on the wire.
     pub async fn start_on(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-test-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         let path = folder.join("martlet.db");
         let all: Option<Vec<_>> = (1..=SUBSCRIBERS).map(subscriber).collect();
@@ -156,7 +162,8 @@ impl TestCore {
         eventually("the SMF is associated with the UPF", up, || status().to_string()).await
     }
 
-    /// A switch is a process that takes its time to start, on a busy machine more than other things here do.
+    /// A switch is a process that takes its time to start, on a busy machine more than other things
+    /// here do.
     async fn wait_for_the_switch(&self) -> Result<()> {
         let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !self.status("upf").to_string().contains("\"connected\":true") {
@@ -206,7 +213,8 @@ impl TestCore {
         Ok(Gnb::connect(self.gnb_config(number)).await?)
     }
 
-    /// The subscriber of a number, from 1, with a subscription of its own; before its phone is heard of.
+    /// The subscriber of a number, from 1, with a subscription of its own; before its phone is
+    /// heard of.
     ///
     /// # Errors
     /// The subscription is wrong.
@@ -222,7 +230,10 @@ impl TestCore {
     /// There is none.
     pub fn unsubscribe(&self, n: u64) -> Result<()> {
         let supi = subscriber(n).context("an IMSI")?.supi;
-        anyhow::ensure!(Store::open(&self.folder.join("martlet.db"))?.remove(&supi)?, "there is no {supi}");
+        anyhow::ensure!(
+            Store::open(&self.folder.join("martlet.db"))?.remove(&supi)?,
+            "there is no {supi}"
+        );
         Ok(())
     }
 
@@ -300,13 +311,19 @@ impl TestCore {
     /// No function has an answer, or it is a refusal.
     pub async fn ask(&self, question: &str) -> Result<serde_json::Value> {
         let sources = self.core.ask_sources();
-        let answer = sources.iter().find_map(|ask| ask(question)).context("nobody answers such questions")?;
+        let answer = sources
+            .iter()
+            .find_map(|ask| ask(question))
+            .context("nobody answers such questions")?;
         answer.await.map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
     /// Packets from phones that the core's UPF has forwarded, on whichever path.
     pub fn upf_forwarded(&self) -> u64 {
-        self.status("upf").pointer("/counters/uplink_packets").and_then(|n| n.as_u64()).unwrap_or_default()
+        self.status("upf")
+            .pointer("/counters/uplink_packets")
+            .and_then(|n| n.as_u64())
+            .unwrap_or_default()
     }
 
     /// The folder of its files.

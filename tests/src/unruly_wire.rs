@@ -1,4 +1,5 @@
-//! A wire between two UDP speakers that loses, doubles and reorders what it carries, as far as one likes.
+//! A wire between two UDP speakers that loses, doubles and reorders what it carries, as far as one
+//! likes.
 use anyhow::{Context, Result};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -28,15 +29,16 @@ pub struct UnrulyWire {
 }
 
 impl UnrulyWire {
-    /// A wire from `near`, where the one speaker sends to, to `to`, which sees packets come from `far`. All have the port of
-    /// `to`. Answers go back to who sent first.
+    /// A wire from `near`, where the one speaker sends to, to `to`, which sees packets come from
+    /// `far`. All have the port of `to`. Answers go back to who sent first.
     ///
     /// # Errors
     /// An address is not to be had.
     pub fn between(near: IpAddr, far: IpAddr, to: SocketAddr, seed: u64) -> Result<UnrulyWire> {
         let open = |address| {
             let address = SocketAddr::new(address, to.port());
-            let socket = std::net::UdpSocket::bind(address).with_context(|| format!("the wire's end at {address}"))?;
+            let socket = std::net::UdpSocket::bind(address)
+                .with_context(|| format!("the wire's end at {address}"))?;
             socket.set_nonblocking(true)?;
             Ok::<_, anyhow::Error>(socket)
         };
@@ -122,25 +124,34 @@ mod tests {
     async fn a_wire_carries_both_ways_and_does_what_it_is_told() {
         let there = UdpSocket::bind("127.0.8.1:0").await.unwrap();
         let to = there.local_addr().unwrap();
-        let wire = UnrulyWire::between([127, 0, 8, 2].into(), [127, 0, 8, 3].into(), to, 7).unwrap();
+        let wire =
+            UnrulyWire::between([127, 0, 8, 2].into(), [127, 0, 8, 3].into(), to, 7).unwrap();
         let here = UdpSocket::bind("127.0.8.4:0").await.unwrap();
         let near = SocketAddr::new([127, 0, 8, 2].into(), to.port());
         let mut buffer = [0; 16];
         let mut got = async |socket: &UdpSocket| {
             let wait = Duration::from_millis(300);
-            let (length, from) = tokio::time::timeout(wait, socket.recv_from(&mut buffer)).await.ok()?.ok()?;
+            let (length, from) =
+                tokio::time::timeout(wait, socket.recv_from(&mut buffer)).await.ok()?.ok()?;
             Some((buffer[..length].to_vec(), from))
         };
 
         here.send_to(b"to", near).await.unwrap();
         let (packet, from) = got(&there).await.unwrap();
-        assert_eq!((packet.as_slice(), from), (&b"to"[..], SocketAddr::new([127, 0, 8, 3].into(), to.port())));
+        assert_eq!(
+            (packet.as_slice(), from),
+            (&b"to"[..], SocketAddr::new([127, 0, 8, 3].into(), to.port()))
+        );
         there.send_to(b"fro", from).await.unwrap();
         assert_eq!(got(&here).await.unwrap(), (b"fro".to_vec(), near));
 
         wire.behave(Manners { doubled: 1.0, ..Manners::default() });
         here.send_to(b"2", near).await.unwrap();
-        assert!(got(&there).await.is_some() && got(&there).await.is_some() && got(&there).await.is_none());
+        assert!(
+            got(&there).await.is_some()
+                && got(&there).await.is_some()
+                && got(&there).await.is_none()
+        );
         wire.behave(Manners { lost: 1.0, ..Manners::default() });
         here.send_to(b"0", near).await.unwrap();
         assert!(got(&there).await.is_none());

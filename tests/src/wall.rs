@@ -22,15 +22,21 @@ impl Wall {
     /// `nft` does not take the rules.
     pub fn around_sctp_of(address: IpAddr) -> Result<Wall> {
         let name = format!("sctp_{}", address.to_string().replace(['.', ':'], "_"));
-        Wall::before(&name, &format!("ip protocol 132 ip saddr {address} drop; ip protocol 132 ip daddr {address}"))
+        Wall::before(
+            &name,
+            &format!("ip protocol 132 ip saddr {address} drop; ip protocol 132 ip daddr {address}"),
+        )
     }
 
     fn before(name: &str, what: &str) -> Result<Wall> {
         let table = format!("wall_{name}");
         let what = what.replace("; ", "\n");
-        let rules =
-            format!("table inet {table} {{\nchain input {{\ntype filter hook input priority 0;\n{what} drop\n}}\n}}\n");
-        let mut nft = Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn().context("nft")?;
+        let rules = format!(
+            "table inet {table} {{\nchain input {{\ntype filter hook input priority 0;\n{what} \
+             drop\n}}\n}}\n"
+        );
+        let mut nft =
+            Command::new("nft").args(["-f", "-"]).stdin(Stdio::piped()).spawn().context("nft")?;
         nft.stdin.take().context("it is piped")?.write_all(rules.as_bytes())?;
         ensure!(nft.wait()?.success(), "nft does not take {rules}");
         Ok(Wall(table))

@@ -1,5 +1,5 @@
-//! A programmable switch in the wires of a test's UPF: the native UPF and the switch are in a network namespace of their own,
-//! gNBs and the data network in the test's.
+//! A programmable switch in the wires of a test's UPF: the native UPF and the switch are in a
+//! network namespace of their own, gNBs and the data network in the test's.
 use anyhow::{Context, Result, ensure};
 use martlet_interface::Feature;
 use martlet_upf::UpfConfig;
@@ -22,7 +22,8 @@ fn ip(words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Many commands of `ip` at once, in this network namespace or a named one: a process for each would take half a second.
+/// Many commands of `ip` at once, in this network namespace or a named one: a process for each
+/// would take half a second.
 fn ip_all(namespace: Option<&str>, lines: &[String]) -> Result<()> {
     let mut command = Command::new("ip");
     if let Some(namespace) = namespace {
@@ -37,13 +38,18 @@ fn ip_all(namespace: Option<&str>, lines: &[String]) -> Result<()> {
 /// The switch program of this build, if it was built.
 pub fn switch_program() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
-    own.ancestors().skip(1).take(2).map(|folder| folder.join("martlet-switch")).find(|path| path.is_file())
+    own.ancestors()
+        .skip(1)
+        .take(2)
+        .map(|folder| folder.join("martlet-switch"))
+        .find(|path| path.is_file())
 }
 
 impl Wires {
     /// Makes the wires, and has a UPF use them: all that the switch can carry it carries.
     pub fn lay(config: &mut UpfConfig, number: u8) -> Result<Wires> {
-        let program = switch_program().context("martlet-switch is not built: cargo build -p martlet-switch-target")?;
+        let program = switch_program()
+            .context("martlet-switch is not built: cargo build -p martlet-switch-target")?;
         let name = format!("martlet-test-{}-{number}", std::process::id());
         ip(&format!("netns add {name}"))?;
         let wires = Wires(name.clone());
@@ -59,12 +65,17 @@ impl Wires {
             there.push(format!("link set {far} up"));
             there.push(format!("link set {near} up"));
         }
-        here.extend((1..=GNBS).map(|gnb| format!("addr add 192.168.70.{}/24 dev gnb", FIRST_GNB + gnb)));
+        here.extend(
+            (1..=GNBS).map(|gnb| format!("addr add 192.168.70.{}/24 dev gnb", FIRST_GNB + gnb)),
+        );
         here.push("addr add 10.99.0.2/24 dev dn".into());
-        // What answers on the native path as the UPF's own interface is a host of the data network for the switch.
+        // What answers on the native path as the UPF's own interface is a host of the data network
+        // for the switch.
         here.push("addr add 10.45.0.1/32 dev dn".into());
         // Of the second data network that some tests have, too.
-        here.extend(["10.45.0.0/16", "10.46.0.0/16"].map(|pool| format!("route add {pool} via 10.99.0.1")));
+        here.extend(
+            ["10.45.0.0/16", "10.46.0.0/16"].map(|pool| format!("route add {pool} via 10.99.0.1")),
+        );
         there.push("addr add 192.168.70.1/24 dev upf3".into());
         there.push("addr add 10.99.0.1/24 dev upf6".into());
         there.push("route add default via 10.99.0.2".into());
@@ -80,7 +91,12 @@ impl Wires {
             Ok(())
         };
         plain(Command::new(&program).args(["plain", "gnb", "dn"]))?;
-        plain(Command::new("ip").args(["netns", "exec", &name]).arg(&program).args(["plain", "upf3", "upf6"]))?;
+        plain(
+            Command::new("ip")
+                .args(["netns", "exec", &name])
+                .arg(&program)
+                .args(["plain", "upf3", "upf6"]),
+        )?;
         if config.switch.engine == SwitchEngine::Xdp {
             // What programs send comes only where frames are taken so.
             for far in ["gnb", "dn"] {
@@ -88,17 +104,23 @@ impl Wires {
             }
         }
         // The data network is a router between phones, which does not tell them of a shorter way.
-        for (name, value) in [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/dn/send_redirects", "0")] {
+        for (name, value) in
+            [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/dn/send_redirects", "0")]
+        {
             std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
                 .context("no setting of the network namespace")?;
         }
-        // A packet that left by the switch is answered by the host that has the UPF's own address there, and the answer may
-        // take the native path, where it would be one from outside with an address of one's own.
-        let settings = ["all/rp_filter 0", "upf6/rp_filter 0", "upf6/accept_local 1"].map(|setting| {
-            let (name, value) = setting.split_once(' ').expect("a name and a value");
-            format!("echo {value} > /proc/sys/net/ipv4/conf/{name}")
-        });
-        let done = Command::new("ip").args(["netns", "exec", &wires.0, "sh", "-ec", &settings.join("\n")]).status()?;
+        // A packet that left by the switch is answered by the host that has the UPF's own address
+        // there, and the answer may take the native path, where it would be one from
+        // outside with an address of one's own.
+        let settings =
+            ["all/rp_filter 0", "upf6/rp_filter 0", "upf6/accept_local 1"].map(|setting| {
+                let (name, value) = setting.split_once(' ').expect("a name and a value");
+                format!("echo {value} > /proc/sys/net/ipv4/conf/{name}")
+            });
+        let done = Command::new("ip")
+            .args(["netns", "exec", &wires.0, "sh", "-ec", &settings.join("\n")])
+            .status()?;
         ensure!(done.success(), "{settings:?}");
         if config.n3.address.ip().is_ipv4() {
             config.n3.address = (Ipv4Addr::new(192, 168, 70, 1), 2152).into();

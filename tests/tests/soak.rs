@@ -1,7 +1,9 @@
-//! Phones that do whatever they like at the same time, and a core that has to stay in agreement with them.
+//! Phones that do whatever they like at the same time, and a core that has to stay in agreement
+//! with them.
 //!
-//! Some seconds here; `make soak` goes on for as long as one says. `MARTLET_SOAK_SEED` repeats what the phones of a
-//! soak wished, `MARTLET_SOAK_SECONDS` and `MARTLET_SOAK_PHONES` say how long and how many.
+//! Some seconds here; `make soak` goes on for as long as one says. `MARTLET_SOAK_SEED` repeats what
+//! the phones of a soak wished, `MARTLET_SOAK_SECONDS` and `MARTLET_SOAK_PHONES` say how long and
+//! how many.
 use anyhow::{Context, Result};
 use martlet::core::Sbi;
 use martlet_tests::{Soak, TestCore, in_namespace_within};
@@ -26,9 +28,16 @@ fn soak(sbi: Sbi) -> Result<()> {
         let core = TestCore::start(sbi, |config| config.amf.status_ues = 1000).await?;
         let seen = soak.run(&core).await?;
         let count = |what: &std::sync::atomic::AtomicU64| what.load(Ordering::Relaxed);
-        let (wishes, refused, agreements) = (count(&seen.wishes), count(&seen.refused), count(&seen.agreements));
-        println!("{wishes} wishes, of which {refused} were refused; {agreements} times phone and core agreed");
-        anyhow::ensure!(wishes > refused * 2 && agreements >= soak.phones, "too little has happened for a test");
+        let (wishes, refused, agreements) =
+            (count(&seen.wishes), count(&seen.refused), count(&seen.agreements));
+        println!(
+            "{wishes} wishes, of which {refused} were refused; {agreements} times phone and core \
+             agreed"
+        );
+        anyhow::ensure!(
+            wishes > refused * 2 && agreements >= soak.phones,
+            "too little has happened for a test"
+        );
         Ok(())
     });
     Ok(())

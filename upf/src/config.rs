@@ -91,18 +91,22 @@ pub struct N4Config {
     pub applications: usize,
     /// Flow descriptions of one application.
     pub flows_per_application: usize,
-    /// Name servers whose answers to UEs are believed: they tell which addresses an application has that PFDs describe by
-    /// domain names. Without any, such PFDs are refused: whoever may send answers decides what an application is.
+    /// Name servers whose answers to UEs are believed: they tell which addresses an application
+    /// has that PFDs describe by domain names. Without any, such PFDs are refused: whoever may
+    /// send answers decides what an application is.
     pub name_servers: Vec<IpAddr>,
     /// Addresses of one application that are known by its names, and flows beside them.
     pub addresses_per_application: usize,
-    /// Seconds for which an address holds at least, however soon its answer ends: flows go on for longer than that.
+    /// Seconds for which an address holds at least, however soon its answer ends: flows go on for
+    /// longer than that.
     pub names_hold_s: u64,
-    /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for none.
+    /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for
+    /// none.
     pub overload_percent: u8,
     /// Seconds for which that is asked.
     pub overload_s: u64,
-    /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for nobody.
+    /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for
+    /// nobody.
     pub release_s: u64,
 }
 
@@ -137,15 +141,17 @@ impl Default for N4Config {
 pub struct N3Config {
     /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
     pub address: SocketAddr,
-    /// Where GTP-U is served over IPv6 beside that: F-TEIDs then have both addresses. Without it N3 and N9 have the IP version
-    /// of `address` alone.
+    /// Where GTP-U is served over IPv6 beside that: F-TEIDs then have both addresses. Without it
+    /// N3 and N9 have the IP version of `address` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address6: Option<Ipv6Addr>,
-    /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the process.
+    /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the
+    /// process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
-    /// Seconds after the start in which packets of unknown tunnels are dropped without an Error Indication: SMFs restore
-    /// the sessions of before then (TS 23.527, 4.3.2). Longer than their heartbeats are apart.
+    /// Seconds after the start in which packets of unknown tunnels are dropped without an Error
+    /// Indication: SMFs restore the sessions of before then (TS 23.527, 4.3.2). Longer than
+    /// their heartbeats are apart.
     pub restoration_s: u64,
 }
 
@@ -197,16 +203,18 @@ pub struct N6Config {
     pub mode: N6Mode,
     /// Largest packet in octets. With 1400 a packet fits into its tunnel over a link of 1500.
     pub mtu: u16,
-    /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's. They are routed, not
-    /// translated.
+    /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's.
+    /// They are routed, not translated.
     pub pools6: Vec<String>,
-    /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the process.
+    /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the
+    /// process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
-    /// Data networks of Ethernet sessions, each with a TAP device. In others UEs reach each other alone.
+    /// Data networks of Ethernet sessions, each with a TAP device. In others UEs reach each other
+    /// alone.
     pub ethernet: Vec<EthernetConfig>,
-    /// Ways to data networks beside the common one, which the kernel's routes are: packets take one by the network instance
-    /// of their FAR.
+    /// Ways to data networks beside the common one, which the kernel's routes are: packets take
+    /// one by the network instance of their FAR.
     pub exits: Vec<ExitConfig>,
 }
 
@@ -216,7 +224,8 @@ pub struct N6Config {
 pub struct EthernetConfig {
     /// Its name; equal to the network instance of PDRs.
     pub dnn: String,
-    /// Name of the TAP device; it is made at start and gone at the end. Make it a port of a bridge to go further.
+    /// Name of the TAP device; it is made at start and gone at the end. Make it a port of a bridge
+    /// to go further.
     pub interface: String,
 }
 
@@ -226,7 +235,8 @@ pub struct EthernetConfig {
 pub struct ExitConfig {
     /// The network instance of FARs (TS 29.244, 8.2.4) whose packets take it.
     pub network_instance: String,
-    /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they go through the kernel.
+    /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they
+    /// go through the kernel.
     pub interface: String,
     /// The router there. Left out, hosts are on the link itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,7 +246,10 @@ pub struct ExitConfig {
 impl N6Config {
     /// The network instances of the exits, in their order.
     pub(crate) fn exit_names(&self) -> Vec<Vec<u8>> {
-        self.exits.iter().map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0).collect()
+        self.exits
+            .iter()
+            .map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0)
+            .collect()
     }
 }
 
@@ -262,8 +275,8 @@ pub struct DnnConfig {
     pub name: String,
     /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
     pub pools: Vec<String>,
-    /// SMFs may have the UPF give UEs addresses of these pools, and IPv6 prefixes of `n6.pools6` (TS 29.244, 5.21). They
-    /// give none of them by themselves then.
+    /// SMFs may have the UPF give UEs addresses of these pools, and IPv6 prefixes of `n6.pools6`
+    /// (TS 29.244, 5.21). They give none of them by themselves then.
     #[serde(default)]
     pub allocate: bool,
 }
@@ -317,7 +330,8 @@ impl KernelLimits {
 impl UpfConfig {
     /// Pools of all data networks; those of the default data network where none is configured.
     pub fn pools(&self) -> Vec<Pool> {
-        let configured = self.dnns.iter().flat_map(|dnn| &dnn.pools).filter_map(|text| Pool::parse(text).ok());
+        let configured =
+            self.dnns.iter().flat_map(|dnn| &dnn.pools).filter_map(|text| Pool::parse(text).ok());
         let pools: Vec<Pool> = configured.collect();
         match self.dnns.is_empty() {
             true => vec![Pool { network: Ipv4Addr::new(10, 45, 0, 0), prefix: 16 }],

@@ -1,7 +1,8 @@
 //! What every datapath has to pass, whatever carries its packets: [`checks`] played on a [`Rig`].
 //!
-//! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A check panics where
-//! the datapath does not do what [`Datapath`](crate::datapath::Datapath) promises.
+//! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A
+//! check panics where the datapath does not do what [`Datapath`](crate::datapath::Datapath)
+//! promises.
 use crate::counters::DropReason;
 use crate::datapath::{Change, DatapathError, Event};
 use crate::rules::*;
@@ -26,7 +27,10 @@ pub type Check<R> = fn(&mut R);
 pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
     vec![
         ("uplink packets lose their tunnel", uplink_packets_lose_their_tunnel),
-        ("downlink packets get their tunnel and QoS flow", downlink_packets_get_their_tunnel_and_qos_flow),
+        (
+            "downlink packets get their tunnel and QoS flow",
+            downlink_packets_get_their_tunnel_and_qos_flow,
+        ),
         ("echo is answered", echo_is_answered),
         ("an unknown tunnel is indicated", an_unknown_tunnel_is_indicated),
         ("an extension header that must be understood is told", an_extension_header_is_told),
@@ -42,12 +46,18 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("the buffer is bounded", waiting::the_buffer_is_bounded),
         ("what waits is dropped when asked", waiting::what_waits_is_dropped_when_asked),
         ("end markers follow the last packet", end_markers_follow_the_last_packet),
-        ("forwarded data go back to the access, and their end marker", forwarded_data_go_back_to_the_access),
+        (
+            "forwarded data go back to the access, and their end marker",
+            forwarded_data_go_back_to_the_access,
+        ),
         ("usage is counted and told", usage::usage_is_counted_and_told),
         ("a quota stops packets", usage::a_quota_stops_packets),
         ("an Error Indication is told", an_error_indication_is_told),
         ("a removed session is gone", a_removed_session_is_gone),
-        ("tunnels and addresses belong to one session", tunnels_and_addresses_belong_to_one_session),
+        (
+            "tunnels and addresses belong to one session",
+            tunnels_and_addresses_belong_to_one_session,
+        ),
         ("UEs reach each other", ues_reach_each_other),
         ("a UE that asks is told its prefix", a_ue_is_told_its_prefix),
     ]
@@ -73,7 +83,8 @@ fn send_uplink(rig: &mut impl Rig, qfi: u8, port: u16, payload: &[u8]) {
     rig.send_n3(&g_pdu(TEID, Some(qfi), &packet));
 }
 
-/// Waits until all that was sent on N3 has been dealt with: an echo is answered after what came before it.
+/// Waits until all that was sent on N3 has been dealt with: an echo is answered after what came
+/// before it.
 fn settle(rig: &mut impl Rig) {
     rig.send_n3(&martlet_gtpu::echo_request(1));
     assert_eq!(rig.receive_n3(), Some(martlet_gtpu::echo_response(1)));
@@ -126,16 +137,22 @@ fn a_ue_is_told_its_prefix<R: Rig>(rig: &mut R) {
     let mut session = session(rig, 1, TEID, rig.ue());
     session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(PREFIX)));
     apply(rig, &session);
-    let (own, routers) = (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x2a), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2));
+    let (own, routers) =
+        (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x2a), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2));
     let mut asked = vec![0x60, 0, 0, 0, 0, 8, 58, 255];
-    asked.extend(own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]));
+    asked.extend(
+        own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]),
+    );
     rig.send_n3(&g_pdu(TEID, Some(1), &asked));
     let octets = rig.receive_n3().expect("an advertisement");
     let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
     assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
     let told = pdu.payload;
     assert_eq!((&told[6..8], &told[24..40], told[40]), (&[58, 255][..], &own.octets()[..], 134));
-    assert!(told.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()), "{told:02x?}");
+    assert!(
+        told.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
+        "{told:02x?}"
+    );
     settle(rig);
 }
 
@@ -162,7 +179,8 @@ fn an_extension_header_is_told<R: Rig>(rig: &mut R) {
 
 fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
     established(rig);
-    let packet = udp_packet((Ipv4Addr::new(10, 45, 77, 77), 9000), (rig.remote(), 7000), b"foreign");
+    let packet =
+        udp_packet((Ipv4Addr::new(10, 45, 77, 77), 9000), (rig.remote(), 7000), b"foreign");
     rig.send_n3(&g_pdu(TEID, Some(1), &packet));
     send_uplink(rig, 1, 7000, b"own");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
@@ -180,12 +198,22 @@ fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
 
 fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
     established(rig);
-    for octets in [&[][..], &[0x30], &[0x50, 1, 0, 0], &[0x34, 255, 0, 4, 1, 1, 1, 1, 0, 0, 0, 0x85], &[0xff; 40]] {
+    for octets in [
+        &[][..],
+        &[0x30],
+        &[0x50, 1, 0, 0],
+        &[0x34, 255, 0, 4, 1, 1, 1, 1, 0, 0, 0, 0x85],
+        &[0xff; 40],
+    ] {
         rig.send_n3(octets);
     }
     // A tunnel with what is no IP packet, or one that is cut off.
-    for inner in [&[][..], &[0x45], &[0x60; 39], &[0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
-    {
+    for inner in [
+        &[][..],
+        &[0x45],
+        &[0x60; 39],
+        &[0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    ] {
         rig.send_n3(&g_pdu(TEID, Some(1), inner));
     }
     send_uplink(rig, 1, 7000, b"after");
@@ -199,7 +227,8 @@ fn a_tunnel_within_a_tunnel_leads_nowhere<R: Rig>(rig: &mut R) {
     apply(rig, &second);
     let IpAddr::V4(n3) = rig.n3() else { return };
     // In the name of another UE; and that the tunnel of one is gone.
-    let stolen = g_pdu(0x0202_0202, Some(1), &udp_packet((other, 9000), (rig.remote(), 7000), b"stolen"));
+    let stolen =
+        g_pdu(0x0202_0202, Some(1), &udp_packet((other, 9000), (rig.remote(), 7000), b"stolen"));
     let gone = martlet_gtpu::error_indication(REMOTE, rig.gnb());
     for within in [&stolen, &gone, &martlet_gtpu::echo_request(1)] {
         rig.send_n3(&g_pdu(TEID, Some(1), &udp_packet((rig.ue(), 2152), (n3, 2152), within)));
@@ -212,13 +241,15 @@ fn a_tunnel_within_a_tunnel_leads_nowhere<R: Rig>(rig: &mut R) {
 
 fn a_closed_gate_stops_its_direction<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
-    session.qers.get_mut(&1).expect("QER 1").gate = GateStatus { uplink_closed: true, downlink_closed: false };
+    session.qers.get_mut(&1).expect("QER 1").gate =
+        GateStatus { uplink_closed: true, downlink_closed: false };
     apply(rig, &session);
     send_uplink(rig, 1, 7000, b"stopped");
     settle(rig);
     rig.send_n6(7000, b"passes");
     assert_eq!(payload(rig).as_deref(), Some("passes"));
-    session.qers.get_mut(&1).expect("QER 1").gate = GateStatus { uplink_closed: false, downlink_closed: true };
+    session.qers.get_mut(&1).expect("QER 1").gate =
+        GateStatus { uplink_closed: false, downlink_closed: true };
     apply(rig, &session);
     send_uplink(rig, 1, 7000, b"passes");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"passes"[..]));
@@ -226,7 +257,8 @@ fn a_closed_gate_stops_its_direction<R: Rig>(rig: &mut R) {
 
 fn a_bit_rate_of_zero_stops_its_direction<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
-    session.qers.get_mut(&1).expect("QER 1").mbr = Some(BitRate { uplink: 0, downlink: 1_000_000_000 });
+    session.qers.get_mut(&1).expect("QER 1").mbr =
+        Some(BitRate { uplink: 0, downlink: 1_000_000_000 });
     apply(rig, &session);
     send_uplink(rig, 1, 7000, b"stopped");
     settle(rig);
@@ -245,7 +277,8 @@ fn the_first_rule_by_precedence_counts<R: Rig>(rig: &mut R) {
     session.fars.insert(9, drop);
     let description = Some("permit out 17 from any 7001 to assigned".to_string());
     for (id, of) in [(11, 1), (12, 2)] {
-        let filters = vec![SdfFilter { flow_description: description.clone(), ..Default::default() }];
+        let filters =
+            vec![SdfFilter { flow_description: description.clone(), ..Default::default() }];
         let pdr = Pdr { id, precedence: 10, far: 9, filters, ..session.pdrs[&of].clone() };
         session.pdrs.insert(id, pdr);
     }
@@ -268,14 +301,28 @@ fn the_qos_flow_selects_the_rule<R: Rig>(rig: &mut R) {
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"of its flow"[..]));
 }
 
-/// While a UE is handed over, what still comes to its old gNB goes through the UPF to its new one (TS 23.502, 4.9.1.3).
+/// While a UE is handed over, what still comes to its old gNB goes through the UPF to its new one
+/// (TS 23.502, 4.9.1.3).
 fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
     const FORWARDING: u32 = 0x0202_0202;
     let mut session = established(rig);
-    let far = Far { id: 7, tunnel: Some(Tunnel { teid: 0xcccc, peer: rig.gnb() }), ..session.fars[&2].clone() };
+    let far = Far {
+        id: 7,
+        tunnel: Some(Tunnel { teid: 0xcccc, peer: rig.gnb() }),
+        ..session.fars[&2].clone()
+    };
     let local = session.pdrs[&1].local.map(|local| LocalTunnel { teid: FORWARDING, ..local });
     let uplink = session.pdrs[&1].clone();
-    let pdr = Pdr { id: 7, local, far: 7, ue: vec![], qfis: vec![], qers: vec![], urrs: vec![], ..uplink };
+    let pdr = Pdr {
+        id: 7,
+        local,
+        far: 7,
+        ue: vec![],
+        qfis: vec![],
+        qers: vec![],
+        urrs: vec![],
+        ..uplink
+    };
     session.fars.insert(7, far);
     session.pdrs.insert(7, pdr);
     session.resolve(&Default::default()).expect("rules that fit together");
@@ -287,8 +334,12 @@ fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
     assert_eq!((pdu.teid, pdu.container), (0xcccc, Some(PduSessionContainer::downlink(9))));
     assert_eq!(payload_of(pdu.payload), Some(&b"forwarded"[..]));
     rig.send_n3(&martlet_gtpu::end_marker(FORWARDING, None));
-    assert_eq!(decode(&rig.receive_n3().expect("an End Marker")), Ok(Message::EndMarker { teid: 0xcccc }));
-    // Nobody gets into the data network this way, and the UE's own address is still checked in its own tunnel.
+    assert_eq!(
+        decode(&rig.receive_n3().expect("an End Marker")),
+        Ok(Message::EndMarker { teid: 0xcccc })
+    );
+    // Nobody gets into the data network this way, and the UE's own address is still checked in its
+    // own tunnel.
     let packet = udp_packet((rig.remote(), 9000), (rig.remote(), 7000), b"foreign");
     rig.send_n3(&g_pdu(TEID, Some(1), &packet));
     settle(rig);
@@ -307,7 +358,9 @@ fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
     }
     let old = Tunnel { teid: REMOTE, peer: rig.gnb() };
     session.fars.get_mut(&2).expect("FAR 2").tunnel = Some(Tunnel { teid: 0xbbbb, ..old });
-    rig.datapath().apply(&Change { end_markers: &[old], ..Change::to(&session) }).expect("another tunnel");
+    rig.datapath()
+        .apply(&Change { end_markers: &[old], ..Change::to(&session) })
+        .expect("another tunnel");
     rig.send_n6(7000, b"first");
     assert_eq!(payload(rig).as_deref(), Some("last"));
     let marker = rig.receive_n3().expect("an End Marker");
@@ -343,7 +396,9 @@ fn a_removed_session_is_gone<R: Rig>(rig: &mut R) {
 
 fn tunnels_and_addresses_belong_to_one_session<R: Rig>(rig: &mut R) {
     established(rig);
-    for other in [session(rig, 2, TEID, Ipv4Addr::new(10, 45, 0, 3)), session(rig, 2, 0x0202_0202, rig.ue())] {
+    for other in
+        [session(rig, 2, TEID, Ipv4Addr::new(10, 45, 0, 3)), session(rig, 2, 0x0202_0202, rig.ue())]
+    {
         let refused = rig.datapath().apply(&Change::to(&other));
         assert!(matches!(refused, Err(DatapathError::Pdr { .. })), "{refused:?}");
     }

@@ -86,7 +86,9 @@ impl DropReason {
     /// What a person is told of it.
     pub fn explanation(self) -> &'static str {
         match self {
-            DropReason::Malformed => "not GTP-U, or no IP packet in it, or a tunnel to this UPF within a tunnel",
+            DropReason::Malformed => {
+                "not GTP-U, or no IP packet in it, or a tunnel to this UPF within a tunnel"
+            }
             DropReason::UnknownTunnel => "no session has this TEID",
             DropReason::UnknownUe => "no session has the destination address",
             DropReason::ForeignSource => "the UE does not have this source address",
@@ -96,12 +98,22 @@ impl DropReason {
             DropReason::Rate => "beyond the maximum bit rate",
             DropReason::Quota => "a quota is used up",
             DropReason::BufferFull => "the buffer is full",
-            DropReason::BufferDropped => "it waited, and was dropped as N4 asked or with its session",
-            DropReason::UnknownExtension => "an extension header that has to be understood and is not",
+            DropReason::BufferDropped => {
+                "it waited, and was dropped as N4 asked or with its session"
+            }
+            DropReason::UnknownExtension => {
+                "an extension header that has to be understood and is not"
+            }
             DropReason::N3 => "it does not fit, or the interface did not take it (N3)",
-            DropReason::N6 => "there is no way to the data network, or the interface did not take it (N6)",
-            DropReason::Nat => "no public address and port for it, or nothing in it can be translated",
-            DropReason::Thermal => "the thermal governor shapes flows of low priority: the board gets too warm",
+            DropReason::N6 => {
+                "there is no way to the data network, or the interface did not take it (N6)"
+            }
+            DropReason::Nat => {
+                "no public address and port for it, or nothing in it can be translated"
+            }
+            DropReason::Thermal => {
+                "the thermal governor shapes flows of low priority: the board gets too warm"
+            }
         }
     }
 }

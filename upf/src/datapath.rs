@@ -1,7 +1,9 @@
-//! What N4 asks of whatever carries the packets: a kernel socket and TUN device, XDP, or a switch with one of them.
+//! What N4 asks of whatever carries the packets: a kernel socket and TUN device, XDP, or a switch
+//! with one of them.
 //!
-//! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets there from what it has
-//! is the datapath's affair. [`conformance`](crate::conformance) holds every datapath to what is written here.
+//! N4 tells a datapath what a session shall be like, whole and checked ([`Change`]); how it gets
+//! there from what it has is the datapath's affair. [`conformance`](crate::conformance) holds every
+//! datapath to what is written here.
 use crate::counters::Counters;
 use crate::names::Answer;
 use crate::rules::{Qer, Session, Tunnel};
@@ -22,34 +24,38 @@ pub trait Datapath: Send + 'static {
     /// Its name in configuration, status and metrics.
     fn name(&self) -> &'static str;
 
-    /// What it can do of the features that a UP function tells (TS 29.244, 8.2.25); those that N4 does by itself are
-    /// added to them.
+    /// What it can do of the features that a UP function tells (TS 29.244, 8.2.25); those that N4
+    /// does by itself are added to them.
     fn features(&self) -> UpFunctionFeatures;
 
-    /// Makes a session what the change says, or leaves everything as it was and says why. From its return on:
+    /// Makes a session what the change says, or leaves everything as it was and says why. From its
+    /// return on:
     /// - packets meet the new rules;
-    /// - packets that were buffered, and that the new rules forward, have gone out in the order in which they came, and
-    ///   before any packet that came later; those that the new rules drop are gone;
+    /// - packets that were buffered, and that the new rules forward, have gone out in the order in
+    ///   which they came, and before any packet that came later; those that the new rules drop are
+    ///   gone;
     /// - end markers have gone out behind the last packet on their tunnel.
     ///
     /// State of rules that stay (usage counted, tokens of a bit rate) stays.
     fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError>;
 
-    /// Ends a session, drops what it buffered, and gives the usage since it was last taken. A session that does not
-    /// exist has none.
+    /// Ends a session, drops what it buffered, and gives the usage since it was last taken. A
+    /// session that does not exist has none.
     fn remove(&mut self, seid: u64) -> Vec<Usage>;
 
-    /// Removes several sessions, and gives what each of them has used since it was last asked, in their order. What it takes
-    /// to know that no packet is counted any more it takes once for all.
+    /// Removes several sessions, and gives what each of them has used since it was last asked, in
+    /// their order. What it takes to know that no packet is counted any more it takes once for
+    /// all.
     fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
         seids.iter().map(|seid| self.remove(*seid)).collect()
     }
 
-    /// Gives the usage of some rules of a session since it was last taken, and starts it anew. Quotas count on.
+    /// Gives the usage of some rules of a session since it was last taken, and starts it anew.
+    /// Quotas count on.
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
 
-    /// Octets that a session has had forwarded since it was made, from the UE and to it: to see what is busy, not to
-    /// account for.
+    /// Octets that a session has had forwarded since it was made, from the UE and to it: to see
+    /// what is busy, not to account for.
     fn forwarded(&self, seid: u64) -> [u64; 2];
 
     /// When a session last had a packet forwarded; `None` if never.
@@ -69,8 +75,8 @@ pub trait Datapath: Send + 'static {
         vec![Traffic::default(); seids.len()]
     }
 
-    /// Says of a TEID whether packets of its tunnel would be found at once, where that is not the same for all: such ones are
-    /// given out first.
+    /// Says of a TEID whether packets of its tunnel would be found at once, where that is not the
+    /// same for all: such ones are given out first.
     fn at_once(&self) -> Option<AtOnce> {
         None
     }
@@ -80,8 +86,8 @@ pub trait Datapath: Send + 'static {
         Vec::new()
     }
 
-    /// Traces packets until a moment after the last call, and gives those since the call before. The error says why it
-    /// cannot.
+    /// Traces packets until a moment after the last call, and gives those since the call before.
+    /// The error says why it cannot.
     fn trace(&self, _wish: TraceWish) -> Result<TraceBatch, String> {
         Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
     }
@@ -96,7 +102,8 @@ pub trait Datapath: Send + 'static {
         None
     }
 
-    /// Has flows of low priority have no more than this together, and packets be taken in batches or not.
+    /// Has flows of low priority have no more than this together, and packets be taken in batches
+    /// or not.
     fn shape(&mut self, _shaping: &Shaping) {}
 
     /// Octets forwarded of flows of each class, as [`Shaping`] has them.
@@ -104,8 +111,9 @@ pub trait Datapath: Send + 'static {
         [0; CLASSES]
     }
 
-    /// Loads the programs that carry packets anew, and has them take the place of those that do, without losing a packet. With
-    /// `sample`, the time of one of so many packets is taken from then on. The error says why it cannot.
+    /// Loads the programs that carry packets anew, and has them take the place of those that do,
+    /// without losing a packet. With `sample`, the time of one of so many packets is taken from
+    /// then on. The error says why it cannot.
     fn renew(&self, _sample: Option<u32>) -> Result<(), String> {
         Err(format!("the datapath {} has no programs that could be replaced", self.name()))
     }
@@ -115,8 +123,8 @@ pub trait Datapath: Send + 'static {
         0
     }
 
-    /// What it says of itself beside that, for people: interfaces, how full its tables are. Nothing, unless it has more
-    /// to say.
+    /// What it says of itself beside that, for people: interfaces, how full its tables are.
+    /// Nothing, unless it has more to say.
     fn details(&self) -> serde_json::Value {
         serde_json::Value::Null
     }
@@ -125,8 +133,8 @@ pub trait Datapath: Send + 'static {
 /// What the thermal governor asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shaping {
-    /// Bits per second for the flows of each class together; none: as many as there are. The classes: flows with a
-    /// guaranteed bit rate, those of the lowest priority, all others.
+    /// Bits per second for the flows of each class together; none: as many as there are. The
+    /// classes: flows with a guaranteed bit rate, those of the lowest priority, all others.
     pub limits: [Option<u64>; CLASSES],
     /// Packets are taken in batches.
     pub batching: bool,
@@ -211,7 +219,8 @@ pub struct Usage {
 /// What a datapath tells by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A packet came for a session whose FAR says to buffer and notify; one event until it is forwarded again.
+    /// A packet came for a session whose FAR says to buffer and notify; one event until it is
+    /// forwarded again.
     DownlinkData {
         /// Session.
         seid: u64,
@@ -229,14 +238,16 @@ pub enum Event {
         /// The tunnel endpoint identifier that it does not know.
         teid: u32,
     },
-    /// A name server's answer went to a UE whose session asks for names ([`Session::asks_for_names`]).
+    /// A name server's answer went to a UE whose session asks for names
+    /// ([`Session::asks_for_names`]).
     Answer {
         /// The server.
         server: IpAddr,
         /// What it answers.
         answer: Box<Answer>,
     },
-    /// A usage reporting rule reached its volume; one event until its usage is taken, or its quota renewed.
+    /// A usage reporting rule reached its volume; one event until its usage is taken, or its quota
+    /// renewed.
     UsageReached {
         /// Session.
         seid: u64,
@@ -256,6 +267,6 @@ pub enum Reached {
     Quota,
 }
 
-/// Where a datapath puts its events. The channel is bounded: while it is full, an event waits for its next occasion,
-/// except for Error Indications, which their sender repeats.
+/// Where a datapath puts its events. The channel is bounded: while it is full, an event waits for
+/// its next occasion, except for Error Indications, which their sender repeats.
 pub type EventSender = mpsc::Sender<Event>;

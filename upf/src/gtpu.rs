@@ -10,16 +10,18 @@ use std::os::fd::AsRawFd;
 pub(crate) struct Gtpu(Vec<(IpAddr, UdpSocket)>);
 
 impl Gtpu {
-    /// Binds to the addresses of N3 in the network namespace of the calling thread. `buffer` is what each direction may hold,
-    /// in octets. The error says what a person can do.
+    /// Binds to the addresses of N3 in the network namespace of the calling thread. `buffer` is
+    /// what each direction may hold, in octets. The error says what a person can do.
     pub fn open(n3: &N3Config, buffer: usize) -> Result<Self, String> {
-        let second = n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));
+        let second =
+            n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));
         let all = [("upf.n3.address", n3.address)].into_iter().chain(second);
         let each = all.map(|(name, address)| match bind(address, buffer) {
             Ok(socket) => Ok((address.ip(), socket)),
-            Err(error) => {
-                Err(format!("GTP-U cannot be served at {address} ({error}): change {name} to one of this machine"))
-            }
+            Err(error) => Err(format!(
+                "GTP-U cannot be served at {address} ({error}): change {name} to one of this \
+                 machine"
+            )),
         });
         each.collect::<Result<_, _>>().map(Gtpu)
     }
@@ -29,7 +31,8 @@ impl Gtpu {
         self.0.iter().map(|(local, socket)| (*local, socket))
     }
 
-    /// Sends a datagram to the GTP-U port of a peer, whatever port it sends from (TS 29.281, 4.4.2.3).
+    /// Sends a datagram to the GTP-U port of a peer, whatever port it sends from (TS 29.281,
+    /// 4.4.2.3).
     pub fn send(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         let found = self.0.iter().find(|(local, _)| local.is_ipv4() == peer.is_ipv4());
         let (_, socket) = found.ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -53,10 +56,17 @@ fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
 fn without_checksum(socket: &Socket) -> io::Result<()> {
     const UDP_NO_CHECK6_RX: libc::c_int = 102;
     let on: libc::c_int = 1;
-    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the socket is open.
+    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the
+    // socket is open.
     let outcome = unsafe {
         let length = size_of_val(&on) as libc::socklen_t;
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, UDP_NO_CHECK6_RX, (&raw const on).cast(), length)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            UDP_NO_CHECK6_RX,
+            (&raw const on).cast(),
+            length,
+        )
     };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -38,10 +38,12 @@ pub use start::{AskSource, StatusSource, UpfError, UpfHandle, open_datapath, sta
 pub use switch::SwitchDatapath;
 pub use xdp::{Verdict, XdpDatapath, XdpError};
 
-/// Reads octets as a flow description, up to the first that is 0, and a packet after it, for fuzzing.
+/// Reads octets as a flow description, up to the first that is 0, and a packet after it, for
+/// fuzzing.
 #[doc(hidden)]
 pub fn fuzz_rules(data: &[u8]) {
-    let (text, packet) = data.split_at(data.iter().position(|octet| *octet == 0).unwrap_or(data.len()));
+    let (text, packet) =
+        data.split_at(data.iter().position(|octet| *octet == 0).unwrap_or(data.len()));
     let flow = rules::Flow::of(packet.get(1..).unwrap_or_default());
     let flow_description = Some(String::from_utf8_lossy(text).into_owned());
     let filter = martlet_pfcp::ie::SdfFilter { flow_description, ..Default::default() };

@@ -3,7 +3,8 @@ use crate::counters::{Counters, DropReason};
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{
-    IntCounter, IntCounterVec, IntGauge, Opts, register_int_counter, register_int_counter_vec, register_int_gauge,
+    IntCounter, IntCounterVec, IntGauge, Opts, register_int_counter, register_int_counter_vec,
+    register_int_gauge,
 };
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
 
@@ -32,16 +33,19 @@ counter_vec! {
 }
 
 pub(crate) static N4_REPEATED: LazyLock<IntCounter> = LazyLock::new(|| {
-    register_int_counter!("martlet_upf_n4_repeated_total", "PFCP requests received again").expect("registered once")
+    register_int_counter!("martlet_upf_n4_repeated_total", "PFCP requests received again")
+        .expect("registered once")
 });
-pub(crate) static SESSIONS: LazyLock<IntGauge> =
-    LazyLock::new(|| register_int_gauge!("martlet_upf_sessions", "PFCP sessions").expect("registered once"));
-pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> =
-    LazyLock::new(|| register_int_gauge!("martlet_upf_associations", "PFCP associations").expect("registered once"));
+pub(crate) static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_upf_sessions", "PFCP sessions").expect("registered once")
+});
+pub(crate) static ASSOCIATIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_upf_associations", "PFCP associations").expect("registered once")
+});
 
-/// Has the metrics registered that N4 and datapaths use, before anybody has a lock of theirs. Who gathers metrics holds the
-/// registry while it waits for those locks: one that registered itself at its first use, under such a lock, would wait for
-/// the registry for ever.
+/// Has the metrics registered that N4 and datapaths use, before anybody has a lock of theirs. Who
+/// gathers metrics holds the registry while it waits for those locks: one that registered itself at
+/// its first use, under such a lock, would wait for the registry for ever.
 pub(crate) fn register() {
     register_vecs();
     LazyLock::force(&N4_REPEATED);
@@ -49,7 +53,8 @@ pub(crate) fn register() {
     LazyLock::force(&ASSOCIATIONS);
 }
 
-/// The counters of all datapaths of this process, added up when someone asks, so that a packet is counted once only.
+/// The counters of all datapaths of this process, added up when someone asks, so that a packet is
+/// counted once only.
 static DATAPATHS: Mutex<Vec<Weak<Counters>>> = Mutex::new(Vec::new());
 
 /// Shows the counters of a datapath for as long as it lives.
@@ -76,7 +81,11 @@ impl Packets {
             IntCounterVec::new(Opts::new(name, help), &[label]).expect("constants that fit")
         };
         Packets {
-            events: vec("martlet_upf_datapath_total", "What the datapath has done, in packets or octets", "what"),
+            events: vec(
+                "martlet_upf_datapath_total",
+                "What the datapath has done, in packets or octets",
+                "what",
+            ),
             drops: vec("martlet_upf_dropped_packets_total", "Packets not forwarded", "reason"),
         }
     }
@@ -114,8 +123,12 @@ mod tests {
     fn packets_are_among_the_metrics_while_their_datapath_lives() {
         let value = |reason: &str| {
             let families = prometheus::gather();
-            let family = families.iter().find(|f| f.name() == "martlet_upf_dropped_packets_total")?;
-            let metric = family.get_metric().iter().find(|m| m.get_label().iter().any(|l| l.value() == reason))?;
+            let family =
+                families.iter().find(|f| f.name() == "martlet_upf_dropped_packets_total")?;
+            let metric = family
+                .get_metric()
+                .iter()
+                .find(|m| m.get_label().iter().any(|l| l.value() == reason))?;
             Some(metric.get_counter().get_value())
         };
         let counters = Arc::new(Counters::default());

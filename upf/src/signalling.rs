@@ -8,7 +8,12 @@ use std::net::SocketAddr;
 pub(crate) type Reply = Option<Vec<u8>>;
 
 /// Takes a message, and gives the answer to it.
-pub(crate) fn take(message: Message<'_>, from: SocketAddr, counters: &Counters, events: &EventSender) -> Reply {
+pub(crate) fn take(
+    message: Message<'_>,
+    from: SocketAddr,
+    counters: &Counters,
+    events: &EventSender,
+) -> Reply {
     if !matches!(message, Message::Other(_)) {
         counters.signalling_packets.add(1);
     }
@@ -19,8 +24,9 @@ pub(crate) fn take(message: Message<'_>, from: SocketAddr, counters: &Counters, 
         }
         Message::ErrorIndication { teid, .. } => {
             counters.error_indications_received.add(1);
-            // The tunnel is told by its TEID and by who sent this; the sender's word on its address may be of no
-            // use behind a translator. A full channel loses it: the peer sends another with the next packet.
+            // The tunnel is told by its TEID and by who sent this; the sender's word on its address
+            // may be of no use behind a translator. A full channel loses it: the peer
+            // sends another with the next packet.
             let event = Event::ErrorIndication { peer: from.ip(), teid };
             if events.try_send(event).is_err() {
                 tracing::debug!(peer = %from, teid, "Error Indication lost: too many events wait");

@@ -22,7 +22,10 @@ pub enum UpfError {
     #[error("the configuration of the UPF is wrong: {0}")]
     Config(String),
     /// N4 cannot be served.
-    #[error("PFCP cannot be served at {address} ({error}): change upf.n4.address to one of this machine")]
+    #[error(
+        "PFCP cannot be served at {address} ({error}): change upf.n4.address to one of this \
+         machine"
+    )]
     N4 {
         /// The address.
         address: SocketAddr,
@@ -40,8 +43,8 @@ pub enum UpfError {
 /// Gives what the UPF says of itself, whenever it is asked.
 pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error says why there is no
-/// answer.
+/// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error
+/// says why there is no answer.
 pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, String>> + Send + Sync>;
 
 /// A UPF at work.
@@ -58,8 +61,8 @@ pub struct UpfHandle {
     _alive: oneshot::Sender<()>,
 }
 
-/// Makes the datapath that a configuration asks for. Blocks for as long as that takes. The error says what a person can
-/// do.
+/// Makes the datapath that a configuration asks for. Blocks for as long as that takes. The error
+/// says what a person can do.
 pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), String> {
     fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
         (Box::new(datapath), signals)
@@ -71,7 +74,8 @@ pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals),
     }
 }
 
-/// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is then gone.
+/// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is
+/// then gone.
 pub async fn start(
     config: UpfConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,

@@ -1,4 +1,5 @@
-//! What a usage reporting rule has counted since that was last taken: of each session there are some, so they are small.
+//! What a usage reporting rule has counted since that was last taken: of each session there are
+//! some, so they are small.
 use crate::datapath::Usage;
 use crate::rules::Direction;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -36,7 +37,14 @@ fn earlier(one: u64, other: u64) -> u64 {
 
 impl Tally {
     /// Adds octets and packets of a direction.
-    pub fn add(&mut self, direction: Direction, octets: u64, packets: u64, first: SystemTime, last: SystemTime) {
+    pub fn add(
+        &mut self,
+        direction: Direction,
+        octets: u64,
+        packets: u64,
+        first: SystemTime,
+        last: SystemTime,
+    ) {
         let at = place(direction);
         self.octets[at] = self.octets[at].saturating_add(octets);
         self.packets[at] = self.packets[at].saturating_add(packets);
@@ -46,7 +54,10 @@ impl Tally {
 
     /// Adds what another one gave.
     pub fn add_usage(&mut self, usage: &Usage) {
-        let both = [(usage.uplink_octets, usage.uplink_packets), (usage.downlink_octets, usage.downlink_packets)];
+        let both = [
+            (usage.uplink_octets, usage.uplink_packets),
+            (usage.downlink_octets, usage.downlink_packets),
+        ];
         for (at, (octets, packets)) in both.into_iter().enumerate() {
             self.octets[at] = self.octets[at].saturating_add(octets);
             self.packets[at] = self.packets[at].saturating_add(packets);

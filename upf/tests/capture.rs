@@ -1,4 +1,5 @@
-//! Packets of N6 written to a file: octet for octet as they are there, within bounds, and those that find no room counted.
+//! Packets of N6 written to a file: octet for octet as they are there, within bounds, and those
+//! that find no room counted.
 mod common;
 
 use common::in_namespace;
@@ -37,7 +38,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("martlet-capture-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-capture-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         Folder(folder)
     }
@@ -49,7 +51,8 @@ impl Drop for Folder {
     }
 }
 
-const WISH: CaptureWish = CaptureWish { snap: 2048, packets: 1000, octets: 1 << 20, time: Duration::from_secs(60) };
+const WISH: CaptureWish =
+    CaptureWish { snap: 2048, packets: 1000, octets: 1 << 20, time: Duration::from_secs(60) };
 
 fn ended(rig: &mut PeersRig, end: bool) -> CaptureStatus {
     rig.datapath().capture(end);
@@ -69,7 +72,8 @@ fn read(status: &CaptureStatus) -> Vec<(Duration, u32, Vec<u8>)> {
     assert_eq!(octets.len() as u64, status.octets);
     let (mut rest, mut all) = (&octets[24..], Vec::new());
     while let Some((head, more)) = rest.split_at_checked(16) {
-        let word = |n: usize| u32::from_le_bytes(head[4 * n..4 * n + 4].try_into().expect("4 octets"));
+        let word =
+            |n: usize| u32::from_le_bytes(head[4 * n..4 * n + 4].try_into().expect("4 octets"));
         let (packet, more) = more.split_at(word(2) as usize);
         all.push((Duration::new(word(0).into(), word(1)), word(3), packet.to_vec()));
         rest = more;
@@ -115,7 +119,11 @@ fn packets_are_captured_as_they_are_on_n6() {
             due.push(younger(in_tunnel(&rig.receive_n3().expect("the packet for the UE"))));
         }
         // What a UE must not send is not on N6.
-        rig.send_n3(&g_pdu(7, Some(1), &udp_packet(([10, 45, 0, 9].into(), 9000), (HOST, 7000), b"foreign")));
+        rig.send_n3(&g_pdu(
+            7,
+            Some(1),
+            &udp_packet(([10, 45, 0, 9].into(), 9000), (HOST, 7000), b"foreign"),
+        ));
         let status = ended(&mut rig, true);
         assert_eq!((status.packets, status.dropped), (40, 0), "{status:?}");
         let captured = read(&status);
@@ -150,7 +158,10 @@ fn what_is_translated_is_captured_with_its_public_address() {
         let captured = read(&ended(&mut rig, true));
         let sides: Vec<(&[u8], &[u8])> =
             captured.iter().map(|(.., packet)| (&packet[12..16], &packet[16..20])).collect();
-        let (up, down) = ((&PUBLIC.octets()[..], &HOST.octets()[..]), (&HOST.octets()[..], &PUBLIC.octets()[..]));
+        let (up, down) = (
+            (&PUBLIC.octets()[..], &HOST.octets()[..]),
+            (&HOST.octets()[..], &PUBLIC.octets()[..]),
+        );
         // The first packet goes by way of the kernel, which has to find the host.
         assert_eq!(sides, [up, down, up, down, up, down]);
     });
@@ -164,23 +175,30 @@ fn a_capture_has_its_bounds() {
             rig.send_n6(7001, &[n; 500]);
             assert!(rig.receive_n3().is_some());
         };
-        rig.datapath().begin_capture(&folder.0, CaptureWish { packets: 3, snap: 60, ..WISH }).expect("a capture");
+        rig.datapath()
+            .begin_capture(&folder.0, CaptureWish { packets: 3, snap: 60, ..WISH })
+            .expect("a capture");
         (0..5).for_each(|n| send(&mut rig, n));
         let status = ended(&mut rig, false);
-        let cut: Vec<(u32, usize)> = read(&status).iter().map(|(_, length, packet)| (*length, packet.len())).collect();
+        let cut: Vec<(u32, usize)> =
+            read(&status).iter().map(|(_, length, packet)| (*length, packet.len())).collect();
         assert_eq!(cut, [(528, 60); 3]);
-        rig.datapath().begin_capture(&folder.0, CaptureWish { octets: 24 + 2 * 544, ..WISH }).expect("a capture");
+        rig.datapath()
+            .begin_capture(&folder.0, CaptureWish { octets: 24 + 2 * 544, ..WISH })
+            .expect("a capture");
         (0..5).for_each(|n| send(&mut rig, n));
         assert_eq!(read(&ended(&mut rig, false)).len(), 2);
         let short = CaptureWish { time: Duration::from_millis(1), ..WISH };
         rig.datapath().begin_capture(&folder.0, short).expect("a capture");
         assert!(ended(&mut rig, false).ended.is_some_and(|why| why.contains("time")));
-        let nowhere = rig.datapath().begin_capture(&folder.0.join("none"), WISH).expect_err("no such folder");
+        let nowhere =
+            rig.datapath().begin_capture(&folder.0.join("none"), WISH).expect_err("no such folder");
         assert!(nowhere.contains("none"), "{nowhere}");
     });
 }
 
-/// At a speed that the ring cannot hold, what is in the file and what was dropped are what was forwarded.
+/// At a speed that the ring cannot hold, what is in the file and what was dropped are what was
+/// forwarded.
 #[test]
 fn what_finds_no_room_is_counted() {
     in_namespace(|| {

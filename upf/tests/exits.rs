@@ -1,5 +1,5 @@
-//! Several exits of N6 by filter (uplink classifier): what is for the board's own servers stays on board, the rest goes to the
-//! ground. Both have a server at the same address.
+//! Several exits of N6 by filter (uplink classifier): what is for the board's own servers stays on
+//! board, the rest goes to the ground. Both have a server at the same address.
 mod common;
 
 use common::peers::{N3, Peer, PeersRig, UE};
@@ -26,7 +26,11 @@ fn with_exit(datapath: DatapathChoice, mode: XdpMode) -> UpfConfig {
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into(), "n9a".into()];
     config.xdp.mode = mode;
-    config.n6.exits = vec![ExitConfig { network_instance: "board".into(), interface: "n9a".into(), via: Some(BOARD) }];
+    config.n6.exits = vec![ExitConfig {
+        network_instance: "board".into(),
+        interface: "n9a".into(),
+        via: Some(BOARD),
+    }];
     assert_eq!(config.check(), []);
     config
 }
@@ -71,11 +75,16 @@ fn each_takes_its_exit(config: UpfConfig) {
                 let mut packet = udp_packet((UE, 9000), (SERVER, port), &payload);
                 packet[6] = 0;
                 packet[10..12].fill(0);
-                let words = packet[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+                let words = packet[..20]
+                    .chunks_exact(2)
+                    .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
                 let sum: u32 = words.sum();
-                packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+                packet[10..12]
+                    .copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
                 rig.send_n3(&g_pdu(7, Some(9), &packet));
-                let (length, from) = socket.recv_from(&mut buffer).unwrap_or_else(|e| panic!("{port}, round {n}: {e}"));
+                let (length, from) = socket
+                    .recv_from(&mut buffer)
+                    .unwrap_or_else(|e| panic!("{port}, round {n}: {e}"));
                 assert_eq!((&buffer[..length], from), (&payload[..], (UE, 9000).into()));
                 // And back, from wherever.
                 socket.send_to(&[n; 20], from).expect("sent");

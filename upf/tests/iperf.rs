@@ -1,6 +1,6 @@
-//! A UE's programs, `iperf3`, `curl` and `ping`, through a UPF whose XDP programs translate its address. At the UE's side the
-//! `kernel` datapath is the radio: it puts what goes to the host into a tunnel, and takes out what comes.
-//! `MARTLET_IPERF_SECONDS` says how long each stream lasts.
+//! A UE's programs, `iperf3`, `curl` and `ping`, through a UPF whose XDP programs translate its
+//! address. At the UE's side the `kernel` datapath is the radio: it puts what goes to the host into
+//! a tunnel, and takes out what comes. `MARTLET_IPERF_SECONDS` says how long each stream lasts.
 mod common;
 
 use common::peers::{GNB, HOST, N3, PeersRig, UE};
@@ -46,7 +46,11 @@ fn within(netns: &str, command: &str) -> Command {
 fn output(netns: &str, command: &str) -> String {
     let output = within(netns, command).output().expect("ip runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{command}: {text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command}: {text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     text
 }
 
@@ -62,12 +66,21 @@ impl Drop for Server {
 #[test]
 fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
     for program in ["iperf3", "curl", "ping"] {
-        if Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+        if Command::new(program)
+            .arg("-V")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_err()
+        {
             eprintln!("SKIPPED: {program} is not installed; `make packages-demo` installs it");
             return;
         }
     }
-    let seconds = std::env::var("MARTLET_IPERF_SECONDS").ok().and_then(|s| s.parse::<u32>().ok()).unwrap_or(1);
+    let seconds = std::env::var("MARTLET_IPERF_SECONDS")
+        .ok()
+        .and_then(|s| s.parse::<u32>().ok())
+        .unwrap_or(1);
     in_namespace(move || {
         let public = Ipv4Addr::new(10, 98, 0, 50);
         let mut config = config();
@@ -87,7 +100,11 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
             config.n3.address = (GNB, 2152).into();
             config.n6.mode = N6Mode::Local;
             config.n6.interface = "ue0".into();
-            config.dnns = vec![DnnConfig { name: "host".into(), pools: vec!["10.98.0.0/24".into()], allocate: false }];
+            config.dnns = vec![DnnConfig {
+                name: "host".into(),
+                pools: vec!["10.98.0.0/24".into()],
+                allocate: false,
+            }];
             KernelDatapath::open(&config).expect("the radio")
         });
         radio.apply(&Change::to(&of_radio)).expect("the radio's session");
@@ -100,7 +117,9 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         assert!(ping.contains(" 0% packet loss"), "{ping}");
         let ping = output(&ue, &format!("ping -c 2 -i 0.2 -W 3 -s 3000 {HOST}"));
         assert!(ping.contains(" 0% packet loss"), "{ping}");
-        let refused = within(&ue, &format!("ping -c 1 -W 1 -M do -s 1450 {HOST}")).output().expect("ping runs");
+        let refused = within(&ue, &format!("ping -c 1 -W 1 -M do -s 1450 {HOST}"))
+            .output()
+            .expect("ping runs");
         assert!(!refused.status.success(), "more than 1,400 octets do not fit into the UE's link");
 
         let listener = rig.network.within(|| TcpListener::bind((HOST, 8080)).expect("a port"));
@@ -108,16 +127,25 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
             let (mut stream, from) = listener.accept().expect("a connection");
             let mut request = [0; 1024];
             let _ = stream.read(&mut request);
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {PAGE}\r\nConnection: close\r\n\r\n");
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {PAGE}\r\nConnection: close\r\n\r\n");
             stream.write_all(head.as_bytes()).expect("written");
             stream.write_all(&vec![b'x'; PAGE]).expect("written");
             from.ip()
         });
-        let size = output(&ue, &format!("curl -s -m 20 -o /dev/null -w %{{size_download}} http://{HOST}:8080/"));
+        let size = output(
+            &ue,
+            &format!("curl -s -m 20 -o /dev/null -w %{{size_download}} http://{HOST}:8080/"),
+        );
         assert_eq!(size, PAGE.to_string());
-        assert_eq!(served.join().expect("the server"), std::net::IpAddr::V4(public), "the UE's address is translated");
+        assert_eq!(
+            served.join().expect("the server"),
+            std::net::IpAddr::V4(public),
+            "the UE's address is translated"
+        );
 
-        let server = within(&host, &format!("iperf3 -s -B {HOST} -p 5201")).stdout(Stdio::null()).spawn();
+        let server =
+            within(&host, &format!("iperf3 -s -B {HOST} -p 5201")).stdout(Stdio::null()).spawn();
         let server = Server(server.expect("iperf3 runs"));
         std::thread::sleep(Duration::from_millis(300));
         let iperf = |more: &str| -> Value {

@@ -1,4 +1,5 @@
-//! The `kernel` datapath with its real socket and TUN device, each check in a network namespace of its own.
+//! The `kernel` datapath with its real socket and TUN device, each check in a network namespace of
+//! its own.
 mod common;
 
 use common::rig::{GNB, HERE, PATIENCE, SocketRig, UE, config};
@@ -27,7 +28,11 @@ fn a_packet_of_the_largest_size_passes_both_ways() {
         rig.datapath().apply(&martlet_upf::datapath::Change::to(&session)).expect("the session");
         // 1400 octets are the MTU of the device: 28 of them are headers.
         let payload = vec![b'x'; 1372];
-        rig.send_n3(&martlet_upf::conformance::g_pdu(7, Some(1), &udp_packet((UE, 9000), (REMOTE, 7000), &payload)));
+        rig.send_n3(&martlet_upf::conformance::g_pdu(
+            7,
+            Some(1),
+            &udp_packet((UE, 9000), (REMOTE, 7000), &payload),
+        ));
         assert_eq!(rig.receive_n6(), Some(payload.clone()));
         rig.send_n6(7000, &payload);
         assert_eq!(rig.receive_n3().map(|octets| octets.len()), Some(16 + 1400));
@@ -66,9 +71,17 @@ fn without_n6_there_is_no_interface_and_ues_reach_each_other() {
         let other = Ipv4Addr::new(10, 45, 0, 3);
         for (seid, teid, ue) in [(1, 7, UE), (2, 8, other)] {
             let session = martlet_upf::conformance::session(&rig, seid, teid, ue);
-            rig.datapath().apply(&martlet_upf::datapath::Change::to(&session)).expect("the session");
+            rig.datapath()
+                .apply(&martlet_upf::datapath::Change::to(&session))
+                .expect("the session");
         }
-        let to = |address| martlet_upf::conformance::g_pdu(7, Some(1), &udp_packet((UE, 9000), (address, 7000), b"x"));
+        let to = |address| {
+            martlet_upf::conformance::g_pdu(
+                7,
+                Some(1),
+                &udp_packet((UE, 9000), (address, 7000), b"x"),
+            )
+        };
         rig.send_n3(&to(REMOTE));
         rig.send_n3(&to(other));
         assert!(rig.receive_n3().is_some(), "the other UE gets its packet");
@@ -84,7 +97,11 @@ fn after_its_start_unknown_tunnels_may_be_those_of_before() {
         gnb.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
         let (datapath, signals) = open_datapath(&UpfConfig::default()).expect("the datapath");
         let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new(), at: HERE };
-        rig.send_n3(&martlet_upf::conformance::g_pdu(7, Some(1), &udp_packet((UE, 9000), (REMOTE, 7000), b"x")));
+        rig.send_n3(&martlet_upf::conformance::g_pdu(
+            7,
+            Some(1),
+            &udp_packet((UE, 9000), (REMOTE, 7000), b"x"),
+        ));
         assert_eq!(rig.receive_n3(), None, "no Error Indication yet");
     });
 }

@@ -64,7 +64,12 @@ fn session() -> Session {
 }
 
 fn installed(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
 #[test]
@@ -99,18 +104,22 @@ fn addresses_are_translated_in_a_namespace_of_the_data_network() {
         for socket in [&gnb, &host] {
             socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
         }
-        gnb.send_to(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")), (N3, 2152)).expect("sent");
+        gnb.send_to(&g_pdu(7, Some(1), &udp_packet((UE, 9000), (HOST, 7000), b"up")), (N3, 2152))
+            .expect("sent");
         let mut buffer = [0; 2048];
         let (length, from) = host.recv_from(&mut buffer).expect("the packet of the UE");
         assert_eq!((&buffer[..length], from.ip()), (&b"up"[..], MACHINE.into()));
         host.send_to(b"down", from).expect("sent");
         let (length, _) = gnb.recv_from(&mut buffer).expect("the answer");
-        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&buffer[..length]) else { panic!("no G-PDU") };
+        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&buffer[..length]) else {
+            panic!("no G-PDU")
+        };
         assert_eq!((pdu.teid, payload_of(pdu.payload)), (9, Some(&b"down"[..])));
 
         // Nothing of it stays in the namespace.
         drop(datapath);
-        let rules = Command::new("ip").args(["netns", "exec", &name, "nft", "list", "ruleset"]).output();
+        let rules =
+            Command::new("ip").args(["netns", "exec", &name, "nft", "list", "ruleset"]).output();
         if let Ok(rules) = rules.map(|output| output.stdout) {
             assert!(!String::from_utf8_lossy(&rules).contains("upf_"), "the translation stays");
         }
@@ -118,8 +127,8 @@ fn addresses_are_translated_in_a_namespace_of_the_data_network() {
     });
 }
 
-/// A packet between UEs that the kernel has forwarded came back by the device that it left by. A router would tell its sender of a
-/// shorter way (an ICMP redirect, RFC 792), and there is none.
+/// A packet between UEs that the kernel has forwarded came back by the device that it left by. A
+/// router would tell its sender of a shorter way (an ICMP redirect, RFC 792), and there is none.
 #[test]
 fn a_ue_is_not_told_of_a_shorter_way() {
     in_namespace(|| {
@@ -130,14 +139,18 @@ fn a_ue_is_not_told_of_a_shorter_way() {
         datapath.apply(&Change::to(&session())).expect("the session");
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
         gnb.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
-        // To another UE and, so that there is an answer to look at, to the UPF's own address, where nobody listens.
-        for (to, port) in [(Ipv4Addr::new(10, 45, 0, 3), 7000), (Ipv4Addr::new(10, 45, 0, 1), 7001)] {
+        // To another UE and, so that there is an answer to look at, to the UPF's own address, where
+        // nobody listens.
+        for (to, port) in [(Ipv4Addr::new(10, 45, 0, 3), 7000), (Ipv4Addr::new(10, 45, 0, 1), 7001)]
+        {
             let packet = udp_packet((UE, 9000), (to, port), b"across");
             gnb.send_to(&g_pdu(7, Some(1), &packet), (N3, 2152)).expect("sent");
         }
         let mut buffer = [0; 2048];
         let (length, _) = gnb.recv_from(&mut buffer).expect("the answer");
-        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&buffer[..length]) else { panic!("no G-PDU") };
+        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&buffer[..length]) else {
+            panic!("no G-PDU")
+        };
         const ICMP: u8 = 1;
         const UNREACHABLE: u8 = 3;
         assert_eq!((pdu.payload[9], pdu.payload[20]), (ICMP, UNREACHABLE), "{:02x?}", pdu.payload);

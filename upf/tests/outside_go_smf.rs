@@ -1,5 +1,5 @@
-//! The whole UPF with an SMF of another implementation in Go, and a dissector that looks at all that the UPF says: see
-//! go-smf/main.go.
+//! The whole UPF with an SMF of another implementation in Go, and a dissector that looks at all
+//! that the UPF says: see go-smf/main.go.
 mod common;
 
 use common::in_namespace;
@@ -35,13 +35,17 @@ released 64 1 1
 ";
 
 fn go() -> Option<&'static str> {
-    ["go", "/usr/local/go/bin/go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok())
+    ["go", "/usr/local/go/bin/go"]
+        .into_iter()
+        .find(|go| Command::new(go).arg("version").output().is_ok())
 }
 
 /// Builds the program beside this test.
 fn built() -> Option<PathBuf> {
     let Some(go) = go() else {
-        eprintln!("SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one");
+        eprintln!(
+            "SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one"
+        );
         return None;
     };
     let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
@@ -49,7 +53,10 @@ fn built() -> Option<PathBuf> {
     let mut build = Command::new(go);
     build.args(["build", "-o"]).arg(&program).arg(".");
     build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/go-smf"));
-    build.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", folder.join("go-build"));
+    build
+        .env("GOTOOLCHAIN", "local")
+        .env("GOFLAGS", "-buildvcs=false")
+        .env("GOCACHE", folder.join("go-build"));
     let output = build.output().expect("go runs");
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("dial tcp") || said.contains("unrecognized import path") {
@@ -70,14 +77,20 @@ impl Capture {
     fn start() -> Option<Capture> {
         let file = std::env::temp_dir().join(format!("martlet-go-smf-{}.pcap", std::process::id()));
         let mut command = Command::new("tcpdump");
-        command.args(["-i", "lo", "-U", "-B", "8192", "-s", "0", "-w"]).arg(&file).args(["udp", "port", "8805"]);
+        command
+            .args(["-i", "lo", "-U", "-B", "8192", "-s", "0", "-w"])
+            .arg(&file)
+            .args(["udp", "port", "8805"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
         let Ok(mut child) = child else {
             eprintln!("SKIPPED: nothing is dissected: there is no tcpdump");
             return None;
         };
         let stderr = child.stderr.take()?;
-        let listening = BufReader::new(stderr).lines().map_while(Result::ok).any(|line| line.contains("listening on"));
+        let listening = BufReader::new(stderr)
+            .lines()
+            .map_while(Result::ok)
+            .any(|line| line.contains("listening on"));
         assert!(listening, "tcpdump does not listen");
         Some(Capture { file, child })
     }
@@ -99,7 +112,9 @@ impl Capture {
 fn tshark(file: &Path, filter: &str) -> Option<String> {
     let output = Command::new("tshark").arg("-r").arg(file).args(["-Y", filter]).output();
     match output {
-        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) if output.status.success() => {
+            Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
         Ok(output) => panic!("{}", String::from_utf8_lossy(&output.stderr)),
         Err(_) => {
             eprintln!("SKIPPED: nothing is dissected: there is no tshark");
@@ -112,7 +127,8 @@ fn tshark(file: &Path, filter: &str) -> Option<String> {
 fn an_smf_in_go_has_its_way_with_the_upf() {
     let Some(program) = built() else { return };
     in_namespace(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let mut config = UpfConfig::default();
             config.n6.mode = N6Mode::Routing;
@@ -120,14 +136,19 @@ fn an_smf_in_go_has_its_way_with_the_upf() {
             config.n4.heartbeat_s = 1;
             config.n4.release_s = 20;
             config.n4.sessions = 1001;
-            config.dnns =
-                vec![DnnConfig { name: "internet".into(), pools: vec!["10.45.0.0/20".into()], allocate: true }];
+            config.dnns = vec![DnnConfig {
+                name: "internet".into(),
+                pools: vec!["10.45.0.0/20".into()],
+                allocate: true,
+            }];
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-            let upf = start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
+            let upf =
+                start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
             let status = upf.status_source();
             let capture = Capture::start();
             // The child is in the namespace of the thread that starts it.
-            let mut child = Command::new(program).stdout(Stdio::piped()).spawn().expect("the SMF runs");
+            let mut child =
+                Command::new(program).stdout(Stdio::piped()).spawn().expect("the SMF runs");
             let stdout = child.stdout.take().expect("its output");
             let mut stop = Some(stop);
             let said = tokio::task::spawn_blocking(move || {
@@ -141,8 +162,10 @@ fn an_smf_in_go_has_its_way_with_the_upf() {
                 }
                 (said, child.wait())
             });
-            let (said, exit) =
-                tokio::time::timeout(Duration::from_secs(60), said).await.expect("it ends in time").expect("no panic");
+            let (said, exit) = tokio::time::timeout(Duration::from_secs(60), said)
+                .await
+                .expect("it ends in time")
+                .expect("no panic");
             assert_eq!(said, EXPECTED);
             assert!(exit.is_ok_and(|exit| exit.success()));
             // With its last association the UPF has ended, long before the time that it gave.

@@ -28,29 +28,39 @@ deleted-again 65
 #[test]
 fn another_implementation_makes_a_session_and_sends_traffic() {
     let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
-    let probe = Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
+    let probe =
+        Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: {python} has no pycrate; `make oracles` installs it");
         return;
     }
     in_namespace(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             let mut config = UpfConfig::default();
             config.n6.mode = N6Mode::Routing;
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-            let upf = start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
+            let upf =
+                start(config, async move { drop(stopped.await) }).await.expect("the UPF starts");
             let status = upf.status_source();
             let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/smf.py");
             // The child is in the namespace of the thread that starts it.
-            let child = Command::new(&python).arg(script).stdout(Stdio::piped()).spawn().expect("python runs");
+            let child = Command::new(&python)
+                .arg(script)
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("python runs");
             let output = tokio::task::spawn_blocking(move || child.wait_with_output());
             let output = tokio::time::timeout(Duration::from_secs(60), output).await;
             let output = output.expect("it ends in time").expect("no panic").expect("it ends");
             assert_eq!(String::from_utf8_lossy(&output.stdout), EXPECTED);
             assert!(output.status.success());
             let now = status();
-            assert_eq!((&now["sessionCount"], &now["associations"][0]["nodeId"]), (&0.into(), &"127.0.0.7".into()));
+            assert_eq!(
+                (&now["sessionCount"], &now["associations"][0]["nodeId"]),
+                (&0.into(), &"127.0.0.7".into())
+            );
             assert_eq!(now["counters"]["uplink_packets"], 1);
             drop(stop);
             upf.finished().await.expect("it ends in order");

@@ -1,4 +1,5 @@
-//! The `switch` datapath while there is no switch: the native path alone, which conforms as it does by itself.
+//! The `switch` datapath while there is no switch: the native path alone, which conforms as it does
+//! by itself.
 mod common;
 
 use common::in_namespace;

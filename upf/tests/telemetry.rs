@@ -1,5 +1,5 @@
-//! What is told of packets: each is counted where it came in and where it went, drops are traced to their rules, and all of
-//! it adds up.
+//! What is told of packets: each is counted where it came in and where it went, drops are traced to
+//! their rules, and all of it adds up.
 mod common;
 
 use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
@@ -47,9 +47,15 @@ fn a_session_has_its_traffic_and_its_drops() {
         for _ in 0..3 {
             assert_eq!(bench.run_n3(&uplink(&bench, TEID, &up(72))).0, Verdict::Redirect(0));
         }
-        let down = ethernet(bench.n6.own, bench.n6.peer, 0x0800, &udp_packet((HOST, 7000), (UE, 9000), &[0; 22]));
+        let down = ethernet(
+            bench.n6.own,
+            bench.n6.peer,
+            0x0800,
+            &udp_packet((HOST, 7000), (UE, 9000), &[0; 22]),
+        );
         assert_eq!(bench.run_n6(&down).0, Verdict::Redirect(0));
-        session.qers.get_mut(&1).expect("the QER").gate = GateStatus { uplink_closed: true, downlink_closed: false };
+        session.qers.get_mut(&1).expect("the QER").gate =
+            GateStatus { uplink_closed: true, downlink_closed: false };
         bench.apply(&session);
         assert_eq!(bench.run_n3(&uplink(&bench, TEID, &up(72))).0, Verdict::Drop);
         let foreign = udp_packet((Ipv4Addr::new(10, 45, 0, 9), 9000), (HOST, 7000), &[0; 10]);
@@ -59,7 +65,8 @@ fn a_session_has_its_traffic_and_its_drops() {
         assert_eq!((traffic[0].downlink.packets, traffic[0].downlink.octets), (1, 50));
         assert_eq!(traffic[0].drops, [(DropReason::ForeignSource, 1), (DropReason::Gate, 1)]);
         assert_eq!(traffic[1], Default::default(), "there is no session 2");
-        // Rules of before have counted, too, once they are gone; and the next session of the slot begins with nothing.
+        // Rules of before have counted, too, once they are gone; and the next session of the slot
+        // begins with nothing.
         std::thread::sleep(Duration::from_millis(150));
         bench.apply(&session);
         assert_eq!(bench.datapath.traffic(&[1])[0].uplink.packets, 3);
@@ -80,7 +87,8 @@ fn the_time_of_some_packets_is_taken() {
             bench.run_n3(&uplink(&bench, TEID, &up(10)));
         }
         let counters = bench.datapath.counters();
-        let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+        let taken: u64 =
+            counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
         // Runs on several processors may each be short of one.
         assert!((8..=16).contains(&taken), "{taken} of 64, where one of 4 is asked for");
         let p50 = counters.latency.quantile(0.5).expect("a time");
@@ -95,7 +103,11 @@ fn a_drop_is_traced_to_its_rule() {
         let mut session = bench.session();
         let dropped = TraceWish { forwarded: false };
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
-        assert_eq!(bench.datapath.trace(dropped).expect("it traces").packets, [], "nobody had asked");
+        assert_eq!(
+            bench.datapath.trace(dropped).expect("it traces").packets,
+            [],
+            "nobody had asked"
+        );
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
         bench.run_n3(&uplink(&bench, 0x7777, &up(10)));
         session.fars.get_mut(&1).expect("the FAR").action = Action::Drop;
@@ -103,13 +115,23 @@ fn a_drop_is_traced_to_its_rule() {
         let frame = uplink(&bench, TEID, &up(400));
         bench.run_n3(&frame);
         let told = bench.datapath.trace(dropped).expect("it traces");
-        assert_eq!((told.packets.len(), told.untold), (1, 0), "unknown tunnels are for user space to answer: {told:?}");
+        assert_eq!(
+            (told.packets.len(), told.untold),
+            (1, 0),
+            "unknown tunnels are for user space to answer: {told:?}"
+        );
         let packet = &told.packets[0];
-        assert_eq!((packet.drop, packet.seid, packet.pdr), (Some(DropReason::Action), Some(1), Some(1)));
+        assert_eq!(
+            (packet.drop, packet.seid, packet.pdr),
+            (Some(DropReason::Action), Some(1), Some(1))
+        );
         assert_eq!((packet.length, packet.ifindex), (frame.len() as u32, bench.n3.ifindex));
         assert_eq!(packet.frame, frame[..256]);
         let line = summary(&packet.frame, packet.length);
-        assert!(line.ends_with("TEID 0x01010101: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 428 octets"), "{line}");
+        assert!(
+            line.ends_with("TEID 0x01010101: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 428 octets"),
+            "{line}"
+        );
         let json = packet.told(Some(&session));
         assert_eq!((&json["reason"], &json["why"]), (&"action".into(), &"FAR 1 says so".into()));
         assert_eq!((&json["far"], &json["qers"]), (&1.into(), &serde_json::json!([1])));
@@ -121,8 +143,8 @@ fn a_drop_is_traced_to_its_rule() {
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
         let told = bench.datapath.trace(all).expect("it traces").packets;
         assert_eq!((told.len(), told[0].drop, told[0].pdr), (1, None, Some(1)));
-        // Nobody asks any more: the programs stop, within two seconds after the three that they go on, unless the machine lets
-        // nobody look after it for so long.
+        // Nobody asks any more: the programs stop, within two seconds after the three that they go
+        // on, unless the machine lets nobody look after it for so long.
         session.fars.get_mut(&1).expect("the FAR").action = Action::Drop;
         bench.apply(&session);
         let stopped = (0..3).any(|_| {
@@ -188,13 +210,18 @@ fn everything(rig: &mut impl Rig) {
     adds_up(rig.datapath());
     let counters = rig.datapath().counters();
     for (name, value) in counters.named() {
-        if ["uplink_packets", "downlink_packets", "received_packets", "switched_packets"].contains(&name) {
+        if ["uplink_packets", "downlink_packets", "received_packets", "switched_packets"]
+            .contains(&name)
+        {
             assert!(value > 0, "{name}");
         }
     }
     assert!(counters.drops(DropReason::ForeignSource).get() >= 4);
     let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
-    assert!(taken > 0 || rig.datapath().name() == "xdp", "few packets, of which one in 128 is looked at");
+    assert!(
+        taken > 0 || rig.datapath().name() == "xdp",
+        "few packets, of which one in 128 is looked at"
+    );
 }
 
 #[test]
@@ -240,7 +267,8 @@ fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
             for _ in 0..200 {
                 let frame = uplink(bench, TEID, &up(972));
                 passed[0] += u32::from(bench.run_n3(&frame).0 == Verdict::Redirect(0));
-                let frame = uplink(bench, 0x0202_0202, &udp_packet((other, 9000), (HOST, 7000), &[0; 972]));
+                let frame =
+                    uplink(bench, 0x0202_0202, &udp_packet((other, 9000), (HOST, 7000), &[0; 972]));
                 passed[1] += u32::from(bench.run_n3(&frame).0 == Verdict::Redirect(0));
             }
             passed
@@ -259,8 +287,8 @@ fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
     });
 }
 
-/// A frame as it may come from a gNB or the data network: of a session that may be there or not, and every now and then cut off,
-/// with an octet that is another one, or of nothing at all.
+/// A frame as it may come from a gNB or the data network: of a session that may be there or not,
+/// and every now and then cut off, with an octet that is another one, or of nothing at all.
 fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
     let n = random.random_range(0..10u8);
     let ue = Ipv4Addr::new(10, 45, 0, 10 + n);
@@ -268,8 +296,12 @@ fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
     let uplink_way = random.random();
     let mut frame = match (uplink_way, random.random_range(0..12)) {
         (_, 0) => (0..random.random_range(0..200)).map(|_| random.random()).collect(),
-        (true, 1) => uplink(bench, TEID + u32::from(n), &udp_packet((HOST, 1), (HOST, 7000), &payload)),
-        (true, _) => uplink(bench, TEID + u32::from(n), &udp_packet((ue, 9000), (HOST, 7000), &payload)),
+        (true, 1) => {
+            uplink(bench, TEID + u32::from(n), &udp_packet((HOST, 1), (HOST, 7000), &payload))
+        }
+        (true, _) => {
+            uplink(bench, TEID + u32::from(n), &udp_packet((ue, 9000), (HOST, 7000), &payload))
+        }
         (false, _) => {
             let packet = udp_packet((HOST, 7000), (ue, 9000), &payload);
             ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)
@@ -298,25 +330,32 @@ fn change(bench: &mut Bench, random: &mut StdRng) {
     }
     let mut session = bench.session_of(seid, TEID + u32::from(n), Ipv4Addr::new(10, 45, 0, 10 + n));
     let qer = session.qers.get_mut(&1).expect("the QER");
-    qer.gate =
-        GateStatus { uplink_closed: random.random_range(0..5) == 0, downlink_closed: random.random_range(0..5) == 0 };
+    qer.gate = GateStatus {
+        uplink_closed: random.random_range(0..5) == 0,
+        downlink_closed: random.random_range(0..5) == 0,
+    };
     let rate = [None, Some(100_000), Some(1 << 40)][random.random_range(0..3)];
     qer.mbr = rate.map(|rate| BitRate { uplink: rate, downlink: rate });
     if random.random_range(0..5) == 0 {
         session.fars.get_mut(&random.random_range(1..3)).expect("a FAR").action = Action::Drop;
     }
     if random.random() {
-        measure(&mut session, Some(random.random_range(1..100_000)), Some(random.random_range(1..1_000_000)));
+        measure(
+            &mut session,
+            Some(random.random_range(1..100_000)),
+            Some(random.random_range(1..1_000_000)),
+        );
     }
     bench.apply(&session);
 }
 
-/// For MARTLET_COUNT_SECONDS (2), with the frames of MARTLET_SEED (1): what came is what left, was dropped for a reason, or
-/// was none of ours, and it is as many as the programs were given.
+/// For MARTLET_COUNT_SECONDS (2), with the frames of MARTLET_SEED (1): what came is what left, was
+/// dropped for a reason, or was none of ours, and it is as many as the programs were given.
 #[test]
 fn counters_add_up_whatever_comes_and_changes() {
-    let number =
-        |name: &str, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let number = |name: &str, otherwise| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+    };
     let (seconds, seed) = (number("MARTLET_COUNT_SECONDS", 2), number("MARTLET_SEED", 1));
     in_namespace(move || {
         let mut random = StdRng::seed_from_u64(seed);
@@ -339,12 +378,24 @@ fn counters_add_up_whatever_comes_and_changes() {
         }
         adds_up(&bench.datapath);
         let counters = bench.datapath.counters();
-        let told: u64 = DropReason::ALL.into_iter().map(|reason| counters.drops(reason).get()).sum();
-        assert_eq!(counters.uplink_packets.get() + counters.downlink_packets.get(), left, "seed {seed}");
+        let told: u64 =
+            DropReason::ALL.into_iter().map(|reason| counters.drops(reason).get()).sum();
+        assert_eq!(
+            counters.uplink_packets.get() + counters.downlink_packets.get(),
+            left,
+            "seed {seed}"
+        );
         assert_eq!(told, dropped, "seed {seed}: {:?}", counters.named());
-        // The kernel's own packets, such as those by which it finds neighbours, come to the programs too, and pass.
-        let own = counters.received_packets.get().checked_sub(frames).expect("every frame was received");
-        assert_eq!(counters.passed_packets.get(), frames - dropped - left + own, "seed {seed}: {:?}", counters.named());
+        // The kernel's own packets, such as those by which it finds neighbours, come to the
+        // programs too, and pass.
+        let own =
+            counters.received_packets.get().checked_sub(frames).expect("every frame was received");
+        assert_eq!(
+            counters.passed_packets.get(),
+            frames - dropped - left + own,
+            "seed {seed}: {:?}",
+            counters.named()
+        );
         assert!(left > 0 && dropped > 0);
         println!("{frames} frames: {left} left, {dropped} were dropped, the rest was none of ours");
     });

@@ -12,7 +12,8 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Everything on the loopback interface, where programs run in generic mode and the kernel forwards.
+/// Everything on the loopback interface, where programs run in generic mode and the kernel
+/// forwards.
 fn on_loopback() -> UpfConfig {
     let mut config = config();
     config.datapath = DatapathChoice::Xdp;
@@ -60,8 +61,8 @@ fn the_xdp_datapath_conforms_in_generic_mode() {
     conforms_between_peers(XdpMode::Generic);
 }
 
-/// Tables are as large as is configured. However full they are, and however fast rules change, a session that asks for no more
-/// than it has gets it.
+/// Tables are as large as is configured. However full they are, and however fast rules change, a
+/// session that asks for no more than it has gets it.
 #[test]
 fn full_tables_refuse_what_is_more_and_nothing_else() {
     const SESSIONS: u32 = 64;
@@ -70,12 +71,15 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (SESSIONS, 2 * SESSIONS, 16);
         let mut rig = SocketRig::new(config);
         let ue = |n: u32| Ipv4Addr::from_bits(UE.to_bits() + n);
-        let sessions: Vec<_> = (0..SESSIONS).map(|n| session(&rig, u64::from(n) + 1, n + 7, ue(n))).collect();
+        let sessions: Vec<_> =
+            (0..SESSIONS).map(|n| session(&rig, u64::from(n) + 1, n + 7, ue(n))).collect();
         let all = |rig: &mut SocketRig, round: u8| {
             for session in &sessions {
                 let mut session = session.clone();
                 session.qers.values_mut().for_each(|qer| qer.qfi = Some(round % 60 + 1));
-                rig.datapath().apply(&Change::to(&session)).unwrap_or_else(|error| panic!("round {round}: {error}"));
+                rig.datapath()
+                    .apply(&Change::to(&session))
+                    .unwrap_or_else(|error| panic!("round {round}: {error}"));
             }
         };
         // The places of rules of before would hold some twenty rounds, if nobody had to wait.
@@ -88,14 +92,16 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
             assert_eq!(rig.receive_n6().as_deref(), Some(&b"through"[..]));
         };
         carries(&mut rig);
-        let refused = |rig: &mut SocketRig, session| match rig.datapath().apply(&Change::to(&session)) {
-            Err(DatapathError::NoResources(why)) => why,
-            other => panic!("{other:?}"),
-        };
+        let refused =
+            |rig: &mut SocketRig, session| match rig.datapath().apply(&Change::to(&session)) {
+                Err(DatapathError::NoResources(why)) => why,
+                other => panic!("{other:?}"),
+            };
         let more = session(&rig, 1000, 1000, ue(1000));
         assert!(refused(&mut rig, more).contains("upf.xdp.rules"));
         let mut more = sessions[SESSIONS as usize - 1].clone();
-        more.pdrs.insert(3, martlet_upf::rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
+        more.pdrs
+            .insert(3, martlet_upf::rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
         assert!(refused(&mut rig, more).contains("upf.xdp.rules"));
         carries(&mut rig);
         // What is deleted makes room for others at once.
@@ -108,7 +114,8 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
     });
 }
 
-/// What a UE sends has an address of the data network, for which nobody has a route to us: the kernel says it is here.
+/// What a UE sends has an address of the data network, for which nobody has a route to us: the
+/// kernel says it is here.
 fn addresses_are_translated(mode: XdpMode) {
     in_namespace(move || {
         let public = Ipv4Addr::new(10, 98, 0, 50);
@@ -127,7 +134,9 @@ fn addresses_are_translated(mode: XdpMode) {
             assert_eq!((&buffer[..length], from), (&[n; 100][..], (public, 9000).into()));
             host.send_to(&[n; 50], from).expect("sent");
             let octets = rig.receive_n3().expect("the answer");
-            let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets) else { panic!("no G-PDU") };
+            let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets) else {
+                panic!("no G-PDU")
+            };
             assert_eq!(martlet_upf::conformance::payload_of(pdu.payload), Some(&[n; 50][..]));
         }
     });
@@ -168,13 +177,18 @@ fn what_does_not_fit_the_kernel_divides_or_answers() {
     in_namespace(|| {
         let mut rig = with_session();
         // 1,400 octets fit. Two fragments go into the tunnel, each with a header of its own.
-        rig.network.within(|| socket(libc::IP_PMTUDISC_DONT).send_to(&[0; 1450], (UE, 9000)).expect("sent"));
-        let parts: Vec<usize> = (0..2).filter_map(|_| rig.receive_n3()).map(|octets| octets.len() - 16).collect();
+        rig.network.within(|| {
+            socket(libc::IP_PMTUDISC_DONT).send_to(&[0; 1450], (UE, 9000)).expect("sent")
+        });
+        let parts: Vec<usize> =
+            (0..2).filter_map(|_| rig.receive_n3()).map(|octets| octets.len() - 16).collect();
         assert_eq!(parts.iter().sum::<usize>(), 1450 + 8 + 2 * 20, "{parts:?}");
         // A host that does not want its packets divided is told what fits.
         let told = rig.network.within(|| {
             let socket = socket(libc::IP_PMTUDISC_DO);
-            let large = || socket.send_to(&[0; 1450], (UE, 9000)).err().and_then(|error| error.raw_os_error());
+            let large = || {
+                socket.send_to(&[0; 1450], (UE, 9000)).err().and_then(|error| error.raw_os_error())
+            };
             (0..50).any(|_| {
                 std::thread::sleep(Duration::from_millis(20));
                 large() == Some(libc::EMSGSIZE)
@@ -212,7 +226,9 @@ fn what_comes_in_parts_is_put_together_and_forwarded() {
         let mut packet = udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 1900]);
         packet[6] = 0;
         packet[10..12].fill(0);
-        let words = packet[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let words = packet[..20]
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum: u32 = words.sum();
         packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
         rig.send_n3(&g_pdu(7, Some(1), &packet));
@@ -224,7 +240,8 @@ fn what_comes_in_parts_is_put_together_and_forwarded() {
 #[test]
 fn what_it_made_is_gone_with_it() {
     in_namespace(|| {
-        let exists = |name: &str| std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).exists();
+        let exists =
+            |name: &str| std::path::Path::new("/proc/sys/net/ipv4/conf").join(name).exists();
         let rig = with_session();
         assert!(exists("martlet-n6") && exists("martlet-n6x"));
         // A second one finds the address and the interface in use, and says so.
@@ -247,7 +264,10 @@ fn what_it_made_is_gone_with_it() {
         });
         assert!(gone, "the link to the peers stays");
         // What a process left that was killed is taken away by the next one.
-        common::run("ip", "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x");
+        common::run(
+            "ip",
+            "link add martlet-n6 address 02:4d:4c:54:00:01 type veth peer name martlet-n6x",
+        );
         common::run("ip", "link add n3a type veth peer name n3b");
         common::run("ip", &format!("addr add {N3}/24 dev n3a"));
         config = between_peers(XdpMode::Native);

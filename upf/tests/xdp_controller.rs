@@ -92,7 +92,8 @@ impl Stream {
     }
 }
 
-/// Packets sent before the neighbours were known may be lost to the kernel's short queue for them; afterwards none may.
+/// Packets sent before the neighbours were known may be lost to the kernel's short queue for them;
+/// afterwards none may.
 fn nothing_was_lost((sent, came): (u64, u64)) {
     assert!(sent > 200, "{sent}");
     assert_eq!(sent, came, "packets sent, and packets that came");
@@ -121,7 +122,8 @@ fn programs_are_replaced_without_losing_a_packet() {
         // The tables are the same: what was counted before counts on.
         let counters = rig.datapath().counters();
         assert_eq!(counters.uplink_packets.get(), ends.0 + 1);
-        let taken: u64 = counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
+        let taken: u64 =
+            counters.latency.classes.iter().map(martlet_upf::counters::Count::get).sum();
         assert!(taken > ends.0 / 20, "{taken}: more are looked at than one in 128");
         // And rules reach the new programs.
         rig.datapath().remove(1);
@@ -232,13 +234,21 @@ fn who_is_killed_leaves_programs_that_the_next_one_takes_over() {
         config.xdp.pin = Some(pin.clone());
         let (mut datapath, _signals) = open_datapath(&config).expect("the next one takes over");
         std::thread::sleep(Duration::from_millis(300));
-        assert_eq!(datapath.counters().uplink_packets.get(), 0, "packets meet the programs of before");
+        assert_eq!(
+            datapath.counters().uplink_packets.get(),
+            0,
+            "packets meet the programs of before"
+        );
         // The SMF restores its session.
         datapath.apply(&Change::to(&of_the_ue())).expect("the session");
         let start = Instant::now();
         while datapath.counters().uplink_packets.get() == 0 {
-            // The kernel exchanges programs under a lock that who makes and removes namespaces holds, too.
-            assert!(start.elapsed() < Duration::from_secs(30), "packets never meet the programs of now");
+            // The kernel exchanges programs under a lock that who makes and removes namespaces
+            // holds, too.
+            assert!(
+                start.elapsed() < Duration::from_secs(30),
+                "packets never meet the programs of now"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(200));

@@ -1,4 +1,5 @@
-//! N3 and N9 over IPv6: what the programs make of packets, octet for octet (`BPF_PROG_TEST_RUN`), and what the socket sends.
+//! N3 and N9 over IPv6: what the programs make of packets, octet for octet (`BPF_PROG_TEST_RUN`),
+//! and what the socket sends.
 mod common;
 
 use common::links::{Bench, GNB, HOST, UE, ethernet, udp4};
@@ -21,11 +22,15 @@ fn each(test: impl FnOnce(Bench, Session) + Send + 'static) {
     in_namespace(|| {
         let mut bench = Bench::new(|config| {
             run("ip", &format!("-6 addr add {N3}/64 dev n3a nodad"));
-            run("ip", &format!("-6 neigh add {GNB6} lladdr 02:00:00:00:01:02 dev n3a nud permanent"));
+            run(
+                "ip",
+                &format!("-6 neigh add {GNB6} lladdr 02:00:00:00:01:02 dev n3a nud permanent"),
+            );
             config.n3.address6 = Some(N3);
         });
         let mut session = bench.session_of(1, TEID, UE);
-        session.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xa0a0_a0a0, peer: GNB6.into() });
+        session.fars.get_mut(&2).unwrap().tunnel =
+            Some(Tunnel { teid: 0xa0a0_a0a0, peer: GNB6.into() });
         bench.apply(&session);
         test(bench, session);
     });
@@ -73,7 +78,10 @@ fn from_gnb(bench: &Bench, packet: &[u8]) -> (Verdict, Vec<u8>) {
 fn packets_go_both_ways() {
     each(|bench, _| {
         let packet = udp_packet(UP, THERE, b"up");
-        let due = (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &aged(packet.clone())));
+        let due = (
+            Verdict::Redirect(0),
+            ethernet(bench.n6.peer, bench.n6.own, 0x0800, &aged(packet.clone())),
+        );
         for extensions in [&[][..], &[60], &[0, 43, 60]] {
             let frame = outer(GNB6, N3, extensions, &g_pdu(TEID, 1, &packet));
             assert_eq!(from_gnb(&bench, &frame), due, "{extensions:?}");
@@ -123,7 +131,8 @@ fn what_is_not_ours_or_no_packet_goes_no_further() {
             let frame = ethernet(bench.n3.own, bench.n3.peer, 0x86dd, packet);
             assert_eq!(bench.run_n3(&frame), (Verdict::Pass, frame), "{packet:02x?}");
         };
-        // Parts, which the kernel puts together; another header than UDP; another port; another address; signalling.
+        // Parts, which the kernel puts together; another header than UDP; another port; another
+        // address; signalling.
         passes(&outer(GNB6, N3, &[44], &g_pdu(TEID, 1, &packet)));
         let mut other = whole.clone();
         other[6] = 6;
@@ -145,8 +154,8 @@ fn what_is_not_ours_or_no_packet_goes_no_further() {
     });
 }
 
-/// A gNB whose link address nobody has said yet is found by the kernel, and what the link does not take in one piece is divided
-/// by it: the socket sends both.
+/// A gNB whose link address nobody has said yet is found by the kernel, and what the link does not
+/// take in one piece is divided by it: the socket sends both.
 #[test]
 fn what_the_programs_cannot_send_the_socket_does() {
     in_namespace(|| {
@@ -161,11 +170,13 @@ fn what_the_programs_cannot_send_the_socket_does() {
             config.n3.address6 = Some(N3);
         });
         let mut session = bench.session_of(1, TEID, UE);
-        session.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: 0xa0a0_a0a0, peer: GNB6.into() });
+        session.fars.get_mut(&2).unwrap().tunnel =
+            Some(Tunnel { teid: 0xa0a0_a0a0, peer: GNB6.into() });
         bench.apply(&session);
         let gnb = std::thread::spawn(|| {
             let name = std::fs::File::open("/run/netns/martlet-gnb6").expect("the namespace");
-            nix::sched::setns(name, nix::sched::CloneFlags::CLONE_NEWNET).expect("the gNB's namespace");
+            nix::sched::setns(name, nix::sched::CloneFlags::CLONE_NEWNET)
+                .expect("the gNB's namespace");
             UdpSocket::bind(SocketAddr::from((GNB6, 2152))).expect("the gNB's socket")
         });
         let gnb = gnb.join().expect("the gNB");
@@ -173,7 +184,8 @@ fn what_the_programs_cannot_send_the_socket_does() {
         let mut buffer = [0; 4096];
         for length in [4, 1300] {
             let packet = udp_packet(THERE, UP, &vec![7; length]);
-            let (verdict, _) = bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet));
+            let (verdict, _) =
+                bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet));
             assert_eq!(verdict, Verdict::Drop, "the socket sends it");
             let (octets, from) = gnb.recv_from(&mut buffer).expect("a packet");
             assert_eq!(from, SocketAddr::from((N3, 2152)));
@@ -190,7 +202,8 @@ fn scopeguard() -> impl Drop {
     struct Removed;
     impl Drop for Removed {
         fn drop(&mut self) {
-            let _ = std::process::Command::new("ip").args(["netns", "del", "martlet-gnb6"]).status();
+            let _ =
+                std::process::Command::new("ip").args(["netns", "del", "martlet-gnb6"]).status();
         }
     }
     Removed

@@ -1,9 +1,12 @@
-//! What the programs make of packets whose addresses they translate, octet for octet (`BPF_PROG_TEST_RUN`).
+//! What the programs make of packets whose addresses they translate, octet for octet
+//! (`BPF_PROG_TEST_RUN`).
 mod common;
 #[path = "xdp_nat/recent.rs"]
 mod recent;
 
-use common::links::{Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4};
+use common::links::{
+    Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4,
+};
 use martlet_upf::Verdict;
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::counters::DropReason;
@@ -15,7 +18,10 @@ const TEID: u32 = 0x0101_0101;
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
 /// A datapath that translates to [`PUBLIC`], with the session of the UE.
-fn each(change: impl FnOnce(&mut UpfConfig) + Send + 'static, test: impl FnOnce(Bench) + Send + 'static) {
+fn each(
+    change: impl FnOnce(&mut UpfConfig) + Send + 'static,
+    test: impl FnOnce(Bench) + Send + 'static,
+) {
     common::in_namespace(|| {
         let mut bench = Bench::new(|config| {
             config.n6.mode = N6Mode::Nat;
@@ -35,7 +41,9 @@ type End = (Ipv4Addr, u16);
 /// A checksum by the book (RFC 1071).
 fn sum(parts: &[&[u8]]) -> u16 {
     let octets = parts.concat();
-    let words = octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let words = octets
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -58,7 +66,9 @@ fn ip(protocol: u8, from: Ipv4Addr, to: Ipv4Addr, body: &[u8]) -> Vec<u8> {
 /// A transport header's checksum, put in its place.
 fn complete(protocol: u8, from: Ipv4Addr, to: Ipv4Addr, body: &mut [u8], at: usize) {
     body[at..at + 2].fill(0);
-    let pseudo = [&from.octets()[..], &to.octets(), &[0, protocol], &(body.len() as u16).to_be_bytes()].concat();
+    let pseudo =
+        [&from.octets()[..], &to.octets(), &[0, protocol], &(body.len() as u16).to_be_bytes()]
+            .concat();
     let mut value = sum(&[&pseudo, body]);
     if protocol == 17 && value == 0 {
         value = 0xffff;
@@ -119,7 +129,8 @@ fn up(bench: &Bench, teid: u32, packet: &[u8]) -> (Verdict, Vec<u8>) {
     gtp.extend(teid.to_be_bytes());
     gtp.extend([0, 0, 0, 0x85, 1, 0x10, 9, 0]);
     gtp.extend(packet);
-    let frame = ethernet(bench.n3.own, bench.n3.peer, 0x0800, &udp4((GNB, 2152), (bench.n3(), 2152), &gtp));
+    let frame =
+        ethernet(bench.n3.own, bench.n3.peer, 0x0800, &udp4((GNB, 2152), (bench.n3(), 2152), &gtp));
     bench.run_n3(&frame)
 }
 
@@ -158,8 +169,14 @@ fn udp_and_tcp_leave_with_the_public_address_and_come_back() {
             assert_eq!(out(&bench, &udp(ue, host, b"odd")), aged(udp(public, host, b"odd")));
             assert_eq!(inward(&bench, &udp(host, public, b"back")), aged(udp(host, ue, b"back")));
             assert_eq!(out(&bench, &tcp(ue, host, SYN, b"")), aged(tcp(public, host, SYN, b"")));
-            assert_eq!(inward(&bench, &tcp(host, public, SYN | ACK, b"")), aged(tcp(host, ue, SYN | ACK, b"")));
-            assert_eq!(out(&bench, &tcp(ue, host, ACK, b"data")), aged(tcp(public, host, ACK, b"data")));
+            assert_eq!(
+                inward(&bench, &tcp(host, public, SYN | ACK, b"")),
+                aged(tcp(host, ue, SYN | ACK, b""))
+            );
+            assert_eq!(
+                out(&bench, &tcp(ue, host, ACK, b"data")),
+                aged(tcp(public, host, ACK, b"data"))
+            );
             // UDP without a checksum stays without one.
             let mut bare = udp(ue, host, b"bare");
             bare[26..28].fill(0);
@@ -170,7 +187,10 @@ fn udp_and_tcp_leave_with_the_public_address_and_come_back() {
             for n in 0..=u16::MAX {
                 let payload = n.to_be_bytes();
                 if n % 251 == 0 || sum(&[&udp(public, host, &payload)[26..28]]) == 0 {
-                    assert_eq!(out(&bench, &udp(ue, host, &payload)), aged(udp(public, host, &payload)));
+                    assert_eq!(
+                        out(&bench, &udp(ue, host, &payload)),
+                        aged(udp(public, host, &payload))
+                    );
                 }
             }
         },
@@ -186,7 +206,8 @@ fn a_port_keeps_its_public_one_and_no_two_have_the_same() {
             let first = out(&bench, &udp((UE, 9000), (HOST, 7000), b"x"));
             let elsewhere = out(&bench, &udp((UE, 9000), (HOST, 7001), b"x"));
             assert_eq!((port(&first), port(&elsewhere)), (9000, 9000));
-            let (verdict, frame) = up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), (HOST, 7000), b"x"));
+            let (verdict, frame) =
+                up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), (HOST, 7000), b"x"));
             assert_eq!(verdict, Verdict::Redirect(0));
             let other = port(&frame[14..]);
             assert!(other != 9000 && other.is_multiple_of(2) && other >= 1024, "{other}");
@@ -223,7 +244,10 @@ fn pings_have_an_identifier_of_their_own() {
     each(
         |_| {},
         |bench| {
-            assert_eq!(out(&bench, &ping((UE, 77), HOST)), aged(ping((PUBLIC, first_id(&bench)), HOST)));
+            assert_eq!(
+                out(&bench, &ping((UE, 77), HOST)),
+                aged(ping((PUBLIC, first_id(&bench)), HOST))
+            );
             let id = first_id(&bench);
             assert_eq!(inward(&bench, &pong(HOST, (PUBLIC, id))), aged(pong(HOST, (UE, 77))));
             // A ping for the public address is the kernel's, as is an answer that nobody asked for.
@@ -258,7 +282,10 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
                 (udp(public, host, b"")[..28].to_vec(), udp(ue, host, b"")[..28].to_vec()),
             ] {
                 let error = icmp(router, PUBLIC, [3, 4], [0, 0, 5, 0], &there);
-                assert_eq!(inward(&bench, &error), aged(icmp(router, UE, [3, 4], [0, 0, 5, 0], &here)));
+                assert_eq!(
+                    inward(&bench, &error),
+                    aged(icmp(router, UE, [3, 4], [0, 0, 5, 0], &here))
+                );
             }
             // Of TCP only the first 8 octets, or all of them.
             let sent = out(&bench, &tcp(ue, host, SYN, b"abc"));
@@ -266,13 +293,19 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
             let (there, here) = (tcp(public, host, SYN, b"abc"), tcp(ue, host, SYN, b"abc"));
             for length in [28, there.len()] {
                 let error = icmp(HOST, PUBLIC, [11, 0], [0; 4], &there[..length]);
-                assert_eq!(inward(&bench, &error), aged(icmp(HOST, UE, [11, 0], [0; 4], &here[..length])));
+                assert_eq!(
+                    inward(&bench, &error),
+                    aged(icmp(HOST, UE, [11, 0], [0; 4], &here[..length]))
+                );
             }
             // Of a ping.
             let sent = out(&bench, &ping((UE, 77), HOST));
             let id = u16::from_be_bytes([sent[24], sent[25]]);
             let error = icmp(router, PUBLIC, [11, 0], [0; 4], &ping((PUBLIC, id), HOST));
-            assert_eq!(inward(&bench, &error), aged(icmp(router, UE, [11, 0], [0; 4], &ping((UE, 77), HOST))));
+            assert_eq!(
+                inward(&bench, &error),
+                aged(icmp(router, UE, [11, 0], [0; 4], &ping((UE, 77), HOST)))
+            );
             // One of the UE about what it got.
             let public = (public.0, port(&out(&bench, &udp(ue, host, b"x"))));
             let error = icmp(UE, HOST, [3, 3], [0; 4], &udp(host, ue, b"refused"));
@@ -284,7 +317,8 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
             let foreign = icmp(UE, HOST, [3, 3], [0; 4], &udp(host, (OTHER_UE, 700), b"x"));
             assert_eq!(up(&bench, TEID, &foreign).0, Verdict::Drop);
             for length in 0..36 {
-                let cut = icmp(router, PUBLIC, [3, 1], [0; 4], &udp(public, host, b"12345678")[..length]);
+                let cut =
+                    icmp(router, PUBLIC, [3, 1], [0; 4], &udp(public, host, b"12345678")[..length]);
                 assert_eq!(down(&bench, &cut).0 == Verdict::Redirect(0), length >= 28, "{length}");
             }
         },
@@ -314,12 +348,18 @@ fn packets_in_parts_are_translated_part_by_part() {
             let payload = [7; 40];
             let [first, second] = divided(&udp(ue, host, &payload), 24);
             let [due_first, due_second] = divided(&udp(public, host, &payload), 24);
-            assert_eq!((out(&bench, &first), out(&bench, &second)), (aged(due_first), aged(due_second)));
+            assert_eq!(
+                (out(&bench, &first), out(&bench, &second)),
+                (aged(due_first), aged(due_second))
+            );
             let [first, second] = divided(&udp(host, public, &payload), 24);
             let [due_first, due_second] = divided(&udp(host, ue, &payload), 24);
             // A later part before the first is nobody's yet.
             assert_eq!(down(&bench, &second).0, Verdict::Pass);
-            assert_eq!((inward(&bench, &first), inward(&bench, &second)), (aged(due_first), aged(due_second)));
+            assert_eq!(
+                (inward(&bench, &first), inward(&bench, &second)),
+                (aged(due_first), aged(due_second))
+            );
         },
     );
 }
@@ -327,7 +367,13 @@ fn packets_in_parts_are_translated_part_by_part() {
 #[test]
 fn flows_end_with_their_time() {
     each(
-        |config| (config.xdp.nat.udp_s, config.xdp.nat.udp_unanswered_s, config.xdp.nat.tcp_transitory_s) = (4, 1, 1),
+        |config| {
+            (
+                config.xdp.nat.udp_s,
+                config.xdp.nat.udp_unanswered_s,
+                config.xdp.nat.tcp_transitory_s,
+            ) = (4, 1, 1)
+        },
         |bench| {
             let (ue, host, public) = ((UE, 9000), (HOST, 7000), (PUBLIC, 9000));
             let passes = |packet: &[u8]| down(&bench, packet).0 == Verdict::Redirect(0);
@@ -342,7 +388,8 @@ fn flows_end_with_their_time() {
             assert!(!passes(&udp(host, public, b"too late")));
             assert!(!passes(&tcp(host, public, SYN | ACK, b"")));
             assert!(passes(&udp((HOST, 7001), public, b"in time")));
-            // A connection that is established lives on, until both sides have ended it, or one has broken it off.
+            // A connection that is established lives on, until both sides have ended it, or one has
+            // broken it off.
             assert!(passes(&tcp((HOST, 7001), public, ACK, b"")));
             out(&bench, &tcp(ue, (HOST, 7001), FIN, b""));
             std::thread::sleep(Duration::from_millis(1300));
@@ -363,12 +410,19 @@ fn flows_end_with_their_time() {
 #[test]
 fn a_ue_has_so_many_flows_and_all_together_so_many() {
     each(
-        |config| (config.xdp.nat.flows, config.xdp.nat.flows_per_ue, config.xdp.nat.udp_unanswered_s) = (40, 30, 1),
+        |config| {
+            (config.xdp.nat.flows, config.xdp.nat.flows_per_ue, config.xdp.nat.udp_unanswered_s) =
+                (40, 30, 1)
+        },
         |mut bench| {
             bench.other_session();
-            let send = |bench: &Bench, teid, ue, port| up(bench, teid, &udp((ue, port), (HOST, 7000), b"x")).0;
+            let send = |bench: &Bench, teid, ue, port| {
+                up(bench, teid, &udp((ue, port), (HOST, 7000), b"x")).0
+            };
             let of = |bench: &Bench, teid, ue| {
-                (2000..2050).filter(|port| send(bench, teid, ue, *port) == Verdict::Redirect(0)).count()
+                (2000..2050)
+                    .filter(|port| send(bench, teid, ue, *port) == Verdict::Redirect(0))
+                    .count()
             };
             assert_eq!(of(&bench, TEID, UE), 30);
             assert_eq!(bench.drops(DropReason::Nat), 20);
@@ -395,7 +449,10 @@ fn flows_of_a_session_that_is_gone_are_not_the_next_ones() {
             assert_eq!(down(&bench, &udp(host, public, b"x")).0, Verdict::Drop);
             out(&bench, &udp(ue, host, b"x"));
             assert_eq!(inward(&bench, &udp(host, public, b"x")), aged(udp(host, ue, b"x")));
-            assert!((2..=3).contains(&(bench.drops(DropReason::Nat) + bench.drops(DropReason::UnknownUe))));
+            assert!(
+                (2..=3)
+                    .contains(&(bench.drops(DropReason::Nat) + bench.drops(DropReason::UnknownUe)))
+            );
         },
     );
 }
@@ -413,7 +470,8 @@ fn what_is_too_large_or_has_come_too_far_is_answered_from_the_public_address() {
             let mut answer = icmp(PUBLIC, HOST, [3, 4], [0, 0, 5, 0x78], &large[..28]);
             answer[4..6].fill(0);
             ip4::set_checksum(&mut answer);
-            let due = (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &answer));
+            let due =
+                (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &answer));
             assert_eq!(down(&bench, &large), due);
             let mut old = udp(host, public, b"old");
             old[8] = 1;
@@ -421,12 +479,16 @@ fn what_is_too_large_or_has_come_too_far_is_answered_from_the_public_address() {
             let mut answer = icmp(PUBLIC, HOST, [11, 0], [0; 4], &old[..28]);
             answer[4..6].fill(0);
             ip4::set_checksum(&mut answer);
-            let due = (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &answer));
+            let due =
+                (Verdict::Redirect(0), ethernet(bench.n6.peer, bench.n6.own, 0x0800, &answer));
             assert_eq!(down(&bench, &old), due);
             // One that may be divided the kernel divides.
             let may = udp(host, public, &[0; 1380]);
             let translated = udp(host, ue, &[0; 1380]);
-            assert_eq!(down(&bench, &may), (Verdict::Pass, ethernet(bench.n6.own, bench.n6.peer, 0x0800, &translated)));
+            assert_eq!(
+                down(&bench, &may),
+                (Verdict::Pass, ethernet(bench.n6.own, bench.n6.peer, 0x0800, &translated))
+            );
         },
     );
 }

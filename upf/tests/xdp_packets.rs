@@ -69,7 +69,13 @@ fn with_filters(bench: &Bench, filters: &[(&str, SdfFilter)]) -> Session {
     for (n, (text, filter)) in filters.iter().enumerate() {
         let id = 10 + n as u16;
         let filter = SdfFilter { flow_description: Some(text.to_string()), ..filter.clone() };
-        let pdr = Pdr { id, precedence: 1 + n as u32, filters: vec![filter], far: 9, ..session.pdrs[&1].clone() };
+        let pdr = Pdr {
+            id,
+            precedence: 1 + n as u32,
+            filters: vec![filter],
+            far: 9,
+            ..session.pdrs[&1].clone()
+        };
         session.pdrs.insert(id, pdr);
     }
     let drop = Far::new(9, Action::Drop);
@@ -84,7 +90,8 @@ fn an_uplink_packet_leaves_without_its_tunnel_whatever_the_header() {
         bench.session();
         let packet = udp_packet(UP, THERE, b"up");
         let due = leaves(&bench, &bench.n6, &aged(&packet));
-        // A longer chain: a container of the downlink with its paging policy indicator, and an unknown header.
+        // A longer chain: a container of the downlink with its paging policy indicator, and an
+        // unknown header.
         let chain = [&[0, 0, 0, 0x85][..], &[2, 0x10, 9, 0, 0, 0, 0, 0x03], &[1, 1, 2, 0]].concat();
         for (flags, between) in [
             (0, &[][..]),
@@ -134,7 +141,8 @@ fn a_downlink_packet_gets_its_tunnel() {
         assert_eq!(bench.run_n6(&padded), (Verdict::Redirect(0), due));
         session.qers.get_mut(&1).unwrap().reflective = true;
         bench.apply(&session);
-        let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 0x49, 0], &aged(&packet));
+        let due =
+            tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 0x49, 0], &aged(&packet));
         assert_eq!(bench.run_n6(&frame), (Verdict::Redirect(0), due));
         session.qers.get_mut(&1).unwrap().qfi = None;
         bench.apply(&session);
@@ -149,7 +157,8 @@ fn what_is_not_ours_is_left_untouched() {
         bench.session();
         let n3 = bench.n3();
         let other = Ipv4Addr::new(10, 45, 0, 99);
-        let mut fragment = udp4((GNB, 2152), (n3, 2152), &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, b"x")));
+        let mut fragment =
+            udp4((GNB, 2152), (n3, 2152), &g_pdu(TEID, 0, &[], &udp_packet(UP, THERE, b"x")));
         fragment[6] = 0x20;
         let mut later = fragment.clone();
         later[6..8].copy_from_slice(&[0, 9]);
@@ -186,7 +195,8 @@ fn what_is_no_packet_is_dropped_for_its_reason() {
         let packet = udp_packet(UP, THERE, b"x");
         let good = g_pdu(TEID, 4, &CONTAINER, &packet);
         let truncated = (0..good.len() - 1).filter(|n| *n != 8).map(|n| good[..n].to_vec());
-        let endless = g_pdu(TEID, 4, &[[0, 0, 0, 0x03], [1, 0, 0, 0x03], [1, 0, 0, 0x03]].concat(), &[]);
+        let endless =
+            g_pdu(TEID, 4, &[[0, 0, 0, 0x03], [1, 0, 0, 0x03], [1, 0, 0, 0x03]].concat(), &[]);
         let mut long_chain = [0, 0, 0, 0x03].to_vec();
         long_chain.extend([1, 0, 0, 0x03].repeat(8));
         let mut nested = g_pdu(TEID, 0, &[], &good);
@@ -196,7 +206,14 @@ fn what_is_no_packet_is_dropped_for_its_reason() {
         prime[0] &= !0x10;
         let zero = g_pdu(TEID, 4, &[0, 0, 0, 0x85, 0, 0, 0, 0], &packet);
         let cases: Vec<Vec<u8>> = truncated
-            .chain([endless, g_pdu(TEID, 4, &long_chain, &packet), std::mem::take(&mut nested), version, prime, zero])
+            .chain([
+                endless,
+                g_pdu(TEID, 4, &long_chain, &packet),
+                std::mem::take(&mut nested),
+                version,
+                prime,
+                zero,
+            ])
             .collect();
         let n = cases.len() as u64;
         for octets in cases {
@@ -277,8 +294,10 @@ fn ipv6_goes_both_ways() {
     Bench::each(|mut bench| {
         let ue: Ipv6Addr = "2001:db8:45::7".parse().unwrap();
         let host: Ipv6Addr = "2001:db8:98::2".parse().unwrap();
-        let mut session =
-            with_filters(&bench, &[("permit out 17 from 2001:db8:98::/48 7001 to assigned", SdfFilter::default())]);
+        let mut session = with_filters(
+            &bench,
+            &[("permit out 17 from 2001:db8:98::/48 7001 to assigned", SdfFilter::default())],
+        );
         for pdr in session.pdrs.values_mut() {
             pdr.ue = vec![UeAddress::V4(UE), UeAddress::of(IpAddr::V6(ue))];
         }
@@ -300,7 +319,10 @@ fn ipv6_goes_both_ways() {
         assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &foreign))).0, Verdict::Drop);
         assert_eq!(bench.drops(DropReason::ForeignSource), 1);
         let own = udp6(("fe80::1".parse().unwrap(), 9), (host, 7000), 0);
-        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &own))).0, Verdict::Redirect(0));
+        assert_eq!(
+            bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &own))).0,
+            Verdict::Redirect(0)
+        );
         let packet = udp6((host, 7000), (ue, 9), 0);
         let frame = ethernet(bench.n6.own, bench.n6.peer, 0x86dd, &packet);
         let due = tunnelled(&bench, 0xa0a0_a0a0, 4, &[0, 0, 0, 0x85, 1, 0, 9, 0], &aged(&packet));
@@ -318,7 +340,8 @@ fn a_next_hop_that_changes_is_followed() {
         run("ip", &format!("neigh replace {HOST} lladdr 02:00:00:00:00:99 dev n6a nud permanent"));
         std::thread::sleep(std::time::Duration::from_millis(2200));
         assert_eq!(bench.run_n3(&frame).1[..6], [2, 0, 0, 0, 0, 0x99]);
-        // Without a neighbour the kernel has to find it: the packet goes to it as it came, for it to forward.
+        // Without a neighbour the kernel has to find it: the packet goes to it as it came, for it
+        // to forward.
         run("ip", &format!("neigh del {HOST} dev n6a"));
         std::thread::sleep(std::time::Duration::from_millis(2200));
         let (verdict, octets) = bench.run_n3(&frame);
@@ -331,7 +354,13 @@ fn rules_of_before_give_their_places_back() {
     Bench::each(|mut bench| {
         // 60 sessions fill half of the table; each is changed in turn, and none twice.
         let sessions: Vec<Session> = (0..60u8)
-            .map(|n| bench.session_of(1 + u64::from(n), 0x100 + u32::from(n), Ipv4Addr::new(10, 45, 1, n)))
+            .map(|n| {
+                bench.session_of(
+                    1 + u64::from(n),
+                    0x100 + u32::from(n),
+                    Ipv4Addr::new(10, 45, 1, n),
+                )
+            })
             .collect();
         sessions.iter().for_each(|session| bench.apply(session));
         for (n, mut session) in sessions.into_iter().enumerate() {
@@ -358,21 +387,34 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
             let up = bench.run_n3(&uplink(bench, &g_pdu(teid(n), 4, &CONTAINER, &up))).0;
             let down = udp_packet(THERE, (ue(n), 9000), b"down");
             let down = bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &down)).1;
-            // The tunnel's TEID at the gNB, if it went there: behind Ethernet, IP, UDP and four octets of GTP-U.
-            let to = down.get(46..50).filter(|_| down.len() > 80).map(|t| u32::from_be_bytes([t[0], t[1], t[2], t[3]]));
+            // The tunnel's TEID at the gNB, if it went there: behind Ethernet, IP, UDP and four
+            // octets of GTP-U.
+            let to = down
+                .get(46..50)
+                .filter(|_| down.len() > 80)
+                .map(|t| u32::from_be_bytes([t[0], t[1], t[2], t[3]]));
             (up == Verdict::Redirect(0), to)
         };
-        let mut sessions: Vec<Session> = (0..60).map(|n| bench.session_of(u64::from(n) + 1, teid(n), ue(n))).collect();
+        let mut sessions: Vec<Session> =
+            (0..60).map(|n| bench.session_of(u64::from(n) + 1, teid(n), ue(n))).collect();
         for round in 0..4u32 {
             for (n, session) in (0u32..).zip(&mut sessions) {
                 let tunnel = Tunnel { teid: round * 1000 + n + 1, peer: GNB.into() };
                 session.fars.get_mut(&2).unwrap().tunnel = Some(tunnel);
                 bench.apply(session);
-                assert_eq!(found(&bench, n), (true, Some(tunnel.teid)), "session {n}, round {round}");
+                assert_eq!(
+                    found(&bench, n),
+                    (true, Some(tunnel.teid)),
+                    "session {n}, round {round}"
+                );
             }
             // All of them, once all have moved.
             for n in 0..60 {
-                assert_eq!(found(&bench, n), (true, Some(round * 1000 + n + 1)), "session {n} after round {round}");
+                assert_eq!(
+                    found(&bench, n),
+                    (true, Some(round * 1000 + n + 1)),
+                    "session {n} after round {round}"
+                );
             }
         }
         for (n, session) in (0u32..).zip(&sessions) {
@@ -391,9 +433,13 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
             for id in ids {
                 let prefix = |text: &&str| {
                     let (network, length) = text.split_once('/').expect("a network");
-                    Prefix::of(network.parse().expect("an address"), length.parse().expect("a number"))
+                    Prefix::of(
+                        network.parse().expect("an address"),
+                        length.parse().expect("a number"),
+                    )
                 };
-                let beyond = Beyond { routes: routes.iter().map(prefix).collect(), ..Beyond::default() };
+                let beyond =
+                    Beyond { routes: routes.iter().map(prefix).collect(), ..Beyond::default() };
                 session.pdrs.get_mut(id).expect("the PDR").beyond = Some(beyond.into());
             }
         };
@@ -422,9 +468,14 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
         assert_eq!((six("fd60::7:1"), six("fd61::7:1")), (Verdict::Redirect(0), Verdict::Pass));
         assert_eq!((six("fd62::7:1"), six("fd62::8:1")), (Verdict::Redirect(0), Verdict::Pass));
         let nowhere = udp_packet(THERE, (Ipv4Addr::new(10, 60, 1, 7), 9000), b"down");
-        assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &nowhere)).0, Verdict::Pass);
+        assert_eq!(
+            bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &nowhere)).0,
+            Verdict::Pass
+        );
         // From there: its own UE may send it, and no other one.
-        let from = |teid, from| uplink(&bench, &g_pdu(teid, 4, &CONTAINER, &udp_packet((from, 9000), THERE, b"up")));
+        let from = |teid, from| {
+            uplink(&bench, &g_pdu(teid, 4, &CONTAINER, &udp_packet((from, 9000), THERE, b"up")))
+        };
         assert!(matches!(bench.run_n3(&from(0x0101_0101, near)).0, Verdict::Redirect(_)));
         assert!(matches!(bench.run_n3(&from(0x0202_0202, far)).0, Verdict::Redirect(_)));
         assert_eq!(bench.drops(DropReason::ForeignSource), 0);
@@ -432,7 +483,10 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
         assert_eq!(bench.drops(DropReason::ForeignSource), 1);
         // The system sends its packets to N6 as long as the session has them.
         let shown = || {
-            let shown = std::process::Command::new("ip").args(["route", "show", "10.60.0.0/24"]).output().expect("ip");
+            let shown = std::process::Command::new("ip")
+                .args(["route", "show", "10.60.0.0/24"])
+                .output()
+                .expect("ip");
             String::from_utf8_lossy(&shown.stdout).trim().to_string()
         };
         assert!(shown().contains("martlet-n6"), "{}", shown());
@@ -446,18 +500,26 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
         bench.apply(&session);
         assert_eq!(shown(), "");
         let packet = udp_packet(THERE, (near, 9000), b"down");
-        assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0, Verdict::Pass);
+        assert_eq!(
+            bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0,
+            Verdict::Pass
+        );
         bench.datapath.remove(2);
         let packet = udp_packet(THERE, (far, 9000), b"down");
-        assert_eq!(bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0, Verdict::Pass);
+        assert_eq!(
+            bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet)).0,
+            Verdict::Pass
+        );
     });
 }
 
 fn dns_answer(name: &str, address: [u8; 4]) -> Vec<u8> {
-    let labels = name.split('.').flat_map(|label| [&[label.len() as u8][..], label.as_bytes()].concat());
+    let labels =
+        name.split('.').flat_map(|label| [&[label.len() as u8][..], label.as_bytes()].concat());
     let labels: Vec<u8> = labels.chain([0]).collect();
     let header = [0x1234u16, 0x8180, 1, 1, 0, 0].map(u16::to_be_bytes).concat();
-    [&header[..], &labels, &[0, 1, 0, 1, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4], &address].concat()
+    [&header[..], &labels, &[0, 1, 0, 1, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4], &address]
+        .concat()
 }
 
 #[test]
@@ -481,7 +543,10 @@ fn answers_of_name_servers_are_shown_where_an_application_has_names() {
         assert_eq!(run(&bench, 53, &message), Verdict::Redirect(0));
         let names = vec!["a.video.example".to_string()];
         let answer = Answer { names, addresses: vec![(IpAddr::from([192, 0, 2, 1]), 30)] };
-        assert_eq!(bench.event(), Some(Event::Answer { server: HOST.into(), answer: answer.into() }));
+        assert_eq!(
+            bench.event(),
+            Some(Event::Answer { server: HOST.into(), answer: answer.into() })
+        );
         assert_eq!(bench.event(), None);
     });
 }

@@ -1,4 +1,5 @@
-//! Packets that wait come to user space over AF_XDP, or by the ring, and leave as they came, in their order.
+//! Packets that wait come to user space over AF_XDP, or by the ring, and leave as they came, in
+//! their order.
 mod common;
 
 use common::in_namespace;
@@ -41,8 +42,13 @@ fn payload(n: u32) -> Vec<u8> {
     n.to_be_bytes().into_iter().chain(rest).collect()
 }
 
-/// Sends packets of a host to the UE as fast as it goes, from a thread of its own that nobody waits for.
-fn send(rig: &PeersRig, numbers: std::ops::Range<u32>, pause: Duration) -> std::thread::JoinHandle<()> {
+/// Sends packets of a host to the UE as fast as it goes, from a thread of its own that nobody waits
+/// for.
+fn send(
+    rig: &PeersRig,
+    numbers: std::ops::Range<u32>,
+    pause: Duration,
+) -> std::thread::JoinHandle<()> {
     let socket = rig.network.within(|| UdpSocket::bind((HOST, 0)).expect("a port"));
     std::thread::spawn(move || {
         for n in numbers {
@@ -74,7 +80,8 @@ fn waits(rig: &mut PeersRig, packets: usize) {
     assert!(come, "{} wait, and not {packets}", rig.datapath().buffered(1).packets);
 }
 
-/// Packets wait, go on coming while they are let go, and arrive all, octet for octet and in their order.
+/// Packets wait, go on coming while they are let go, and arrive all, octet for octet and in their
+/// order.
 fn come_in_order(mode: XdpMode, room: u32, due: u64) {
     in_namespace(move || {
         let mut rig = PeersRig::new(config(mode, room));
@@ -105,8 +112,10 @@ fn come_in_order(mode: XdpMode, room: u32, due: u64) {
             assert_eq!(receive(&mut rig), Some(payload(n)), "the {n}-th");
         }
         assert_eq!(rig.datapath().counters().buffered_packets.get(), buffered);
-        let dropped = |reason: &DropReason| (*reason, rig.datapath().counters().drops(*reason).get());
-        let dropped: Vec<(DropReason, u64)> = DropReason::ALL.iter().map(dropped).filter(|(_, n)| *n > 0).collect();
+        let dropped =
+            |reason: &DropReason| (*reason, rig.datapath().counters().drops(*reason).get());
+        let dropped: Vec<(DropReason, u64)> =
+            DropReason::ALL.iter().map(dropped).filter(|(_, n)| *n > 0).collect();
         assert_eq!(dropped, []);
     });
 }
@@ -134,7 +143,8 @@ fn those_that_find_no_room_in_a_socket_come_by_the_ring_and_keep_their_place() {
 #[test]
 fn where_another_socket_is_at_the_queue_the_ring_is_used() {
     in_namespace(|| {
-        // The namespace's interfaces do not exist before the rig makes them: a socket at lo stands in the way there.
+        // The namespace's interfaces do not exist before the rig makes them: a socket at lo stands
+        // in the way there.
         let index = nix::net::if_::if_nametoindex("lo").expect("lo");
         let held = martlet_upf_xdp::Receiver::open(index, 0, 16).expect("a socket");
         let mut config = common::rig::config();
@@ -164,7 +174,8 @@ fn what_is_lost_is_counted() {
         let adds_up = (0..300).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             let waiting = rig.datapath().buffered(1).packets as u64;
-            waiting + rig.datapath().counters().drops(DropReason::BufferFull).get() == came(&mut rig)
+            waiting + rig.datapath().counters().drops(DropReason::BufferFull).get()
+                == came(&mut rig)
         });
         let waiting = rig.datapath().buffered(1).packets as u64;
         let dropped = rig.datapath().counters().drops(DropReason::BufferFull).get();

@@ -11,15 +11,17 @@ fn main() {
         .build_and_generate(out.join("programs.skel.rs"));
     if let Err(error) = built {
         panic!(
-            "bpf/programs.bpf.c does not compile; it needs clang 14 or newer, libelf-dev, zlib1g-dev and linux-libc-dev \
-             (`make build` installs them): {error:#}"
+            "bpf/programs.bpf.c does not compile; it needs clang 14 or newer, libelf-dev, \
+             zlib1g-dev and linux-libc-dev (`make build` installs them): {error:#}"
         );
     }
 }
 
-/// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own headers.
+/// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own
+/// headers.
 fn arguments() -> Vec<String> {
-    let mut arguments: Vec<String> = ["-mcpu=v3", "-Wall", "-Wno-unused-function", "-Werror"].map(String::from).into();
+    let mut arguments: Vec<String> =
+        ["-mcpu=v3", "-Wall", "-Wno-unused-function", "-Werror"].map(String::from).into();
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let headers = format!("/usr/include/{architecture}-linux-gnu");
     if Path::new(&headers).exists() {

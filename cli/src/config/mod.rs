@@ -64,7 +64,11 @@ impl Config {
                 let (config, lines) = read_file::<Config>(file)?;
                 (config, file.to_path_buf(), lines)
             }
-            None => (read::<Config>("defaults", DEFAULTS)?.0, PathBuf::from("defaults"), Lines::default()),
+            None => (
+                read::<Config>("defaults", DEFAULTS)?.0,
+                PathBuf::from("defaults"),
+                Lines::default(),
+            ),
         };
         config.spread_network(&lines);
         let findings = config.check();
@@ -75,7 +79,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Tells the functions what their own sections leave open of what the network is; `lines` knows what these say.
+    /// Tells the functions what their own sections leave open of what the network is; `lines` knows
+    /// what these say.
     fn spread_network(&mut self, lines: &Lines) {
         let network = self.network.clone();
         let open = |path: &str| !lines.has(path);
@@ -87,7 +92,8 @@ impl Config {
             self.amf.plmns = vec![PlmnConfig { plmn: plmn(), slices: network.slices.clone() }];
         }
         if open("amf.tais") {
-            self.amf.tais = network.tacs.iter().map(|tac| TaiConfig { plmn: plmn(), tac: *tac }).collect();
+            self.amf.tais =
+                network.tacs.iter().map(|tac| TaiConfig { plmn: plmn(), tac: *tac }).collect();
         }
         if open("udm.home_plmn") {
             self.udm.home_plmn = plmn();
@@ -96,7 +102,8 @@ impl Config {
             self.nssf.slices = network.slices.clone();
         }
         if open("smf.slices") {
-            let slice = |slice: &Snssai| SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) };
+            let slice =
+                |slice: &Snssai| SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) };
             self.smf.slices = network.slices.iter().map(slice).collect();
         }
     }
@@ -120,8 +127,9 @@ impl Config {
             ("lmf", self.lmf.check()),
             ("amf", self.amf.check()),
         ];
-        let within =
-            |(section, findings): (&'static str, Vec<Finding>)| findings.into_iter().map(move |f| f.within(section));
+        let within = |(section, findings): (&'static str, Vec<Finding>)| {
+            findings.into_iter().map(move |f| f.within(section))
+        };
         sections.into_iter().flat_map(within).collect()
     }
 }
@@ -163,14 +171,19 @@ mod tests {
 
     #[test]
     fn the_network_is_written_once_and_a_functions_own_word_goes_before_it() {
-        let file = std::env::temp_dir().join(format!("martlet-network-{}.yaml", std::process::id()));
-        let text = "network: { plmn: \"99970\", tacs: [7, 8], slices: [{ sst: 1, sd: \"010203\" }] }\nnssf: { slices: [{ sst: 2 }] }\n";
+        let file =
+            std::env::temp_dir().join(format!("martlet-network-{}.yaml", std::process::id()));
+        let text = "network: { plmn: \"99970\", tacs: [7, 8], slices: [{ sst: 1, sd: \"010203\" \
+                    }] }\nnssf: { slices: [{ sst: 2 }] }\n";
         std::fs::write(&file, text).unwrap();
         let config = Config::load(Some(&file)).unwrap();
         std::fs::write(&file, "network: { plmn: \"9\" }\n").unwrap();
         let error = Config::load(Some(&file)).unwrap_err().to_string();
         let _ = std::fs::remove_file(&file);
-        assert_eq!((config.udm.home_plmn.as_str(), config.amf.guamis[0].plmn.as_str()), ("99970", "99970"));
+        assert_eq!(
+            (config.udm.home_plmn.as_str(), config.amf.guamis[0].plmn.as_str()),
+            ("99970", "99970")
+        );
         assert_eq!(config.amf.tais.iter().map(|tai| tai.tac).collect::<Vec<_>>(), [7, 8]);
         assert_eq!((config.smf.slices[0].sst, config.smf.slices[0].sd), (1, Some(0x010203)));
         assert_eq!(config.nssf.slices[0].sst, 2);
@@ -182,7 +195,8 @@ mod tests {
         let file = std::env::temp_dir().join(format!("martlet-config-{}.yaml", std::process::id()));
         std::fs::write(
             &file,
-            "oam:\n  bind: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: 10.45.0.0/99\n",
+            "oam:\n  bind: 127.0.0.1:9090\nsmf:\n  dnns:\n    - name: internet\n      pool: \
+             10.45.0.0/99\n",
         )
         .unwrap();
         let error = Config::load(Some(&file)).unwrap_err().to_string();

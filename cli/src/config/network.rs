@@ -3,7 +3,8 @@ use martlet_config::Finding;
 use martlet_sbi_api::common::{PlmnId, Snssai};
 use serde::Deserialize;
 
-/// The PLMN, its tracking areas, and its slices. A function's own section goes before it where it names the same thing.
+/// The PLMN, its tracking areas, and its slices. A function's own section goes before it where it
+/// names the same thing.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSection {
@@ -26,13 +27,20 @@ impl NetworkSection {
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.plmn.contains('-') || self.plmn.parse::<PlmnId>().is_err() {
-            findings.push(Finding::new("plmn", "write MCC and MNC in five or six digits, such as \"00101\""));
+            findings.push(Finding::new(
+                "plmn",
+                "write MCC and MNC in five or six digits, such as \"00101\"",
+            ));
         }
         if self.tacs.is_empty() {
-            findings.push(Finding::new("tacs", "without a tracking area no UE is served: write the gNBs' codes"));
+            findings.push(Finding::new(
+                "tacs",
+                "without a tracking area no UE is served: write the gNBs' codes",
+            ));
         }
         if self.slices.is_empty() {
-            findings.push(Finding::new("slices", "a network has a slice at least, such as {sst: 1}"));
+            findings
+                .push(Finding::new("slices", "a network has a slice at least, such as {sst: 1}"));
         }
         findings
     }

@@ -5,8 +5,10 @@ use martlet_nf::traces::TracesConfig;
 use serde::Deserialize;
 use std::net::SocketAddr;
 
-/// The network functions, in the order in which they start: each finds those that it needs registered before it.
-pub const FUNCTIONS: [&str; 11] = ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
+/// The network functions, in the order in which they start: each finds those that it needs
+/// registered before it.
+pub const FUNCTIONS: [&str; 11] =
+    ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
 
 /// The endpoint for people and their tools.
 #[derive(Debug, Clone, Deserialize)]
@@ -29,7 +31,11 @@ impl Default for OamSection {
 
 impl OamSection {
     pub(super) fn check(&self) -> Vec<Finding> {
-        self.traces.check().into_iter().map(|(name, wrong)| Finding::new(name, wrong).within("traces")).collect()
+        self.traces
+            .check()
+            .into_iter()
+            .map(|(name, wrong)| Finding::new(name, wrong).within("traces"))
+            .collect()
     }
 
     /// The address of a function that runs alone.

@@ -34,14 +34,16 @@ pub struct SbiSection {
     pub timeout_ms: u32,
     /// Seconds between heartbeats to the NRF.
     pub heartbeat_s: u16,
-    /// Requests that a function answers at a time over HTTP; more are told to come back (503 with Retry-After).
+    /// Requests that a function answers at a time over HTTP; more are told to come back (503 with
+    /// Retry-After).
     pub max_requests: usize,
-    /// Folder that `martlet pki init` has made: with it, functions speak TLS with certificates on both sides, and ask each
-    /// other for access tokens of the NRF. Empty for neither, which is for the addresses of one machine alone; `none` for
-    /// neither wherever the functions are.
+    /// Folder that `martlet pki init` has made: with it, functions speak TLS with certificates on
+    /// both sides, and ask each other for access tokens of the NRF. Empty for neither, which
+    /// is for the addresses of one machine alone; `none` for neither wherever the functions
+    /// are.
     pub pki: String,
-    /// Functions that this core does without, since others of their kind are registered with its NRF: another maker's, or those
-    /// of another machine.
+    /// Functions that this core does without, since others of their kind are registered with its
+    /// NRF: another maker's, or those of another machine.
     pub elsewhere: Vec<String>,
     /// Addresses.
     pub nrf: SocketAddr,
@@ -105,10 +107,14 @@ impl SbiSection {
             _ => self.nrf,
         };
         let common = CommonConfig::at(bind, self.nrf);
-        let common = CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..common };
+        let common =
+            CommonConfig { timeout_ms: self.timeout_ms, heartbeat_s: self.heartbeat_s, ..common };
         match self.is_secured() {
             false => common,
-            true => CommonConfig { token_key: Some(self.pki_file(PkiFile::TOKEN_PUBLIC)), ..common.over_tls() },
+            true => CommonConfig {
+                token_key: Some(self.pki_file(PkiFile::TOKEN_PUBLIC)),
+                ..common.over_tls()
+            },
         }
     }
 
@@ -142,8 +148,14 @@ impl SbiSection {
 
     pub(super) fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (n, name) in self.elsewhere.iter().enumerate().filter(|(_, name)| !FUNCTIONS.contains(&name.as_str())) {
-            let message = format!("there is no function {name}; there are {}", FUNCTIONS.join(", "));
+        for (n, name) in self
+            .elsewhere
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| !FUNCTIONS.contains(&name.as_str()))
+        {
+            let message =
+                format!("there is no function {name}; there are {}", FUNCTIONS.join(", "));
             findings.push(Finding::new(format!("elsewhere[{n}]"), message));
         }
         let all = [
@@ -174,8 +186,9 @@ impl SbiSection {
                 findings.push(Finding::new(
                     *name,
                     format!(
-                        "{address} is reached from other machines, by anybody: set sbi.pki to a folder and make it with \
-                         `martlet pki init`, or write `pki: {WITHOUT_PKI}` where something else protects that network"
+                        "{address} is reached from other machines, by anybody: set sbi.pki to a \
+                         folder and make it with `martlet pki init`, or write `pki: \
+                         {WITHOUT_PKI}` where something else protects that network"
                     ),
                 ));
             }
@@ -205,7 +218,11 @@ mod tests {
         };
         assert_eq!(with("", "10.1.2.3:7777"), 1);
         assert_eq!(
-            (with("pki", "10.1.2.3:7777"), with("none", "10.1.2.3:7777"), with("", "127.0.0.99:7777")),
+            (
+                with("pki", "10.1.2.3:7777"),
+                with("none", "10.1.2.3:7777"),
+                with("", "127.0.0.99:7777")
+            ),
             (0, 0, 0)
         );
     }

@@ -1,7 +1,8 @@
-//! Subscribers a line each, under a line with the names of columns: `imsi` (or `supi`), `key`, `opc` or `op`, and of the others
-//! those that are wanted: `amf`, `sqn`, `msisdn`, `slice` (`1-0000a7`), `dnn` (several with `;` between them, the first the
-//! default), `types` (`IPV4V6;IPV4`), `downlink`, `uplink`, `5qi`, `arp`, `static_ip`, `static_ip6`. Several lines of one IMSI
-//! are its slices.
+//! Subscribers a line each, under a line with the names of columns: `imsi` (or `supi`), `key`,
+//! `opc` or `op`, and of the others those that are wanted: `amf`, `sqn`, `msisdn`, `slice`
+//! (`1-0000a7`), `dnn` (several with `;` between them, the first the default), `types`
+//! (`IPV4V6;IPV4`), `downlink`, `uplink`, `5qi`, `arp`, `static_ip`, `static_ip6`. Several lines of
+//! one IMSI are its slices.
 use super::{hexadecimal, opc, secret};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
@@ -42,7 +43,10 @@ pub fn read(text: &str) -> Result<Vec<Subscriber>> {
         let subscriber = line(&field).with_context(|| format!("line {}", n + 2))?;
         match all.iter_mut().find(|known| known.supi == subscriber.supi) {
             Some(known) => {
-                let more = subscriber.slices.into_iter().map(|slice| SubscribedSlice { default: false, ..slice });
+                let more = subscriber
+                    .slices
+                    .into_iter()
+                    .map(|slice| SubscribedSlice { default: false, ..slice });
                 known.slices.extend(more);
             }
             None => all.push(subscriber),
@@ -58,7 +62,8 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
     let opc = opc(&key, field("opc"), field("op"))?;
     let mut subscriber = Subscriber::new(&supi, key, opc, "internet");
     if let Some(amf) = field("amf") {
-        subscriber.amf = u16::try_from(hexadecimal(amf, "amf")?).context("amf has 4 digits")?.to_be_bytes();
+        subscriber.amf =
+            u16::try_from(hexadecimal(amf, "amf")?).context("amf has 4 digits")?.to_be_bytes();
     }
     if let Some(sqn) = field("sqn") {
         subscriber.sqn = hexadecimal(sqn, "sqn")?;
@@ -68,8 +73,15 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
         None => (1, None),
         Some(text) => {
             let (sst, sd) = text.split_once('-').map_or((text, None), |(sst, sd)| (sst, Some(sd)));
-            let sd = sd.map(|sd| hexadecimal(sd, "the slice's differentiator")).transpose()?.map(|sd| sd as u32);
-            (sst.parse().with_context(|| format!("{text:?} is no slice: write 1, or 1-0000a7"))?, sd)
+            let sd = sd
+                .map(|sd| hexadecimal(sd, "the slice's differentiator"))
+                .transpose()?
+                .map(|sd| sd as u32);
+            (
+                sst.parse()
+                    .with_context(|| format!("{text:?} is no slice: write 1, or 1-0000a7"))?,
+                sd,
+            )
         }
     };
     let names = field("dnn").unwrap_or("internet");
@@ -80,18 +92,26 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
         if let Some(types) = field("types") {
             let kind = |text: &str| {
                 let value = serde_json::Value::from(text.trim().to_ascii_uppercase());
-                serde_json::from_value::<SessionType>(value).with_context(|| format!("{text:?} is no session type"))
+                serde_json::from_value::<SessionType>(value)
+                    .with_context(|| format!("{text:?} is no session type"))
             };
             dnn.session_types = types.split(';').map(kind).collect::<Result<_>>()?;
         }
         dnn.ambr_downlink = field("downlink").map_or(dnn.ambr_downlink, str::to_string);
         dnn.ambr_uplink = field("uplink").map_or(dnn.ambr_uplink, str::to_string);
-        dnn.five_qi = field("5qi").map(str::parse).transpose().context("5qi is no number")?.unwrap_or(9);
-        dnn.arp_priority = field("arp").map(str::parse).transpose().context("arp is no number")?.unwrap_or(8);
+        dnn.five_qi =
+            field("5qi").map(str::parse).transpose().context("5qi is no number")?.unwrap_or(9);
+        dnn.arp_priority =
+            field("arp").map(str::parse).transpose().context("arp is no number")?.unwrap_or(8);
         if n == 0 {
-            dnn.static_ipv4 = field("static_ip").map(str::parse).transpose().context("static_ip is no IPv4 address")?;
-            dnn.static_ipv6 =
-                field("static_ip6").map(str::parse).transpose().context("static_ip6 is no IPv6 address")?;
+            dnn.static_ipv4 = field("static_ip")
+                .map(str::parse)
+                .transpose()
+                .context("static_ip is no IPv4 address")?;
+            dnn.static_ipv6 = field("static_ip6")
+                .map(str::parse)
+                .transpose()
+                .context("static_ip6 is no IPv6 address")?;
         }
         dnns.push(dnn);
     }
@@ -102,7 +122,8 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
 
 pub fn write(subscribers: &[Subscriber]) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let columns: Vec<&str> = COLUMNS.iter().copied().filter(|name| !matches!(*name, "supi" | "op")).collect();
+    let columns: Vec<&str> =
+        COLUMNS.iter().copied().filter(|name| !matches!(*name, "supi" | "op")).collect();
     writer.write_record(&columns)?;
     for subscriber in subscribers {
         for slice in &subscriber.slices {

@@ -1,4 +1,5 @@
-//! Subscribers from other cores and for them: what Open5GS and free5GC export of their databases, and CSV.
+//! Subscribers from other cores and for them: what Open5GS and free5GC export of their databases,
+//! and CSV.
 mod csv;
 mod free5gc;
 mod open5gs;
@@ -14,7 +15,8 @@ pub enum Form {
     Auto,
     /// Collection `subscribers` of Open5GS, as mongoexport writes it
     Open5gs,
-    /// Collections of free5GC, as mongoexport writes them, or what its web console shows of a subscriber
+    /// Collections of free5GC, as mongoexport writes them, or what its web console shows of a
+    /// subscriber
     Free5gc,
     /// A line each, under a line with names of columns
     Csv,
@@ -70,14 +72,21 @@ pub fn write(form: Form, subscribers: &[Subscriber]) -> Result<String> {
     })
 }
 
-/// The documents of an array, of an object with arrays (a collection each), or of lines, as mongoexport writes them.
+/// The documents of an array, of an object with arrays (a collection each), or of lines, as
+/// mongoexport writes them.
 fn documents(text: &str) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value.context("the text is no JSON")? {
             Value::Array(items) => all.extend(items),
-            Value::Object(members) if !members.is_empty() && members.values().all(Value::is_array) => {
-                all.extend(members.into_iter().flat_map(|(_, items)| items.as_array().cloned().unwrap_or_default()));
+            Value::Object(members)
+                if !members.is_empty() && members.values().all(Value::is_array) =>
+            {
+                all.extend(
+                    members
+                        .into_iter()
+                        .flat_map(|(_, items)| items.as_array().cloned().unwrap_or_default()),
+                );
             }
             other => all.push(other),
         }
@@ -112,7 +121,8 @@ fn opc(key: &Secret, opc: Option<&str>, op: Option<&str>) -> Result<Secret> {
 }
 
 fn hexadecimal(text: &str, what: &str) -> Result<u64> {
-    u64::from_str_radix(text, 16).with_context(|| format!("{what} {text:?} is no hexadecimal number"))
+    u64::from_str_radix(text, 16)
+        .with_context(|| format!("{what} {text:?} is no hexadecimal number"))
 }
 
 #[cfg(test)]
@@ -150,7 +160,10 @@ mod tests {
     fn a_subscriber_of_open5gs_is_taken_over_whole() {
         let all = read(Form::Auto, &[OPEN5GS.into()]).unwrap();
         let one = &all[0];
-        assert_eq!((one.supi.as_str(), one.msisdn.as_deref(), one.sqn), ("imsi-999700000000001", Some("491701"), 513));
+        assert_eq!(
+            (one.supi.as_str(), one.msisdn.as_deref(), one.sqn),
+            ("imsi-999700000000001", Some("491701"), 513)
+        );
         assert_eq!(one.opc.to_hex(), "e8ed289deba952e4283b54e88e6183ca");
         assert_eq!((one.ambr_downlink.as_str(), one.ambr_uplink.as_str()), ("1 Gbps", "500 Mbps"));
         let (slice, dnn) = (&one.slices[0], &one.slices[0].dnns[0]);
@@ -171,7 +184,8 @@ mod tests {
         // OPc is made of OP.
         let op = secret("8e27b6af0e692e750f32667a3b14605d", "OP").unwrap();
         assert_eq!(one.opc.0, martlet_security::aka::opc(&one.key.0, &op.0));
-        let slices: Vec<_> = one.slices.iter().map(|slice| (slice.sd, slice.default, slice.dnns.len())).collect();
+        let slices: Vec<_> =
+            one.slices.iter().map(|slice| (slice.sd, slice.default, slice.dnns.len())).collect();
         assert_eq!(slices, [(Some(0x010203), true, 1), (Some(0x112233), false, 1)]);
         assert_eq!(one.slices[0].dnns[0].session_types, [SessionType::Ipv4, SessionType::Ipv6]);
         assert_eq!(one.slices[0].dnns[0].ambr_uplink, "200 Mbps");
@@ -180,14 +194,20 @@ mod tests {
 
     #[test]
     fn csv_and_martlets_own_form_go_there_and_back() {
-        let text = "imsi,key,opc,msisdn,slice,dnn,downlink,uplink,sqn\n\
-                    001010000000001,465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e37a02baf,491701,1-00000a,internet;ims,100 Mbps,50 Mbps,20\n\
-                    001010000000002,465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e37a02baf,,,,,,\n";
+        let text = "imsi,key,opc,msisdn,slice,dnn,downlink,uplink,sqn\n001010000000001,\
+                    465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e37a02baf,491701,\
+                    1-00000a,internet;ims,100 Mbps,50 \
+                    Mbps,20\n001010000000002,465b5ce8b199b49faa5f0a2ee238a6bc,\
+                    cd63cb71954a9f4e48a5994e37a02baf,,,,,,\n";
         let all = read(Form::Auto, &[text.into()]).unwrap();
         assert_eq!((all.len(), all[0].sqn, all[0].slices[0].sd), (2, 0x20, Some(10)));
-        let names: Vec<_> = all[0].slices[0].dnns.iter().map(|dnn| (dnn.name.as_str(), dnn.default)).collect();
+        let names: Vec<_> =
+            all[0].slices[0].dnns.iter().map(|dnn| (dnn.name.as_str(), dnn.default)).collect();
         assert_eq!(names, [("internet", true), ("ims", false)]);
-        assert_eq!((all[1].msisdn.as_ref(), all[1].slices[0].dnns[0].name.as_str()), (None, "internet"));
+        assert_eq!(
+            (all[1].msisdn.as_ref(), all[1].slices[0].dnns[0].name.as_str()),
+            (None, "internet")
+        );
         for form in [Form::Csv, Form::Martlet] {
             assert_eq!(read(Form::Auto, &[write(form, &all).unwrap()]).unwrap(), all, "{form:?}");
         }

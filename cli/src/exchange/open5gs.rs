@@ -20,7 +20,9 @@ fn rate(value: &Value) -> Result<String> {
         return Ok(martlet_store::DEFAULT_AMBR.into());
     }
     let amount = number(&value["value"]).context("a bit rate has no value")?;
-    let unit = UNITS.get(number(&value["unit"]).unwrap_or(0) as usize).context("a bit rate's unit is not 0 to 4")?;
+    let unit = UNITS
+        .get(number(&value["unit"]).unwrap_or(0) as usize)
+        .context("a bit rate's unit is not 0 to 4")?;
     Ok(format!("{amount} {unit}"))
 }
 
@@ -35,11 +37,13 @@ fn one(document: &Value, imsi: &str) -> Result<Subscriber> {
     let opc = opc(&key, security["opc"].as_str(), security["op"].as_str())?;
     let mut subscriber = Subscriber::new(&format!("imsi-{imsi}"), key, opc, "internet");
     if let Some(amf) = security["amf"].as_str() {
-        subscriber.amf =
-            u16::from_str_radix(amf, 16).context("security.amf is not 4 hexadecimal digits")?.to_be_bytes();
+        subscriber.amf = u16::from_str_radix(amf, 16)
+            .context("security.amf is not 4 hexadecimal digits")?
+            .to_be_bytes();
     }
     subscriber.sqn = number(&security["sqn"]).unwrap_or(0);
-    subscriber.msisdn = document["msisdn"].as_array().and_then(|all| all.first()?.as_str()).map(str::to_string);
+    subscriber.msisdn =
+        document["msisdn"].as_array().and_then(|all| all.first()?.as_str()).map(str::to_string);
     subscriber.ambr_downlink = rate(&document["ambr"]["downlink"])?;
     subscriber.ambr_uplink = rate(&document["ambr"]["uplink"])?;
     let slices = document["slice"].as_array().context("there is no slice")?;
@@ -54,14 +58,26 @@ fn one(document: &Value, imsi: &str) -> Result<Subscriber> {
 }
 
 fn slice(value: &Value) -> Result<SubscribedSlice> {
-    let sst = number(&value["sst"]).and_then(|sst| sst.try_into().ok()).context("a slice has no sst")?;
+    let sst =
+        number(&value["sst"]).and_then(|sst| sst.try_into().ok()).context("a slice has no sst")?;
     let sd = match value["sd"].as_str() {
-        Some(text) => Some(u32::from_str_radix(text, 16).context("a slice's sd is not hexadecimal")?),
+        Some(text) => {
+            Some(u32::from_str_radix(text, 16).context("a slice's sd is not hexadecimal")?)
+        }
         None => None,
     };
     let sessions = value["session"].as_array().map_or(&[][..], Vec::as_slice);
-    let dnns = sessions.iter().enumerate().map(|(n, value)| dnn(value, n == 0)).collect::<Result<Vec<_>>>()?;
-    Ok(SubscribedSlice { sst, sd, default: value["default_indicator"].as_bool().unwrap_or(false), dnns })
+    let dnns = sessions
+        .iter()
+        .enumerate()
+        .map(|(n, value)| dnn(value, n == 0))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(SubscribedSlice {
+        sst,
+        sd,
+        default: value["default_indicator"].as_bool().unwrap_or(false),
+        dnns,
+    })
 }
 
 fn dnn(value: &Value, default: bool) -> Result<SubscribedDnn> {
@@ -75,13 +91,20 @@ fn dnn(value: &Value, default: bool) -> Result<SubscribedDnn> {
     };
     dnn.ambr_downlink = rate(&value["ambr"]["downlink"])?;
     dnn.ambr_uplink = rate(&value["ambr"]["uplink"])?;
-    dnn.five_qi = number(&value["qos"]["index"]).and_then(|index| index.try_into().ok()).unwrap_or(9);
+    dnn.five_qi =
+        number(&value["qos"]["index"]).and_then(|index| index.try_into().ok()).unwrap_or(9);
     let priority = number(&value["qos"]["arp"]["priority_level"]);
     dnn.arp_priority = priority.and_then(|level| level.try_into().ok()).unwrap_or(8);
-    let address = |name: &str| value["ue"][name].as_str().or(value["ue"][name.replace("addr", "ipv4")].as_str());
-    dnn.static_ipv4 = address("addr").map(str::parse).transpose().context("ue.addr is no IPv4 address")?;
-    dnn.static_ipv6 =
-        value["ue"]["addr6"].as_str().map(str::parse).transpose().context("ue.addr6 is no IPv6 address")?;
+    let address = |name: &str| {
+        value["ue"][name].as_str().or(value["ue"][name.replace("addr", "ipv4")].as_str())
+    };
+    dnn.static_ipv4 =
+        address("addr").map(str::parse).transpose().context("ue.addr is no IPv4 address")?;
+    dnn.static_ipv6 = value["ue"]["addr6"]
+        .as_str()
+        .map(str::parse)
+        .transpose()
+        .context("ue.addr6 is no IPv6 address")?;
     Ok(dnn)
 }
 
@@ -103,8 +126,7 @@ pub fn write(subscriber: &Subscriber) -> Value {
             Some(SessionType::Ipv6) => 2,
             _ => 3,
         };
-        let arp =
-            json!({"priority_level": dnn.arp_priority, "pre_emption_capability": 1, "pre_emption_vulnerability": 1});
+        let arp = json!({"priority_level": dnn.arp_priority, "pre_emption_capability": 1, "pre_emption_vulnerability": 1});
         let mut session = json!({
             "name": dnn.name, "type": kind, "qos": {"index": dnn.five_qi, "arp": arp},
             "ambr": {"downlink": unrate(&dnn.ambr_downlink), "uplink": unrate(&dnn.ambr_uplink)}, "pcc_rule": [],
@@ -119,7 +141,8 @@ pub fn write(subscriber: &Subscriber) -> Value {
     };
     let slice = |slice: &SubscribedSlice| {
         let sessions: Vec<Value> = slice.dnns.iter().map(session).collect();
-        let mut value = json!({"sst": slice.sst, "default_indicator": slice.default, "session": sessions});
+        let mut value =
+            json!({"sst": slice.sst, "default_indicator": slice.default, "session": sessions});
         if let Some(sd) = slice.sd {
             value["sd"] = format!("{sd:06x}").into();
         }

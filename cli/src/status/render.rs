@@ -22,7 +22,8 @@ pub fn status(status: &Value) -> String {
     }
     out.push('\n');
     for nf in nfs {
-        let (name, at) = (nf["name"].as_str().unwrap_or("?"), nf["authority"].as_str().unwrap_or(""));
+        let (name, at) =
+            (nf["name"].as_str().unwrap_or("?"), nf["authority"].as_str().unwrap_or(""));
         let _ = write!(out, "\n{}\n", format!("{:<5} {at}", name.to_uppercase()).trim_end());
         if let Some(members) = nf["status"].as_object() {
             object(members, 1, &mut out);
@@ -51,16 +52,18 @@ fn object(members: &Map<String, Value>, depth: usize, out: &mut String) {
             Value::Array(items) if items.is_empty() => {
                 let _ = writeln!(out, "{indent}{name}: none");
             }
-            Value::Array(items) => match items.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
-                Some(objects) => {
-                    let _ = writeln!(out, "{indent}{name}: {}", items.len());
-                    table(&rows(&objects), depth + 1, out);
+            Value::Array(items) => {
+                match items.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
+                    Some(objects) => {
+                        let _ = writeln!(out, "{indent}{name}: {}", items.len());
+                        table(&rows(&objects), depth + 1, out);
+                    }
+                    None => {
+                        let all: Vec<_> = items.iter().map(plain).collect();
+                        let _ = writeln!(out, "{indent}{name}: {}", all.join(", "));
+                    }
                 }
-                None => {
-                    let all: Vec<_> = items.iter().map(plain).collect();
-                    let _ = writeln!(out, "{indent}{name}: {}", all.join(", "));
-                }
-            },
+            }
             other => {
                 let _ = writeln!(out, "{indent}{name}: {}", plain(other));
             }
@@ -75,36 +78,52 @@ fn line(members: &Map<String, Value>) -> Option<String> {
     }
     let said = |(name, value): (&String, &Value)| format!("{} {}", words(name), plain(value));
     if members.len() <= SHORT {
-        return Some(members.iter().filter(|(_, value)| !value.is_null()).map(said).collect::<Vec<_>>().join(", "));
+        return Some(
+            members
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(said)
+                .collect::<Vec<_>>()
+                .join(", "),
+        );
     }
     if !members.values().all(Value::is_number) {
         return None;
     }
-    let counted: Vec<_> = members.iter().filter(|(_, value)| value.as_f64() != Some(0.0)).map(said).collect();
+    let counted: Vec<_> =
+        members.iter().filter(|(_, value)| value.as_f64() != Some(0.0)).map(said).collect();
     Some(if counted.is_empty() { "all 0".to_string() } else { counted.join(", ") })
 }
 
-/// The plain members of an object, those of objects within it under both names; `None` where there is more to it.
+/// The plain members of an object, those of objects within it under both names; `None` where there
+/// is more to it.
 fn flat(members: &Map<String, Value>) -> Option<Vec<(String, &Value)>> {
     let mut all = Vec::new();
     for (name, value) in members {
         match value {
             Value::Array(_) => return None,
-            Value::Object(inner) if inner.values().any(|value| value.is_object() || value.is_array()) => return None,
-            Value::Object(inner) => {
-                all.extend(inner.iter().map(|(n, value)| (format!("{} {}", words(name), words(n)), value)))
+            Value::Object(inner)
+                if inner.values().any(|value| value.is_object() || value.is_array()) =>
+            {
+                return None;
             }
+            Value::Object(inner) => all.extend(
+                inner.iter().map(|(n, value)| (format!("{} {}", words(name), words(n)), value)),
+            ),
             value => all.push((words(name), value)),
         }
     }
     Some(all)
 }
 
-/// Objects by name that share members: a table whose first column is the name, with what any of them has as columns.
+/// Objects by name that share members: a table whose first column is the name, with what any of
+/// them has as columns.
 fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
-    let objects: Vec<_> = members.values().map(|member| flat(member.as_object()?)).collect::<Option<_>>()?;
+    let objects: Vec<_> =
+        members.values().map(|member| flat(member.as_object()?)).collect::<Option<_>>()?;
     let has = |object: &[(String, &Value)], name: &str| object.iter().any(|(n, _)| n == name);
-    let shared = objects.first()?.iter().any(|(name, _)| objects.iter().all(|object| has(object, name)));
+    let shared =
+        objects.first()?.iter().any(|(name, _)| objects.iter().all(|object| has(object, name)));
     if !shared {
         return None;
     }
@@ -114,9 +133,12 @@ fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
             names.push(name);
         }
     }
-    let head = [String::new()].into_iter().chain(names.iter().map(|name| name.to_string())).collect();
+    let head =
+        [String::new()].into_iter().chain(names.iter().map(|name| name.to_string())).collect();
     let row = |(name, object): (&String, &Vec<(String, &Value)>)| {
-        let cell = |column: &&String| object.iter().find(|(n, _)| n == *column).map_or("".into(), |(_, v)| plain(v));
+        let cell = |column: &&String| {
+            object.iter().find(|(n, _)| n == *column).map_or("".into(), |(_, v)| plain(v))
+        };
         [words(name)].into_iter().chain(names.iter().map(cell)).collect()
     };
     Some([head].into_iter().chain(members.keys().zip(&objects).map(row)).collect())
@@ -131,15 +153,18 @@ fn rows(objects: &[&Map<String, Value>]) -> Vec<Vec<String>> {
         }
     }
     let head = names.iter().map(|name| words(name)).collect();
-    let row =
-        |object: &&Map<String, Value>| names.iter().map(|name| object.get(*name).map_or("".into(), plain)).collect();
+    let row = |object: &&Map<String, Value>| {
+        names.iter().map(|name| object.get(*name).map_or("".into(), plain)).collect()
+    };
     [head].into_iter().chain(objects.iter().map(row)).collect()
 }
 
 /// Lines with columns as wide as what is in them.
 fn table(rows: &[Vec<String>], depth: usize, out: &mut String) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
     let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
     for row in rows {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
@@ -217,12 +242,13 @@ mod tests {
                 "procedures": {"pdu_session": {"atWork": 1, "limit": 16}, "paging": {"atWork": 0, "limit": 8}},
                 "ues": {"registered": 2, "connected": 1}, "points of gNBs": 5, "nothing": null, "empty": {}, "none": []}},
             {"name": "smf", "authority": "", "status": {"sessions": 3, "counters": {"a": 0, "b": 0, "c": 0, "d": 0, "eF": 9}}}]}));
-        let wanted = "Martlet, one process, process 7: 2 gNBs, 2 UEs registered (1 connected), 3 PDU sessions\n\
-            \nAMF   127.0.0.17:7777\n";
+        let wanted = "Martlet, one process, process 7: 2 gNBs, 2 UEs registered (1 connected), 3 \
+                      PDU sessions\n\nAMF   127.0.0.17:7777\n";
         assert!(text.starts_with(wanted), "{text}");
         let lines = [
             "  gNBs: 2\n    name   UEs  tacs\n    gnb-1  2\n    g      10   1, 2\n",
-            "  procedures\n                 at work  limit\n    paging       0        8\n    PDU session  1        16\n",
+            "  procedures\n                 at work  limit\n    paging       0        8\n    PDU \
+             session  1        16\n",
             "  UEs: connected 1, registered 2\n",
             "  none: none\n",
             "  points of gNBs: 5\n",
@@ -241,16 +267,20 @@ mod tests {
         let text = status(&json!({"nfs": [{"name": "smf", "status": {"addresses": {
             "ims": {"of": 254, "used": 0},
             "internet": {"of": 65533, "used": 2, "ipv6": {"of": 256, "used": 1}}}}}]}));
-        let lines = "  addresses\n              of     used  IPv6 of  IPv6 used\n    ims       254    0\n    internet  65533  2     256      1\n";
+        let lines = "  addresses\n              of     used  IPv6 of  IPv6 used\n    ims       \
+                     254    0\n    internet  65533  2     256      1\n";
         assert!(text.contains(lines), "{text}");
-        let text = status(&json!({"nfs": [{"name": "smf", "status": {"things": {"a": {"b": 1}, "c": {"d": 2}}}}]}));
+        let text = status(
+            &json!({"nfs": [{"name": "smf", "status": {"things": {"a": {"b": 1}, "c": {"d": 2}}}}]}),
+        );
         assert!(text.contains("  things\n    a: b 1\n    c: d 2\n"), "{text}");
     }
 
     #[test]
     fn counters_that_counted_nothing_say_so() {
-        let text =
-            status(&json!({"nfs": [{"name": "upf", "status": {"drops": {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}}}]}));
+        let text = status(
+            &json!({"nfs": [{"name": "upf", "status": {"drops": {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}}}]}),
+        );
         assert!(text.contains("  drops: all 0\n"), "{text}");
     }
 }

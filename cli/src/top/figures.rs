@@ -62,8 +62,10 @@ impl Figures {
     /// UEs in an order.
     pub fn ues(&self, order: Order) -> Vec<Ue> {
         let list = |value: &Value| value["sessions"].as_array().cloned().unwrap_or_default();
-        let before: HashMap<String, Value> =
-            list(&self.before).into_iter().map(|s| (s["seid"].as_str().unwrap_or_default().to_string(), s)).collect();
+        let before: HashMap<String, Value> = list(&self.before)
+            .into_iter()
+            .map(|s| (s["seid"].as_str().unwrap_or_default().to_string(), s))
+            .collect();
         let ways = ["uplink", "downlink"];
         let mut ues: Vec<Ue> = list(&self.now)
             .iter()
@@ -71,7 +73,8 @@ impl Figures {
                 let then = session["seid"].as_str().and_then(|seid| before.get(seid));
                 let rate = |way: &str, what: &str| match then {
                     Some(then) if self.seconds > 0.0 => {
-                        number(&session[way][what]).saturating_sub(number(&then[way][what])) as f64 / self.seconds
+                        number(&session[way][what]).saturating_sub(number(&then[way][what])) as f64
+                            / self.seconds
                     }
                     _ => 0.0,
                 };
@@ -88,7 +91,11 @@ impl Figures {
                     packets: ways.map(|way| rate(way, "packets")),
                     octets: ways.map(|way| number(&session[way]["octets"])),
                     drops: total(&session["drops"]),
-                    reasons: reasons.iter().map(|(reason, n)| format!("{reason} {n}")).collect::<Vec<_>>().join(", "),
+                    reasons: reasons
+                        .iter()
+                        .map(|(reason, n)| format!("{reason} {n}"))
+                        .collect::<Vec<_>>()
+                        .join(", "),
                     waiting: number(&session["waiting"]),
                 }
             })
@@ -141,7 +148,10 @@ impl Figures {
             .filter(|table| number(&table["used"]) > 0)
             .map(|t| format!("{} {}/{}", t["table"].as_str().unwrap_or("?"), t["used"], t["most"]))
             .collect();
-        lines.push(format!("tables {}", if tables.is_empty() { "empty".into() } else { tables.join("  ") }));
+        lines.push(format!(
+            "tables {}",
+            if tables.is_empty() { "empty".into() } else { tables.join("  ") }
+        ));
         if let Some(board) = board(&self.now["board"]) {
             lines.push(board);
         }
@@ -157,7 +167,13 @@ impl Figures {
             .as_object()
             .into_iter()
             .flatten()
-            .map(|(reason, n)| (reason.clone(), number(n), self.rate(|value| number(&value["drops"][reason.as_str()]))))
+            .map(|(reason, n)| {
+                (
+                    reason.clone(),
+                    number(n),
+                    self.rate(|value| number(&value["drops"][reason.as_str()])),
+                )
+            })
             .collect();
         reasons.sort_by_key(|(_, n, _)| std::cmp::Reverse(*n));
         reasons
@@ -170,7 +186,10 @@ impl Figures {
         for (reason, n, rate) in self.reasons() {
             out.push_str(&format!("{reason:<18} {n:>8} {:>15}\n", short(rate).trim_end()));
         }
-        out.push_str("\nUE                     UP bit/s  DOWN bit/s  UP pkt/s  DOWN pkt/s  WAITING   DROPPED\n");
+        out.push_str(
+            "\nUE                     UP bit/s  DOWN bit/s  UP pkt/s  DOWN pkt/s  WAITING   \
+             DROPPED\n",
+        );
         for ue in self.ues(order).iter().take(most) {
             out.push_str(&format!(
                 "{:<20} {:>10} {:>11} {:>9} {:>11} {:>8} {:>9}  {}\n",
@@ -227,14 +246,28 @@ mod tests {
         let start = Instant::now();
         let mut figures = Figures::default();
         figures.take(look(0, 1), start);
-        assert!(figures.ues(Order::Rate).iter().all(|ue| ue.bits == [0.0; 2]), "one look says nothing of rates");
+        assert!(
+            figures.ues(Order::Rate).iter().all(|ue| ue.bits == [0.0; 2]),
+            "one look says nothing of rates"
+        );
         figures.take(look(1_000_000, 21), start + Duration::from_secs(2));
         let ues = figures.ues(Order::Rate);
-        assert_eq!((ues[0].address.as_str(), ues[0].bits, ues[0].packets), ("10.45.0.3", [4e6, 0.0], [5000.0, 0.0]));
+        assert_eq!(
+            (ues[0].address.as_str(), ues[0].bits, ues[0].packets),
+            ("10.45.0.3", [4e6, 0.0], [5000.0, 0.0])
+        );
         assert_eq!(figures.reasons(), [("gate".to_string(), 21, 10.0)]);
         let text = figures.text(Order::Rate, 1);
-        assert!(text.starts_with("UPF xdp   sessions 2   up 5.0 kpkt/s 4.0 Mbit/s   down 0 pkt/s 0 bit/s\n"), "{text}");
-        assert!(text.contains("p50 < 128 ns, p99 ?\ntables rules 4/256\nboard temperature 51.5 °C\n"), "{text}");
+        assert!(
+            text.starts_with(
+                "UPF xdp   sessions 2   up 5.0 kpkt/s 4.0 Mbit/s   down 0 pkt/s 0 bit/s\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("p50 < 128 ns, p99 ?\ntables rules 4/256\nboard temperature 51.5 °C\n"),
+            "{text}"
+        );
         assert!(text.contains("gate                     21              10\n"), "{text}");
         assert!(text.contains("10.45.0.3") && text.ends_with("gate 21\n"), "{text}");
         assert!(!text.contains("10.45.0.2"), "one UE was asked for");

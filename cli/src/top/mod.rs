@@ -9,7 +9,8 @@ use clap::{Args, ValueEnum};
 use figures::Figures;
 use std::time::{Duration, Instant};
 
-/// Shows the user plane, live: each UE, each reason for which packets are dropped, tables, and the board.
+/// Shows the user plane, live: each UE, each reason for which packets are dropped, tables, and the
+/// board.
 #[derive(Args)]
 pub struct TopArgs {
     #[command(flatten)]

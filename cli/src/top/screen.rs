@@ -16,7 +16,12 @@ use std::time::{Duration, Instant};
 const KEYS: Duration = Duration::from_millis(50);
 
 /// Shows figures until somebody presses `q`.
-pub async fn show(mut figures: Figures, places: &[SocketAddr], interval: Duration, mut order: Order) -> Result<()> {
+pub async fn show(
+    mut figures: Figures,
+    places: &[SocketAddr],
+    interval: Duration,
+    mut order: Order,
+) -> Result<()> {
     let mut terminal = ratatui::try_init()?;
     let outcome = watch(&mut terminal, &mut figures, places, interval, &mut order).await;
     ratatui::restore();
@@ -41,7 +46,9 @@ async fn watch(
             {
                 match key.code {
                     KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
-                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Ok(()),
+                    KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                        return Ok(());
+                    }
                     KeyCode::Char('r') => *order = Order::Rate,
                     KeyCode::Char('d') => *order = Order::Drops,
                     KeyCode::Char('u') => *order = Order::Ue,
@@ -78,9 +85,12 @@ fn draw(frame: &mut Frame<'_>, figures: &Figures, order: Order, problem: Option<
     let [top, middle, rest, foot] = Layout::vertical(parts).areas(frame.area());
     frame.render_widget(Paragraph::new(head), top);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let rows = reasons.iter().map(|(reason, n, rate)| Row::new([reason.clone(), n.to_string(), short(*rate)]));
+    let rows = reasons
+        .iter()
+        .map(|(reason, n, rate)| Row::new([reason.clone(), n.to_string(), short(*rate)]));
     let widths = [Constraint::Length(20), Constraint::Length(12), Constraint::Length(12)];
-    let table = Table::new(rows, widths).header(Row::new(["reason", "dropped", "per second"]).style(bold));
+    let table =
+        Table::new(rows, widths).header(Row::new(["reason", "dropped", "per second"]).style(bold));
     frame.render_widget(table.block(Block::bordered().title("drops")), middle);
     let rows = figures.ues(order).into_iter().map(|ue| {
         Row::new([
@@ -97,7 +107,8 @@ fn draw(frame: &mut Frame<'_>, figures: &Figures, order: Order, problem: Option<
     let mut widths = vec![Constraint::Length(24)];
     widths.extend([Constraint::Length(11); 6]);
     widths.push(Constraint::Min(10));
-    let names = ["UE", "up bit/s", "down bit/s", "up pkt/s", "down pkt/s", "waiting", "dropped", "why"];
+    let names =
+        ["UE", "up bit/s", "down bit/s", "up pkt/s", "down pkt/s", "waiting", "dropped", "why"];
     let table = Table::new(rows, widths).header(Row::new(names).style(bold));
     frame.render_widget(table.block(Block::bordered().title("UEs")), rest);
     frame.render_widget(Line::from("q end   r by rate   d by drops   u by address"), foot);
@@ -116,7 +127,9 @@ mod tests {
             "sessions": [{"seid": "0x1", "ue": "10.45.0.2", "drops": {"rate": 3}}]});
         figures.take(look, Instant::now());
         let mut terminal = Terminal::new(TestBackend::new(120, 20)).expect("a terminal");
-        terminal.draw(|frame| draw(frame, &figures, Order::Rate, Some("nobody answers"))).expect("drawn");
+        terminal
+            .draw(|frame| draw(frame, &figures, Order::Rate, Some("nobody answers")))
+            .expect("drawn");
         let text = terminal.backend().to_string();
         for due in ["UPF xdp", "10.45.0.2", "rate 3", "nobody answers", "q end"] {
             assert!(text.contains(due), "{due}: {text}");

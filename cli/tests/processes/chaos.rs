@@ -1,8 +1,9 @@
-//! A split core in bad company: while phones do what they like, processes are killed or hang, links are cut, N4 loses, doubles and
-//! reorders. When that is over, every phone gets what it wants, and nothing is left behind.
+//! A split core in bad company: while phones do what they like, processes are killed or hang, links
+//! are cut, N4 loses, doubles and reorders. When that is over, every phone gets what it wants, and
+//! nothing is left behind.
 //!
-//! Some seconds here; `make chaos` goes on for as long as one says. `MARTLET_CHAOS_SEED` repeats the deeds and what phones wish,
-//! `MARTLET_CHAOS_SECONDS` says how long.
+//! Some seconds here; `make chaos` goes on for as long as one says. `MARTLET_CHAOS_SEED` repeats
+//! the deeds and what phones wish, `MARTLET_CHAOS_SECONDS` says how long.
 use super::{Site, gnb_that_waits, phone, status_of, until};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lab::CoreProcess;
@@ -33,7 +34,8 @@ const FUNCTIONS: [(&str, u8); 10] = [
     ("lmf", 18),
     ("upf", 0),
 ];
-/// A function that ends more often within a minute is not started again: that is a promise, and not what is tested here.
+/// A function that ends more often within a minute is not started again: that is a promise, and not
+/// what is tested here.
 const MOST_KILLS: usize = 4;
 /// How long all may take to be well again.
 const RECOVERY: Duration = Duration::from_secs(60);
@@ -64,7 +66,10 @@ fn plan(seed: u64, length: Duration) -> Vec<(Duration, Deed)> {
         let (name, address) = *FUNCTIONS.choose(&mut random).expect("there are some");
         let mut while_ = |most: u64| Duration::from_millis(random.random_range(100..most));
         let (short, long) = (while_(600), while_(1500));
-        let recently = kills.iter().filter(|(of, when)| *of == name && *when + Duration::from_secs(60) > at).count();
+        let recently = kills
+            .iter()
+            .filter(|(of, when)| *of == name && *when + Duration::from_secs(60) > at)
+            .count();
         let deed = match random.random_range(0..10) {
             0..3 if recently < MOST_KILLS => {
                 kills.push((name, at));
@@ -111,14 +116,18 @@ impl Scene {
                 }
             }
             Deed::Hang(name, time) => {
-                let pid = self.core.process_of(&format!("nf {name}")).map(|pid| Pid::from_raw(pid as i32));
+                let pid = self
+                    .core
+                    .process_of(&format!("nf {name}"))
+                    .map(|pid| Pid::from_raw(pid as i32));
                 let Some(pid) = pid else { return Ok(()) };
                 let _ = nix::sys::signal::kill(pid, Signal::SIGSTOP);
                 tokio::time::sleep(time).await;
                 let _ = nix::sys::signal::kill(pid, Signal::SIGCONT);
             }
             Deed::CutSbi(name, time) => {
-                let (_, last) = FUNCTIONS.into_iter().find(|(of, _)| *of == name).context("a function")?;
+                let (_, last) =
+                    FUNCTIONS.into_iter().find(|(of, _)| *of == name).context("a function")?;
                 let element = format!("{{ 127.0.0.{last} }}");
                 nft(&["add", "element", "inet", "chaos", "cut", &element])?;
                 tokio::time::sleep(time).await;
@@ -161,7 +170,10 @@ impl Scene {
 }
 
 fn nft(arguments: &[&str]) -> Result<()> {
-    let done = Command::new("nft").args(arguments).output().context("nft; `make packages-test` installs it")?;
+    let done = Command::new("nft")
+        .args(arguments)
+        .output()
+        .context("nft; `make packages-test` installs it")?;
     ensure!(done.status.success(), "nft {arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
     Ok(())
 }
@@ -171,7 +183,12 @@ fn internet() -> PduSessionRequest {
 }
 
 /// A phone that tries what it likes and takes what it gets.
-async fn lives(scene: &Scene, phone: &Ue, mut random: StdRng, tried: &RefCell<(u64, u64)>) -> Result<()> {
+async fn lives(
+    scene: &Scene,
+    phone: &Ue,
+    mut random: StdRng,
+    tried: &RefCell<(u64, u64)>,
+) -> Result<()> {
     loop {
         let mast = random.random_range(0..usize::from(MASTS));
         let outcome = match random.random_range(0..12) {
@@ -242,23 +259,42 @@ fn chaos(name: &'static str, arguments: &'static [&'static str]) -> Result<()> {
     Ok(())
 }
 
-async fn run(name: &str, arguments: &[&str], seed: u64, length: Duration, plan: &[(Duration, Deed)]) -> Result<()> {
+async fn run(
+    name: &str,
+    arguments: &[&str],
+    seed: u64,
+    length: Duration,
+    plan: &[(Duration, Deed)],
+) -> Result<()> {
     let site = Site::new(name)?;
-    let more = "smf: { upfs: [{ n4: \"127.0.0.30:8805\" }], n4: { bind: 127.0.0.7, t1_ms: 200, heartbeat_s: 1 }, t3592_ms: 300, audit_s: 2 }\n\
-                amf: { timers: { deregistered_s: 1 } }\n\
-                sbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
+    let more = "smf: { upfs: [{ n4: \"127.0.0.30:8805\" }], n4: { bind: 127.0.0.7, t1_ms: 200, \
+                heartbeat_s: 1 }, t3592_ms: 300, audit_s: 2 }\namf: { timers: { deregistered_s: 1 \
+                } }\nsbi: { timeout_ms: 1000, heartbeat_s: 2 }\n";
     let config = std::fs::read_to_string(site.config())?;
     std::fs::write(site.config(), format!("{config}{more}"))?;
     site.subscribe(3, PHONES - 2)?;
-    let wire = UnrulyWire::between([127, 0, 0, 30].into(), [127, 0, 0, 31].into(), "127.0.0.8:8805".parse()?, seed)?;
+    let wire = UnrulyWire::between(
+        [127, 0, 0, 30].into(),
+        [127, 0, 0, 31].into(),
+        "127.0.0.8:8805".parse()?,
+        seed,
+    )?;
     nft(&["add", "table", "inet", "chaos"])?;
     nft(&["add", "set", "inet", "chaos", "cut", "{ type ipv4_addr; }"])?;
     // What the UPF says by itself does not come over the wire, and looks as if it did.
     nft(&["add", "chain", "inet", "chaos", "out", "{ type nat hook postrouting priority 100; }"])?;
-    let by_itself = ["ip", "saddr", "127.0.0.8", "ip", "daddr", "127.0.0.7", "udp", "dport", "8805"];
-    nft(&[&["add", "rule", "inet", "chaos", "out"][..], &by_itself, &["snat", "ip", "to", "127.0.0.30"]].concat())?;
+    let by_itself =
+        ["ip", "saddr", "127.0.0.8", "ip", "daddr", "127.0.0.7", "udp", "dport", "8805"];
+    nft(&[
+        &["add", "rule", "inet", "chaos", "out"][..],
+        &by_itself,
+        &["snat", "ip", "to", "127.0.0.30"],
+    ]
+    .concat())?;
     nft(&["add", "chain", "inet", "chaos", "in", "{ type filter hook input priority 0; }"])?;
-    nft(&["add", "rule", "inet", "chaos", "in", "ip", "daddr", "@cut", "tcp", "dport", "7777", "drop"])?;
+    nft(&[
+        "add", "rule", "inet", "chaos", "in", "ip", "daddr", "@cut", "tcp", "dport", "7777", "drop",
+    ])?;
 
     let core = site.start(arguments)?;
     let mut masts = Vec::new();
@@ -305,8 +341,14 @@ async fn run(name: &str, arguments: &[&str], seed: u64, length: Duration, plan: 
     }
     let (tried, succeeded) = tried.into_inner();
     let kills: usize = scene.kills.borrow().values().sum();
-    println!("{name}: {} deeds, {kills} of them kills; {tried} wishes, of which {succeeded} came true", plan.len());
-    ensure!(succeeded > PHONES && tried > succeeded, "too little has happened for a test: {tried}, {succeeded}");
+    println!(
+        "{name}: {} deeds, {kills} of them kills; {tried} wishes, of which {succeeded} came true",
+        plan.len()
+    );
+    ensure!(
+        succeeded > PHONES && tried > succeeded,
+        "too little has happened for a test: {tried}, {succeeded}"
+    );
 
     until(&scene.core, "amf", "no phone is left", |amf| amf["ues"]["registered"] == 0).await?;
     until(&scene.core, "smf", "no session is left", |smf| smf["sessions"] == 0).await?;
@@ -314,7 +356,11 @@ async fn run(name: &str, arguments: &[&str], seed: u64, length: Duration, plan: 
     let log = std::fs::read_to_string(site.0.join("core.log"))?;
     ensure!(!log.contains("panicked"), "a function has panicked:\n{}", tail(&log, "panicked"));
     let ends = log.matches("the process ended and is started again").count();
-    ensure!(ends == kills, "{ends} processes have ended, {kills} were killed:\n{}", tail(&log, "the process ended"));
+    ensure!(
+        ends == kills,
+        "{ends} processes have ended, {kills} were killed:\n{}",
+        tail(&log, "the process ended")
+    );
     ensure!(status_of(&scene.core, "upf")["sessionCount"] == 0);
     scene.core.stop()
 }

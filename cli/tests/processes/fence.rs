@@ -1,5 +1,6 @@
-//! A function of a set that stands still for a while, is taken for gone, and comes back: what another one has gone on with is that
-//! one's, and nothing of it is sent or written any more by the first (TS 23.501, 5.21.2 and 5.22).
+//! A function of a set that stands still for a while, is taken for gone, and comes back: what
+//! another one has gone on with is that one's, and nothing of it is sent or written any more by the
+//! first (TS 23.501, 5.21.2 and 5.22).
 use crate::sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
 use crate::{Site, gnb_at, gnb_config, leave, phone, status_of, until};
 use anyhow::{Context, Result, ensure};
@@ -14,8 +15,16 @@ use std::time::Duration;
 /// What a function beside the core's says of itself, at the address that its log names.
 fn status_beside(site: &Site, name: &str) -> Result<serde_json::Value> {
     let log = std::fs::read_to_string(site.0.join(format!("other-{name}.log")))?;
-    let ready = log.lines().rev().find(|line| line.contains("martlet::nf: ready")).context("it is ready")?;
-    let oam = ready.split("oam=").nth(1).and_then(|rest| rest.split_whitespace().next()).context("an address")?;
+    let ready = log
+        .lines()
+        .rev()
+        .find(|line| line.contains("martlet::nf: ready"))
+        .context("it is ready")?;
+    let oam = ready
+        .split("oam=")
+        .nth(1)
+        .and_then(|rest| rest.split_whitespace().next())
+        .context("an address")?;
     let mut stream = std::net::TcpStream::connect(oam)?;
     write!(stream, "GET /status HTTP/1.1\r\nhost: beside\r\nconnection: close\r\n\r\n")?;
     let mut answer = String::new();
@@ -25,7 +34,12 @@ fn status_beside(site: &Site, name: &str) -> Result<serde_json::Value> {
     Ok(status["nfs"][0]["status"].clone())
 }
 
-async fn until_beside(site: &Site, name: &str, what: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+async fn until_beside(
+    site: &Site,
+    name: &str,
+    what: &str,
+    is: impl Fn(&serde_json::Value) -> bool,
+) -> Result<()> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
         let status = status_beside(site, name)?;
@@ -43,14 +57,16 @@ fn kept(site: &Site, database: Option<&str>, function: &str, owner: &str) -> Res
     let place = subscribers.beside(function).context("a place")?;
     let (key_file, owner) = (site.0.join("operator.key"), owner.to_string());
     // The client of PostgreSQL waits in a runtime of its own.
-    let read = std::thread::spawn(move || Inheritance::open(&place, Some(&key_file), &owner)?.contexts());
+    let read =
+        std::thread::spawn(move || Inheritance::open(&place, Some(&key_file), &owner)?.contexts());
     let kept = read.join().ok().context("it reads")??;
     Ok(kept.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
 }
 
 async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
-    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
+    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
+                bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
     let other = joined(site, &core, "amf", "AMF", more).await?;
     let mut config = gnb_config(1, "127.0.0.6:38412")?;
     let ms = Duration::from_millis;
@@ -67,30 +83,44 @@ async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(ms(300)).await;
-    ensure!(kept(site, database, "amf", "amf-01-001-02")?.len() == 2, "both phones are the other AMF's");
+    ensure!(
+        kept(site, database, "amf", "amf-01-001-02")?.len() == 2,
+        "both phones are the other AMF's"
+    );
 
     other.signal(SIGSTOP)?;
     first.lost().await;
     reaches(&active, 1, GATEWAY).await.context("the phone that was connected")?;
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+        .await
+        .context("the phone that is idle")?;
     until(&core, "amf", "two phones go on", |amf| amf["ues"]["registered"] == 2).await?;
 
     other.signal(SIGCONT)?;
-    // Its gNB is gone, and timers have expired: it would tell SMF and UDM so, were the phones still its own.
-    until_beside(site, "amf", "it has let go", |amf| amf["ues"]["registered"] == 0 && amf["ues"]["contexts"] == 0)
-        .await?;
+    // Its gNB is gone, and timers have expired: it would tell SMF and UDM so, were the phones still
+    // its own.
+    until_beside(site, "amf", "it has let go", |amf| {
+        amf["ues"]["registered"] == 0 && amf["ues"]["contexts"] == 0
+    })
+    .await?;
     tokio::time::sleep(ms(500)).await;
     ensure!(kept(site, database, "amf", "amf-01-001-02")?.is_empty(), "it writes nothing of them");
-    ensure!(kept(site, database, "amf", "amf-01-001-01")?.len() == 2, "they are kept where they are");
+    ensure!(
+        kept(site, database, "amf", "amf-01-001-01")?.len() == 2,
+        "they are kept where they are"
+    );
     ensure!(status_of(&core, "smf")["sessions"] == 2, "{}", status_of(&core, "smf"));
     reaches(&active, 1, GATEWAY).await.context("after the return")?;
     idle.release_to_idle().await?;
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 9).await.context("paged by the AMF that has it")?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 9)
+        .await
+        .context("paged by the AMF that has it")?;
     // It serves phones as before.
     let again = first.connect_again().await?;
     late.move_to(&again).await?;
     late.register().await?;
-    until_beside(site, "amf", "it serves another phone", |amf| amf["ues"]["registered"] == 1).await?;
+    until_beside(site, "amf", "it serves another phone", |amf| amf["ues"]["registered"] == 1)
+        .await?;
     leave(&core, &[&active, &idle, &late]).await?;
     second.shutdown().await;
     again.shutdown().await;
@@ -128,7 +158,10 @@ async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    ensure!(kept(site, database, "smf", "smf-1-2")?.len() == 2, "both sessions are the other SMF's");
+    ensure!(
+        kept(site, database, "smf", "smf-1-2")?.len() == 2,
+        "both sessions are the other SMF's"
+    );
 
     other.signal(SIGSTOP)?;
     until(&core, "smf", "the sessions are taken over", |smf| smf["sessions"] == 2).await?;
@@ -141,7 +174,9 @@ async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     ensure!(kept(site, database, "smf", "smf-1-2")?.is_empty(), "it writes nothing of them");
     ensure!(kept(site, database, "smf", "smf-1-1")?.len() == 2, "they are kept where they are");
     ensure!(status_of(&core, "upf")["sessionCount"] == 2, "{}", status_of(&core, "upf"));
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+        .await
+        .context("the phone that is idle")?;
     leave(&core, &[&active, &idle]).await?;
     gnb.shutdown().await;
     core.stop()
@@ -156,6 +191,10 @@ fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them
 fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them_on_postgresql() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = OwnPostgres::start("smf-fence")? else { return Ok(()) };
-        smf_stands_still(&Site::on("smf-fence-pg", Some(&server.address()))?, Some(&server.address())).await
+        smf_stands_still(
+            &Site::on("smf-fence-pg", Some(&server.address()))?,
+            Some(&server.address()),
+        )
+        .await
     });
 }

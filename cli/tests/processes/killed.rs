@@ -1,4 +1,5 @@
-//! A function, or the whole core, is killed or started again: phones stay registered, and sessions go on.
+//! A function, or the whole core, is killed or started again: phones stay registered, and sessions
+//! go on.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::{PduSessionRequest, ServicePurpose};
@@ -11,18 +12,28 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
     in_namespace(|| async {
         let site = Site::new("split")?;
         let core = site.start(&["--split"])?;
-        ensure!(core.usage().processes == 11, "ten functions and who watches them: {:?}", core.usage());
+        ensure!(
+            core.usage().processes == 11,
+            "ten functions and who watches them: {:?}",
+            core.usage()
+        );
         let gnb = gnb().await?;
         let phone = phone(&gnb, 1)?;
         a_day(&phone).await?;
 
         let udm = core.process_of("nf udm").context("the UDM has a process")?;
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(udm as i32), nix::sys::signal::Signal::SIGKILL)?;
+        nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(udm as i32),
+            nix::sys::signal::Signal::SIGKILL,
+        )?;
         let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
         loop {
             phone.forget_registration().await?;
             let Err(error) = a_day(&phone).await else { break };
-            ensure!(tokio::time::Instant::now() < give_up, "the core does not recover from the UDM's death: {error:#}");
+            ensure!(
+                tokio::time::Instant::now() < give_up,
+                "the core does not recover from the UDM's death: {error:#}"
+            );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
         let anew = core.process_of("nf udm").context("the UDM has a process again")?;
@@ -31,12 +42,14 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
         core.stop()
     });
 }
-/// A core whose AMF and SMF are killed one after the other, with one phone that sends and one that is idle.
+/// A core whose AMF and SMF are killed one after the other, with one phone that sends and one that
+/// is idle.
 async fn goes_on(site: &Site) -> Result<()> {
     let core = site.start(&["--split"])?;
     let first = gnb().await?;
     let (active, idle) = (phone(&first, 1)?, phone(&first, 2)?);
-    let internet = || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    let internet =
+        || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
     let mut addresses = Vec::new();
     for phone in [&active, &idle] {
         phone.register().await?;
@@ -55,14 +68,24 @@ async fn goes_on(site: &Site) -> Result<()> {
         smf["sessions"] == 2 && smf["upfs"][0]["associated"] == true
     })
     .await?;
-    ensure!(status_of(&core, "upf")["sessionCount"] == 2, "the UPF has kept them: {}", status_of(&core, "upf"));
+    ensure!(
+        status_of(&core, "upf")["sessionCount"] == 2,
+        "the UPF has kept them: {}",
+        status_of(&core, "upf")
+    );
     reaches(&active, 1, GATEWAY).await?;
     active.send_ip(1, ping(addresses[0], addresses[1], 7)).await?;
     let (_, packet) = idle.recv_ip().await?;
-    ensure!(sequence_of(&packet) == Some(7), "the idle phone was paged, and got its packet: {packet:02x?}");
+    ensure!(
+        sequence_of(&packet) == Some(7),
+        "the idle phone was paged, and got its packet: {packet:02x?}"
+    );
     idle.release_to_idle().await?;
     let more = active.establish_pdu_session(internet()).await?;
-    ensure!(more.ipv4.is_some_and(|new| !addresses.contains(&new)), "no address is given twice: {more:?}");
+    ensure!(
+        more.ipv4.is_some_and(|new| !addresses.contains(&new)),
+        "no address is given twice: {more:?}"
+    );
     active.release_pdu_session(more.psi).await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
 
@@ -86,7 +109,8 @@ async fn goes_on(site: &Site) -> Result<()> {
     active.send_ip(1, ping(addresses[0], addresses[1], 8)).await?;
     let (_, packet) = idle.recv_ip().await?;
     ensure!(sequence_of(&packet) == Some(8), "{packet:02x?}");
-    // Who is paged gets a new 5G-GUTI (TS 33.501, 6.12.3); who was not has the one of its registration.
+    // Who is paged gets a new 5G-GUTI (TS 33.501, 6.12.3); who was not has the one of its
+    // registration.
     ensure!(active.status().await?.guti == guti, "the phone has registered anew");
     leave(&core, &[&active, &idle]).await?;
     second.shutdown().await;
@@ -112,7 +136,8 @@ fn started_again(name: &'static str, arguments: &'static [&'static str]) {
         let core = site.start(arguments)?;
         let first = gnb().await?;
         let known = phone(&first, 1)?;
-        // The phone is registered when the core ends: the database holds the AMF that it was registered with.
+        // The phone is registered when the core ends: the database holds the AMF that it was
+        // registered with.
         known.register().await?;
         core.stop()?;
         first.lost().await;

@@ -15,7 +15,8 @@ struct Lab {
 impl Lab {
     /// Runs an experiment to its end.
     fn ran(name: &str, words: &[&str]) -> Result<Lab> {
-        let folder = std::env::temp_dir().join(format!("martlet-lab-{name}-test-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-lab-{name}-test-{}", std::process::id()));
         let mut lab = Lab { folder, figures: Vec::new() };
         let ran = Command::new(MARTLET)
             .args(["--log", "warn", "lab", name, "--out"])
@@ -34,7 +35,10 @@ impl Lab {
     }
 
     fn figure(&self, id: &str) -> Result<&Value> {
-        self.figures.iter().find(|figure| figure["id"] == id).with_context(|| format!("{id}: {:?}", self.figures))
+        self.figures
+            .iter()
+            .find(|figure| figure["id"] == id)
+            .with_context(|| format!("{id}: {:?}", self.figures))
     }
 
     fn value(&self, id: &str) -> Result<f64> {
@@ -53,7 +57,8 @@ impl Lab {
     /// The files have something in them.
     fn has(&self, files: &[&str]) -> Result<()> {
         for file in files {
-            let length = std::fs::metadata(self.folder.join(file)).with_context(|| file.to_string())?.len();
+            let length =
+                std::fs::metadata(self.folder.join(file)).with_context(|| file.to_string())?.len();
             ensure!(length > 1000, "{file} has {length} octets");
         }
         Ok(())
@@ -71,8 +76,12 @@ fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
     in_namespace(|| async {
         let lab = Lab::ran("control-plane", &["--quick", "--rounds", "2", "--ues", "1,3"])?;
         let rows = lab.text("raw.csv")?.lines().count();
-        ensure!(rows == 1 + 2 * 3 * 6 * (1 + 3), "a row for each UE, procedure, round and variant, not {rows}");
-        let some = ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "paging.fabric.ues3.p50"];
+        ensure!(
+            rows == 1 + 2 * 3 * 6 * (1 + 3),
+            "a row for each UE, procedure, round and variant, not {rows}"
+        );
+        let some =
+            ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "paging.fabric.ues3.p50"];
         lab.between(0.0, f64::INFINITY, &some)?;
         lab.between(0.0, f64::INFINITY, &["resident.local.ues100"])?;
         lab.has(&["report.md", "latency.svg", "latency.png", "core-time.svg", "core-time.png"])
@@ -88,7 +97,11 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
         for way in http.into_iter().chain(others) {
             lab.between(0.0, f64::INFINITY, &[&format!("roundtrip.{way}.inflight16_gap3ms.p99")])?;
         }
-        lab.between(0.0, f64::INFINITY, &["roundtrip.http_tcp_over_http_fabric.inflight16.per_call"])?;
+        lab.between(
+            0.0,
+            f64::INFINITY,
+            &["roundtrip.http_tcp_over_http_fabric.inflight16.per_call"],
+        )?;
         lab.has(&["report.md", "raw.csv", "round-trip.svg", "round-trip.png"])
     });
 }
@@ -101,7 +114,11 @@ fn the_crowd_lab_has_a_storm_and_restarts_and_loses_nobody() {
         ensure!(lab.value("crowd.local.storm_registered")? + told == 40.0, "{:?}", lab.figures);
         ensure!(lab.value("crowd.local.storm_lost")? == 0.0, "{:?}", lab.figures);
         // An unoptimised build on a busy machine.
-        lab.between(0.0, 30.0, &["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"])
+        lab.between(
+            0.0,
+            30.0,
+            &["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"],
+        )
     });
 }
 
@@ -110,7 +127,8 @@ fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
     in_namespace(|| async {
         let lab = Lab::ran("idle", &["--quick", "--sbi", "fabric"])?;
         ensure!(lab.value("idle.fabric.processes")? == 10.0, "{:?}", lab.figures);
-        // An unoptimised build on a busy machine: only a function that spins or leaks would miss these.
+        // An unoptimised build on a busy machine: only a function that spins or leaks would miss
+        // these.
         lab.between(0.0, 20.0, &["idle.fabric.cpu"])?;
         lab.between(1.0, 400.0, &["idle.fabric.proportional"])?;
         ensure!(lab.text("report.md")?.contains("idle.fabric.cpu"), "the report says it");
@@ -125,8 +143,12 @@ fn the_positioning_lab_carries_messages_over_every_channel_and_keeps_every_sampl
         let raw = lab.text("raw.csv")?;
         for channel in ["raw_tcp", "raw_udp", "rustls", "quinn"] {
             let figure = lab.figure(&format!("transport_time.{channel}.n65535_loopback.mean"))?;
-            ensure!(figure["low"].as_f64() <= figure["value"].as_f64() && figure["n"] == 20, "{figure}");
-            let samples = raw.lines().filter(|line| line.starts_with(&format!("{channel},1024,"))).count();
+            ensure!(
+                figure["low"].as_f64() <= figure["value"].as_f64() && figure["n"] == 20,
+                "{figure}"
+            );
+            let samples =
+                raw.lines().filter(|line| line.starts_with(&format!("{channel},1024,"))).count();
             ensure!(samples == 20, "{channel}: {samples} samples");
         }
         lab.has(&["type-1.png"])

@@ -1,4 +1,5 @@
-//! The program as a service of a machine: systemd, its configuration read anew, captures, subscribers taken over.
+//! The program as a service of a machine: systemd, its configuration read anew, captures,
+//! subscribers taken over.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
@@ -53,28 +54,44 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
             let gnb = gnb().await?;
             let phone = phone(&gnb, 1)?;
             phone.register().await?;
-            let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+            let request =
+                PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
             phone.establish_pdu_session(request).await?;
             let hangup = || {
-                nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)
+                nix::sys::signal::kill(
+                    nix::unistd::Pid::from_raw(core.id() as i32),
+                    nix::sys::signal::Signal::SIGHUP,
+                )
             };
             // A wrong configuration changes nothing.
             let before = std::fs::read_to_string(site.config())?;
-            std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{{ name: voice }}] }}\n"))?;
+            std::fs::write(
+                site.config(),
+                format!("{before}pcf: {{ flows: [{{ name: voice }}] }}\n"),
+            )?;
             hangup()?;
             let log = || std::fs::read_to_string(site.0.join("log")).unwrap_or_default();
             let until = |what: &'static str| async move {
                 let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
                 while !log().contains(what) {
-                    ensure!(tokio::time::Instant::now() < give_up, "{what} is not in the log: {}", log());
+                    ensure!(
+                        tokio::time::Instant::now() < give_up,
+                        "{what} is not in the log: {}",
+                        log()
+                    );
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 Ok(())
             };
             until("stays as it was").await?;
-            // New home network keys are taken beside what is at work (their registrations are in `call_flows`).
-            let key = "{ id: 7, scheme: A, private: c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d }";
-            std::fs::write(site.config(), format!("{before}udm: {{ home_network_keys: [{key}] }}\n"))?;
+            // New home network keys are taken beside what is at work (their registrations are in
+            // `call_flows`).
+            let key = "{ id: 7, scheme: A, private: \
+                       c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d }";
+            std::fs::write(
+                site.config(),
+                format!("{before}udm: {{ home_network_keys: [{key}] }}\n"),
+            )?;
             hangup()?;
             until("udm: 1 home network keys").await?;
             let flow = "{ name: voice, five_qi: 1, filters: [permit out 17 from any to assigned] }";
@@ -88,14 +105,26 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
             phone.deregister().await?;
             tokio::time::sleep(Duration::from_millis(300)).await;
             let config = site.config().display().to_string();
-            let history = Command::new(MARTLET).args(["ue", "001010000000001", "history", "-c", &config]).output()?;
+            let history = Command::new(MARTLET)
+                .args(["ue", "001010000000001", "history", "-c", &config])
+                .output()?;
             let text = String::from_utf8_lossy(&history.stdout);
-            for what in ["registered", "a PDU session is set up", "a session changes", "a PDU session is released"] {
+            for what in [
+                "registered",
+                "a PDU session is set up",
+                "a session changes",
+                "a PDU session is released",
+            ] {
                 ensure!(text.contains(what), "{what}: {text}");
             }
-            let other = Command::new(MARTLET).args(["ue", "001010000000009", "history", "-c", &config]).output()?;
+            let other = Command::new(MARTLET)
+                .args(["ue", "001010000000009", "history", "-c", &config])
+                .output()?;
             ensure!(!other.status.success(), "nothing is known of it");
-            nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGTERM)?;
+            nix::sys::signal::kill(
+                nix::unistd::Pid::from_raw(core.id() as i32),
+                nix::sys::signal::Signal::SIGTERM,
+            )?;
             told(&socket, "STOPPING=1")
         };
         let outcome = outcome.await;
@@ -107,7 +136,8 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
     });
 }
 
-/// What tshark finds in a capture of a core in which a phone was: a line a message with the interface, the protocols, and what is malformed.
+/// What tshark finds in a capture of a core in which a phone was: a line a message with the
+/// interface, the protocols, and what is malformed.
 async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
     let site = Site::new(name)?;
     let pcap = site.0.join("core.pcapng");
@@ -159,9 +189,13 @@ fn a_capture_of_functions_with_a_process_each_has_their_calls_over_the_fabric() 
             return Ok(());
         }
         let text = captured("pcap-split", &["--split"]).await?;
-        for (interface, what) in
-            [("ausf", "nausf-auth"), ("udm", "nudm-"), ("amf", "NGSetup"), ("smf", "PFCP"), ("smf", "nsmf-")]
-        {
+        for (interface, what) in [
+            ("ausf", "nausf-auth"),
+            ("udm", "nudm-"),
+            ("amf", "NGSetup"),
+            ("smf", "PFCP"),
+            ("smf", "nsmf-"),
+        ] {
             let of = format!("{interface}\t");
             let found = text.lines().any(|line| line.starts_with(&of) && line.contains(what));
             ensure!(found, "{what} of {interface} is not in the capture:\n{text}");
@@ -183,11 +217,14 @@ fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()
     let martlet = |arguments: &[&str]| Command::new(MARTLET).args(arguments).output();
     let imported = martlet(&["subscriber", "import", &file.display().to_string(), "-c", &config])?;
     ensure!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
-    let shown = String::from_utf8(martlet(&["subscriber", "show", "001010000000077", "-c", &config])?.stdout)?;
+    let shown = String::from_utf8(
+        martlet(&["subscriber", "show", "001010000000077", "-c", &config])?.stdout,
+    )?;
     ensure!(shown.contains("000000000040") && !shown.contains(KEY), "{shown}");
     let csv = site.0.join("all.csv");
     let written = csv.display().to_string();
-    let exported = martlet(&["subscriber", "export", "--format", "csv", "-o", &written, "-c", &config])?;
+    let exported =
+        martlet(&["subscriber", "export", "--format", "csv", "-o", &written, "-c", &config])?;
     ensure!(exported.status.success(), "{}", String::from_utf8_lossy(&exported.stderr));
     ensure!(std::fs::read_to_string(&csv)?.lines().count() == 4, "three subscribers");
     ensure!(std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0, "for its owner alone");

@@ -1,4 +1,5 @@
-//! Functions of a set: one is killed, and another one goes on with what it had (TS 23.501, 5.21 and 5.22; TS 29.500, 6.12).
+//! Functions of a set: one is killed, and another one goes on with what it had (TS 23.501, 5.21 and
+//! 5.22; TS 29.500, 6.12).
 use crate::{MARTLET, Site, gnb_at, gnb_config, kill_process, leave, phone, status_of, until};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
@@ -25,10 +26,15 @@ impl Beside {
                 + more,
         )?;
         let log = std::fs::File::create(site.0.join(format!("other-{name}.log")))?;
-        let level = std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn,martlet::nf=info".into());
+        let level =
+            std::env::var("MARTLET_CORE_LOG").unwrap_or_else(|_| "warn,martlet::nf=info".into());
         let arguments = ["--log", &level, "nf", name, "-c", &config.display().to_string()];
-        let child =
-            Command::new(MARTLET).args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()?;
+        let child = Command::new(MARTLET)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
         Ok(Beside(child))
     }
 
@@ -50,11 +56,18 @@ impl Drop for Beside {
 }
 
 /// Starts a function beside those of the core, and waits until it is ready and the NRF knows it.
-pub async fn joined(site: &Site, core: &CoreProcess, name: &str, kind: &str, more: &str) -> Result<Beside> {
+pub async fn joined(
+    site: &Site,
+    core: &CoreProcess,
+    name: &str,
+    kind: &str,
+    more: &str,
+) -> Result<Beside> {
     let other = Beside::start(site, name, more)?;
     let log = site.0.join(format!("other-{name}.log"));
     // The NRF knows one of before still, under the same identity.
-    let is_ready = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("martlet::nf: ready"));
+    let is_ready =
+        || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("martlet::nf: ready"));
     let of_kind = |nrf: &serde_json::Value| {
         let all = nrf["registered"].as_array().cloned().unwrap_or_default();
         all.iter().filter(|entry| entry["type"] == kind && entry["status"] == "REGISTERED").count()
@@ -68,7 +81,11 @@ pub fn internet() -> PduSessionRequest {
 }
 
 /// Sends a packet to a phone, which is idle or not, until it has it.
-pub async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv4Addr), sequence: u16) -> Result<()> {
+pub async fn is_reached(
+    from: (&Ue, std::net::Ipv4Addr),
+    to: (&Ue, std::net::Ipv4Addr),
+    sequence: u16,
+) -> Result<()> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
         from.0.send_ip(1, ping(from.1, to.1, sequence)).await?;
@@ -83,9 +100,11 @@ pub async fn is_reached(from: (&Ue, std::net::Ipv4Addr), to: (&Ue, std::net::Ipv
 /// Two AMFs of a set; phones are with one of them, which is killed.
 async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
-    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
+    let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
+                bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
     let other = joined(site, &core, "amf", "AMF", more).await?;
-    // A real gNB's kernel learns of the AMF's end from the AMF's; where neither has SCTP, heartbeats stay out.
+    // A real gNB's kernel learns of the AMF's end from the AMF's; where neither has SCTP,
+    // heartbeats stay out.
     let mut config = gnb_config(1, "127.0.0.6:38412")?;
     let ms = Duration::from_millis;
     (config.sctp_options.heartbeat, config.sctp_options.rto_max) = (ms(300), ms(500));
@@ -97,7 +116,10 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     for phone in [&active, &idle, &leaving] {
         phone.register().await?;
         addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
-        ensure!(phone.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 2), "served by the other AMF");
+        ensure!(
+            phone.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 2),
+            "served by the other AMF"
+        );
     }
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
@@ -115,10 +137,13 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // One that is idle is paged by an AMF that has never heard of it.
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+        .await
+        .context("the phone that is idle")?;
     leaving.deregister().await.context("the phone that leaves")?;
     until(&core, "amf", "two phones go on", |amf| amf["ues"]["registered"] == 2).await?;
-    let registered = first.samples().take().iter().filter(|s| s.procedure == Procedure::Registration).count();
+    let registered =
+        first.samples().take().iter().filter(|s| s.procedure == Procedure::Registration).count();
     ensure!(registered == 3, "no phone had to register again: {registered}");
     reaches(&idle, 1, GATEWAY).await?;
     leave(&core, &[&active, &idle]).await?;
@@ -149,7 +174,8 @@ fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set_on_postgresql()
 pub struct TwoSmfs {
     pub core: CoreProcess,
     pub other: Beside,
-    /// The configuration of the core, but for its SMF; that of its SMF; and what the other one has beside the first.
+    /// The configuration of the core, but for its SMF; that of its SMF; and what the other one has
+    /// beside the first.
     common: String,
     own: String,
     more: String,
@@ -160,7 +186,8 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
     // The core's own SMF is not asked while there is one with a better priority.
     let set = |member: u8, pool: &str, priority: u8| {
         format!(
-            "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ name: internet, pool: {pool} }}]\n"
+            "smf:\n  set: {{ id: \"1\", member: {member}, priority: {priority} }}\n  dnns: [{{ \
+             name: internet, pool: {pool} }}]\n"
         )
     };
     let common = std::fs::read_to_string(site.config())?;
@@ -168,7 +195,8 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
     std::fs::write(site.config(), format!("{common}{own}"))?;
     let core = site.start(&["--split", "--sbi", "http"])?;
     std::fs::write(site.config(), &common)?;
-    let more = set(2, "10.45.128.0/17", 1) + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
+    let more = set(2, "10.45.128.0/17", 1)
+        + "  n4: { bind: 127.0.0.28 }\nsbi: { smf: \"127.0.0.26:7777\" }\n";
     let other = joined(site, &core, "smf", "SMF", &more).await?;
     until(&core, "upf", "both SMFs are associated", |upf| {
         upf["associations"].as_array().is_some_and(|all| all.len() == 2)
@@ -187,7 +215,10 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
         phone.register().await?;
         addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
     }
-    ensure!(addresses.iter().all(|address| address.octets()[2] >= 128), "of the other SMF's pool: {addresses:?}");
+    ensure!(
+        addresses.iter().all(|address| address.octets()[2] >= 128),
+        "of the other SMF's pool: {addresses:?}"
+    );
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -199,13 +230,19 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     // What the AMF says of a session another SMF takes, which then has the session.
     active.release_to_idle().await.context("the release")?;
     reaches(&active, 1, GATEWAY).await.context("the session at another SMF")?;
-    // A session of which nobody says anything is taken over, too: its UPF's reports have somebody to go to.
+    // A session of which nobody says anything is taken over, too: its UPF's reports have somebody
+    // to go to.
     until(&core, "smf", "it has all sessions", |smf| smf["sessions"] == 2).await?;
-    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7).await.context("the phone that is idle")?;
+    is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
+        .await
+        .context("the phone that is idle")?;
     // A change of policy reaches a session at its new SMF: the association has moved with it.
     let flow = "{ name: video, five_qi: 7, filters: [permit out 6 from any 443 to assigned] }";
     std::fs::write(site.config(), format!("{common}{own}pcf: {{ flows: [{flow}] }}\n"))?;
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(core.id() as i32), nix::sys::signal::Signal::SIGHUP)?;
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(core.id() as i32),
+        nix::sys::signal::Signal::SIGHUP,
+    )?;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     while active.status().await?.sessions.iter().all(|session| session.flows != [(1, 9), (2, 7)]) {
         ensure!(
@@ -218,7 +255,10 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     std::fs::write(site.config(), &common)?;
     third.register().await?;
     let new = third.establish_pdu_session(internet()).await?;
-    ensure!(new.ipv4.is_some_and(|address| address.octets()[2] < 128), "of the pool of the SMF that is left: {new:?}");
+    ensure!(
+        new.ipv4.is_some_and(|address| address.octets()[2] < 128),
+        "of the pool of the SMF that is left: {new:?}"
+    );
     // The one that was killed comes back, and leaves the sessions where they are.
     let again = joined(site, &core, "smf", "SMF", &more).await?;
     active.release_to_idle().await?;

@@ -27,7 +27,8 @@ impl Site {
         std::fs::write(
             site.config(),
             format!(
-                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?}, key_file: {:?} }}\noam: {{ history: {{ path: {:?} }} }}\n",
+                "fabric: {{ socket: {:?} }}\nudr: {{ path: {:?}, key_file: {:?} }}\noam: {{ \
+                 history: {{ path: {:?} }} }}\n",
                 site.0.join("sbi.sock"),
                 database.map_or(site.0.join("martlet.db"), PathBuf::from),
                 site.0.join("operator.key"),
@@ -42,7 +43,19 @@ impl Site {
     pub fn subscribe(&self, first: u64, count: u64) -> Result<()> {
         let (config, count) = (self.config().display().to_string(), count.to_string());
         let imsi = format!("imsi-{:015}", 1_010_000_000_000 + first);
-        let add = ["subscriber", "add", "-c", &config, &imsi, "--key", KEY, "--opc", OPC, "--count", &count];
+        let add = [
+            "subscriber",
+            "add",
+            "-c",
+            &config,
+            &imsi,
+            "--key",
+            KEY,
+            "--opc",
+            OPC,
+            "--count",
+            &count,
+        ];
         let added = Command::new(MARTLET).args(add).output()?;
         ensure!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
         Ok(())
@@ -54,7 +67,8 @@ impl Site {
 
     pub fn start(&self, arguments: &[&str]) -> Result<CoreProcess> {
         let oam = "127.0.0.1:9090".parse()?;
-        let core = CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 10)?;
+        let core =
+            CoreProcess::start(Path::new(MARTLET), &self.config(), &self.0, arguments, oam, 10)?;
         let give_up = std::time::Instant::now() + Duration::from_secs(10);
         while !core.status()?.to_string().contains("\"associated\":true") {
             ensure!(std::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
@@ -80,7 +94,8 @@ pub async fn gnb() -> Result<Gnb> {
 
 /// A gNB by its number, whose phones wait so long for the end of a procedure.
 pub async fn gnb_that_waits(n: u8, longest: Duration) -> Result<Gnb> {
-    Ok(Gnb::connect(GnbConfig { procedure_timeout: longest, ..gnb_config(n, "127.0.0.5:38412")? }).await?)
+    Ok(Gnb::connect(GnbConfig { procedure_timeout: longest, ..gnb_config(n, "127.0.0.5:38412")? })
+        .await?)
 }
 
 /// A gNB by its number, with the AMF at this address.
@@ -89,7 +104,8 @@ pub async fn gnb_at(n: u8, amf: &str) -> Result<Gnb> {
 }
 
 pub fn gnb_config(n: u8, amf: &str) -> Result<GnbConfig> {
-    let mut config = GnbConfig::new(&format!("gnb-{n}"), Plmn::new("001", "01")?, n.into(), amf.parse()?);
+    let mut config =
+        GnbConfig::new(&format!("gnb-{n}"), Plmn::new("001", "01")?, n.into(), amf.parse()?);
     config.n2_local = Some([127, 0, 0, 19 + n].into());
     config.n3 = config.n2_local;
     Ok(config)
@@ -98,7 +114,12 @@ pub fn gnb_config(n: u8, amf: &str) -> Result<GnbConfig> {
 pub fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
     let key = |text: &str| <[u8; 16]>::try_from(hex::decode(text).unwrap_or_default()).ok();
     let (k, opc) = (key(KEY).context("K")?, key(OPC).context("OPc")?);
-    Ok(gnb.new_ue(UeConfig::new(&format!("{:015}", 1_010_000_000_000 + n), 2, k, OperatorKey::Opc(opc))?)?)
+    Ok(gnb.new_ue(UeConfig::new(
+        &format!("{:015}", 1_010_000_000_000 + n),
+        2,
+        k,
+        OperatorKey::Opc(opc),
+    )?)?)
 }
 
 /// Phones leave, and nothing of them is left.
@@ -113,7 +134,8 @@ pub async fn leave(core: &CoreProcess, phones: &[&Ue]) -> Result<()> {
 /// Registration, a session, idle and back, and the end of both.
 pub async fn a_day(phone: &Ue) -> Result<()> {
     phone.register().await?;
-    let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    let request =
+        PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
     phone.establish_pdu_session(request).await?;
     phone.release_to_idle().await?;
     phone.service_request().await?;
@@ -123,13 +145,18 @@ pub async fn a_day(phone: &Ue) -> Result<()> {
 }
 
 pub fn kill(core: &CoreProcess, name: &str) -> Result<u32> {
-    let pid = core.process_of(&format!("nf {name}")).with_context(|| format!("the {name} has a process"))?;
+    let pid = core
+        .process_of(&format!("nf {name}"))
+        .with_context(|| format!("the {name} has a process"))?;
     kill_process(pid)?;
     Ok(pid)
 }
 
 pub fn kill_process(pid: u32) -> Result<()> {
-    Ok(nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid as i32), nix::sys::signal::Signal::SIGKILL)?)
+    Ok(nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(pid as i32),
+        nix::sys::signal::Signal::SIGKILL,
+    )?)
 }
 
 /// What a function says of itself.
@@ -140,7 +167,12 @@ pub fn status_of(core: &CoreProcess, name: &str) -> serde_json::Value {
 }
 
 /// Waits until a function says so.
-pub async fn until(core: &CoreProcess, name: &str, what: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+pub async fn until(
+    core: &CoreProcess,
+    name: &str,
+    what: &str,
+    is: impl Fn(&serde_json::Value) -> bool,
+) -> Result<()> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
     while !is(&status_of(core, name)) {
         ensure!(tokio::time::Instant::now() < give_up, "{what}: {}", status_of(core, name));

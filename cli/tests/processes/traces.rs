@@ -26,7 +26,10 @@ struct Seen {
 type Collected = Arc<Mutex<Vec<Seen>>>;
 
 fn text(attributes: &[KeyValue], key: &str) -> String {
-    let found = attributes.iter().find(|attribute| attribute.key == key).and_then(|a| a.value.clone()?.value);
+    let found = attributes
+        .iter()
+        .find(|attribute| attribute.key == key)
+        .and_then(|a| a.value.clone()?.value);
     match found {
         Some(Value::StringValue(text)) => text,
         _ => String::new(),
@@ -35,15 +38,19 @@ fn text(attributes: &[KeyValue], key: &str) -> String {
 
 fn take(body: &[u8], into: &Collected) -> Result<()> {
     for resource in ExportTraceServiceRequest::decode(body)?.resource_spans {
-        let process = text(&resource.resource.context("spans come from somewhere")?.attributes, "service.name");
-        let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans).map(|span| Seen {
-            process: process.clone(),
-            name: span.name,
-            trace: span.trace_id,
-            id: span.span_id,
-            parent: span.parent_span_id,
-            about: text(&span.attributes, "martlet.supi"),
-        });
+        let process = text(
+            &resource.resource.context("spans come from somewhere")?.attributes,
+            "service.name",
+        );
+        let spans =
+            resource.scope_spans.into_iter().flat_map(|scope| scope.spans).map(|span| Seen {
+                process: process.clone(),
+                name: span.name,
+                trace: span.trace_id,
+                id: span.span_id,
+                parent: span.parent_span_id,
+                about: text(&span.attributes, "martlet.supi"),
+            });
         into.lock().expect("nobody panics with it").extend(spans);
     }
     Ok(())
@@ -65,7 +72,10 @@ async fn collect(listener: tokio::net::TcpListener, into: Collected) {
                 Ok::<_, hyper::Error>(answer.expect("a status that exists"))
             }
         });
-        tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), serve));
+        tokio::spawn(
+            hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), serve),
+        );
     }
 }
 
@@ -73,7 +83,8 @@ async fn collect(listener: tokio::net::TcpListener, into: Collected) {
 fn way<'a>(mut span: &'a Seen, all: &'a HashMap<Vec<u8>, Seen>) -> Result<Vec<String>> {
     let mut way = vec![format!("{} {}", span.process, span.name)];
     while !span.parent.is_empty() {
-        span = all.get(&span.parent).with_context(|| format!("the parent of {span:?} is missing"))?;
+        span =
+            all.get(&span.parent).with_context(|| format!("the parent of {span:?} is missing"))?;
         way.push(format!("{} {}", span.process, span.name));
     }
     Ok(way)
@@ -84,7 +95,8 @@ fn a_procedure_is_one_trace_through_every_process_that_has_part_in_it() {
     in_namespace(|| async {
         let site = Site::new("traces")?;
         let config = std::fs::read_to_string(site.config())?;
-        let traces = "oam: { traces: { endpoint: \"http://127.0.0.1:4318/v1/traces\", gather_ms: 100 }, ";
+        let traces =
+            "oam: { traces: { endpoint: \"http://127.0.0.1:4318/v1/traces\", gather_ms: 100 }, ";
         std::fs::write(site.config(), config.replace("oam: { ", traces))?;
         let checked = Command::new(MARTLET).arg("check").arg(site.config()).output()?;
         ensure!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
@@ -96,29 +108,40 @@ fn a_procedure_is_one_trace_through_every_process_that_has_part_in_it() {
         let gnb = gnb().await?;
         a_day(&phone(&gnb, 1)?).await?;
         gnb.shutdown().await;
-        // The collector is a task of this thread: the core ends beside it, and sends what it still has.
+        // The collector is a task of this thread: the core ends beside it, and sends what it still
+        // has.
         tokio::task::spawn_blocking(move || core.stop()).await??;
 
         let seen = seen.lock().expect("nobody panics with it").clone();
-        let by_id: HashMap<Vec<u8>, Seen> = seen.iter().map(|span| (span.id.clone(), span.clone())).collect();
+        let by_id: HashMap<Vec<u8>, Seen> =
+            seen.iter().map(|span| (span.id.clone(), span.clone())).collect();
         let of = |process: &str, name: &str| {
             let found = seen.iter().find(|span| span.process == process && span.name == name);
             found.cloned().with_context(|| {
-                let names: BTreeSet<_> = seen.iter().map(|span| format!("{} {}", span.process, span.name)).collect();
+                let names: BTreeSet<_> =
+                    seen.iter().map(|span| format!("{} {}", span.process, span.name)).collect();
                 format!("no span {name} of {process} among {names:#?}")
             })
         };
         let registration = of("martlet-amf", "registration")?;
-        ensure!(registration.parent.is_empty(), "a procedure is where a trace begins: {registration:?}");
+        ensure!(
+            registration.parent.is_empty(),
+            "a procedure is where a trace begins: {registration:?}"
+        );
         ensure!(registration.about == "imsi-001010000000001", "{registration:?}");
-        let together: Vec<&Seen> = seen.iter().filter(|span| span.trace == registration.trace).collect();
+        let together: Vec<&Seen> =
+            seen.iter().filter(|span| span.trace == registration.trace).collect();
         for span in &together {
             let way = way(span, &by_id)?;
             ensure!(way.last().is_some_and(|root| root == "martlet-amf registration"), "{way:?}");
         }
         let processes: BTreeSet<&str> = together.iter().map(|span| span.process.as_str()).collect();
-        for process in ["martlet-amf", "martlet-ausf", "martlet-udm", "martlet-udr", "martlet-pcf"] {
-            ensure!(processes.contains(process), "{process} has part in a registration: {processes:?}");
+        for process in ["martlet-amf", "martlet-ausf", "martlet-udm", "martlet-udr", "martlet-pcf"]
+        {
+            ensure!(
+                processes.contains(process),
+                "{process} has part in a registration: {processes:?}"
+            );
         }
         let vectors = way(&of("martlet-udm", "nudm-ueau GenerateAuthData")?, &by_id)?;
         let expected = [
@@ -129,15 +152,22 @@ fn a_procedure_is_one_trace_through_every_process_that_has_part_in_it() {
             "martlet-amf registration",
         ];
         ensure!(
-            vectors.len() == expected.len() && vectors[..2].iter().all(|step| step.contains("GenerateAuthData")),
+            vectors.len() == expected.len()
+                && vectors[..2].iter().all(|step| step.contains("GenerateAuthData")),
             "{vectors:?}"
         );
         ensure!(vectors.last().map(String::as_str) == expected.last().copied(), "{vectors:?}");
 
         let n4 = way(&of("martlet-smf", "n4 SessionEstablishmentRequest")?, &by_id)?;
-        ensure!(n4.last().is_some_and(|root| root == "martlet-amf pdu_session_establishment"), "{n4:?}");
+        ensure!(
+            n4.last().is_some_and(|root| root == "martlet-amf pdu_session_establishment"),
+            "{n4:?}"
+        );
         let setup = way(&of("martlet-amf", "pdu_session_resource_setup")?, &by_id)?;
-        ensure!(setup.last().is_some_and(|root| root == "martlet-amf pdu_session_establishment"), "{setup:?}");
+        ensure!(
+            setup.last().is_some_and(|root| root == "martlet-amf pdu_session_establishment"),
+            "{setup:?}"
+        );
         Ok(())
     });
 }

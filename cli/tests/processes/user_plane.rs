@@ -1,4 +1,5 @@
-//! `martlet upf` and `martlet top` beside a core whose packets the XDP programs carry: what a person types, and what they read.
+//! `martlet upf` and `martlet top` beside a core whose packets the XDP programs carry: what a
+//! person types, and what they read.
 use super::{MARTLET, Site, gnb, phone};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
@@ -28,8 +29,16 @@ async fn said(child: Child) -> Result<(bool, String, String)> {
 
 /// Octets of IP packets in a file (pcap, little-endian, LINKTYPE_RAW).
 fn packets_of(file: &[u8]) -> Result<Vec<Vec<u8>>> {
-    ensure!(file.get(..4) == Some(&[0x4d, 0x3c, 0xb2, 0xa1]), "a pcap of nanoseconds: {:02x?}", file.get(..24));
-    ensure!(file.get(20..24) == Some(&[101, 0, 0, 0]), "without link headers: {:02x?}", file.get(20..24));
+    ensure!(
+        file.get(..4) == Some(&[0x4d, 0x3c, 0xb2, 0xa1]),
+        "a pcap of nanoseconds: {:02x?}",
+        file.get(..24)
+    );
+    ensure!(
+        file.get(20..24) == Some(&[101, 0, 0, 0]),
+        "without link headers: {:02x?}",
+        file.get(20..24)
+    );
     let mut rest = file.get(24..).context("a header")?;
     let mut packets = Vec::new();
     while let Some((header, behind)) = rest.split_first_chunk::<16>() {
@@ -48,22 +57,28 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
         let site = Site::new("user-plane")?;
         let captures = site.0.join("captures");
         std::fs::create_dir(&captures)?;
-        let upf = "upf: { datapath: xdp, xdp: { sessions: 1024, rules: 4096, filters: 1024 }, telemetry: { captures: ";
+        let upf = "upf: { datapath: xdp, xdp: { sessions: 1024, rules: 4096, filters: 1024 }, \
+                   telemetry: { captures: ";
         let mut config = std::fs::OpenOptions::new().append(true).open(site.config())?;
         writeln!(config, "{upf}{captures:?} }} }}")?;
         let core = site.start(&[])?;
         let gnb = gnb().await?;
         let phone = phone(&gnb, 1)?;
         phone.register().await?;
-        let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+        let request =
+            PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
         let address = phone.establish_pdu_session(request).await?.ipv4.context("an address")?;
         reaches(&phone, 1, GATEWAY).await?;
 
-        // Each goes on until it has seen so many packets. What one trace has been told, another one is not.
+        // Each goes on until it has seen so many packets. What one trace has been told, another one
+        // is not.
         let ended = async |children: Vec<Child>| -> Result<Vec<(bool, String, String)>> {
-            let watched: Vec<_> = children.into_iter().map(|child| tokio::spawn(said(child))).collect();
+            let watched: Vec<_> =
+                children.into_iter().map(|child| tokio::spawn(said(child))).collect();
             let give_up = tokio::time::Instant::now() + Duration::from_secs(25);
-            while watched.iter().any(|task| !task.is_finished()) && tokio::time::Instant::now() < give_up {
+            while watched.iter().any(|task| !task.is_finished())
+                && tokio::time::Instant::now() < give_up
+            {
                 phone.send_ip(1, ping(STRANGER, GATEWAY, 1)).await?;
                 reaches(&phone, 1, GATEWAY).await?;
                 tokio::time::sleep(Duration::from_millis(50)).await;
@@ -76,31 +91,49 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
         };
         let capture = site.command("upf capture --packets 6 --seconds 30 --snap 40")?;
         let dropped = site.command("upf trace --reason foreign_source --count 2 --seconds 30")?;
-        let [capture, dropped] = <[_; 2]>::try_from(ended(vec![capture, dropped]).await?).ok().context("two")?;
+        let [capture, dropped] =
+            <[_; 2]>::try_from(ended(vec![capture, dropped]).await?).ok().context("two")?;
 
         let (well, out, errors) = capture;
-        ensure!(well && out.contains(": 6 packets, ") && out.contains(" 0 packets found no room"), "{out} {errors}");
+        ensure!(
+            well && out.contains(": 6 packets, ") && out.contains(" 0 packets found no room"),
+            "{out} {errors}"
+        );
         let path = out.split(": ").next().context("a path")?;
         let packets = packets_of(&std::fs::read(path).context(path.to_string())?)?;
-        ensure!(packets.len() == 6 && packets.iter().all(|packet| packet.len() == 40), "{packets:02x?}");
-        let is =
-            |kind: u8, from: Ipv4Addr| packets.iter().any(|p| p[9] == 1 && p[20] == kind && p[12..16] == from.octets());
+        ensure!(
+            packets.len() == 6 && packets.iter().all(|packet| packet.len() == 40),
+            "{packets:02x?}"
+        );
+        let is = |kind: u8, from: Ipv4Addr| {
+            packets.iter().any(|p| p[9] == 1 && p[20] == kind && p[12..16] == from.octets())
+        };
         ensure!(is(8, address) && is(0, GATEWAY) && !is(8, STRANGER), "{packets:02x?}");
 
         let (well, out, errors) = dropped;
         ensure!(well && out.lines().count() == 2, "{out} {errors}");
         let line = out.lines().next().unwrap_or_default();
-        ensure!(line.contains("dropped foreign_source") && line.contains(&STRANGER.to_string()), "{line}");
+        ensure!(
+            line.contains("dropped foreign_source") && line.contains(&STRANGER.to_string()),
+            "{line}"
+        );
         ensure!(line.contains("[session 0x"), "{line}");
 
         let all = site.command("upf trace --all --json --ue 10.45.0.1 --count 2 --seconds 30")?;
         let (well, out, errors) = ended(vec![all]).await?.pop().context("one")?;
-        let traced: Vec<serde_json::Value> = out.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let traced: Vec<serde_json::Value> =
+            out.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
         ensure!(well && traced.len() == 2, "{out} {errors}");
-        ensure!(traced.iter().any(|packet| packet["reason"].is_null() && packet["far"].is_number()), "{out}");
+        ensure!(
+            traced.iter().any(|packet| packet["reason"].is_null() && packet["far"].is_number()),
+            "{out}"
+        );
 
         let (well, out, errors) = said(site.command("top --once")?).await?;
-        ensure!(well && out.contains(&address.to_string()) && out.contains("foreign_source"), "{out} {errors}");
+        ensure!(
+            well && out.contains(&address.to_string()) && out.contains("foreign_source"),
+            "{out} {errors}"
+        );
         let (well, out, _) = said(site.command("upf renew")?).await?;
         ensure!(well && out.contains("replaced"), "{out}");
         reaches(&phone, 1, GATEWAY).await?;

@@ -56,14 +56,20 @@ impl Site {
     fn yaml(&self) -> String {
         let at = |host| self.address(host);
         let mut text = String::from("sbi:\n");
-        for (host, name) in (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf"]) {
+        for (host, name) in
+            (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf"])
+        {
             text += &format!("  {name}: {}:7777\n", at(host));
         }
         let pool = format!("10.{}.0.0/16", 45 + self.number);
         text += &format!("oam: {{ bind: \"{}\" }}\n", self.oam());
         text += &format!("fabric: {{ socket: {:?} }}\n", self.folder.join("sbi.sock"));
         text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
-        text += &format!("upf:\n  n4: {{ address: \"{}:8805\" }}\n  n3: {{ address: \"{}:2152\" }}\n", at(8), at(8));
+        text += &format!(
+            "upf:\n  n4: {{ address: \"{}:8805\" }}\n  n3: {{ address: \"{}:2152\" }}\n",
+            at(8),
+            at(8)
+        );
         text += &format!("  n6: {{ interface: lab-n6-{}, mode: local }}\n", self.number);
         text += &format!("  dnns: [{{ name: internet, pools: [{pool}] }}]\n");
         text += &format!("smf:\n  dnns: [{{ name: internet, pool: {pool} }}]\n");
@@ -76,7 +82,14 @@ impl Site {
     /// Starts the core.
     pub(crate) fn start(&self, variant: Variant) -> Result<CoreProcess> {
         let program = std::env::current_exe()?;
-        CoreProcess::start(&program, &self.config(), &self.folder, variant.arguments(), self.oam(), FUNCTIONS)
+        CoreProcess::start(
+            &program,
+            &self.config(),
+            &self.folder,
+            variant.arguments(),
+            self.oam(),
+            FUNCTIONS,
+        )
     }
 
     /// A gNB that is set up.
@@ -116,7 +129,10 @@ pub(crate) fn phone_config(n: u64) -> Result<UeConfig> {
 pub(crate) async fn associated(core: &CoreProcess) -> Result<()> {
     let give_up = tokio::time::Instant::now() + ASSOCIATION;
     while !core.status()?.to_string().contains("\"associated\":true") {
-        anyhow::ensure!(tokio::time::Instant::now() < give_up, "the SMF is not associated with the UPF");
+        anyhow::ensure!(
+            tokio::time::Instant::now() < give_up,
+            "the SMF is not associated with the UPF"
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     Ok(())
@@ -134,7 +150,12 @@ pub(super) struct Bed {
 }
 
 impl Bed {
-    pub(super) async fn start(variant: Variant, number: u8, phones: u32, folder: &Path) -> Result<Bed> {
+    pub(super) async fn start(
+        variant: Variant,
+        number: u8,
+        phones: u32,
+        folder: &Path,
+    ) -> Result<Bed> {
         let site = Site::prepare(number, variant.name(), phones.into(), folder)?;
         let core = site.start(variant)?;
         associated(&core).await?;

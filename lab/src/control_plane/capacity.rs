@@ -11,7 +11,8 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
     let ues: u64 = if args.quick { 100 } else { 1000 };
     let mut progress = Progress::new("UEs", ues * args.sbi.len() as u64);
     for (number, variant) in (40..).zip(&args.sbi) {
-        let site = Site::prepare(number, &format!("many-{}", variant.name()), ues, output.folder())?;
+        let site =
+            Site::prepare(number, &format!("many-{}", variant.name()), ues, output.folder())?;
         let core = site.start(*variant)?;
         associated(&core).await?;
         let gnb = site.gnb(Samples::default(), 1).await?;
@@ -20,7 +21,8 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
         for n in 0..ues {
             let phone = phone(&gnb, n)?;
             phone.register().await.with_context(|| phone.supi().to_string())?;
-            let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+            let request =
+                PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
             phone.establish_pdu_session(request).await.with_context(|| phone.supi().to_string())?;
             phones.push(phone);
             progress.step(variant.title());
@@ -33,7 +35,11 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
         say("proportional", "MB", after.proportional_kb as f64 / 1e3);
         say("cpu_per_ue", "ms", (after.cpu_ms - before.cpu_ms) as f64 / ues as f64);
         say("processes", "", after.processes as f64);
-        let empty = Figure::once(format!("resident.{}.ues0", variant.name()), "MB", before.resident_kb as f64 / 1e3);
+        let empty = Figure::once(
+            format!("resident.{}.ues0", variant.name()),
+            "MB",
+            before.resident_kb as f64 / 1e3,
+        );
         output.figure(empty);
         drop(phones);
         gnb.shutdown().await;

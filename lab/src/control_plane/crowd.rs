@@ -1,5 +1,5 @@
-//! `martlet lab crowd`: many UEs. A storm of them at once, how many register in a second, what the core then uses, and how soon
-//! it is there again when it, its AMF or its SMF is killed.
+//! `martlet lab crowd`: many UEs. A storm of them at once, how many register in a second, what the
+//! core then uses, and how soon it is there again when it, its AMF or its SMF is killed.
 use super::Variant;
 use super::bed::{CORES, Site, associated, phone};
 use crate::progress::Progress;
@@ -65,18 +65,22 @@ struct Crowd {
 }
 
 async fn session(phone: &Ue) -> Result<()> {
-    let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    let request =
+        PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
     phone.establish_pdu_session(request).await.with_context(|| phone.supi().to_string())?;
     Ok(())
 }
 
 impl Crowd {
-    /// Registers phones, so many at a time, each with a session; how many registered in a second of the registrations alone.
+    /// Registers phones, so many at a time, each with a session; how many registered in a second of
+    /// the registrations alone.
     async fn grow(&mut self, upto: u64, progress: &mut Progress, title: &str) -> Result<f64> {
         let from = self.phones.len() as u64;
         let new = (from..upto).map(|n| phone(&self.gnb, n)).collect::<Result<Vec<_>>>()?;
         let started = Instant::now();
-        let mut registered = futures_util::stream::iter(&new).map(|phone| phone.register()).buffer_unordered(AT_ONCE);
+        let mut registered = futures_util::stream::iter(&new)
+            .map(|phone| phone.register())
+            .buffer_unordered(AT_ONCE);
         while let Some(outcome) = registered.next().await {
             outcome?;
         }
@@ -106,7 +110,10 @@ async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     let seconds = started.elapsed().as_secs_f64();
     let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     // #22: told to come back later.
-    let told = outcomes.iter().filter(|outcome| outcome.as_ref().is_err_and(|error| error.cause() == Some(22))).count();
+    let told = outcomes
+        .iter()
+        .filter(|outcome| outcome.as_ref().is_err_and(|error| error.cause() == Some(22)))
+        .count();
     let mut say = |id: &str, unit: &'static str, value: f64| -> Result<()> {
         output.row(format_args!("local,{id},{value}"))?;
         output.figure(Figure::once(format!("crowd.local.{id}"), unit, value));
@@ -148,7 +155,9 @@ async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     crowd.grow(ues, &mut progress, "one process each").await?;
     tokio::time::sleep(SETTLE).await;
     for name in ["smf", "amf"] {
-        let pid = core.process_of(&format!("nf {name}")).with_context(|| format!("{name} has a process"))?;
+        let pid = core
+            .process_of(&format!("nf {name}"))
+            .with_context(|| format!("{name} has a process"))?;
         let started = Instant::now();
         kill(Pid::from_raw(pid as i32), Signal::SIGKILL)?;
         // Asked itself: what the core shows of its processes is up to a second old.
@@ -167,17 +176,30 @@ async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
 }
 
 /// Waits until a function says so.
-async fn until(core: &CoreProcess, name: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+async fn until(
+    core: &CoreProcess,
+    name: &str,
+    is: impl Fn(&serde_json::Value) -> bool,
+) -> Result<()> {
     until_at(core, 0, name, is).await
 }
 
 /// The same of one of its processes.
-async fn until_at(core: &CoreProcess, offset: u16, name: &str, is: impl Fn(&serde_json::Value) -> bool) -> Result<()> {
+async fn until_at(
+    core: &CoreProcess,
+    offset: u16,
+    name: &str,
+    is: impl Fn(&serde_json::Value) -> bool,
+) -> Result<()> {
     let give_up = Instant::now() + PATIENCE;
     loop {
         let status = core.status_at(offset).unwrap_or_default();
         let nfs = status["nfs"].as_array().cloned().unwrap_or_default();
-        let of = nfs.into_iter().find(|nf| nf["name"] == name).map(|nf| nf["status"].clone()).unwrap_or_default();
+        let of = nfs
+            .into_iter()
+            .find(|nf| nf["name"] == name)
+            .map(|nf| nf["status"].clone())
+            .unwrap_or_default();
         if is(&of) {
             return Ok(());
         }
@@ -188,9 +210,10 @@ async fn until_at(core: &CoreProcess, offset: u16, name: &str, is: impl Fn(&serd
 
 fn report(output: &mut Output, ues: u64, storm: u64) {
     let mut text = format!(
-        "{storm} UEs that register at once, then {ues} in all, {AT_ONCE} at a time, each with a session. Then the core is \
-         killed and started again on its database; with one process each, SMF and AMF are killed alone, and their watcher \
-         starts them.\n\n| figure | asked | measured | |\n| --- | --- | --- | --- |\n"
+        "{storm} UEs that register at once, then {ues} in all, {AT_ONCE} at a time, each with a \
+         session. Then the core is killed and started again on its database; with one process \
+         each, SMF and AMF are killed alone, and their watcher starts them.\n\n| figure | asked | \
+         measured | |\n| --- | --- | --- | --- |\n"
     );
     let most = |id: &'static str, most: f64| (id, format!("≤ {most}"), most, true);
     let asked = [

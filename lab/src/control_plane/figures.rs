@@ -12,7 +12,9 @@ pub(super) fn of_points(points: &[Point], output: &mut Output) -> Result<()> {
             let latencies = || point.rounds.iter().flat_map(|round| round.of(what));
             let all: Vec<f64> = latencies().map(|l| l.latency).collect();
             let core: Vec<f64> = latencies().map(|l| l.core).collect();
-            let id = |statistic: &str| format!("{}.{}.ues{}.{statistic}", what.name(), point.variant.name(), point.ues);
+            let id = |statistic: &str| {
+                format!("{}.{}.ues{}.{statistic}", what.name(), point.variant.name(), point.ues)
+            };
             let p50 = median(&all).context("no samples")?;
             let p99 = quantile(&all, 0.99).context("no samples")?;
             output.figure(Figure::of(id("p50"), "ms", p50));
@@ -29,8 +31,8 @@ fn median_of(round: &Taken, what: Measured) -> f64 {
     median(&all).map_or(f64::NAN, |m| m.value)
 }
 
-/// How many times longer each variant takes than the first. The cores took turns round by round, so each round gives a
-/// ratio; the figure is their median.
+/// How many times longer each variant takes than the first. The cores took turns round by round, so
+/// each round gives a ratio; the figure is their median.
 pub(super) fn compare(points: &[Point], output: &mut Output) -> Result<()> {
     let Some(first) = points.first().map(|point| point.variant) else { return Ok(()) };
     for point in points.iter().filter(|point| point.variant != first) {
@@ -38,8 +40,15 @@ pub(super) fn compare(points: &[Point], output: &mut Output) -> Result<()> {
         let Some(base) = base else { continue };
         for what in Measured::ALL {
             let pairs = point.rounds.iter().zip(&base.rounds);
-            let ratios: Vec<f64> = pairs.map(|(a, b)| median_of(a, what) / median_of(b, what)).collect();
-            let id = format!("{}.{}_over_{}.ues{}.p50", what.name(), point.variant.name(), first.name(), point.ues);
+            let ratios: Vec<f64> =
+                pairs.map(|(a, b)| median_of(a, what) / median_of(b, what)).collect();
+            let id = format!(
+                "{}.{}_over_{}.ues{}.p50",
+                what.name(),
+                point.variant.name(),
+                first.name(),
+                point.ues
+            );
             output.figure(Figure::of(id, "times", median(&ratios).context("no rounds")?));
         }
     }

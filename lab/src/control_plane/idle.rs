@@ -10,12 +10,13 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Phones that are registered, each with a session, before the core is left alone: then every function knows those that
-/// it talks to.
+/// Phones that are registered, each with a session, before the core is left alone: then every
+/// function knows those that it talks to.
 const PHONES: u64 = 4;
 /// Until what follows from the phones is over.
 const SETTLE: Duration = Duration::from_secs(3);
-/// What the functions, each in its process, may use in all: percent of one core, and megabytes of proportional set.
+/// What the functions, each in its process, may use in all: percent of one core, and megabytes of
+/// proportional set.
 const MOST_CPU: f64 = 0.5;
 const MOST_MEGABYTES: f64 = 48.0;
 
@@ -43,7 +44,11 @@ pub struct IdleArgs {
 pub fn run(args: &IdleArgs) -> Result<String> {
     ensure!(!args.sbi.is_empty(), "name at least one --sbi");
     namespace::enter_a_new_one()?;
-    let mut output = Output::create("idle", args.out.as_deref(), "sbi,second,functions_ns,all_ns,proportional_kb")?;
+    let mut output = Output::create(
+        "idle",
+        args.out.as_deref(),
+        "sbi,second,functions_ns,all_ns,proportional_kb",
+    )?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(args, &mut output))?;
     report(&mut output, args);
@@ -55,18 +60,21 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
     let seconds: u64 = if args.quick { 5 } else { 60 };
     let mut progress = Progress::new("seconds", seconds * args.sbi.len() as u64);
     for (number, variant) in (60..).zip(&args.sbi) {
-        let site = Site::prepare(number, &format!("idle-{}", variant.name()), PHONES, output.folder())?;
+        let site =
+            Site::prepare(number, &format!("idle-{}", variant.name()), PHONES, output.folder())?;
         let core = site.start(*variant)?;
         associated(&core).await?;
         let gnb = site.gnb(Samples::default(), 1).await?;
         for n in 0..PHONES {
             let phone = phone(&gnb, n)?;
             phone.register().await.with_context(|| phone.supi().to_string())?;
-            let request = PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+            let request =
+                PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
             phone.establish_pdu_session(request).await.with_context(|| phone.supi().to_string())?;
         }
         tokio::time::sleep(SETTLE).await;
-        let (before, all_before, started) = (core.usage_of_functions(), core.usage(), Instant::now());
+        let (before, all_before, started) =
+            (core.usage_of_functions(), core.usage(), Instant::now());
         let mut rows = Vec::new();
         for second in 1..=seconds {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -97,12 +105,15 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
 
 fn report(output: &mut Output, args: &IdleArgs) {
     let mut text = format!(
-        "A core that has served {PHONES} phones and has nothing more to do: all network functions together, and with the \
-         process that started them and watches them.\n\n| | processes | processor, % of a core | with starter | \
-         proportional set, MB | with starter |\n| --- | --- | --- | --- | --- | --- |\n"
+        "A core that has served {PHONES} phones and has nothing more to do: all network functions \
+         together, and with the process that started them and watches them.\n\n| | processes | \
+         processor, % of a core | with starter | proportional set, MB | with starter |\n| --- | \
+         --- | --- | --- | --- | --- |\n"
     );
     for variant in &args.sbi {
-        let figure = |what: &str| output.find(&format!("idle.{}.{what}", variant.name())).map_or(f64::NAN, |f| f.value);
+        let figure = |what: &str| {
+            output.find(&format!("idle.{}.{what}", variant.name())).map_or(f64::NAN, |f| f.value)
+        };
         let _ = writeln!(
             text,
             "| {} | {} | {:.3} | {:.3} | {:.1} | {:.1} |",
@@ -115,7 +126,9 @@ fn report(output: &mut Output, args: &IdleArgs) {
         );
     }
     text += "\n## Asked for\n\n| figure | asked | measured | |\n| --- | --- | --- | --- |\n";
-    for (id, unit, most) in [("idle.fabric.cpu", "%", MOST_CPU), ("idle.fabric.proportional", "MB", MOST_MEGABYTES)] {
+    for (id, unit, most) in
+        [("idle.fabric.cpu", "%", MOST_CPU), ("idle.fabric.proportional", "MB", MOST_MEGABYTES)]
+    {
         let Some(figure) = output.find(id) else { continue };
         let reached = if figure.value <= most { "reached" } else { "**not reached**" };
         let _ = writeln!(text, "| {id} | ≤ {most} {unit} | {:.3} | {reached} |", figure.value);

@@ -1,5 +1,6 @@
-//! `martlet lab control-plane`: how long procedures take, for one UE after the other and for many at once, for each way
-//! of running the network functions (the experiment of L25GC+, figures 6 to 8).
+//! `martlet lab control-plane`: how long procedures take, for one UE after the other and for many
+//! at once, for each way of running the network functions (the experiment of L25GC+, figures 6 to
+//! 8).
 pub(crate) mod bed;
 mod capacity;
 mod crowd;
@@ -73,9 +74,15 @@ impl ControlPlaneArgs {
 /// # Errors
 /// There is no right to make a network namespace, a core does not start, or a procedure fails.
 pub fn run(args: &ControlPlaneArgs) -> Result<String> {
-    ensure!(!args.sbi.is_empty() && !args.ues.is_empty(), "name at least one --sbi and one number of --ues");
+    ensure!(
+        !args.sbi.is_empty() && !args.ues.is_empty(),
+        "name at least one --sbi and one number of --ues"
+    );
     let most = args.ues.iter().copied().max().unwrap_or(1);
-    ensure!((1..=250).contains(&most), "--ues goes from 1 to 250 at once, and {most} was asked for");
+    ensure!(
+        (1..=250).contains(&most),
+        "--ues goes from 1 to 250 at once, and {most} was asked for"
+    );
     namespace::enter_a_new_one()?;
     let header = "procedure,sbi,ues,round,subject,latency_us,total_us,core_us";
     let mut output = Output::create("control-plane", args.out.as_deref(), header)?;
@@ -92,8 +99,8 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
     output.finish()
 }
 
-/// The latencies at every point. The cores of all variants live side by side and take turns, round by round, so that
-/// what disturbs the machine disturbs them alike.
+/// The latencies at every point. The cores of all variants live side by side and take turns, round
+/// by round, so that what disturbs the machine disturbs them alike.
 async fn points(args: &ControlPlaneArgs, most: u32, output: &mut Output) -> Result<Vec<Point>> {
     let mut beds = Vec::new();
     for (index, variant) in args.sbi.iter().enumerate() {
@@ -106,14 +113,17 @@ async fn points(args: &ControlPlaneArgs, most: u32, output: &mut Output) -> Resu
     let mut progress = Progress::new("rounds", u64::from(all));
     let mut points = Vec::new();
     for &ues in &args.ues {
-        let mut here: Vec<Point> =
-            beds.iter().map(|bed| Point { variant: bed.variant, ues, rounds: Vec::new() }).collect();
+        let mut here: Vec<Point> = beds
+            .iter()
+            .map(|bed| Point { variant: bed.variant, ues, rounds: Vec::new() })
+            .collect();
         for number in 0..args.rounds_of(ues) + WARM_UP {
             order.shuffle(&mut random);
             for &at in &order {
                 let bed = &beds[at];
                 let round = round::run(bed, ues as usize).await;
-                let round = round.with_context(|| format!("{ues} UEs at once, {}", bed.variant.title()))?;
+                let round =
+                    round.with_context(|| format!("{ues} UEs at once, {}", bed.variant.title()))?;
                 if number >= WARM_UP {
                     round.write(output, bed.variant, ues, number - WARM_UP)?;
                     here[at].rounds.push(round);

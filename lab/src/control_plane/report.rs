@@ -6,15 +6,16 @@ use anyhow::Result;
 use std::fmt::Write as _;
 
 /// What the paper measured between its two systems, on average over 4 to 64 UEs (L25GC+, figure 8).
-const PAPER: &str = "L25GC+ (figure 8; shared memory against free5GC's kernel-based SBI, averages over 4 to 64 UEs): \
-                     registration 1.87 times, PDU session establishment 2.1 times, paging 1.6 times faster.";
+const PAPER: &str = "L25GC+ (figure 8; shared memory against free5GC's kernel-based SBI, averages \
+                     over 4 to 64 UEs): registration 1.87 times, PDU session establishment 2.1 \
+                     times, paging 1.6 times faster.";
 
 /// Writes tables and plots.
 pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> {
     output.say(
-        "Times in ms, seen by the gNB: from the first uplink message to the final downlink message; medians with 95 % \
-         intervals. *Core* is the part spent waiting for the core. The cores of all variants ran side by side and took \
-         turns, round by round.\n",
+        "Times in ms, seen by the gNB: from the first uplink message to the final downlink \
+         message; medians with 95 % intervals. *Core* is the part spent waiting for the core. The \
+         cores of all variants ran side by side and took turns, round by round.\n",
     );
     for what in Measured::ALL {
         let table = table(output, args, what);
@@ -25,7 +26,9 @@ pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> 
     let table = promises(output);
     output.say(&table);
     output.say(PAPER);
-    for (name, statistic, title) in [("latency", "p50", ""), ("core-time", "core_p50", "core time of ")] {
+    for (name, statistic, title) in
+        [("latency", "p50", ""), ("core-time", "core_p50", "core time of ")]
+    {
         let panels: Vec<Panel> =
             Measured::ALL.iter().map(|what| panel(output, args, *what, statistic, title)).collect();
         draw(output.folder(), name, &panels)?;
@@ -53,14 +56,20 @@ fn table(output: &Output, args: &ControlPlaneArgs, what: Measured) -> String {
     for ues in &args.ues {
         let _ = write!(text, "| {ues} |");
         for variant in &args.sbi {
-            let find =
-                |statistic: &str| output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()));
+            let find = |statistic: &str| {
+                output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()))
+            };
             let spread = find("p99_over_p50").map_or(String::new(), |f| format!("{:.2}", f.value));
             let core = find("core_p50").map_or(String::new(), |f| format!("{:.3}", f.value));
             let _ = write!(text, " {} | {core} | {spread} |", cell(find("p50")));
         }
         for variant in args.sbi.iter().skip(1) {
-            let id = format!("{}.{}_over_{}.ues{ues}.p50", what.name(), variant.name(), args.sbi[0].name());
+            let id = format!(
+                "{}.{}_over_{}.ues{ues}.p50",
+                what.name(),
+                variant.name(),
+                args.sbi[0].name()
+            );
             let _ = write!(text, " {} |", cell(output.find(&id)));
         }
         text.push('\n');
@@ -81,7 +90,10 @@ fn others(output: &Output, args: &ControlPlaneArgs) -> String {
         ("resident without UEs, MB".into(), "resident.{}.ues0".into()),
         (format!("resident with {ues} UEs, MB"), format!("resident.{{}}.ues{ues}")),
         (format!("proportional set with {ues} UEs, MB"), format!("proportional.{{}}.ues{ues}")),
-        ("processor time per UE (registration and session), ms".into(), format!("cpu_per_ue.{{}}.ues{ues}")),
+        (
+            "processor time per UE (registration and session), ms".into(),
+            format!("cpu_per_ue.{{}}.ues{ues}"),
+        ),
     ];
     for (title, id) in rows {
         let _ = write!(text, "| {title} |");
@@ -96,7 +108,9 @@ fn others(output: &Output, args: &ControlPlaneArgs) -> String {
 
 /// What SPECIFICATION.md promises, beside what was measured.
 fn promises(output: &Output) -> String {
-    let mut text = String::from("## Promises\n\n| figure | promised | measured | |\n| --- | --- | --- | --- |\n");
+    let mut text = String::from(
+        "## Promises\n\n| figure | promised | measured | |\n| --- | --- | --- | --- |\n",
+    );
     let promised = [
         ("registration.local.ues1.p50", 1.5),
         ("pdu_session.local.ues1.p50", 1.0),
@@ -114,23 +128,36 @@ fn promises(output: &Output) -> String {
     // An N2 handover against the registration of the same run.
     for variant in ["local", "fabric", "http"] {
         let find = |what: &str| output.find(&format!("{what}.{variant}.ues1.p50"));
-        let (Some(handover), Some(registration)) = (find("handover"), find("registration")) else { continue };
+        let (Some(handover), Some(registration)) = (find("handover"), find("registration")) else {
+            continue;
+        };
         let ratio = handover.value / registration.value;
         let kept = if ratio <= 1.5 { "kept" } else { "**not kept**" };
-        let _ = writeln!(text, "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {kept} |");
+        let _ = writeln!(
+            text,
+            "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {kept} |"
+        );
     }
     for (id, most) in promised {
         let Some(figure) = output.find(id) else { continue };
         let kept = if figure.value <= most { "kept" } else { "**not kept**" };
-        let _ = writeln!(text, "| {id} | ≤ {most} {} | {:.3} | {kept} |", figure.unit, figure.value);
+        let _ =
+            writeln!(text, "| {id} | ≤ {most} {} | {:.3} | {kept} |", figure.unit, figure.value);
     }
     text
 }
 
-fn panel(output: &Output, args: &ControlPlaneArgs, what: Measured, statistic: &str, title: &str) -> Panel {
+fn panel(
+    output: &Output,
+    args: &ControlPlaneArgs,
+    what: Measured,
+    statistic: &str,
+    title: &str,
+) -> Panel {
     let series = args.sbi.iter().map(|variant| {
         let point = |ues: &u32| {
-            let f = output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()))?;
+            let f =
+                output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()))?;
             Some((f64::from(*ues), f.value, f.low, f.high))
         };
         Series { name: variant.title().into(), points: args.ues.iter().filter_map(point).collect() }

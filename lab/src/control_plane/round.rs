@@ -1,4 +1,5 @@
-//! One round: UEs at once go through registration, PDU session establishment, paging, and deregistration.
+//! One round: UEs at once go through registration, PDU session establishment, paging, and
+//! deregistration.
 use super::{Variant, bed::Bed};
 use crate::Output;
 use anyhow::{Context, Result, bail, ensure};
@@ -101,7 +102,13 @@ impl Taken {
             }
             let Some(what) = Measured::of(sample.procedure) else { continue };
             let (latency, total, core) = (ms(sample.latency), ms(sample.total), ms(sample.core));
-            self.0.push(Latency { what, subject: sample.subject.to_string(), latency, total, core });
+            self.0.push(Latency {
+                what,
+                subject: sample.subject.to_string(),
+                latency,
+                total,
+                core,
+            });
         }
         Ok(())
     }
@@ -111,11 +118,20 @@ impl Taken {
         self.0.iter().filter(move |latency| latency.what == what)
     }
 
-    pub(super) fn write(&self, output: &mut Output, variant: Variant, ues: u32, round: u32) -> Result<()> {
+    pub(super) fn write(
+        &self,
+        output: &mut Output,
+        variant: Variant,
+        ues: u32,
+        round: u32,
+    ) -> Result<()> {
         for l in &self.0 {
             let (what, sbi) = (l.what.name(), variant.name());
             let (latency, total, core) = (l.latency * 1e3, l.total * 1e3, l.core * 1e3);
-            output.row(format_args!("{what},{sbi},{ues},{round},{},{latency:.1},{total:.1},{core:.1}", l.subject))?;
+            output.row(format_args!(
+                "{what},{sbi},{ues},{round},{},{latency:.1},{total:.1},{core:.1}",
+                l.subject
+            ))?;
         }
         Ok(())
     }
@@ -124,7 +140,12 @@ impl Taken {
 /// Lets the first phones of the bed do the same thing at once.
 async fn all<T>(phones: &[Ue], act: impl AsyncFn(&Ue) -> Result<T, UeError>) -> Result<Vec<T>> {
     let act = &act;
-    join(phones.iter().map(|phone| async move { act(phone).await.with_context(|| phone.supi().to_string()) })).await
+    join(
+        phones
+            .iter()
+            .map(|phone| async move { act(phone).await.with_context(|| phone.supi().to_string()) }),
+    )
+    .await
 }
 
 /// Waits for all; the first error ends it.
@@ -138,7 +159,8 @@ pub(super) async fn run(bed: &Bed, ues: usize) -> Result<Taken> {
     bed.samples.take();
     all(phones, Ue::forget_registration).await?;
     all(phones, Ue::register).await?;
-    let request = || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
+    let request =
+        || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
     let sessions = all(phones, async |phone| phone.establish_pdu_session(request()).await).await?;
     // Through the core to the other gNB, and back without asking it.
     all(phones, async |phone| phone.handover_to(&bed.other).await).await?;
@@ -158,7 +180,13 @@ pub(super) async fn run(bed: &Bed, ues: usize) -> Result<Taken> {
             ensure!(packet.ends_with(b"wake up"), "another packet came: {packet:02x?}");
             let took = ms(sent.elapsed());
             let subject = phone.supi().to_string();
-            Ok(Latency { what: Measured::FirstPacket, subject, latency: took, total: took, core: took })
+            Ok(Latency {
+                what: Measured::FirstPacket,
+                subject,
+                latency: took,
+                total: took,
+                core: took,
+            })
         }
     });
     taken.0.extend(join(deliveries).await?);

@@ -26,7 +26,11 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
         }
         for (what, sample) in [("ready", &ready), ("ng_setup_done", &set_up)] {
             let estimate = median(sample).context("no start")?;
-            output.figure(Figure::of(format!("start.{}.{what}.p50", variant.name()), "ms", estimate));
+            output.figure(Figure::of(
+                format!("start.{}.{what}.p50", variant.name()),
+                "ms",
+                estimate,
+            ));
         }
     }
     progress.done();

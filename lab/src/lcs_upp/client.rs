@@ -8,7 +8,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
-/// The asking process, hidden behind `martlet lab lcs-upp-client`; it ends when its standard input does.
+/// The asking process, hidden behind `martlet lab lcs-upp-client`; it ends when its standard input
+/// does.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LcsUppClientArgs {
     /// What it is told
@@ -45,7 +46,8 @@ impl Client {
         let answers = BufReader::new(child.stdout.take().context("the client's output")?);
         writeln!(wishes, "{}\n", server.roots.trim())?;
         let mut client = Client { child, wishes, answers, description: String::new() };
-        client.description = client.line().with_context(|| format!("{} does not come up", end.way.name()))?;
+        client.description =
+            client.line().with_context(|| format!("{} does not come up", end.way.name()))?;
         Ok(client)
     }
 
@@ -65,7 +67,9 @@ impl Client {
     pub(super) fn times(&mut self) -> Result<Vec<Duration>> {
         let line = self.line()?;
         let times = line.split(' ').filter(|word| !word.is_empty());
-        times.map(|word| Ok(Duration::from_nanos(word.parse().with_context(|| line.clone())?))).collect()
+        times
+            .map(|word| Ok(Duration::from_nanos(word.parse().with_context(|| line.clone())?)))
+            .collect()
     }
 
     /// Lets go of memory that it does not use.

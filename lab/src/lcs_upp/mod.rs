@@ -1,5 +1,6 @@
-//! `martlet lab lcs-upp`: how long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel, after
-//! "User Plane Positioning in 5G Networks: A Design Space Study for Implementation".
+//! `martlet lab lcs-upp`: how long LCS-UPP takes to carry a payload to the LMF and back, for each
+//! secure channel, after "User Plane Positioning in 5G Networks: A Design Space Study for
+//! Implementation".
 mod client;
 mod path;
 mod proc_usage;
@@ -27,7 +28,8 @@ use server::Server;
 use statistics::Interval;
 use std::path::PathBuf;
 
-/// Measures the transport time of LCS-UPP: from the making of an uplink message to the downlink answer, read and verified.
+/// Measures the transport time of LCS-UPP: from the making of an uplink message to the downlink
+/// answer, read and verified.
 #[derive(Debug, Clone, Args)]
 pub struct LcsUppArgs {
     /// Folder for raw data, report and plots (lab-results/lcs-upp-TIME)
@@ -39,7 +41,8 @@ pub struct LcsUppArgs {
     /// Seed for the order of the runs, and for the radio model
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Ways to compare, such as rustls or wolfssl_default; left out: all that this build has and this machine can do
+    /// Ways to compare, such as rustls or wolfssl_default; left out: all that this build has and
+    /// this machine can do
     #[arg(long, value_delimiter = ',')]
     pub channels: Vec<String>,
     /// Payload sizes; left out: those of the paper
@@ -63,7 +66,8 @@ pub struct LcsUppArgs {
     /// Octets of an IP packet of the path, for QUIC and UDP; left out: as large as the path's are
     #[arg(long)]
     pub mtu: Option<u16>,
-    /// SCHED_FIFO with priority 1, memory locked, processors at full speed: at both ends, each checked to be in force
+    /// SCHED_FIFO with priority 1, memory locked, processors at full speed: at both ends, each
+    /// checked to be in force
     #[arg(long)]
     pub realtime: bool,
 }
@@ -80,7 +84,9 @@ impl LcsUppArgs {
         }
         let way = |name: &String| {
             let all: Vec<_> = Way::all().iter().map(|way| way.name()).collect();
-            Way::from_name(name).with_context(|| format!("there is no channel {name:?}; there are {}", all.join(", ")))
+            Way::from_name(name).with_context(|| {
+                format!("there is no channel {name:?}; there are {}", all.join(", "))
+            })
         };
         self.channels.iter().map(way).collect()
     }
@@ -95,8 +101,8 @@ impl LcsUppArgs {
     }
 }
 
-/// How connections come up anew: as if nobody was known, with what is known of the other end, and with the first message in the
-/// first flight.
+/// How connections come up anew: as if nobody was known, with what is known of the other end, and
+/// with the first message in the first flight.
 const SETUPS: [&str; 3] = ["setup", "resume", "early"];
 /// Rounds of a channel before it is another one's turn.
 const BLOCK: usize = 50;
@@ -123,20 +129,23 @@ struct Subject {
 /// Runs the experiment and returns its report.
 ///
 /// # Errors
-/// There is no right to make a network namespace, a channel does not come up, or an answer is wrong.
+/// There is no right to make a network namespace, a channel does not come up, or an answer is
+/// wrong.
 pub fn run(args: &LcsUppArgs) -> Result<String> {
     let ways = args.ways()?;
     ensure!(!ways.is_empty() && args.rounds > 0, "name at least one of --channels and one round");
     let radio = path::radio(&args.radio, args.seed)?;
     namespace::enter_a_new_one()?;
-    let mut output = Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
+    let mut output =
+        Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
     let conditions = match args.realtime {
         true => martlet_lcs_realtime::enter(Wanted::ALL).map_err(anyhow::Error::msg)?,
         false => Conditions::now(),
     };
     let sizes = args.payloads();
     let rounds = if args.quick { args.rounds.min(100) } else { args.rounds };
-    // On radio a round is nearly all waiting: each way has a phone of its own, and all ways ask at the same time.
+    // On radio a round is nearly all waiting: each way has a phone of its own, and all ways ask at
+    // the same time.
     let at_once = args.path == PathKind::Radio;
     let phones = if at_once { ways.len() } else { 1 };
     let route = Route::open(args.path, &radio, phones, output.folder())?;
@@ -198,7 +207,10 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         for (which, how) in SETUPS.iter().enumerate() {
             // Nothing where the channel cannot do that.
             let times = have(&mut subjects, &format!("{how} {count}"))?;
-            subjects.iter_mut().zip(times).for_each(|(subject, times)| subject.setups[which] = times);
+            subjects
+                .iter_mut()
+                .zip(times)
+                .for_each(|(subject, times)| subject.setups[which] = times);
         }
     }
     if args.realtime {
@@ -214,13 +226,18 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     output.finish()
 }
 
-/// Each end asked for the real-time properties before there was a channel: whether all of its threads, those of a library too, have
-/// them.
+/// Each end asked for the real-time properties before there was a channel: whether all of its
+/// threads, those of a library too, have them.
 fn in_force(subjects: &[Subject]) -> Result<()> {
     for subject in subjects {
         for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {
             let missing = Conditions::of(process).missing(Wanted::ALL);
-            ensure!(missing.is_none(), "{}, {end}: {}", subject.way.name(), missing.unwrap_or_default());
+            ensure!(
+                missing.is_none(),
+                "{}, {end}: {}",
+                subject.way.name(),
+                missing.unwrap_or_default()
+            );
         }
     }
     Ok(())
@@ -232,16 +249,24 @@ fn have(subjects: &mut [&mut Subject], wish: &str) -> Result<Vec<Vec<f64>>> {
         subject.client.begin(wish).with_context(|| subject.way.name())?;
     }
     let times = |subject: &mut &mut Subject| {
-        let times = subject.client.times().with_context(|| format!("{}, {wish}", subject.way.name()))?;
+        let times =
+            subject.client.times().with_context(|| format!("{}, {wish}", subject.way.name()))?;
         Ok(times.iter().map(|time| time.as_secs_f64() * 1000.0).collect())
     };
     subjects.iter_mut().map(times).collect()
 }
 
 /// A block of rounds of several at the same time, which is kept even where the run is cut off.
-fn measure(output: &mut Output, subjects: &mut [&mut Subject], at: usize, n: usize, count: usize) -> Result<()> {
+fn measure(
+    output: &mut Output,
+    subjects: &mut [&mut Subject],
+    at: usize,
+    n: usize,
+    count: usize,
+) -> Result<()> {
     have(subjects, &format!("rounds {n} {WARM_UP}"))?;
-    let used = |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
+    let used =
+        |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
     let before: Vec<_> = subjects.iter().map(|subject| used(subject)).collect();
     let times = have(subjects, &format!("rounds {n} {count}"))?;
     for ((subject, times), before) in subjects.iter_mut().zip(times).zip(before) {
@@ -256,7 +281,12 @@ fn measure(output: &mut Output, subjects: &mut [&mut Subject], at: usize, n: usi
     output.flush()
 }
 
-fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[usize]) -> Result<()> {
+fn figures(
+    output: &mut Output,
+    path: PathKind,
+    subjects: &[Subject],
+    sizes: &[usize],
+) -> Result<()> {
     let path = path.name();
     for subject in subjects {
         let name = subject.way.name();
@@ -271,7 +301,11 @@ fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[u
                 n: samples.len(),
             });
             let median = crate::stats::median(samples).context("no samples")?;
-            output.figure(Figure::of(format!("transport_time.{name}.n{n}_{path}.p50"), "ms", median));
+            output.figure(Figure::of(
+                format!("transport_time.{name}.n{n}_{path}.p50"),
+                "ms",
+                median,
+            ));
         }
         for (how, setups) in SETUPS.iter().zip(&subject.setups) {
             if let Some(median) = crate::stats::median(setups) {
@@ -281,7 +315,11 @@ fn figures(output: &mut Output, path: PathKind, subjects: &[Subject], sizes: &[u
         if let Some(median) = crate::stats::median(&subject.procedures) {
             output.figure(Figure::of(format!("lpp_procedure.{name}.{path}.p50"), "ms", median));
         }
-        output.figure(Figure::once(format!("resident.client.{name}.once"), "kB", subject.resident as f64));
+        output.figure(Figure::once(
+            format!("resident.client.{name}.once"),
+            "kB",
+            subject.resident as f64,
+        ));
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Where the messages go along: the loopback interface, or a core of ours with a gNB, a phone, and perhaps the air between.
+//! Where the messages go along: the loopback interface, or a core of ours with a gNB, a phone, and
+//! perhaps the air between.
 use crate::control_plane::Variant;
 use crate::control_plane::bed::{Site, associated, phone_config};
 use anyhow::{Context, Result, anyhow, bail};
@@ -50,7 +51,9 @@ pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
     // What is compared is on the same air.
     members.insert("alike".into(), true.into());
     for member in text.split(',').filter(|member| !member.is_empty()) {
-        let (name, value) = member.split_once('=').with_context(|| format!("--radio: {member:?} is no name=value"))?;
+        let (name, value) = member
+            .split_once('=')
+            .with_context(|| format!("--radio: {member:?} is no name=value"))?;
         members.insert(name.into(), serde_json::from_str(value).unwrap_or_else(|_| value.into()));
     }
     let radio: RadioConfig = serde_json::from_value(members.into()).context("--radio")?;
@@ -70,8 +73,14 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Makes it: for all but the loopback interface it starts a core, a gNB and phones with a session each.
-    pub(super) fn open(kind: PathKind, radio: &RadioConfig, phones: usize, folder: &Path) -> Result<Route> {
+    /// Makes it: for all but the loopback interface it starts a core, a gNB and phones with a
+    /// session each.
+    pub(super) fn open(
+        kind: PathKind,
+        radio: &RadioConfig,
+        phones: usize,
+        folder: &Path,
+    ) -> Result<Route> {
         let radio = match kind {
             PathKind::Loopback => {
                 let server = Ipv4Addr::LOCALHOST.into();
@@ -80,7 +89,8 @@ impl Route {
             PathKind::Core => None,
             PathKind::Radio => Some(radio.clone()),
         };
-        let names: Vec<_> = (0..phones).map(|n| format!("lcs-upp-{}-{n}", std::process::id())).collect();
+        let names: Vec<_> =
+            (0..phones).map(|n| format!("lcs-upp-{}-{n}", std::process::id())).collect();
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (folder, named) = (folder.to_path_buf(), names.clone());
@@ -93,7 +103,8 @@ impl Route {
             ended.context("the core, the gNB or the phone did not come up")?;
             bail!("the core ended at once");
         };
-        let namespaces = names.iter().map(|name| Namespace::open(name, false)).collect::<Result<_, _>>()?;
+        let namespaces =
+            names.iter().map(|name| Namespace::open(name, false)).collect::<Result<_, _>>()?;
         // The UPF's own address in the network of the phones.
         Ok(Route {
             server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
@@ -171,7 +182,10 @@ mod tests {
     #[test]
     fn a_radio_is_what_is_written() {
         let radio = radio("tdd=DDSUU,loss=0.01", 9).unwrap();
-        assert_eq!((radio.tdd.as_str(), radio.loss, radio.seed, radio.alike), ("DDSUU", 0.01, 9, true));
+        assert_eq!(
+            (radio.tdd.as_str(), radio.loss, radio.seed, radio.alike),
+            ("DDSUU", 0.01, 9, true)
+        );
         assert!(super::radio("tdd=DDD", 1).is_err() && super::radio("colour=red", 1).is_err());
     }
 }

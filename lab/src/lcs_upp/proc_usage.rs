@@ -13,15 +13,22 @@ impl Usage {
     /// Until now.
     pub(super) fn of(pid: u32) -> Self {
         let mut usage = Usage::default();
-        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let threads =
+            std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
         for thread in threads {
-            let read = |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+            let read =
+                |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
             // Nanoseconds on a processor are the first field.
-            usage.processor += read("schedstat").split(' ').next().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+            usage.processor += read("schedstat")
+                .split(' ')
+                .next()
+                .and_then(|it| it.parse::<u64>().ok())
+                .unwrap_or(0);
             let status = read("status");
             let switches = status.lines().filter(|line| line.contains("ctxt_switches:"));
-            usage.switches +=
-                switches.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum::<u64>();
+            usage.switches += switches
+                .filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok())
+                .sum::<u64>();
         }
         usage
     }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The ways of which the paper's changes count, the first that is there.
 const BASES: [&str; 2] = ["wolfssl_default", "wolfssl"];
 /// Average changes of the paper, per cent, against wolfSSL.
-const PAPER: [(&str, f64); 4] = [("msquic", -42.01), ("mbedtls", 3.38), ("ktls", 13.35), ("kernel_module", -5.84)];
+const PAPER: [(&str, f64); 4] =
+    [("msquic", -42.01), ("mbedtls", 3.38), ("ktls", 13.35), ("kernel_module", -5.84)];
 /// The same of everything in the kernel against the kernel's TLS.
 const PAPER_KERNEL: f64 = -16.95;
 
@@ -35,12 +36,16 @@ pub(super) fn write(
     best(output, args, subjects, sizes);
     match BASES.iter().find_map(|name| index(name)) {
         Some(base) => beside_the_paper(output, args, subjects, sizes, &table, base),
-        None => output.say("\nwolfSSL was not measured (build with --features wolfssl; it is GPL and never in released builds): no changes are given."),
+        None => output.say(
+            "\nwolfSSL was not measured (build with --features wolfssl; it is GPL and never in \
+             released builds): no changes are given.",
+        ),
     }
     if let (Some(kernel), Some(ktls)) = (index("kernel_module"), index("ktls")) {
         let change = mean_change(&table[kernel], &table[ktls]);
         output.say(&format!(
-            "\nAll in the kernel against the kernel's TLS: {change:+.2} % here, {PAPER_KERNEL:+.2} % in the paper."
+            "\nAll in the kernel against the kernel's TLS: {change:+.2} % here, \
+             {PAPER_KERNEL:+.2} % in the paper."
         ));
         output.figure(Figure::once(
             format!("change.kernel_module_over_ktls.{}.upper_bound", args.path.name()),
@@ -56,44 +61,73 @@ fn mean_change(of: &[Interval], from: &[Interval]) -> f64 {
     of.iter().zip(from).map(|(it, from)| it.change(from)).sum::<f64>() / of.len().max(1) as f64
 }
 
-fn what_was_run(args: &LcsUppArgs, radio: &RadioConfig, conditions: &Conditions, subjects: &[Subject]) -> String {
+fn what_was_run(
+    args: &LcsUppArgs,
+    radio: &RadioConfig,
+    conditions: &Conditions,
+    subjects: &[Subject],
+) -> String {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let has = |flag: &str| flags.split_whitespace().any(|it| it == flag);
-    let crypto: Vec<_> =
-        ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "hypervisor"].into_iter().filter(|flag| has(flag)).collect();
-    let sysctl =
-        |name: &str| std::fs::read_to_string(format!("/proc/sys/net/{name}")).unwrap_or_default().replace('\t', " ");
+    let crypto: Vec<_> = ["aes", "vaes", "pclmulqdq", "vpclmulqdq", "hypervisor"]
+        .into_iter()
+        .filter(|flag| has(flag))
+        .collect();
+    let sysctl = |name: &str| {
+        std::fs::read_to_string(format!("/proc/sys/net/{name}"))
+            .unwrap_or_default()
+            .replace('\t', " ")
+    };
     let path = match args.path {
         PathKind::Loopback => "loopback, in a network namespace of its own".into(),
-        PathKind::Core => {
-            "the interface of a simulated phone, gNB, our own UPF, and its address in the phones' network".into()
-        }
+        PathKind::Core => "the interface of a simulated phone, gNB, our own UPF, and its address \
+                           in the phones' network"
+            .into(),
         PathKind::Radio => format!(
-            "the same as `core` with a model of the air interface, for each channel a phone of its own with the same air: {radio:?}"
+            "the same as `core` with a model of the air interface, for each channel a phone of \
+             its own with the same air: {radio:?}"
         ),
     };
-    let turns = if args.path == PathKind::Radio { "all channels at a time" } else { "the channels in turn" };
+    let turns = if args.path == PathKind::Radio {
+        "all channels at a time"
+    } else {
+        "the channels in turn"
+    };
     let mut text = format!(
-        "Transport time from the making of a UL LCS-UP TRANSPORT until the DL LCS-UP TRANSPORT that echoes it is read and \
-         verified: message type, payload type, lengths, session. n is the whole payload; the session parameters have 256 \
-         octets. Path: {path}; one process at each end for each channel. {} rounds a point in blocks of \
-         {}, {turns}, {} rounds of each block not counted.\n\n",
+        "Transport time from the making of a UL LCS-UP TRANSPORT until the DL LCS-UP TRANSPORT \
+         that echoes it is read and verified: message type, payload type, lengths, session. n is \
+         the whole payload; the session parameters have 256 octets. Path: {path}; one process at \
+         each end for each channel. {} rounds a point in blocks of {}, {turns}, {} rounds of each \
+         block not counted.\n\n",
         subjects.first().and_then(|subject| subject.samples.first()).map_or(0, Vec::len),
         super::BLOCK,
         super::WARM_UP
     );
     let _ = writeln!(
         text,
-        "- Nagle's algorithm: off, but on where a name ends in _default; delayed acknowledgements: the kernel's; TLS \
-         records: 16,384 octets"
+        "- Nagle's algorithm: off, but on where a name ends in _default; delayed \
+         acknowledgements: the kernel's; TLS records: 16,384 octets"
     );
     let mtu = args.mtu.unwrap_or(args.path.mtu());
-    let _ = writeln!(text, "- looking for answers before sleeping: {} µs; path MTU for QUIC and UDP: {mtu}", args.spin);
-    let program = super::program::lean().map_or("this program".into(), |path| path.display().to_string());
+    let _ = writeln!(
+        text,
+        "- looking for answers before sleeping: {} µs; path MTU for QUIC and UDP: {mtu}",
+        args.spin
+    );
+    let program =
+        super::program::lean().map_or("this program".into(), |path| path.display().to_string());
     let _ = writeln!(text, "- both ends: {program}");
-    let _ =
-        writeln!(text, "- tcp_rmem {}, tcp_wmem {}", sysctl("ipv4/tcp_rmem").trim(), sysctl("ipv4/tcp_wmem").trim());
-    let _ = writeln!(text, "- processor's help for AES-GCM, and whether it is a guest's: {}", crypto.join(", "));
+    let _ = writeln!(
+        text,
+        "- tcp_rmem {}, tcp_wmem {}",
+        sysctl("ipv4/tcp_rmem").trim(),
+        sysctl("ipv4/tcp_wmem").trim()
+    );
+    let _ = writeln!(
+        text,
+        "- processor's help for AES-GCM, and whether it is a guest's: {}",
+        crypto.join(", ")
+    );
     let _ = writeln!(
         text,
         "- scheduling: {}; memory: {}; governor: {}",
@@ -103,19 +137,25 @@ fn what_was_run(args: &LcsUppArgs, radio: &RadioConfig, conditions: &Conditions,
         let _ = writeln!(text, "- {}: {}", subject.way.name(), subject.client.description);
     }
     if let Ok(marked) = std::env::var("MARTLET_GUEST") {
-        let _ =
-            writeln!(text, "\n**From an emulated machine ({marked}): compare these figures only with each other.**");
+        let _ = writeln!(
+            text,
+            "\n**From an emulated machine ({marked}): compare these figures only with each \
+             other.**"
+        );
     }
     text
 }
 
-/// Whether the model of the air interface kept its time: a busy machine would make every channel seem slow.
+/// Whether the model of the air interface kept its time: a busy machine would make every channel
+/// seem slow.
 pub(super) fn air(output: &mut Output, counters: &Counters) {
     let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
-    let (all, late, latest) = (of(&counters.by_air), of(&counters.by_air_late), of(&counters.by_air_latest_us));
+    let (all, late, latest) =
+        (of(&counters.by_air), of(&counters.by_air_late), of(&counters.by_air_latest_us));
     let share = late as f64 / all.max(1) as f64 * 100.0;
     output.say(&format!(
-        "The radio model gave on {all} packets, {share:.2} % of them {} µs or more behind their time, at the most {:.1} ms.",
+        "The radio model gave on {all} packets, {share:.2} % of them {} µs or more behind their \
+         time, at the most {:.1} ms.",
         LATE.as_micros(),
         latest as f64 / 1e3
     ));
@@ -125,13 +165,24 @@ pub(super) fn air(output: &mut Output, counters: &Counters) {
 /// Of each channel and size.
 fn intervals(subjects: &[Subject]) -> Result<Vec<Vec<Interval>>> {
     let of = |subject: &Subject| {
-        subject.samples.iter().map(|samples| Interval::of(samples).context("no samples")).collect::<Result<Vec<_>>>()
+        subject
+            .samples
+            .iter()
+            .map(|samples| Interval::of(samples).context("no samples"))
+            .collect::<Result<Vec<_>>>()
     };
     subjects.iter().map(of).collect()
 }
 
-fn times(subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>], raw: Option<usize>) -> String {
-    let mut text = format!("\n## Mean transport time, µs, with its 99 % confidence interval (z = {Z})\n\n| n |");
+fn times(
+    subjects: &[Subject],
+    sizes: &[usize],
+    table: &[Vec<Interval>],
+    raw: Option<usize>,
+) -> String {
+    let mut text = format!(
+        "\n## Mean transport time, µs, with its 99 % confidence interval (z = {Z})\n\n| n |"
+    );
     subjects.iter().for_each(|subject| _ = write!(text, " {} |", subject.way.name()));
     let _ = write!(text, "\n| ---: |{}", " ---: |".repeat(subjects.len()));
     for (at, n) in sizes.iter().enumerate() {
@@ -145,7 +196,9 @@ fn times(subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>], raw: Op
             text.push_str(" |");
         }
     }
-    text.push_str("\n\nIn parentheses: times the mean of a plain TCP exchange of the same messages.");
+    text.push_str(
+        "\n\nIn parentheses: times the mean of a plain TCP exchange of the same messages.",
+    );
     text
 }
 
@@ -166,10 +219,19 @@ fn ratios(
                     .filter_map(|block| crate::stats::median(block).map(|it| it.value))
                     .collect()
             };
-            let pairs = blocks(&subject.samples[at]).into_iter().zip(blocks(&subjects[raw].samples[at]));
+            let pairs =
+                blocks(&subject.samples[at]).into_iter().zip(blocks(&subjects[raw].samples[at]));
             let ratios: Vec<f64> = pairs.map(|(ours, plain)| ours / plain).collect();
-            let id = format!("transport_time.{}_over_raw_tcp.n{n}_{}.p50", subject.way.name(), args.path.name());
-            output.figure(Figure::of(id, "times", crate::stats::median(&ratios).context("no blocks")?));
+            let id = format!(
+                "transport_time.{}_over_raw_tcp.n{n}_{}.p50",
+                subject.way.name(),
+                args.path.name()
+            );
+            output.figure(Figure::of(
+                id,
+                "times",
+                crate::stats::median(&ratios).context("no blocks")?,
+            ));
         }
     }
     Ok(())
@@ -177,22 +239,36 @@ fn ratios(
 
 /// The best of ours beside the best of the paper's three libraries, at each size: ratio of medians.
 fn best(output: &mut Output, args: &LcsUppArgs, subjects: &[Subject], sizes: &[usize]) {
-    let mut text = "\n## The best of ours beside the best of the paper's three libraries, medians\n\n| n | ours | µs | the paper's | µs | ratio |\n| ---: | --- | ---: | --- | ---: | ---: |".to_string();
+    let mut text = "\n## The best of ours beside the best of the paper's three libraries, \
+                    medians\n\n| n | ours | µs | the paper's | µs | ratio |\n| ---: | --- | ---: \
+                    | --- | ---: | ---: |"
+        .to_string();
     let mut any = false;
     for (at, n) in sizes.iter().enumerate() {
         let least = |papers: bool| {
-            let of =
-                |subject: &Subject| Some((subject.way.name(), crate::stats::median(&subject.samples[at])?.value * 1e3));
-            let it = subjects
-                .iter()
-                .filter(|it| it.way.data_path() > 0 && it.way.is_of_the_paper() == papers && it.way.no_delay());
+            let of = |subject: &Subject| {
+                Some((subject.way.name(), crate::stats::median(&subject.samples[at])?.value * 1e3))
+            };
+            let it = subjects.iter().filter(|it| {
+                it.way.data_path() > 0 && it.way.is_of_the_paper() == papers && it.way.no_delay()
+            });
             it.filter_map(of).min_by(|one, other| one.1.total_cmp(&other.1))
         };
-        let (Some((ours, our_time)), Some((theirs, their_time))) = (least(false), least(true)) else { continue };
+        let (Some((ours, our_time)), Some((theirs, their_time))) = (least(false), least(true))
+        else {
+            continue;
+        };
         any = true;
         let ratio = our_time / their_time;
-        let _ = write!(text, "\n| {n} | {ours} | {our_time:.1} | {theirs} | {their_time:.1} | {ratio:.2} |");
-        output.figure(Figure::once(format!("best_over_papers_best.n{n}_{}.p50", args.path.name()), "times", ratio));
+        let _ = write!(
+            text,
+            "\n| {n} | {ours} | {our_time:.1} | {theirs} | {their_time:.1} | {ratio:.2} |"
+        );
+        output.figure(Figure::once(
+            format!("best_over_papers_best.n{n}_{}.p50", args.path.name()),
+            "times",
+            ratio,
+        ));
     }
     if any {
         output.say(&text);
@@ -209,26 +285,38 @@ fn beside_the_paper(
 ) {
     let (name_of_base, path) = (subjects[base].way.name(), args.path.name());
     let mut text = format!(
-        "\n## Change of the upper bound of the interval against {name_of_base}, mean over all n, per cent\n\n| channel | here | paper |\n| --- | ---: | ---: |"
+        "\n## Change of the upper bound of the interval against {name_of_base}, mean over all n, \
+         per cent\n\n| channel | here | paper |\n| --- | ---: | ---: |"
     );
     for (which, subject) in subjects.iter().enumerate().filter(|(which, _)| *which != base) {
         let mean = mean_change(&table[which], &table[base]);
         let name = subject.way.name();
-        let paper =
-            PAPER.iter().find(|(of, _)| *of == name).map_or("–".into(), |(_, change)| format!("{change:+.2}"));
+        let paper = PAPER
+            .iter()
+            .find(|(of, _)| *of == name)
+            .map_or("–".into(), |(_, change)| format!("{change:+.2}"));
         let _ = write!(text, "\n| {name} | {mean:+.2} | {paper} |");
         output.figure(Figure::once(format!("change.{name}.{path}.upper_bound"), "%", mean));
         for ((it, from), n) in table[which].iter().zip(&table[base]).zip(sizes) {
-            output.figure(Figure::once(format!("change.{name}.n{n}_{path}.upper_bound"), "%", it.change(from)));
+            output.figure(Figure::once(
+                format!("change.{name}.n{n}_{path}.upper_bound"),
+                "%",
+                it.change(from),
+            ));
         }
     }
     output.say(&text);
 }
 
 fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
-    let mut text = "\n## Each round: processor time and context switches, client and server\n\n| channel | n | client µs | server µs | client switches | server switches |\n| --- | ---: | ---: | ---: | ---: | ---: |".to_string();
+    let mut text = "\n## Each round: processor time and context switches, client and server\n\n| \
+                    channel | n | client µs | server µs | client switches | server switches |\n| \
+                    --- | ---: | ---: | ---: | ---: | ---: |"
+        .to_string();
     for subject in subjects {
-        for (at, n) in sizes.iter().enumerate().filter(|(_, n)| [1, 1024, 16_384, 65_535].contains(*n)) {
+        for (at, n) in
+            sizes.iter().enumerate().filter(|(_, n)| [1, 1024, 16_384, 65_535].contains(*n))
+        {
             let rounds = subject.samples[at].len().max(1) as f64;
             let (client, server) = (&subject.client_used[at], &subject.server_used[at]);
             let _ = write!(
@@ -242,34 +330,49 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
             );
         }
     }
-    text += "\n\n## New connections, LPP, and the client's size\n\nMilliseconds (medians) until the first message is answered: as if nobody was known; resumed; \
-        and with that message in the first flight. – where the library, or its crate, cannot. LPP is a procedure as the LMF sees it: it asks \
-        for capabilities, then for NR E-CID measurements (two exchanges, with six cells). Resident is what the client needs for its rounds \
-        and its LPP, without what its start needed; with real-time properties all of the program, since its memory is locked.\n\n\
-        | channel | full | resumed | 0-RTT | LPP | resident, kB |\n| --- | ---: | ---: | ---: | ---: | ---: |";
+    text += "\n\n## New connections, LPP, and the client's size\n\nMilliseconds (medians) until \
+             the first message is answered: as if nobody was known; resumed; and with that \
+             message in the first flight. – where the library, or its crate, cannot. LPP is a \
+             procedure as the LMF sees it: it asks for capabilities, then for NR E-CID \
+             measurements (two exchanges, with six cells). Resident is what the client needs for \
+             its rounds and its LPP, without what its start needed; with real-time properties all \
+             of the program, since its memory is locked.\n\n| channel | full | resumed | 0-RTT | \
+             LPP | resident, kB |\n| --- | ---: | ---: | ---: | ---: | ---: |";
     for subject in subjects {
-        let median =
-            |setups: &Vec<f64>| crate::stats::median(setups).map_or("–".into(), |it| format!("{:.3}", it.value));
+        let median = |setups: &Vec<f64>| {
+            crate::stats::median(setups).map_or("–".into(), |it| format!("{:.3}", it.value))
+        };
         let [full, resumed, early] = subject.setups.each_ref().map(median);
         let lpp = median(&subject.procedures);
-        let _ =
-            write!(text, "\n| {} | {full} | {resumed} | {early} | {lpp} | {} |", subject.way.name(), subject.resident);
+        let _ = write!(
+            text,
+            "\n| {} | {full} | {resumed} | {early} | {lpp} | {} |",
+            subject.way.name(),
+            subject.resident
+        );
     }
     text.push('\n');
     text
 }
 
-/// The paper's figure 4 has the change of the upper bound at its points; here it is a panel of its own. None without wolfSSL.
+/// The paper's figure 4 has the change of the upper bound at its points; here it is a panel of its
+/// own. None without wolfSSL.
 fn changes(
     subjects: &[Subject],
     sizes: &[usize],
     table: &[Vec<Interval>],
     wanted: &dyn Fn(&Subject) -> bool,
 ) -> Option<Panel> {
-    let base = BASES.iter().find_map(|name| subjects.iter().position(|subject| subject.way.name() == *name))?;
+    let base = BASES
+        .iter()
+        .find_map(|name| subjects.iter().position(|subject| subject.way.name() == *name))?;
     let points = |intervals: &Vec<Interval>| -> Vec<_> {
         let changes = intervals.iter().zip(&table[base]).map(|(it, from)| it.change(from));
-        sizes.iter().zip(changes).map(|(n, change)| ((*n as f64).log2().round(), change, change, change)).collect()
+        sizes
+            .iter()
+            .zip(changes)
+            .map(|(n, change)| ((*n as f64).log2().round(), change, change, change))
+            .collect()
     };
     // wolfSSL itself stays, at 0, so that each has one colour in all panels.
     let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
@@ -278,19 +381,34 @@ fn changes(
         x_label: "payload n, as a power of two of octets".into(),
         y_label: "change of the interval's upper bound, %".into(),
         series: shown
-            .map(|(subject, intervals)| Series { name: subject.way.name(), points: points(intervals) })
+            .map(|(subject, intervals)| Series {
+                name: subject.way.name(),
+                points: points(intervals),
+            })
             .collect(),
     })
 }
 
-fn plots(output: &mut Output, subjects: &[Subject], sizes: &[usize], table: &[Vec<Interval>]) -> Result<()> {
+fn plots(
+    output: &mut Output,
+    subjects: &[Subject],
+    sizes: &[usize],
+    table: &[Vec<Interval>],
+) -> Result<()> {
     let series = |wanted: &dyn Fn(&Subject) -> bool, from: usize, until: usize| -> Vec<Series> {
         let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
         let points = |intervals: &Vec<Interval>| {
             let within = sizes.iter().zip(intervals).filter(|(n, _)| (from..=until).contains(*n));
-            within.map(|(n, it)| ((*n as f64).log2().round(), it.mean, it.low(), it.high())).collect()
+            within
+                .map(|(n, it)| ((*n as f64).log2().round(), it.mean, it.low(), it.high()))
+                .collect()
         };
-        shown.map(|(subject, intervals)| Series { name: subject.way.name(), points: points(intervals) }).collect()
+        shown
+            .map(|(subject, intervals)| Series {
+                name: subject.way.name(),
+                points: points(intervals),
+            })
+            .collect()
     };
     let panels = |what: &str, wanted: &dyn Fn(&Subject) -> bool| -> Vec<Panel> {
         let ranges = [(1, 4096, "n up to 4,096"), (4096, 65_535, "n from 4,096")];
@@ -308,7 +426,8 @@ fn plots(output: &mut Output, subjects: &[Subject], sizes: &[usize], table: &[Ve
         // Of the first type the paper's, where this build has it.
         let has_wolfssl = subjects.iter().any(|subject| subject.way.name() == "wolfssl");
         let first = if has_wolfssl { "wolfssl" } else { "rustls" };
-        let compared = |subject: &Subject| subject.way.data_path() > 1 || subject.way.name() == first;
+        let compared =
+            |subject: &Subject| subject.way.data_path() > 1 || subject.way.name() == first;
         draw(output.folder(), "types", &panels("Types 1, 2 and 3", &compared))?;
         output.say("![Types 1, 2 and 3](types.svg)");
     }

@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::process::{Child, Stdio};
 
-/// The echoing process, hidden behind `martlet lab lcs-upp-server`; it ends when its standard input does.
+/// The echoing process, hidden behind `martlet lab lcs-upp-server`; it ends when its standard input
+/// does.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LcsUppServerArgs {
     /// What it is told

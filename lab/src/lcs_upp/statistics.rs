@@ -1,4 +1,5 @@
-//! The statistics of the paper: mean, standard error, and the 99 % confidence interval of a normal distribution.
+//! The statistics of the paper: mean, standard error, and the 99 % confidence interval of a normal
+//! distribution.
 
 /// z of the paper: the 0.995 quantile of the standard normal distribution, to two places.
 pub(super) const Z: f64 = 2.58;
@@ -48,7 +49,10 @@ mod tests {
     fn the_interval_is_that_of_the_textbook() {
         let interval = Interval::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         // Variance 32/7, over 8.
-        assert!((interval.mean - 5.0).abs() < 1e-12 && (interval.error - (32.0f64 / 7.0 / 8.0).sqrt()).abs() < 1e-12);
+        assert!(
+            (interval.mean - 5.0).abs() < 1e-12
+                && (interval.error - (32.0f64 / 7.0 / 8.0).sqrt()).abs() < 1e-12
+        );
         assert!((interval.high() - interval.low() - 2.0 * 2.58 * interval.error).abs() < 1e-12);
         let double = Interval { mean: 10.0, error: 2.0 * interval.error };
         assert!((double.change(&interval) - 100.0).abs() < 1e-9);

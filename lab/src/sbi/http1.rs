@@ -3,7 +3,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
-use martlet_sbi::{ApiRoot, Body, BoxFuture, Problem, Request, Response, Transport, TransportFailure};
+use martlet_sbi::{
+    ApiRoot, Body, BoxFuture, Problem, Request, Response, Transport, TransportFailure,
+};
 use martlet_sbi_http::Dial;
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +28,8 @@ impl Http1 {
     }
 
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Problem> {
-        let not_sent = |e: String| Problem::unreachable(TransportFailure::NotSent, format!("{to}: {e}"));
+        let not_sent =
+            |e: String| Problem::unreachable(TransportFailure::NotSent, format!("{to}: {e}"));
         loop {
             let kept = self.idle().pop();
             let Some(mut sender) = kept else { break };
@@ -35,13 +38,15 @@ impl Http1 {
             }
         }
         let stream = self.dial.dial(&to.authority).await.map_err(|e| not_sent(e.to_string()))?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|e| not_sent(e.to_string()))?;
+        let (sender, connection) =
+            handshake(TokioIo::new(stream)).await.map_err(|e| not_sent(e.to_string()))?;
         tokio::spawn(connection);
         Ok(sender)
     }
 
     async fn exchange(&self, to: &ApiRoot, request: Request) -> Result<Response, Problem> {
-        let unknown = |e: String| Problem::unreachable(TransportFailure::Unknown, format!("{to}: {e}"));
+        let unknown =
+            |e: String| Problem::unreachable(TransportFailure::Unknown, format!("{to}: {e}"));
         let encoded = request.body.to_encoded()?;
         let mut builder = http::Request::builder().method(&request.method).uri(&request.target);
         builder = builder.header(http::header::HOST, &to.authority);
@@ -56,14 +61,23 @@ impl Http1 {
         let (parts, incoming) = answer.into_parts();
         let octets = incoming.collect().await.map_err(|e| unknown(e.to_string()))?.to_bytes();
         self.idle().push(sender);
-        let kind = parts.headers.get(http::header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
-        let body = if octets.is_empty() { Body::empty() } else { Body::encoded(kind.to_string(), octets) };
+        let kind = parts
+            .headers
+            .get(http::header::CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .unwrap_or("");
+        let body =
+            if octets.is_empty() { Body::empty() } else { Body::encoded(kind.to_string(), octets) };
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 }
 
 impl Transport for Http1 {
-    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(self.exchange(to, request))
     }
 }

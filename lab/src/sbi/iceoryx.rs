@@ -1,7 +1,8 @@
-//! iceoryx2's request-response: the outside reference for a bare transport. Octets go to another process and come back.
+//! iceoryx2's request-response: the outside reference for a bare transport. Octets go to another
+//! process and come back.
 //!
-//! As its examples have it, either both ends look for messages without a pause, or each tells the other with an event
-//! that there is one.
+//! As its examples have it, either both ends look for messages without a pause, or each tells the
+//! other with an event that there is one.
 use anyhow::{Result, anyhow};
 use iceoryx2::port::client::Client;
 use iceoryx2::port::listener::Listener;
@@ -36,12 +37,16 @@ impl End {
     /// `name` is the pair's own; the end that answers hears of requests, the other one of answers.
     fn new(name: &str, answers: bool, polls: bool) -> Result<End> {
         set_log_level(LogLevel::Error);
-        let node =
-            NodeBuilder::new().signal_handling_mode(SignalHandlingMode::Disabled).create::<ipc_threadsafe::Service>();
+        let node = NodeBuilder::new()
+            .signal_handling_mode(SignalHandlingMode::Disabled)
+            .create::<ipc_threadsafe::Service>();
         let node = node.map_err(error)?;
         let event = |what: &str| {
             let name = format!("{name}/{what}");
-            node.service_builder(&name.as_str().try_into().map_err(error)?).event().open_or_create().map_err(error)
+            node.service_builder(&name.as_str().try_into().map_err(error)?)
+                .event()
+                .open_or_create()
+                .map_err(error)
         };
         let (requests, responses) = (event("requests")?, event("responses")?);
         let (heard, told) = if answers { (requests, responses) } else { (responses, requests) };
@@ -115,11 +120,13 @@ impl Asking {
     pub fn new(name: &str, polls: bool) -> Result<Asking> {
         let end = End::new(name, false, polls)?;
         let service = service!(end, name);
-        let client = service.client_builder().initial_max_slice_len(LONGEST).create().map_err(error)?;
-        // SAFETY: the listener, and with it the descriptor, is there until a descriptor of our own stands for it.
+        let client =
+            service.client_builder().initial_max_slice_len(LONGEST).create().map_err(error)?;
+        // SAFETY: the listener, and with it the descriptor, is there until a descriptor of our own
+        // stands for it.
         #[allow(unsafe_code)]
-        let own =
-            unsafe { BorrowedFd::borrow_raw(end.listener.file_descriptor().native_handle()) }.try_clone_to_owned();
+        let own = unsafe { BorrowedFd::borrow_raw(end.listener.file_descriptor().native_handle()) }
+            .try_clone_to_owned();
         // SAFETY: the descriptor is owned, and stays open and the same as long as the value has it.
         #[allow(unsafe_code)]
         let answered = unsafe { AsyncFd::register(own?) }?;

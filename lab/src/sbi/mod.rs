@@ -1,4 +1,5 @@
-//! `martlet lab sbi`: what one call between two network functions costs, for each way of carrying it.
+//! `martlet lab sbi`: what one call between two network functions costs, for each way of carrying
+//! it.
 mod http1;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
@@ -53,9 +54,30 @@ struct Load {
 }
 
 const LOADS: [Load; 4] = [
-    Load { name: "inflight1", title: "1 in flight", in_flight: 1, gap: Duration::ZERO, calls: 1000, warm_up: 200 },
-    Load { name: "inflight16", title: "16 in flight", in_flight: 16, gap: Duration::ZERO, calls: 1600, warm_up: 200 },
-    Load { name: "inflight1_gap3ms", title: "1 in flight, 3 ms gaps", in_flight: 1, gap: GAP, calls: 50, warm_up: 200 },
+    Load {
+        name: "inflight1",
+        title: "1 in flight",
+        in_flight: 1,
+        gap: Duration::ZERO,
+        calls: 1000,
+        warm_up: 200,
+    },
+    Load {
+        name: "inflight16",
+        title: "16 in flight",
+        in_flight: 16,
+        gap: Duration::ZERO,
+        calls: 1600,
+        warm_up: 200,
+    },
+    Load {
+        name: "inflight1_gap3ms",
+        title: "1 in flight, 3 ms gaps",
+        in_flight: 1,
+        gap: GAP,
+        calls: 50,
+        warm_up: 200,
+    },
     Load {
         name: "inflight16_gap3ms",
         title: "16 in flight, 3 ms gaps",
@@ -96,7 +118,8 @@ pub fn run(args: &SbiArgs) -> Result<String> {
 async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("martlet-lab-sbi-{}", std::process::id()));
     let socket = folder.join("sbi.sock");
-    let manager = Manager::bind(ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() })?;
+    let manager =
+        Manager::bind(ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() })?;
     let manager = tokio::spawn(manager.run());
     let message = Arc::new(Message::new(service::body()?)?);
     let mut pairs = Vec::new();
@@ -122,7 +145,11 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
                 let block = block(&pairs[at], load, &message).await?;
                 pairs[at].look(false)?;
                 for took in &block.took {
-                    output.row(format_args!("{},{},{number},{took:.2}", load.name, pairs[at].variant.name()))?;
+                    output.row(format_args!(
+                        "{},{},{number},{took:.2}",
+                        load.name,
+                        pairs[at].variant.name()
+                    ))?;
                 }
                 taken[at].push(block);
             }
@@ -137,8 +164,9 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Calls under a load, after some that are not counted. Each caller is a task, as callers are in network functions: the
-/// future that a runtime was started with is looked at only after a number of turns of its tasks.
+/// Calls under a load, after some that are not counted. Each caller is a task, as callers are in
+/// network functions: the future that a runtime was started with is looked at only after a number
+/// of turns of its tasks.
 async fn block(pair: &Arc<Pair>, load: Load, message: &Arc<Message>) -> Result<Block> {
     let calls = |number: usize, gap: Duration| {
         let (pair, message) = (pair.clone(), message.clone());
@@ -155,7 +183,8 @@ async fn block(pair: &Arc<Pair>, load: Load, message: &Arc<Message>) -> Result<B
     };
     calls(load.warm_up, Duration::ZERO).await??;
     let (before, started) = (pair.processor_time()?, Instant::now());
-    let workers: Vec<_> = (0..load.in_flight).map(|_| calls(load.calls / load.in_flight, load.gap)).collect();
+    let workers: Vec<_> =
+        (0..load.in_flight).map(|_| calls(load.calls / load.in_flight, load.gap)).collect();
     let mut took = Vec::with_capacity(load.calls);
     for worker in workers {
         took.extend(worker.await??);
@@ -172,13 +201,22 @@ const BASES: &[Variant] = &[
     Variant::Iceoryx2,
 ];
 
-/// Figures of a load: of each variant, and how many times more the [`BASES`] take. The variants took turns block by
-/// block, so each block gives a ratio; the figure is their median.
-fn figures(output: &mut Output, load: Load, pairs: &[Arc<Pair>], taken: &[Vec<Block>]) -> Result<()> {
+/// Figures of a load: of each variant, and how many times more the [`BASES`] take. The variants
+/// took turns block by block, so each block gives a ratio; the figure is their median.
+fn figures(
+    output: &mut Output,
+    load: Load,
+    pairs: &[Arc<Pair>],
+    taken: &[Vec<Block>],
+) -> Result<()> {
     let p50 = |block: &Block| quantile(&block.took, 0.5).map_or(f64::NAN, |m| m.value);
     let p99 = |block: &Block| quantile(&block.took, 0.99).map_or(f64::NAN, |m| m.value);
-    let statistics: [Statistic; 4] =
-        [("p50", p50), ("p99", p99), ("cpu", |block| block.processor), ("per_call", |block| block.each)];
+    let statistics: [Statistic; 4] = [
+        ("p50", p50),
+        ("p99", p99),
+        ("cpu", |block| block.processor),
+        ("per_call", |block| block.each),
+    ];
     for (name, of) in statistics {
         for (pair, blocks) in pairs.iter().zip(taken) {
             let values: Vec<f64> = blocks.iter().map(of).collect();
@@ -188,8 +226,14 @@ fn figures(output: &mut Output, load: Load, pairs: &[Arc<Pair>], taken: &[Vec<Bl
                 if !BASES.contains(&base.variant) || base.variant == pair.variant {
                     continue;
                 }
-                let ratios: Vec<f64> = others.iter().zip(blocks).map(|(a, b)| of(a) / of(b)).collect();
-                let id = format!("roundtrip.{}_over_{}.{}.{name}", base.variant.name(), pair.variant.name(), load.name);
+                let ratios: Vec<f64> =
+                    others.iter().zip(blocks).map(|(a, b)| of(a) / of(b)).collect();
+                let id = format!(
+                    "roundtrip.{}_over_{}.{}.{name}",
+                    base.variant.name(),
+                    pair.variant.name(),
+                    load.name
+                );
                 output.figure(Figure::of(id, "times", median(&ratios).context("no blocks")?));
             }
         }

@@ -4,14 +4,19 @@ use crate::{Figure, Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 
-const STATISTICS: [(&str, &str); 4] =
-    [("p50", "median"), ("p99", "99th percentile"), ("cpu", "processor"), ("per_call", "time per call")];
+const STATISTICS: [(&str, &str); 4] = [
+    ("p50", "median"),
+    ("p99", "99th percentile"),
+    ("cpu", "processor"),
+    ("per_call", "time per call"),
+];
 
 /// Writes tables and the plot.
 pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
     output.say(
-        "Times in µs of a call whose body of 1.7 KB comes back; medians over blocks with 95 % intervals. *Processor* is that of \
-         both processes for each call. In brackets: how many times more HTTP/2 over TCP takes, block by block.\n",
+        "Times in µs of a call whose body of 1.7 KB comes back; medians over blocks with 95 % \
+         intervals. *Processor* is that of both processes for each call. In brackets: how many \
+         times more HTTP/2 over TCP takes, block by block.\n",
     );
     for load in LOADS {
         let mut text = format!("## {}\n\n| |", load.title);
@@ -22,10 +27,15 @@ pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
         for variant in &args.variants {
             let _ = write!(text, "| {} |", variant.title());
             for (statistic, _) in STATISTICS {
-                let figure = |what: &str| output.find(&format!("roundtrip.{what}.{}.{statistic}", load.name));
+                let figure = |what: &str| {
+                    output.find(&format!("roundtrip.{what}.{}.{statistic}", load.name))
+                };
                 let ratio = figure(&format!("http_tcp_over_{}", variant.name()));
-                let ratio = ratio.map_or(String::new(), |r| format!(" ({:.1} [{:.1}, {:.1}])", r.value, r.low, r.high));
-                let value = figure(variant.name()).map_or("–".into(), |f: &Figure| format!("{:.1}", f.value));
+                let ratio = ratio.map_or(String::new(), |r| {
+                    format!(" ({:.1} [{:.1}, {:.1}])", r.value, r.low, r.high)
+                });
+                let value = figure(variant.name())
+                    .map_or("–".into(), |f: &Figure| format!("{:.1}", f.value));
                 let _ = write!(text, " {value}{ratio} |");
             }
             text.push('\n');
@@ -34,8 +44,10 @@ pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
     }
     let table = promises(output);
     output.say(&table);
-    let panels: Vec<Panel> =
-        STATISTICS[..3].iter().map(|(statistic, title)| panel(output, args, statistic, title)).collect();
+    let panels: Vec<Panel> = STATISTICS[..3]
+        .iter()
+        .map(|(statistic, title)| panel(output, args, statistic, title))
+        .collect();
     draw(output.folder(), "round-trip", &panels)?;
     output.say("\n![round trip](round-trip.svg)");
     Ok(())
@@ -43,7 +55,8 @@ pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
 
 /// What was asked for, beside what was measured.
 fn promises(output: &Output) -> String {
-    let mut text = String::from("## Asked for\n\n| ratio | asked | measured | |\n| --- | --- | --- | --- |\n");
+    let mut text =
+        String::from("## Asked for\n\n| ratio | asked | measured | |\n| --- | --- | --- | --- |\n");
     let asked = [
         ("http_tcp_over_frame_binary.inflight1.p50", 8.0),
         ("http_tcp_over_frame_json.inflight1.p50", 5.0),
@@ -67,7 +80,8 @@ fn promises(output: &Output) -> String {
 fn panel(output: &Output, args: &SbiArgs, statistic: &str, title: &str) -> Panel {
     let series = args.variants.iter().map(|variant: &Variant| {
         let point = |load: &super::Load| {
-            let f = output.find(&format!("roundtrip.{}.{}.{statistic}", variant.name(), load.name))?;
+            let f =
+                output.find(&format!("roundtrip.{}.{}.{statistic}", variant.name(), load.name))?;
             Some((load.in_flight as f64, f.value, f.low, f.high))
         };
         let points = LOADS.iter().filter(|load| load.gap.is_zero()).filter_map(point).collect();

@@ -30,7 +30,11 @@ service! {
 pub struct Server;
 
 impl Mirror for Server {
-    async fn mirror(&self, _: &str, body: SmContextRetrievedData) -> Result<SmContextRetrievedData, Problem> {
+    async fn mirror(
+        &self,
+        _: &str,
+        body: SmContextRetrievedData,
+    ) -> Result<SmContextRetrievedData, Problem> {
         Ok(body)
     }
     async fn mirror_octets(&self, body: Octets) -> Result<Octets, Problem> {

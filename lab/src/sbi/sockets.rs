@@ -1,4 +1,5 @@
-//! The bare transport: octets there and back over the fabric's sockets, a connection for each exchange in flight.
+//! The bare transport: octets there and back over the fabric's sockets, a connection for each
+//! exchange in flight.
 use anyhow::Result;
 use martlet_sbi_fabric::{Fabric, FabricListener, FabricStream};
 use std::net::SocketAddr;

@@ -89,7 +89,8 @@ impl Variant {
 
     /// Its name on the command line.
     fn argument(self) -> String {
-        clap::ValueEnum::to_possible_value(&self).map_or_else(String::new, |value| value.get_name().into())
+        clap::ValueEnum::to_possible_value(&self)
+            .map_or_else(String::new, |value| value.get_name().into())
     }
 
     fn authority(self) -> String {
@@ -114,7 +115,8 @@ fn unix(socket: &Path) -> PathBuf {
     socket.with_file_name("http.sock")
 }
 
-/// The producer's process, hidden behind `martlet lab sbi-server`; it ends when its standard input does.
+/// The producer's process, hidden behind `martlet lab sbi-server`; it ends when its standard input
+/// does.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SbiServerArgs {
     /// How it is called
@@ -225,13 +227,18 @@ impl Pair {
         let pair = Pair { variant, consumer: consumer(variant, socket)?, server };
         let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
         while let Err(error) = pair.call(message).await {
-            anyhow::ensure!(tokio::time::Instant::now() < give_up, "{} does not answer: {error}", variant.title());
+            anyhow::ensure!(
+                tokio::time::Instant::now() < give_up,
+                "{} does not answer: {error}",
+                variant.title()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(pair)
     }
 
-    /// Lets a producer that looks for requests without a pause look, or has it stand still: the others are to have its processor.
+    /// Lets a producer that looks for requests without a pause look, or has it stand still: the
+    /// others are to have its processor.
     ///
     /// # Errors
     /// It is gone.
@@ -245,7 +252,8 @@ impl Pair {
         Ok(())
     }
 
-    /// How long one call took, in microseconds. To make the body and to drop the answer is no part of it.
+    /// How long one call took, in microseconds. To make the body and to drop the answer is no part
+    /// of it.
     pub async fn call(&self, message: &Message) -> Result<f64> {
         let failed = |problem| anyhow!("{}: {problem}", self.variant.title());
         let took = |started: Instant| started.elapsed().as_secs_f64() * 1e6;
@@ -299,17 +307,23 @@ impl Pair {
 }
 
 fn consumer(variant: Variant, socket: &Path) -> Result<Consumer> {
-    let http = |dial| Arc::new(HttpBinding::new(ClientLimits::default()).over(dial)) as Arc<dyn Transport>;
+    let http =
+        |dial| Arc::new(HttpBinding::new(ClientLimits::default()).over(dial)) as Arc<dyn Transport>;
     let transport: Arc<dyn Transport> = match variant {
         Variant::Local => {
             let local = LocalBinding::new();
-            local.add(&variant.authority(), Arc::new(Router::new().serve(MIRROR.routes(Arc::new(Server)))));
+            local.add(
+                &variant.authority(),
+                Arc::new(Router::new().serve(MIRROR.routes(Arc::new(Server)))),
+            );
             Arc::new(martlet_sbi::Bindings::new().with_local(local))
         }
         Variant::HttpTcp => Arc::new(HttpBinding::new(ClientLimits::default())),
         Variant::HttpUnix => http(Arc::new(Unix(unix(socket)))),
         Variant::HttpFabric => http(Arc::new(OverFabric::new(variant.fabric(socket)))),
-        Variant::Http1Fabric => Arc::new(Http1::new(Arc::new(OverFabric::new(variant.fabric(socket))))),
+        Variant::Http1Fabric => {
+            Arc::new(Http1::new(Arc::new(OverFabric::new(variant.fabric(socket)))))
+        }
         Variant::FrameJson | Variant::FrameBinary | Variant::FrameOctets => {
             Arc::new(FabricBinding::new(variant.fabric(socket)))
         }
@@ -323,7 +337,12 @@ fn consumer(variant: Variant, socket: &Path) -> Result<Consumer> {
             return Ok(Consumer::Iceoryx2(Box::new(Asking::new(&name, polls)?)));
         }
     };
-    let peer = Peer::new(transport, ApiRoot::http(variant.authority()), "SMF", CallPolicy::default());
+    let peer =
+        Peer::new(transport, ApiRoot::http(variant.authority()), "SMF", CallPolicy::default());
     let client = MirrorClient::new(peer);
-    Ok(if variant == Variant::FrameOctets { Consumer::Octets(client) } else { Consumer::Values(client) })
+    Ok(if variant == Variant::FrameOctets {
+        Consumer::Octets(client)
+    } else {
+        Consumer::Values(client)
+    })
 }

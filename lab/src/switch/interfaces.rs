@@ -1,10 +1,11 @@
-//! The switch over interfaces, after RFC 2544: the rate at which nothing is lost, by binary search, and latency, beside the
-//! native UPFs `kernel` and `xdp` over the same pair of virtual links; for some users and rules; and how soon a hot session is
-//! on the switch.
+//! The switch over interfaces, after RFC 2544: the rate at which nothing is lost, by binary search,
+//! and latency, beside the native UPFs `kernel` and `xdp` over the same pair of virtual links; for
+//! some users and rules; and how soon a hot session is on the switch.
 //!
-//! Rates are those of one processor: generator and receivers are programs of the kernel and share it with what is measured,
-//! all of it, so that nothing is done elsewhere. What they take is measured by itself. Latencies are seen by a tester with a
-//! processor of its own, where there are two.
+//! Rates are those of one processor: generator and receivers are programs of the kernel and share
+//! it with what is measured, all of it, so that nothing is done elsewhere. What they take is
+//! measured by itself. Latencies are seen by a tester with a processor of its own, where there are
+//! two.
 use super::points::{FEW, LOADS, Point, QUANTILES, VARIANTS, load_name, packet};
 use super::{FRAMES, SwitchArgs};
 use crate::progress::Progress;
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant};
 
 /// The search ends where it knows the rate as closely as this.
 const CLOSE: f64 = 1.05;
-/// Share of packets that may not have been sent in a trial that counts: at which rate else it was, nobody knows.
+/// Share of packets that may not have been sent in a trial that counts: at which rate else it was,
+/// nobody knows.
 const MISSED: f64 = 0.05;
 /// Packets a second whose latency is looked at: few, so that none waits for the one before.
 const PACED: f64 = 10_000.0;
@@ -60,7 +62,8 @@ impl Plan {
         plan
     }
 
-    /// Frame sizes that are measured with a load: all with the first one, else the smallest, the middle and the largest.
+    /// Frame sizes that are measured with a load: all with the first one, else the smallest, the
+    /// middle and the largest.
     fn frames(&self, load: (u32, u32)) -> Vec<u32> {
         match load == self.loads[0] {
             true => self.frames.clone(),
@@ -71,7 +74,8 @@ impl Plan {
 
 /// Measures all of it.
 pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
-    let steps: usize = plan.loads.iter().map(|load| 4 * VARIANTS.len() * plan.frames(*load).len()).sum();
+    let steps: usize =
+        plan.loads.iter().map(|load| 4 * VARIANTS.len() * plan.frames(*load).len()).sum();
     let mut progress = Progress::new("steps over interfaces", steps as u64 + 6);
     for &load in &plan.loads {
         for (variant, choice, engine) in VARIANTS {
@@ -82,9 +86,12 @@ pub(super) fn measure(output: &mut Output, plan: &Plan) -> Result<()> {
             }
             let points: Vec<(Point, bool)> = frames
                 .iter()
-                .flat_map(|frame| DIRECTIONS.map(|(direction, up)| (Point { direction, frame: *frame, load }, up)))
+                .flat_map(|frame| {
+                    DIRECTIONS.map(|(direction, up)| (Point { direction, frame: *frame, load }, up))
+                })
                 .collect();
-            let named = |point: &Point| format!("{variant}, {}, {} octets", point.direction, point.frame);
+            let named =
+                |point: &Point| format!("{variant}, {}, {} octets", point.direction, point.frame);
             let rates = on_one_processor(|| {
                 longest_frames()?;
                 let mut wire = Wire::changed(choice, Rules::Full, load.1, |config| {
@@ -161,7 +168,8 @@ fn of_lab(config: &mut UpfConfig, engine: SwitchEngine, rules: u32, alone: bool)
     config.n6.mtu = 1500;
     config.switch.sessions = 131_072;
     if rules > 10_000 {
-        // Who looks at what they carry is the UPF's processor, not the switch's: now and then, here.
+        // Who looks at what they carry is the UPF's processor, not the switch's: now and then,
+        // here.
         config.switch.sample_ms = 5_000;
     }
     if let Some(run) = config.switch.run.as_mut().filter(|_| alone) {
@@ -186,14 +194,21 @@ fn rate(wire: &Wire, uplink: bool, length: u32, users: u32, plan: &Plan) -> Resu
 }
 
 /// Quantiles in nanoseconds.
-fn latency(wire: &Wire, uplink: bool, length: u32, users: u32, plan: &Plan) -> Result<Vec<(&'static str, f64)>> {
+fn latency(
+    wire: &Wire,
+    uplink: bool,
+    length: u32,
+    users: u32,
+    plan: &Plan,
+) -> Result<Vec<(&'static str, f64)>> {
     let round = wire.paced_one_by_one(uplink, length, PACED, plan.latency, users)?;
     let quantile = |(name, q)| Some((name, round.received.quantile(q)?));
     Ok(QUANTILES.into_iter().filter_map(quantile).collect())
 }
 
-/// The highest rate at which nothing is lost, in packets a second really sent: upwards in large steps until something is, then
-/// by halves. A rate has some tries, for the machine may have been busy with something else.
+/// The highest rate at which nothing is lost, in packets a second really sent: upwards in large
+/// steps until something is, then by halves. A rate has some tries, for the machine may have been
+/// busy with something else.
 fn loss_free(mut trial: impl FnMut(f64) -> Result<Round>) -> Result<f64> {
     const FIRST: f64 = 20_000.0;
     const TRIES: u32 = 4;
@@ -248,7 +263,9 @@ fn write(
     let Point { direction, frame, load } = *point;
     let (name, rules) = (load_name(load), load.1);
     for (n, (rate, loss)) in rate.trials.iter().enumerate() {
-        output.row(format_args!("{direction}_trial_{name},{frame},{rules},{variant},{n},{rate:.0},{loss:.6}"))?;
+        output.row(format_args!(
+            "{direction}_trial_{name},{frame},{rules},{variant},{n},{rate:.0},{loss:.6}"
+        ))?;
     }
     output.figure(Figure::once(point.id("pps", variant, "loss_free"), "packets/s", rate.best));
     let of_tester = point.unloaded();
@@ -258,8 +275,11 @@ fn write(
         output.figure(Figure::once(point.id("pps_own", variant, "loss_free"), "packets/s", own));
     }
     for (q, ns) in latency {
-        output.row(format_args!("{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{PACED:.0}"))?;
-        // Of what the links and the tester take; a quantile of the sum is no sum of quantiles, so this is an estimate.
+        output.row(format_args!(
+            "{direction}_latency_{q}_{name},{frame},{rules},{variant},0,{ns},{PACED:.0}"
+        ))?;
+        // Of what the links and the tester take; a quantile of the sum is no sum of quantiles, so
+        // this is an estimate.
         let tester = of_tester.value(output, "latency_whole", "tester", q);
         output.figure(Figure::once(point.id("latency_whole", variant, q), "us", ns / 1000.0));
         if variant != "tester" {
@@ -276,9 +296,12 @@ pub(super) fn ratios(output: &mut Output, plan: &Plan) {
         for frame in plan.frames(load) {
             for (direction, _) in DIRECTIONS {
                 let point = Point { direction, frame, load };
-                for (what, statistic) in
-                    [("pps", "loss_free"), ("pps_own", "loss_free"), ("latency", "p50"), ("latency_whole", "p50")]
-                {
+                for (what, statistic) in [
+                    ("pps", "loss_free"),
+                    ("pps_own", "loss_free"),
+                    ("latency", "p50"),
+                    ("latency_whole", "p50"),
+                ] {
                     for variant in ["switch", "switch_xdp"] {
                         let of = |variant| point.value(output, what, variant, statistic);
                         let times = of(variant) / of("kernel");
@@ -293,7 +316,8 @@ pub(super) fn ratios(output: &mut Output, plan: &Plan) {
     }
 }
 
-/// Milliseconds from the first packet of a session that is hot from then on until its rules are in force on the switch.
+/// Milliseconds from the first packet of a session that is hot from then on until its rules are in
+/// force on the switch.
 fn hot_to_in_force(engine: SwitchEngine, parting: Option<usize>) -> Result<f64> {
     let hot = |config: &mut UpfConfig| {
         of_lab(config, engine, 1, parting.is_some());
@@ -315,8 +339,8 @@ fn hot_to_in_force(engine: SwitchEngine, parting: Option<usize>) -> Result<f64> 
     Ok(taken.unwrap_or_default().as_secs_f64() * 1e3)
 }
 
-/// Milliseconds in which so many rules are issued in one batch, over P4Runtime, while packets of a session pass; how many were
-/// sent meanwhile, and lost.
+/// Milliseconds in which so many rules are issued in one batch, over P4Runtime, while packets of a
+/// session pass; how many were sent meanwhile, and lost.
 fn issued(engine: SwitchEngine, parting: Option<usize>, rules: u32) -> Result<(f64, u64, u64)> {
     let mut address = None;
     let wire = Wire::apart(Some(DatapathChoice::Switch), Rules::Full, 1, parting, |config| {
@@ -331,8 +355,12 @@ fn issued(engine: SwitchEngine, parting: Option<usize>, rules: u32) -> Result<(f
             client.lead(Some(1_000)).await?;
             let info = client.program().info.clone();
             let rule = |n: u32| -> Result<Update> {
-                let line =
-                    format!("decap teid {} ue 10.200.{}.{} via 1 counter {n}", 0x100_0000 + n, n >> 8 & 255, n & 255);
+                let line = format!(
+                    "decap teid {} ue 10.200.{}.{} via 1 counter {n}",
+                    0x100_0000 + n,
+                    n >> 8 & 255,
+                    n & 255
+                );
                 let entry = rules::parse(&info, &rules::words(&line), 0, false, &mut || None);
                 Ok(Update { operation: Operation::Insert, entry: entry? })
             };
@@ -364,7 +392,13 @@ mod tests {
         let sent = (rate.min(3e6) / 10.0) as u64;
         let packets = sent.min((most / 10.0) as u64);
         let received = Received { packets, octets: 0, took: vec![] };
-        Ok(Round { sent, received, wall: Duration::from_millis(100), cpu: Duration::ZERO, missed: 0.0 })
+        Ok(Round {
+            sent,
+            received,
+            wall: Duration::from_millis(100),
+            cpu: Duration::ZERO,
+            missed: 0.0,
+        })
     }
 
     #[test]

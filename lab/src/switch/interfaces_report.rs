@@ -1,11 +1,13 @@
-//! The part of the report that is over interfaces: beside the paper's figures, in the form of its figure 2.
+//! The part of the report that is over interfaces: beside the paper's figures, in the form of its
+//! figure 2.
 use super::points::{FEW, Point, QUANTILES, VARIANTS, octets};
 use crate::{Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-const WAYS: [(&str, &str, bool); 2] = [("uplink", "decapsulation", true), ("downlink", "encapsulation", false)];
+const WAYS: [(&str, &str, bool); 2] =
+    [("uplink", "decapsulation", true), ("downlink", "encapsulation", false)];
 
 fn figure(output: &Output, id: &str) -> f64 {
     output.find(id).map_or(f64::NAN, |figure| figure.value)
@@ -21,33 +23,41 @@ fn shown(value: f64, digits: usize) -> String {
 }
 
 /// Writes it.
-pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], trial: Duration) -> Result<()> {
+pub(super) fn write(
+    output: &mut Output,
+    frames: &[u32],
+    loads: &[(u32, u32)],
+    trial: Duration,
+) -> Result<()> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let place = match processors {
         1 => "all on the one processor that there is, so what the tester takes is in it",
         _ => {
-            "what is measured on one processor, the tester on another. What the kernel does when a frame comes (receiving \
-             into a socket's queue, an XDP program) it does on the tester's processor, for all of them alike. The switch \
-             looks for packets all the time, as such switches do, and so keeps its processor busy"
+            "what is measured on one processor, the tester on another. What the kernel does when a \
+             frame comes (receiving into a socket's queue, an XDP program) it does on the tester's \
+             processor, for all of them alike. The switch looks for packets all the time, as such \
+             switches do, and so keeps its processor busy"
         }
     };
     output.say(&format!(
-        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth), with the UPF or the switch between them. \
-         The switch's ports are AF_XDP sockets, copying, for veth knows nothing else; what leaves in large numbers leaves by \
-         an XDP program. Frames have their checksum of 4 octets; the smallest packet in a tunnel is a frame of 98.\n\n\
-         **Rate**: the highest at which no packet was lost in {:.1} s, by binary search to 5 %, on one processor for all: what \
-         is measured, the kernel's work for it, generator and receivers, which are programs of the kernel. \"Own\" is what \
-         remains without the tester: 1 / (1 / rate − 1 / the tester's rate by itself).\n\n\
-         **Latency**: at 10,000 packets a second, one by one, less what the tester and the links take by themselves; \
-         {place}.\n",
+        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth), with the UPF \
+         or the switch between them. The switch's ports are AF_XDP sockets, copying, for veth \
+         knows nothing else; what leaves in large numbers leaves by an XDP program. Frames have \
+         their checksum of 4 octets; the smallest packet in a tunnel is a frame of \
+         98.\n\n**Rate**: the highest at which no packet was lost in {:.1} s, by binary search to \
+         5 %, on one processor for all: what is measured, the kernel's work for it, generator and \
+         receivers, which are programs of the kernel. \"Own\" is what remains without the tester: \
+         1 / (1 / rate − 1 / the tester's rate by itself).\n\n**Latency**: at 10,000 packets a \
+         second, one by one, less what the tester and the links take by themselves; {place}.\n",
         trial.as_secs_f64()
     ));
     let first = loads[0];
     for (direction, name, uplink) in WAYS {
         let mut text = format!(
-            "### {name}\n\n| frame | kernel, pps | xdp | switch | switch_xdp | switch_xdp, Gbit/s | over kernel: switch | switch_xdp \
-             | own: kernel | xdp | switch | switch_xdp | over kernel: switch | switch_xdp | tester alone |\n\
-             | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+            "### {name}\n\n| frame | kernel, pps | xdp | switch | switch_xdp | switch_xdp, Gbit/s \
+             | over kernel: switch | switch_xdp | own: kernel | xdp | switch | switch_xdp | over \
+             kernel: switch | switch_xdp | tester alone |\n| --- | --- | --- | --- | --- | --- | \
+             --- | --- | --- | --- | --- | --- | --- | --- |\n"
         );
         for &frame in frames {
             let point = Point { direction, frame, load: first };
@@ -57,7 +67,9 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
                 ["kernel", "xdp", "switch", "switch_xdp"].map(|v| shown(of(v), 0)).join(" | ")
             };
             let times = |of: &dyn Fn(&str) -> f64| {
-                ["switch", "switch_xdp"].map(|v| format!("{} times", shown(of(v) / of("kernel"), 1))).join(" | ")
+                ["switch", "switch_xdp"]
+                    .map(|v| format!("{} times", shown(of(v) / of("kernel"), 1)))
+                    .join(" | ")
             };
             let _ = writeln!(
                 text,
@@ -71,14 +83,16 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
             );
         }
         text.push_str(
-            "\n| latency, µs | kernel p50 | p99 | xdp p50 | p99 | switch p50 | p99 | switch_xdp p50 | p99 \
-             | p50 over kernel's: switch | switch_xdp |\n",
+            "\n| latency, µs | kernel p50 | p99 | xdp p50 | p99 | switch p50 | p99 | switch_xdp \
+             p50 | p99 | p50 over kernel's: switch | switch_xdp |\n",
         );
         text.push_str("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
         for &frame in frames {
             let point = Point { direction, frame, load: first };
             let of = |variant, q| point.latency(output, variant, q);
-            let cell = |variant| format!("{} | {}", shown(of(variant, "p50"), 1), shown(of(variant, "p99"), 1));
+            let cell = |variant| {
+                format!("{} | {}", shown(of(variant, "p50"), 1), shown(of(variant, "p99"), 1))
+            };
             let _ = writeln!(
                 text,
                 "| {frame} | {} | {} | {} | {} | {} | {} |",
@@ -104,18 +118,24 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
                     };
                     value.is_finite().then_some((f64::from(*frame), value, value, value))
                 };
-                Series { name: (*variant).into(), points: frames.iter().filter_map(point).collect() }
+                Series {
+                    name: (*variant).into(),
+                    points: frames.iter().filter_map(point).collect(),
+                }
             });
             panels.push(Panel {
                 title: format!("{name}: {what}"),
                 x_label: "frame, octets".into(),
-                y_label: if what == "throughput" { "Gbit/s without a loss" } else { "median, µs" }.into(),
+                y_label: if what == "throughput" { "Gbit/s without a loss" } else { "median, µs" }
+                    .into(),
                 series: series.collect(),
             });
         }
     }
     draw(output.folder(), "interfaces", &panels)?;
-    output.say("![throughput and latency over interfaces, as in the paper's figure 2](interfaces.svg)\n");
+    output.say(
+        "![throughput and latency over interfaces, as in the paper's figure 2](interfaces.svg)\n",
+    );
     if loads.len() > 1 {
         by_load(output, loads)?;
     }
@@ -126,9 +146,9 @@ pub(super) fn write(output: &mut Output, frames: &[u32], loads: &[(u32, u32)], t
 
 fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
     let mut text = String::from(
-        "### Users and rules\n\nRules of each way; packets are of users drawn at random.\n\n\
-         | users, rules | way | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, µs | switch_xdp p50, µs |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        "### Users and rules\n\nRules of each way; packets are of users drawn at random.\n\n| \
+         users, rules | way | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, µs | \
+         switch_xdp p50, µs |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for (direction, name, _) in WAYS {
         for frame in FEW {
@@ -158,7 +178,10 @@ fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
                 let value = Point { direction, frame: 64, load: *load }.rate(output, variant) / 1e6;
                 value.is_finite().then_some(((n + 1) as f64, value, value, value))
             };
-            Series { name: (*variant).into(), points: loads.iter().enumerate().filter_map(point).collect() }
+            Series {
+                name: (*variant).into(),
+                points: loads.iter().enumerate().filter_map(point).collect(),
+            }
         });
         Panel {
             title: format!("{name}, 64 octets"),
@@ -174,9 +197,11 @@ fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
 
 fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
     let mut text = String::from(
-        "### Beside the paper\n\nIts switch is hardware with ports of 100 Gbit/s, its native UPF free5GC's; **this is software \
-         on one processor over virtual links**. What may be compared is each switch with the native UPF beside it.\n\n\
-         | | paper: switch | paper: native | times | here: switch | here: `kernel` | times |\n| --- | --- | --- | --- | --- | --- | --- |\n",
+        "### Beside the paper\n\nIts switch is hardware with ports of 100 Gbit/s, its native UPF \
+         free5GC's; **this is software on one processor over virtual links**. What may be \
+         compared is each switch with the native UPF beside it.\n\n| | paper: switch | paper: \
+         native | times | here: switch | here: `kernel` | times |\n| --- | --- | --- | --- | --- \
+         | --- | --- |\n",
     );
     for (direction, name, paper) in [
         ("uplink", "decapsulation", [100.0, 0.55, 0.94, 70.01]),
@@ -222,8 +247,10 @@ fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
 }
 
 fn asked_for(output: &mut Output, load: (u32, u32)) {
-    let mut text =
-        String::from("### Asked for, over interfaces\n\n| what | asked | measured | |\n| --- | --- | --- | --- |\n");
+    let mut text = String::from(
+        "### Asked for, over interfaces\n\n| what | asked | measured | |\n| --- | --- | --- | --- \
+         |\n",
+    );
     let mut row = |what: &str, asked: &str, measured: f64, reached: bool| {
         let reached = if reached { "reached" } else { "**not reached**" };
         let _ = writeln!(text, "| {what} | {asked} | {measured:.2} | {reached} |");
@@ -235,10 +262,20 @@ fn asked_for(output: &mut Output, load: (u32, u32)) {
             let of = |what, statistic| point.value(output, what, &over, statistic);
             let (pps, own) = (of("pps", "loss_free"), of("pps_own", "loss_free"));
             let name = format!("{variant}: {name}, 64 octets");
-            row(&format!("{name}: packets a second over those of `kernel`"), "≥ 10 times", pps, pps >= 10.0);
+            row(
+                &format!("{name}: packets a second over those of `kernel`"),
+                "≥ 10 times",
+                pps,
+                pps >= 10.0,
+            );
             row("the same without the tester's share", "≥ 10 times", own, own >= 10.0);
             let latency = of("latency", "p50");
-            row(&format!("{name}: median latency over that of `kernel`"), "≤ 0.2 times", latency, latency <= 0.2);
+            row(
+                &format!("{name}: median latency over that of `kernel`"),
+                "≤ 0.2 times",
+                latency,
+                latency <= 0.2,
+            );
         }
     }
     for variant in ["switch", "switch_xdp"] {
@@ -254,7 +291,12 @@ fn asked_for(output: &mut Output, load: (u32, u32)) {
                 took,
                 took <= most,
             );
-            row(&format!("of {:.0} packets meanwhile, lost", of("sent")), "0", of("lost"), of("lost") == 0.0);
+            row(
+                &format!("of {:.0} packets meanwhile, lost", of("sent")),
+                "0",
+                of("lost"),
+                of("lost") == 0.0,
+            );
         }
     }
     output.say(&text);

@@ -1,7 +1,8 @@
 //! `martlet lab switch`: the programmable switch in memory, by frame size and by number of rules.
 //!
-//! The switch is a program of its own, `martlet-switch`, which measures itself: packets from a source that never ends, into
-//! a sink, on one core, by the time that the processor gave to it. No interface and no generator takes part.
+//! The switch is a program of its own, `martlet-switch`, which measures itself: packets from a
+//! source that never ends, into a sink, on one core, by the time that the processor gave to it. No
+//! interface and no generator takes part.
 mod interfaces;
 mod interfaces_report;
 mod points;
@@ -42,7 +43,8 @@ pub struct SwitchArgs {
     /// Frames over interfaces, in octets with their checksum: some of those of RFC 2544
     #[arg(long, value_delimiter = ',', value_name = "OCTETS")]
     pub frames: Vec<u32>,
-    /// Over interfaces, so many of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000, 10,000 with 100,000
+    /// Over interfaces, so many of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000, 10,000 with
+    /// 100,000
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub loads: u8,
     /// The switch program; beside this one where it is left out
@@ -95,7 +97,12 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     let mut cases = Vec::new();
     for way in ["decap", "encap"] {
         cases.extend(FRAMES.map(|frame| Case { way, frame, rules: 1, engine: "best" }));
-        cases.extend(RULES[1..].iter().map(|rules| Case { way, frame: 64, rules: *rules, engine: "best" }));
+        cases.extend(RULES[1..].iter().map(|rules| Case {
+            way,
+            frame: 64,
+            rules: *rules,
+            engine: "best",
+        }));
         cases.push(Case { way, frame: 64, rules: 1, engine: "interpreter" });
     }
     let mut random = StdRng::seed_from_u64(args.seed);
@@ -107,7 +114,8 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         cases.shuffle(&mut random);
         for case in &cases {
             let measured = measure(&program, case, samples)?;
-            let seconds = measured["seconds_writing_rules"].as_f64().context("no time of writing")?;
+            let seconds =
+                measured["seconds_writing_rules"].as_f64().context("no time of writing")?;
             for value in measured["packets_per_second"].as_array().context("no samples")? {
                 let value = value.as_f64().context("a sample that is no number")?;
                 output.row(format_args!(
@@ -146,7 +154,8 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
         }
         let id = format!("rules_issued.switch.{rules}.median");
         output.figure(Figure::of(id, "ms", median(&ms).context("nothing was issued")?));
-        lost += measured["lost"].as_f64().context("no losses")? + measured["overtaken"].as_f64().context("no order")?;
+        lost += measured["lost"].as_f64().context("no losses")?
+            + measured["overtaken"].as_f64().context("no order")?;
     }
     output.figure(Figure::once("rules_issued.switch.lost_or_overtaken", "packets", lost));
     report::write(&mut output, &engine)?;
@@ -156,13 +165,17 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     output.finish()
 }
 
-/// Measures over interfaces and writes the report: also of what there is where that breaks off, for it takes long.
+/// Measures over interfaces and writes the report: also of what there is where that breaks off, for
+/// it takes long.
 fn over_interfaces(mut output: Output, args: &SwitchArgs) -> Result<String> {
     let plan = interfaces::Plan::of(args);
     let measured = interfaces::measure(&mut output, &plan);
     if let Err(error) = &measured {
         interfaces::ratios(&mut output, &plan);
-        output.say(&format!("**Measuring over interfaces broke off: {error:#}.** What is missing was not measured.\n"));
+        output.say(&format!(
+            "**Measuring over interfaces broke off: {error:#}.** What is missing was not \
+             measured.\n"
+        ));
     }
     interfaces_report::write(&mut output, &plan.frames, &plan.loads, plan.trial)?;
     let report = output.finish()?;
@@ -171,9 +184,20 @@ fn over_interfaces(mut output: Output, args: &SwitchArgs) -> Result<String> {
 }
 
 fn measure(program: &Path, case: &Case, samples: u32) -> Result<serde_json::Value> {
-    let (frame, rules, samples) = (case.frame.to_string(), case.rules.to_string(), samples.to_string());
-    let arguments =
-        ["bench", case.way, "--frame", &frame, "--rules", &rules, "--samples", &samples, "--engine", case.engine];
+    let (frame, rules, samples) =
+        (case.frame.to_string(), case.rules.to_string(), samples.to_string());
+    let arguments = [
+        "bench",
+        case.way,
+        "--frame",
+        &frame,
+        "--rules",
+        &rules,
+        "--samples",
+        &samples,
+        "--engine",
+        case.engine,
+    ];
     asked(program, &arguments)
 }
 
@@ -185,7 +209,8 @@ fn issue(program: &Path, rules: u32, samples: u32) -> Result<serde_json::Value> 
 
 fn asked(program: &Path, arguments: &[&str]) -> Result<serde_json::Value> {
     let output = Command::new(program).args(arguments).output();
-    let output = output.with_context(|| format!("{} cannot be run: make release builds it", program.display()))?;
+    let output = output
+        .with_context(|| format!("{} cannot be run: make release builds it", program.display()))?;
     if !output.status.success() {
         bail!("the switch did not measure: {}", String::from_utf8_lossy(&output.stderr));
     }

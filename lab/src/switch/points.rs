@@ -1,4 +1,5 @@
-//! What is measured over interfaces, and how its figures are called: for those who measure, and those who report.
+//! What is measured over interfaces, and how its figures are called: for those who measure, and
+//! those who report.
 use crate::Output;
 use martlet_upf::config::{DatapathChoice, SwitchEngine};
 
@@ -15,11 +16,13 @@ pub(super) const LOADS: [(u32, u32); 4] = [(1, 1), (1, 1_000), (100, 1_000), (10
 /// Frames that are measured with every load.
 pub(super) const FEW: [u32; 3] = [64, 512, 1518];
 /// Of latencies.
-pub(super) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
+pub(super) const QUANTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
 /// The least packet of a UE that has room for the time at which it was made.
 const LEAST: u32 = 36;
 
-/// Octets of a UE's packet in a frame of RFC 2544, which has its checksum of 4, on the side where it comes in.
+/// Octets of a UE's packet in a frame of RFC 2544, which has its checksum of 4, on the side where
+/// it comes in.
 pub(super) fn packet(frame: u32, uplink: bool) -> u32 {
     frame.saturating_sub(18 + if uplink { 44 } else { 0 }).max(LEAST)
 }

@@ -18,7 +18,8 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
 /// The port with which packets meet the last PDR of a session.
 const PORT: u16 = 7000;
 
-/// Both ends of a link without packets, for the programs of the generator: see [`Traffic::hold`](martlet_upf_xdp::Traffic::hold).
+/// Both ends of a link without packets, for the programs of the generator: see
+/// [`Traffic::hold`](martlet_upf_xdp::Traffic::hold).
 pub(super) const GENERATORS: [&str; 2] = ["gena", "genb"];
 
 /// The datapath.
@@ -30,7 +31,10 @@ pub struct Bed {
 }
 
 fn ip(words: &str) -> Result<()> {
-    let status = Command::new("ip").args(words.split(' ')).status().context("`ip` is missing: install iproute2")?;
+    let status = Command::new("ip")
+        .args(words.split(' '))
+        .status()
+        .context("`ip` is missing: install iproute2")?;
     ensure!(status.success(), "ip {words} failed");
     Ok(())
 }
@@ -63,7 +67,8 @@ pub fn longest_frames() -> Result<()> {
     ip("link set n3b mtu 1600")
 }
 
-/// Has the links end at a switch, with the native UPF behind it, and a configuration that starts it.
+/// Has the links end at a switch, with the native UPF behind it, and a configuration that starts
+/// it.
 pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
     for (name, uplink, ours, theirs) in [("n3", true, N3, GNB), ("n6", false, N6, HOST)] {
         let text = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
@@ -113,11 +118,17 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Has every session have a flow that is translated. Sessions are drawn at random, so it takes some rounds.
+    /// Has every session have a flow that is translated. Sessions are drawn at random, so it takes
+    /// some rounds.
     fn make_flows(&self, sessions: u32) -> Result<()> {
         let programs = self.datapath.programs();
         for _ in 0..20 {
-            programs.measure(Bench::Uplink, sessions, &self.path(true, 64), sessions.max(1000) * 16)?;
+            programs.measure(
+                Bench::Uplink,
+                sessions,
+                &self.path(true, 64),
+                sessions.max(1000) * 16,
+            )?;
             if programs.fill_publics(sessions).is_ok() {
                 return Ok(());
             }
@@ -151,7 +162,11 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
     let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
     config.n3.address = (N3, 2152).into();
     config.n6.mode = N6Mode::Routing;
-    config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.0.0.0/11".into()], allocate: false }];
+    config.dnns = vec![DnnConfig {
+        name: "internet".into(),
+        pools: vec!["10.0.0.0/11".into()],
+        allocate: false,
+    }];
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into()];
     config.xdp.sessions = sessions;
     config.xdp.rules = sessions * (2 * rules.pdrs());
@@ -180,8 +195,9 @@ impl BedThread {
         let (ask, asked) = channel::<Ask>();
         let (ready, made) = channel();
         let thread = std::thread::spawn(move || {
-            let bed =
-                crate::namespace::enter_a_new_one().and_then(|()| links()).and_then(|()| Bed::new(rules, sessions));
+            let bed = crate::namespace::enter_a_new_one()
+                .and_then(|()| links())
+                .and_then(|()| Bed::new(rules, sessions));
             let mut bed = match bed {
                 Ok(bed) => bed,
                 Err(error) => return drop(ready.send(Err(error))),
@@ -194,7 +210,10 @@ impl BedThread {
     }
 
     /// Does something with the bed, there.
-    pub fn run<T: Send + 'static>(&self, act: impl FnOnce(&mut Bed) -> T + Send + 'static) -> Result<T> {
+    pub fn run<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Bed) -> T + Send + 'static,
+    ) -> Result<T> {
         let (give, given) = channel();
         let act: Ask = Box::new(move |bed| drop(give.send(act(bed))));
         self.ask.as_ref().context("the bed is gone")?.send(act).ok().context("the bed is gone")?;
@@ -217,7 +236,8 @@ pub fn session(rules: Rules, n: u32) -> Session {
     let seid = u64::from(n) + 1;
     let mut session = Session::new(seid, FSeid::new(seid, gnb), NodeId::Ip(gnb));
     for (id, source) in [(1u16, Interface::Access), (2, Interface::Core)] {
-        let local = (id == 1).then_some(LocalTunnel { teid: bench_teid(n), ipv4: Some(N3), ipv6: None });
+        let local =
+            (id == 1).then_some(LocalTunnel { teid: bench_teid(n), ipv4: Some(N3), ipv6: None });
         let pdr = Pdr {
             beyond: None,
             id,
@@ -241,7 +261,10 @@ pub fn session(rules: Rules, n: u32) -> Session {
             let text = format!("permit out 17 from any {} to assigned", 20_000 + extra);
             let filter = SdfFilter { flow_description: Some(text), ..SdfFilter::default() };
             let id = 100 * id + extra;
-            session.pdrs.insert(id, Pdr { id, precedence: extra.into(), filters: vec![filter], ..pdr.clone() });
+            session.pdrs.insert(
+                id,
+                Pdr { id, precedence: extra.into(), filters: vec![filter], ..pdr.clone() },
+            );
         }
         session.pdrs.insert(id, pdr);
         let far = Far {
@@ -254,7 +277,9 @@ pub fn session(rules: Rules, n: u32) -> Session {
     if rules.has_qer() {
         let fast = BitRate { uplink: 1_000_000_000_000, downlink: 1_000_000_000_000 };
         let (gate, mbr) = (GateStatus::default(), Some(fast));
-        session.qers.insert(1, Qer { id: 1, gate, mbr, gbr: None, qfi: Some(9), reflective: false });
+        session
+            .qers
+            .insert(1, Qer { id: 1, gate, mbr, gbr: None, qfi: Some(9), reflective: false });
     }
     for id in rules.urrs() {
         // A threshold that is never reached has to be looked at all the same.

@@ -1,5 +1,5 @@
-//! N4 from outside: an SMF that establishes sessions as fast as they are answered, over UDP; and packets that go on while
-//! sessions are modified.
+//! N4 from outside: an SMF that establishes sessions as fast as they are answered, over UDP; and
+//! packets that go on while sessions are modified.
 use super::bed::{configuration, session};
 use super::wire::{self, Wire};
 use super::{Rules, UpfArgs};
@@ -44,7 +44,11 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
     let pdi = |interface, local_fteid, is_destination| Pdi {
         local_fteid,
         network_instance: Some(NetworkInstance::new("internet")),
-        ue_ip_addresses: vec![UeIpAddress { is_destination, ipv4: Some(bench_ue(n)), ..Default::default() }],
+        ue_ip_addresses: vec![UeIpAddress {
+            is_destination,
+            ipv4: Some(bench_ue(n)),
+            ..Default::default()
+        }],
         ..Pdi::of(interface)
     };
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
@@ -64,7 +68,11 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
         node_id: NodeId::Ip(SMF.into()),
         cp_fseid: FSeid::new(u64::from(n) + 1, SMF.into()),
         create_pdrs: vec![
-            pdr(1, pdi(Interface::Access, Some(choose), false), Some(OuterHeaderRemoval { description: 0 })),
+            pdr(
+                1,
+                pdi(Interface::Access, Some(choose), false),
+                Some(OuterHeaderRemoval { description: 0 }),
+            ),
             pdr(2, pdi(Interface::Core, None, true), None),
         ],
         create_fars: vec![far(1, Interface::Core, None), far(2, Interface::Access, Some(header))],
@@ -74,7 +82,10 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
                 measurement_method: MeasurementMethod(2),
                 reporting_triggers: ReportingTriggers::VOLTH,
                 measurement_period: None,
-                volume_threshold: Some(VolumeThreshold { total: Some(1 << 50), ..Default::default() }),
+                volume_threshold: Some(VolumeThreshold {
+                    total: Some(1 << 50),
+                    ..Default::default()
+                }),
                 volume_quota: None,
                 time_threshold: None,
                 time_quota: None,
@@ -153,7 +164,10 @@ impl Smf {
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1)).and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) * 1024
+    line.and_then(|line| line.split_whitespace().nth(1))
+        .and_then(|kib| kib.parse::<u64>().ok())
+        .unwrap_or(0)
+        * 1024
 }
 
 /// Establishes, modifies and deletes sessions at a UPF of this process.
@@ -194,21 +208,27 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
         cp_features: None,
     };
     let answer = smf.ask(setup)?;
-    ensure!(matches!(answer.message, Message::AssociationSetupResponse(_)), "no association: {answer:?}");
-    let mut timed = |name: &str, act: &mut dyn FnMut() -> Result<()>, output: &mut Output| -> Result<()> {
-        let start = Instant::now();
-        act()?;
-        let rate = f64::from(sessions) / start.elapsed().as_secs_f64();
-        output.row(format_args!("control,{name},xdp,,0,{rate},{sessions}"))?;
-        output.figure(Figure::once(format!("n4.xdp.{name}_{sessions}"), "sessions/s", rate));
-        progress.step(name);
-        Ok(())
-    };
+    ensure!(
+        matches!(answer.message, Message::AssociationSetupResponse(_)),
+        "no association: {answer:?}"
+    );
+    let mut timed =
+        |name: &str, act: &mut dyn FnMut() -> Result<()>, output: &mut Output| -> Result<()> {
+            let start = Instant::now();
+            act()?;
+            let rate = f64::from(sessions) / start.elapsed().as_secs_f64();
+            output.row(format_args!("control,{name},xdp,,0,{rate},{sessions}"))?;
+            output.figure(Figure::once(format!("n4.xdp.{name}_{sessions}"), "sessions/s", rate));
+            progress.step(name);
+            Ok(())
+        };
     let mut seids = Vec::new();
     let mut establish = || {
         let requests = (0..sessions).map(|n| (0, establishment(n).into()));
         seids = smf.all(requests, |answer| {
-            let Message::SessionEstablishmentResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+            let Message::SessionEstablishmentResponse(answer) = answer.message else {
+                anyhow::bail!("{answer:?}")
+            };
             ensure!(answer.cause == Cause::ACCEPTED, "{answer:?}");
             Ok(answer.up_fseid.context("an F-SEID")?.seid)
         })?;
@@ -217,12 +237,18 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     timed("establish", &mut establish, output)?;
     let grown = resident().saturating_sub(before) as f64 / 1e6;
     output.figure(Figure::once(format!("resident.xdp.sessions{sessions}"), "MB", grown));
-    output.figure(Figure::once(format!("resident_whole.xdp.sessions{sessions}"), "MB", resident() as f64 / 1e6));
+    output.figure(Figure::once(
+        format!("resident_whole.xdp.sessions{sessions}"),
+        "MB",
+        resident() as f64 / 1e6,
+    ));
     let mut modify = || {
         let request = idle();
         let requests = seids.iter().map(|seid| (*seid, request.clone().into()));
         smf.all(requests, |answer| {
-            let Message::SessionModificationResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+            let Message::SessionModificationResponse(answer) = answer.message else {
+                anyhow::bail!("{answer:?}")
+            };
             ensure!(answer.cause == Cause::ACCEPTED, "{answer:?}");
             Ok(())
         })?;
@@ -240,7 +266,8 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     Ok(())
 }
 
-/// Packets lost while each of 1,000 sessions is modified: its rules are written anew, with another QoS flow.
+/// Packets lost while each of 1,000 sessions is modified: its rules are written anew, with another
+/// QoS flow.
 fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
     const SESSIONS: u32 = 1000;
     let round = wire::on_one_processor(|| {
@@ -268,7 +295,8 @@ fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
             });
             let time = Duration::from_millis(args.pick(2500, 1000, 1000));
             let round = wire.paced(false, 64, 200_000.0, time);
-            let (_, took) = changing.join().map_err(|_| anyhow::anyhow!("the changes broke off"))??;
+            let (_, took) =
+                changing.join().map_err(|_| anyhow::anyhow!("the changes broke off"))??;
             Ok((round?, took))
         })
     })?;

@@ -67,7 +67,8 @@ const BENCHES: [(Bench, &str, &str); 6] = [
 /// Octets of the measured packets of UEs.
 const LENGTH: u32 = 64;
 
-/// Measures all cases, in an order that is another one each round: what disturbs the machine disturbs all alike.
+/// Measures all cases, in an order that is another one each round: what disturbs the machine
+/// disturbs all alike.
 pub(super) fn measure(output: &mut Output, args: &UpfArgs, random: &mut StdRng) -> Result<Cases> {
     // Each session has its turn some ten times, so that what fits into caches is there.
     let (rounds, runs) = args.pick((9, 1_000_000), (3, 100_000), (1, 5_000));
@@ -92,14 +93,16 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs, random: &mut StdRng) 
                 let time = beds[c].run(move |bed| {
                     let mut path = bed.path(bench.is_uplink(), LENGTH);
                     // The bare program knows no public addresses.
-                    path.translated = case.rules == Rules::Nat && matches!(bench, Bench::NothingDown | Bench::Downlink);
+                    path.translated = case.rules == Rules::Nat
+                        && matches!(bench, Bench::NothingDown | Bench::Downlink);
                     let programs = bed.datapath.programs();
                     // What ran before has left other things in the caches.
                     programs.measure(bench, case.sessions, &path, runs / 4)?;
                     programs.measure(bench, case.sessions, &path, runs)
                 })??;
                 let ns = time.as_nanos() as f64;
-                output.row(format_args!("cost,{},{variant},{direction},{round},{ns}", case.name()))?;
+                output
+                    .row(format_args!("cost,{},{variant},{direction},{round},{ns}", case.name()))?;
                 taken[c][b].push(ns);
             }
         }
@@ -133,7 +136,8 @@ fn over(these: &[f64], those: &[f64]) -> Vec<f64> {
 /// Figures of several cases, round by round.
 fn ratios(output: &mut Output, cases: &Cases, taken: &[Vec<Vec<f64>>]) -> Result<()> {
     let at = |rules: Rules, sessions: u32| {
-        let found = cases.all.iter().position(|case| case.rules == rules && case.sessions == sessions);
+        let found =
+            cases.all.iter().position(|case| case.rules == rules && case.sessions == sessions);
         found.map(|n| &taken[n]).context("a case that is measured")
     };
     for (direction, nothing, bare, xdp) in [("uplink", 0, 2, 4), ("downlink", 1, 3, 5)] {
@@ -157,8 +161,11 @@ fn ratios(output: &mut Output, cases: &Cases, taken: &[Vec<Vec<f64>>]) -> Result
             let far = at(Rules::Far, sessions)?;
             // What making the packets costs is not the same everywhere.
             let with = at(rules, sessions)?;
-            let net = |of: &Vec<Vec<f64>>| of[xdp].iter().zip(&of[nothing]).map(|(a, b)| a - b).collect::<Vec<_>>();
-            let more: Vec<f64> = net(with).iter().zip(net(far)).map(|(with, without)| with - without).collect();
+            let net = |of: &Vec<Vec<f64>>| {
+                of[xdp].iter().zip(&of[nothing]).map(|(a, b)| a - b).collect::<Vec<_>>()
+            };
+            let more: Vec<f64> =
+                net(with).iter().zip(net(far)).map(|(with, without)| with - without).collect();
             let id = format!("ns_per_packet.cost_of_{name}.{direction}_{sessions}_sessions.median");
             output.figure(Figure::of(id, "ns", estimate(&more)?));
         }

@@ -1,5 +1,5 @@
-//! `martlet lab upf`: what packets and sessions cost in the `xdp` datapath, beside programs that do the least, and beside
-//! the `kernel` datapath.
+//! `martlet lab upf`: what packets and sessions cost in the `xdp` datapath, beside programs that do
+//! the least, and beside the `kernel` datapath.
 //!
 //! | file | what it measures |
 //! | --- | --- |
@@ -125,10 +125,15 @@ impl Rules {
 /// Runs the experiment and returns its report.
 ///
 /// # Errors
-/// There is no right to make a network namespace or to load programs, or a program does not forward.
+/// There is no right to make a network namespace or to load programs, or a program does not
+/// forward.
 pub fn run(args: &UpfArgs) -> Result<String> {
     let wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
-    let mut output = Output::create("upf", args.out.as_deref(), "part,case,variant,direction,round,value,second")?;
+    let mut output = Output::create(
+        "upf",
+        args.out.as_deref(),
+        "part,case,variant,direction,round,value,second",
+    )?;
     let mut random = StdRng::seed_from_u64(args.seed);
     if wanted(Part::Cost) {
         let cases = cost::measure(&mut output, args, &mut random)?;
@@ -152,14 +157,16 @@ pub fn run(args: &UpfArgs) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Every part runs to its end, and leaves data, figures and plots. What it measures is of no worth here.
+    /// Every part runs to its end, and leaves data, figures and plots. What it measures is of no
+    /// worth here.
     #[test]
     fn the_whole_study_runs() {
         if !nix::unistd::geteuid().is_root() {
             return println!("SKIPPED: network namespaces and programs of the kernel need root");
         }
         let folder = std::env::temp_dir().join(format!("martlet-lab-upf-{}", std::process::id()));
-        let args = UpfArgs { out: Some(folder.clone()), quick: true, seed: 1, parts: vec![], least: true };
+        let args =
+            UpfArgs { out: Some(folder.clone()), quick: true, seed: 1, parts: vec![], least: true };
         let report = run(&args).unwrap();
         for heading in ["What a packet costs", "Packets over links", "## N4", "satellite board"] {
             assert!(report.contains(heading), "no {heading:?} in {report}");
@@ -178,13 +185,26 @@ mod tests {
         // It never is 0: the generator alone takes something.
         assert!(value("onboard_busy.xdp.sessions500.median") > 0.0);
         assert!(value("same_load_busy.kernel.60.median") > 0.0);
-        let plots =
-            ["cost", "cost-of-rules", "loss", "processor", "sizes", "onboard-loss", "onboard-heat", "onboard-sessions"];
+        let plots = [
+            "cost",
+            "cost-of-rules",
+            "loss",
+            "processor",
+            "sizes",
+            "onboard-loss",
+            "onboard-heat",
+            "onboard-sessions",
+        ];
         for plot in plots {
-            assert_eq!(&std::fs::read(folder.join(format!("{plot}.png"))).unwrap()[..4], b"\x89PNG");
+            assert_eq!(
+                &std::fs::read(folder.join(format!("{plot}.png"))).unwrap()[..4],
+                b"\x89PNG"
+            );
         }
         let raw = std::fs::read_to_string(folder.join("raw.csv")).unwrap();
-        for part in ["cost,", "flat_out,", "rate,", "latency,", "control,", "onboard,", "same_load,"] {
+        for part in
+            ["cost,", "flat_out,", "rate,", "latency,", "control,", "onboard,", "same_load,"]
+        {
             assert!(raw.lines().any(|line| line.starts_with(part)), "no {part} in raw.csv");
         }
         std::fs::remove_dir_all(&folder).unwrap();

@@ -24,7 +24,8 @@ fn ip4(out: &mut Vec<u8>, length: usize, from: [u8; 4], to: [u8; 4]) {
     out.extend([0, 0, 0, 0, 64, 17, 0, 0]);
     out.extend(from);
     out.extend(to);
-    let words = out[start..].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let words =
+        out[start..].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let sum: u32 = words.sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     let check = !((sum & 0xffff) + (sum >> 16)) as u16;
@@ -84,16 +85,26 @@ impl Sender {
     ///
     /// # Errors
     /// The kernel does not take them.
-    pub fn send(&mut self, uplink: bool, sessions: u32, path: &BenchPath, packets: u32) -> Result<()> {
+    pub fn send(
+        &mut self,
+        uplink: bool,
+        sessions: u32,
+        path: &BenchPath,
+        packets: u32,
+    ) -> Result<()> {
         let mut left = packets as usize;
         while left > 0 {
             let batch = left.min(AT_ONCE);
-            let made = clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Duration::from).as_nanos() as u64;
+            let made = clock_gettime(ClockId::CLOCK_MONOTONIC)
+                .map_or(Duration::ZERO, Duration::from)
+                .as_nanos() as u64;
             for at in 0..batch {
                 let n = self.session(sessions);
                 frame(&mut self.frames[at], uplink, n, path, made);
             }
-            self.socket.send(path.ifindex, &mut self.frames[..batch]).context("packets are not sent")?;
+            self.socket
+                .send(path.ifindex, &mut self.frames[..batch])
+                .context("packets are not sent")?;
             left -= batch;
         }
         Ok(())
@@ -111,14 +122,18 @@ mod tests {
         let mut octets = Vec::new();
         frame(&mut octets, true, 5, &path, 7);
         assert_eq!(octets.len(), 14 + 44 + 64);
-        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets[42..]) else { panic!("no G-PDU") };
+        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets[42..]) else {
+            panic!("no G-PDU")
+        };
         assert_eq!((pdu.teid, pdu.payload.len()), (bench_teid(5), 64));
         assert_eq!(pdu.payload[12..16], bench_ue(5).octets());
         assert_eq!(pdu.payload[28..36], 7u64.to_ne_bytes());
         frame(&mut octets, false, 5, &path, 7);
         assert_eq!((octets.len(), &octets[30..34]), (14 + 64, &bench_ue(5).octets()[..]));
         // The sum over a header with its checksum is nothing.
-        let words = octets[14..34].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let words = octets[14..34]
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum: u32 = words.sum();
         assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
     }

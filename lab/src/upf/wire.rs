@@ -1,5 +1,6 @@
-//! Packets over virtual links: a generator, the UPF, and a receiver, all on one processor, so that what is counted is what
-//! that one can do. Generator and receiver are programs of the kernel and cost the same whatever is between them.
+//! Packets over virtual links: a generator, the UPF, and a receiver, all on one processor, so that
+//! what is counted is what that one can do. Generator and receiver are programs of the kernel and
+//! cost the same whatever is between them.
 use super::bed::{self, configuration, ifindex, link_addresses, links, session};
 use super::sender::Sender;
 use super::{Rules, UpfArgs};
@@ -26,7 +27,8 @@ pub(super) const VARIANTS: [(&str, DatapathChoice); 2] =
 pub(crate) const DIRECTIONS: [(&str, bool); 2] = [("uplink", true), ("downlink", false)];
 /// Share of packets that may be lost at a rate that counts as carried.
 const LOSS: f64 = 0.001;
-/// Packets of a run of the generator, where it is to cost little: fewer than queues of the kernel hold.
+/// Packets of a run of the generator, where it is to cost little: fewer than queues of the kernel
+/// hold.
 const RUN: u32 = 256;
 /// Share of packets that may not have been sent in a round that counts.
 const MISSED: f64 = 0.05;
@@ -69,7 +71,8 @@ fn cpu_time() -> Duration {
 }
 
 impl Wire {
-    /// With a datapath and so many sessions in it; without one, what is sent comes to a receiver at once.
+    /// With a datapath and so many sessions in it; without one, what is sent comes to a receiver at
+    /// once.
     pub fn new(datapath: Option<DatapathChoice>, rules: Rules, sessions: u32) -> Result<Wire> {
         Wire::changed(datapath, rules, sessions, |_| {})
     }
@@ -94,7 +97,8 @@ impl Wire {
                     bed::put_a_switch_between(&mut config)?;
                 }
                 change(&mut config);
-                let (mut datapath, signals) = martlet_upf::open_datapath(&config).map_err(|error| anyhow!(error))?;
+                let (mut datapath, signals) =
+                    martlet_upf::open_datapath(&config).map_err(|error| anyhow!(error))?;
                 for n in 0..sessions {
                     let mut session = session(rules, n);
                     session.resolve(&config.rules)?;
@@ -122,8 +126,8 @@ impl Wire {
         })
     }
 
-    /// The same, opened on one processor, where what it is made of stays, and from then on used on the one that is `parting`
-    /// from it, where there are two.
+    /// The same, opened on one processor, where what it is made of stays, and from then on used on
+    /// the one that is `parting` from it, where there are two.
     pub fn apart(
         datapath: Option<DatapathChoice>,
         rules: Rules,
@@ -138,8 +142,8 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Has the kernel take frames of programs also where it is a datapath without one that receives them: a virtual link whose
-    /// other end has no program loses them.
+    /// Has the kernel take frames of programs also where it is a datapath without one that receives
+    /// them: a virtual link whose other end has no program loses them.
     pub fn pass_to_the_kernel(&mut self) -> Result<()> {
         for interface in ["n3a", "n6a"] {
             self.attached.push(self.traffic.pass(ifindex(interface)?)?);
@@ -202,9 +206,17 @@ impl Wire {
         Ok(round)
     }
 
-    /// Sends so many packets in a second by the generator of the kernel, which takes little time for each, but some for each run:
-    /// they come by the hundred. Nobody asks how long they take.
-    pub fn paced_in_runs(&self, uplink: bool, length: u32, rate: f64, time: Duration, sessions: u32) -> Result<Round> {
+    /// Sends so many packets in a second by the generator of the kernel, which takes little time
+    /// for each, but some for each run: they come by the hundred. Nobody asks how long they
+    /// take.
+    pub fn paced_in_runs(
+        &self,
+        uplink: bool,
+        length: u32,
+        rate: f64,
+        time: Duration,
+        sessions: u32,
+    ) -> Result<Round> {
         let path = BenchPath { stamp_at: 0, ..self.path(uplink, length)? };
         let mut pace = Pace::in_runs(rate, time, RUN);
         let mut round = self.round(|| {
@@ -219,7 +231,8 @@ impl Wire {
         Ok(round)
     }
 
-    /// Sends single packets, as evenly as the machine does it, so that none waits for the one before.
+    /// Sends single packets, as evenly as the machine does it, so that none waits for the one
+    /// before.
     pub fn paced_one_by_one(
         &self,
         uplink: bool,
@@ -309,9 +322,11 @@ fn stay_on(processor: usize) -> Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &one)?)
 }
 
-/// Does something on a thread in a network namespace with links, whose packets may be of the longest frames: on the first
-/// processor, and given the last one to go on at, if that is another.
-pub(crate) fn on_processors<T: Send>(act: impl FnOnce(Option<usize>) -> Result<T> + Send) -> Result<T> {
+/// Does something on a thread in a network namespace with links, whose packets may be of the
+/// longest frames: on the first processor, and given the last one to go on at, if that is another.
+pub(crate) fn on_processors<T: Send>(
+    act: impl FnOnce(Option<usize>) -> Result<T> + Send,
+) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let last = std::thread::available_parallelism().map_or(1, usize::from) - 1;
@@ -356,7 +371,12 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
             for round in 0..rounds {
                 for &length in &lengths {
                     for (direction, uplink) in DIRECTIONS {
-                        all.push((round, length, direction, wire.flat_out(uplink, length, packets)?));
+                        all.push((
+                            round,
+                            length,
+                            direction,
+                            wire.flat_out(uplink, length, packets)?,
+                        ));
                     }
                 }
             }
@@ -364,27 +384,47 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
         })?;
         for (round, length, direction, r) in &all {
             let (pps, loss) = (r.pps(), r.loss());
-            output.row(format_args!("flat_out,{name}_{length},{name},{direction},{round},{pps},{loss}"))?;
+            output.row(format_args!(
+                "flat_out,{name}_{length},{name},{direction},{round},{pps},{loss}"
+            ))?;
         }
         for &length in &lengths {
             for (direction, _) in DIRECTIONS {
                 let of = |what: fn(&Round) -> f64| -> Vec<f64> {
-                    all.iter().filter(|r| r.1 == length && r.2 == direction).map(|r| what(&r.3)).collect()
+                    all.iter()
+                        .filter(|r| r.1 == length && r.2 == direction)
+                        .map(|r| what(&r.3))
+                        .collect()
                 };
-                for (what, unit, sample) in [("pps", "packets/s", of(Round::pps)), ("loss", "share", of(Round::loss))] {
+                for (what, unit, sample) in
+                    [("pps", "packets/s", of(Round::pps)), ("loss", "share", of(Round::loss))]
+                {
                     let id = format!("{what}.{name}.{direction}_{length}.median");
-                    output.figure(Figure::of(id, unit, median(&sample).context("nothing was measured")?));
+                    output.figure(Figure::of(
+                        id,
+                        unit,
+                        median(&sample).context("nothing was measured")?,
+                    ));
                 }
             }
         }
         progress.step(&name);
     }
-    // What many sessions and many rules cost a packet that is really sent: its whole way, and not the programs' share of it alone.
+    // What many sessions and many rules cost a packet that is really sent: its whole way, and not
+    // the programs' share of it alone.
     for (direction, _) in DIRECTIONS {
         for what in [format!("{most}_sessions"), "32_pdrs".into()] {
-            let pps = |name: &str| output.find(&format!("pps.{name}.{direction}_64.median")).map(|figure| figure.value);
-            let times = pps("xdp").zip(pps(&format!("xdp_{what}"))).map_or(f64::NAN, |(one, many)| one / many);
-            output.figure(Figure::once(format!("pps.xdp_1_over_{what}.{direction}"), "times", times));
+            let pps = |name: &str| {
+                output.find(&format!("pps.{name}.{direction}_64.median")).map(|figure| figure.value)
+            };
+            let times = pps("xdp")
+                .zip(pps(&format!("xdp_{what}")))
+                .map_or(f64::NAN, |(one, many)| one / many);
+            output.figure(Figure::once(
+                format!("pps.xdp_1_over_{what}.{direction}"),
+                "times",
+                times,
+            ));
         }
     }
     Ok(())
@@ -393,10 +433,12 @@ fn flat_out(output: &mut Output, args: &UpfArgs, progress: &mut Progress) -> Res
 /// Rates in a row that are not carried before none above them is tried.
 const REFUSED: usize = 3;
 
-/// The highest rate that a datapath carries with hardly a loss, in packets a second: rates are tried upwards, each some times
-/// at most, and some beyond one that is not carried, for the machine may have been busy just then: a rate that is carried proves
-/// itself, and one that is not proves nothing. A round counts in which nearly all was sent that was due: at what
-/// rate else it was, nobody knows. Beyond the rate at which that is so no more, the processor has no time left for the generator.
+/// The highest rate that a datapath carries with hardly a loss, in packets a second: rates are
+/// tried upwards, each some times at most, and some beyond one that is not carried, for the machine
+/// may have been busy just then: a rate that is carried proves itself, and one that is not proves
+/// nothing. A round counts in which nearly all was sent that was due: at what rate else it was,
+/// nobody knows. Beyond the rate at which that is so no more, the processor has no time left for
+/// the generator.
 pub(crate) fn carried_of(wire: &Wire, uplink: bool, length: u32, time: Duration) -> Result<f64> {
     let (mut best, mut rate, mut refused) = (0f64, 5_000.0, 0);
     while refused < REFUSED {
@@ -424,13 +466,22 @@ fn against_rate(output: &mut Output, args: &UpfArgs, progress: &mut Progress) ->
     let time = Duration::from_millis(args.pick(300, 100, 40));
     let rounds = args.pick(5, 2, 1);
     for (direction, uplink) in DIRECTIONS {
-        let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| carried(wire, uplink, time))?;
-        output.figure(Figure::once(format!("pps.kernel.{direction}_64_carried"), "packets/s", kernel));
+        let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| {
+            carried(wire, uplink, time)
+        })?;
+        output.figure(Figure::once(
+            format!("pps.kernel.{direction}_64_carried"),
+            "packets/s",
+            kernel,
+        ));
         progress.step("what kernel carries");
         // What the generator alone takes is not the UPF's.
-        let rates: Vec<f64> = [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0].iter().map(|part| part * kernel).collect();
+        let rates: Vec<f64> =
+            [0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0].iter().map(|part| part * kernel).collect();
         let mut cpu = Vec::new();
-        for (variant, choice) in [("generator", None)].into_iter().chain(VARIANTS.map(|(n, c)| (n, Some(c)))) {
+        for (variant, choice) in
+            [("generator", None)].into_iter().chain(VARIANTS.map(|(n, c)| (n, Some(c))))
+        {
             let all = with_wire(choice, Rules::Full, 1, |wire| {
                 let mut all = Vec::new();
                 for round in 0..rounds {
@@ -442,14 +493,20 @@ fn against_rate(output: &mut Output, args: &UpfArgs, progress: &mut Progress) ->
             })?;
             for (round, rate, r) in &all {
                 let (loss, busy) = (r.loss(), r.cpu.as_secs_f64() / r.wall.as_secs_f64());
-                output.row(format_args!("rate,{rate:.0},{variant},{direction},{round},{loss},{busy}"))?;
+                output.row(format_args!(
+                    "rate,{rate:.0},{variant},{direction},{round},{loss},{busy}"
+                ))?;
             }
             for (n, &rate) in rates.iter().enumerate() {
                 let of = |what: &dyn Fn(&Round) -> f64| -> Vec<f64> {
                     all.iter().filter(|r| r.1 == rate).map(|r| what(&r.2)).collect()
                 };
                 let loss = median(&of(&Round::loss)).context("nothing was measured")?;
-                output.figure(Figure::of(format!("loss.{variant}.{direction}_rate{n}.median"), "share", loss));
+                output.figure(Figure::of(
+                    format!("loss.{variant}.{direction}_rate{n}.median"),
+                    "share",
+                    loss,
+                ));
                 let busy = of(&|r| r.cpu.as_secs_f64() * 1e9 / r.sent as f64);
                 let busy = median(&busy).context("nothing was measured")?;
                 if n == 3 {
@@ -457,25 +514,39 @@ fn against_rate(output: &mut Output, args: &UpfArgs, progress: &mut Progress) ->
                 }
                 let id = format!("cpu_per_packet.{variant}.{direction}_rate{n}.median");
                 output.figure(Figure::of(id, "ns", busy));
-                output.figure(Figure::once(format!("rate.{variant}.{direction}_rate{n}"), "packets/s", rate));
+                output.figure(Figure::once(
+                    format!("rate.{variant}.{direction}_rate{n}"),
+                    "packets/s",
+                    rate,
+                ));
             }
             progress.step(variant);
         }
         let share = (cpu[2] - cpu[0]) / (cpu[1] - cpu[0]);
         output.figure(Figure::once(format!("cpu.xdp_over_kernel.{direction}_64"), "times", share));
         // Flat out it loses nothing, so that is what it carries.
-        let flat = |what: &str| output.find(&format!("{what}.xdp.{direction}_64.median")).map_or(f64::NAN, |f| f.value);
+        let flat = |what: &str| {
+            output.find(&format!("{what}.xdp.{direction}_64.median")).map_or(f64::NAN, |f| f.value)
+        };
         let xdp = if flat("loss") <= LOSS { flat("pps") } else { f64::NAN };
         output.figure(Figure::once(format!("pps.xdp.{direction}_64_carried"), "packets/s", xdp));
-        output.figure(Figure::once(format!("pps.xdp_over_kernel.{direction}_64"), "times", xdp / kernel));
+        output.figure(Figure::once(
+            format!("pps.xdp_over_kernel.{direction}_64"),
+            "times",
+            xdp / kernel,
+        ));
         for (variant, choice) in VARIANTS {
             let rate = (kernel / 4.0).min(20_000.0);
-            let round = with_wire(Some(choice), Rules::Full, 1, |wire| wire.paced(uplink, 64, rate, time * rounds))?;
+            let round = with_wire(Some(choice), Rules::Full, 1, |wire| {
+                wire.paced(uplink, 64, rate, time * rounds)
+            })?;
             for (name, q) in [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)] {
                 if let Some(ns) = round.received.quantile(q) {
                     let id = format!("latency.{variant}.{direction}_64.{name}");
                     output.figure(Figure::once(id, "us", ns / 1000.0));
-                    output.row(format_args!("latency,{name},{variant},{direction},0,{ns},{rate:.0}"))?;
+                    output.row(format_args!(
+                        "latency,{name},{variant},{direction},0,{ns},{rate:.0}"
+                    ))?;
                 }
             }
             progress.step(variant);

@@ -1,4 +1,5 @@
-//! What no TLS channel can do without: how fast this machine seals and opens records with AES-128-GCM, by AWS-LC.
+//! What no TLS channel can do without: how fast this machine seals and opens records with
+//! AES-128-GCM, by AWS-LC.
 //!
 //!     cargo bench -p martlet-lcs-channel --bench aes
 
@@ -23,15 +24,26 @@ fn main() {
         let plain = vec![9u8; size];
         let (mut sealed, mut tag, mut opened) = (vec![0; size], [0; 17], vec![0; size + 1]);
         let seal = best(|| {
-            let done = key.seal_out_of_place_scatter(nonce(), Aad::empty(), &plain, &mut sealed, &[23], &mut tag);
+            let done = key.seal_out_of_place_scatter(
+                nonce(),
+                Aad::empty(),
+                &plain,
+                &mut sealed,
+                &[23],
+                &mut tag,
+            );
             done.expect("it is sealed");
         });
         let mut whole = sealed.clone();
         whole.push(tag[0]);
         let open = best(|| {
-            let done = key.open_separate_gather(nonce(), Aad::empty(), &whole, &tag[1..], &mut opened);
+            let done =
+                key.open_separate_gather(nonce(), Aad::empty(), &whole, &tag[1..], &mut opened);
             done.expect("it is opened");
         });
-        println!("{size:>7} {seal:>10.2} {open:>10.2} {:>9.1}", 2.0 * size as f64 / (seal + open) / 1e3);
+        println!(
+            "{size:>7} {seal:>10.2} {open:>10.2} {:>9.1}",
+            2.0 * size as f64 / (seal + open) / 1e3
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! What a round trip of LCS-UPP costs over each kind of channel, in one process with a thread at each end, as times a plain
-//! TCP exchange of the same messages. `martlet lab lcs-upp` measures the same between processes, with the statistics of the
-//! paper; this is quick to build.
+//! What a round trip of LCS-UPP costs over each kind of channel, in one process with a thread at
+//! each end, as times a plain TCP exchange of the same messages. `martlet lab lcs-upp` measures the
+//! same between processes, with the statistics of the paper; this is quick to build.
 //!
 //!     cargo bench -p martlet-lcs-channel [--features openssl,wolfssl] [-- ROUNDS [SPIN_US]]
 
@@ -52,15 +52,19 @@ fn median(mut sample: Vec<f64>) -> f64 {
 fn main() {
     let mut numbers = std::env::args().filter_map(|argument| argument.parse::<usize>().ok());
     let (rounds, spin) = (numbers.next().unwrap_or(500), numbers.next().unwrap_or(0));
-    let options = Options { spin: Duration::from_micros(spin as u64), mtu: 65_535, ..Options::default() };
+    let options =
+        Options { spin: Duration::from_micros(spin as u64), mtu: 65_535, ..Options::default() };
     let identity = Identity::self_signed(&["lmf.example"]).expect("a certificate");
     let mut channels: Vec<(Kind, Box<dyn Channel>)> = Vec::new();
     for &kind in Kind::ALL {
-        let mut listener =
-            listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).expect("a listener");
+        let mut listener = listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options)
+            .expect("a listener");
         let at = listener.local_addr();
         std::thread::spawn(move || echo(&mut *listener.accept().expect("a connection")));
-        channels.push((kind, connect(kind, at, &identity.trust("lmf.example"), &options).expect("a connection")));
+        channels.push((
+            kind,
+            connect(kind, at, &identity.trust("lmf.example"), &options).expect("a connection"),
+        ));
     }
     println!("{rounds} rounds, spin {spin} µs: median µs (times raw TCP)\n");
     print!("{:>6}", "n");
@@ -68,14 +72,17 @@ fn main() {
     println!();
     for n in [1, 64, 1024, 4096, 16_384, 32_768, 65_535] {
         let (payload, session) = (vec![7; n], [9; 255]);
-        let transport = Transport { payload_type: PayloadType::Lpp, payload: &payload, session: &session };
+        let transport =
+            Transport { payload_type: PayloadType::Lpp, payload: &payload, session: &session };
         let mut samples: Vec<Vec<f64>> = channels.iter().map(|_| Vec::new()).collect();
         for _ in 0..rounds.div_ceil(BLOCK) {
             for ((_, channel), samples) in channels.iter_mut().zip(&mut samples) {
                 (0..3).for_each(|_| {
                     round(&mut **channel, transport);
                 });
-                samples.extend((0..BLOCK).map(|_| round(&mut **channel, transport).as_secs_f64() * 1e6));
+                samples.extend(
+                    (0..BLOCK).map(|_| round(&mut **channel, transport).as_secs_f64() * 1e6),
+                );
             }
         }
         let medians: Vec<f64> = samples.into_iter().map(median).collect();

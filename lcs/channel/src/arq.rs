@@ -1,8 +1,10 @@
-//! Octets in order over datagrams that may be lost, doubled, or out of order, for DTLS, which repeats nothing of the
-//! application's: segments with their place in the stream, and acknowledgements. It does no I/O and has no clock.
+//! Octets in order over datagrams that may be lost, doubled, or out of order, for DTLS, which
+//! repeats nothing of the application's: segments with their place in the stream, and
+//! acknowledgements. It does no I/O and has no clock.
 //!
-//! A datagram is: flags (1 octet: data, end, gap: later octets are here already), the next octet that its sender waits for (4 octets, big endian, modulo 2^32),
-//! the place of its own first octet (4 octets), and the octets.
+//! A datagram is: flags (1 octet: data, end, gap: later octets are here already), the next octet
+//! that its sender waits for (4 octets, big endian, modulo 2^32), the place of its own first octet
+//! (4 octets), and the octets.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -14,8 +16,8 @@ const END: u8 = 2;
 const GAP: u8 = 4;
 /// Octets that may be on their way, or wait for others, in each direction.
 const MOST: usize = 1 << 20;
-/// Segments that are sent before the first acknowledgement, which is the largest message on a path of small packets, and
-/// fewest: what radio loses is no sign that somebody else needs the path.
+/// Segments that are sent before the first acknowledgement, which is the largest message on a path
+/// of small packets, and fewest: what radio loses is no sign that somebody else needs the path.
 const FIRST_WINDOW: usize = 64;
 const LEAST_WINDOW: usize = 16;
 const MOST_WINDOW: usize = 512;
@@ -126,7 +128,13 @@ impl Arq {
         // The end has a place of its own, so that it can be acknowledged.
         let length = octets.len() + usize::from(end);
         self.queued += length;
-        self.outgoing.push_back(Segment { at: self.next, octets, end, sent: None, repeated: false });
+        self.outgoing.push_back(Segment {
+            at: self.next,
+            octets,
+            end,
+            sent: None,
+            repeated: false,
+        });
         self.next = self.next.wrapping_add(length as u32);
     }
 
@@ -146,7 +154,8 @@ impl Arq {
             }
             _ => None,
         };
-        let ack_alone = self.owed >= ACK_EVERY || self.owed_since.is_some_and(|since| since + ACK_DELAY <= now);
+        let ack_alone =
+            self.owed >= ACK_EVERY || self.owed_since.is_some_and(|since| since + ACK_DELAY <= now);
         if which.is_none() && !ack_alone {
             return false;
         }
@@ -169,7 +178,9 @@ impl Arq {
 
     /// A datagram came; false where it is none of this.
     pub(crate) fn received(&mut self, now: Instant, datagram: &[u8]) -> bool {
-        let Some((&[flags, a, b, c, d, e, f, g, h], octets)) = datagram.split_first_chunk::<HEADER>() else {
+        let Some((&[flags, a, b, c, d, e, f, g, h], octets)) =
+            datagram.split_first_chunk::<HEADER>()
+        else {
             return false;
         };
         self.acknowledged(now, u32::from_be_bytes([a, b, c, d]));
@@ -191,7 +202,10 @@ impl Arq {
         if ahead > 0 {
             // The one before is missing, which the peer learns at once.
             self.owed = ACK_EVERY;
-            if ahead as usize <= MOST && self.parked_octets + octets.len() <= MOST && !self.parked.contains_key(&at) {
+            if ahead as usize <= MOST
+                && self.parked_octets + octets.len() <= MOST
+                && !self.parked.contains_key(&at)
+            {
                 self.parked_octets += octets.len();
                 self.parked.insert(at, (octets.to_vec(), end));
             }
@@ -211,7 +225,8 @@ impl Arq {
         self.expected = self.expected.wrapping_add((octets.len() + usize::from(end)) as u32);
     }
 
-    /// The peer has later octets than those that it waits for: these were lost, unless they are new.
+    /// The peer has later octets than those that it waits for: these were lost, unless they are
+    /// new.
     fn gap(&mut self, now: Instant) {
         let known = self.rtt.map_or(FIRST_TIMEOUT, |(smooth, _)| smooth) * 3 / 4;
         let first = self.outgoing.front().filter(|_| self.flying > 0).and_then(|first| first.sent);
@@ -229,7 +244,9 @@ impl Arq {
         self.acked = until;
         self.queued -= news as usize;
         self.backoff = 0;
-        while self.flying > 0 && self.outgoing.front().is_some_and(|first| distance(first.at, until) > 0) {
+        while self.flying > 0
+            && self.outgoing.front().is_some_and(|first| distance(first.at, until) > 0)
+        {
             let Some(first) = self.outgoing.pop_front() else { break };
             self.flying -= 1;
             self.grown += 1;
@@ -248,7 +265,9 @@ impl Arq {
     fn measured(&mut self, rtt: Duration) {
         self.rtt = Some(match self.rtt {
             None => (rtt, rtt / 2),
-            Some((smooth, deviation)) => (smooth * 7 / 8 + rtt / 8, deviation * 3 / 4 + smooth.abs_diff(rtt) / 4),
+            Some((smooth, deviation)) => {
+                (smooth * 7 / 8 + rtt / 8, deviation * 3 / 4 + smooth.abs_diff(rtt) / 4)
+            }
         });
     }
 
@@ -263,7 +282,9 @@ impl Arq {
 
     /// When [`Arq::timeout`] is to be called.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let base = self.rtt.map_or(FIRST_TIMEOUT, |(smooth, deviation)| (smooth + deviation * 4).max(LEAST_TIMEOUT));
+        let base = self.rtt.map_or(FIRST_TIMEOUT, |(smooth, deviation)| {
+            (smooth + deviation * 4).max(LEAST_TIMEOUT)
+        });
         let timeout = (base * 2u32.pow(self.backoff.min(8))).min(MOST_TIMEOUT);
         let first = self.outgoing.front().filter(|_| self.flying > 0).and_then(|first| first.sent);
         let repeat = first.map(|sent| sent + timeout + ACK_DELAY);
@@ -284,8 +305,8 @@ impl Arq {
     }
 }
 
-/// For a fuzzer: two ends, between which datagrams are lost, doubled, mixed and made up. Neither panics, keeps more than it
-/// may, or reads anything but what was written.
+/// For a fuzzer: two ends, between which datagrams are lost, doubled, mixed and made up. Neither
+/// panics, keeps more than it may, or reads anything but what was written.
 #[doc(hidden)]
 pub fn fuzz(data: &[u8]) {
     let start = Instant::now();
@@ -339,7 +360,10 @@ pub fn fuzz(data: &[u8]) {
         // DTLS lets nothing through that the other end has not made.
         if !made_up {
             for end in 0..2 {
-                assert!(written[end].starts_with(&read[1 - end]), "something else was read than written");
+                assert!(
+                    written[end].starts_with(&read[1 - end]),
+                    "something else was read than written"
+                );
             }
         }
     }
@@ -349,7 +373,8 @@ pub fn fuzz(data: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Two ends, and a path that does with each datagram what `path` says: how often it arrives, and how late.
+    /// Two ends, and a path that does with each datagram what `path` says: how often it arrives,
+    /// and how late.
     fn carry(sizes: &[usize], mut path: impl FnMut(u64) -> Vec<Duration>) -> Duration {
         let start = Instant::now();
         let (mut now, mut number) = (start, 0);
@@ -406,7 +431,9 @@ mod tests {
     fn octets_arrive_in_order_on_a_path_that_loses_doubles_and_mixes() {
         let mut state = 1u64;
         let mut random = move |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         for round in 0..20 {
@@ -424,7 +451,8 @@ mod tests {
     #[test]
     fn a_lost_segment_in_the_middle_is_sent_again_before_its_time_is_up() {
         let late = Duration::from_millis(50);
-        let took = carry(&[1, 1, 1, 40_000], |number| if number == 14 { vec![] } else { vec![late] });
+        let took =
+            carry(&[1, 1, 1, 40_000], |number| if number == 14 { vec![] } else { vec![late] });
         // Three exchanges of 100 ms, one more, and one more way back and forth for what was lost.
         assert!(took <= Duration::from_millis(515), "{took:?}");
     }
@@ -437,9 +465,11 @@ mod tests {
         let mut datagram = Vec::new();
         while arq.poll(now, &mut datagram) {}
         assert!(!arq.received(now, &[0; 8]));
-        for wrong in
-            [[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], [0, 0, 0, 1, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0x7f, 0, 0, 0]]
-        {
+        for wrong in [
+            [0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0],
+            [0, 0, 0, 1, 0, 0, 0, 0, 0],
+            [1, 0, 0, 0, 0, 0x7f, 0, 0, 0],
+        ] {
             arq.received(now, &wrong);
         }
         assert!(!arq.is_flushed() && !arq.is_ended() && arq.parked.is_empty());

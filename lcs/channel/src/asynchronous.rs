@@ -31,16 +31,21 @@ impl From<AsyncQuic> for AsyncChannel {
 }
 
 impl AsyncChannel {
-    /// Bring up TLS over TCP: both sides say what their handshake has to say until it is done, within `limit`.
+    /// Bring up TLS over TCP: both sides say what their handshake has to say until it is done,
+    /// within `limit`.
     ///
     /// # Errors
     /// The peer is not who it has to be, says what is no TLS, or says nothing.
-    pub async fn handshake(stream: TcpStream, engine: Box<dyn Engine>, limit: Duration) -> Result<Self, ChannelError> {
+    pub async fn handshake(
+        stream: TcpStream,
+        engine: Box<dyn Engine>,
+        limit: Duration,
+    ) -> Result<Self, ChannelError> {
         AsyncTls::handshake(stream, engine, limit).await.map(|tls| AsyncChannel(Way::Tls(tls)))
     }
 
-    /// Wait for octets, and add them to `out`; false where the peer closed the connection. Nothing is lost where the wait
-    /// is given up.
+    /// Wait for octets, and add them to `out`; false where the peer closed the connection. Nothing
+    /// is lost where the wait is given up.
     ///
     /// # Errors
     /// The connection broke.
@@ -94,17 +99,23 @@ struct AsyncTls {
     output: Vec<u8>,
     /// Octets of `output` that were written.
     written: usize,
-    /// What came and was not asked for yet: kept here, so that nothing is lost where a wait is given up.
+    /// What came and was not asked for yet: kept here, so that nothing is lost where a wait is
+    /// given up.
     came: Vec<u8>,
 }
 
 impl AsyncTls {
-    async fn handshake(stream: TcpStream, engine: Box<dyn Engine>, limit: Duration) -> Result<Self, ChannelError> {
+    async fn handshake(
+        stream: TcpStream,
+        engine: Box<dyn Engine>,
+        limit: Duration,
+    ) -> Result<Self, ChannelError> {
         stream.set_nodelay(true)?;
         let give_up = GIVE_UP.as_millis() as u32;
         setsockopt(&stream, TcpUserTimeout, &give_up).map_err(std::io::Error::from)?;
         let input = vec![0; 2048];
-        let mut channel = AsyncTls { stream, engine, input, output: Vec::new(), written: 0, came: Vec::new() };
+        let mut channel =
+            AsyncTls { stream, engine, input, output: Vec::new(), written: 0, came: Vec::new() };
         let done = tokio::time::timeout(limit, async {
             channel.flush().await?;
             while !channel.engine.may_send() {
@@ -136,7 +147,8 @@ impl AsyncTls {
     /// Read once; false at the end of the wire.
     async fn read(&mut self) -> Result<bool, ChannelError> {
         let count = loop {
-            // Nothing is lost where this is dropped: what is waited for is that there is something to read.
+            // Nothing is lost where this is dropped: what is waited for is that there is something
+            // to read.
             self.stream.readable().await?;
             match self.stream.try_read(&mut self.input) {
                 Ok(count) => break count,
@@ -219,7 +231,9 @@ impl AsyncConnector {
         let how = match kind {
             Kind::Quinn => How::Quic(client_config(trust, options)?.into(), trust.name.clone()),
             _ => {
-                let none = || ChannelError::Identity(format!("{} is not for a UE among many", kind.name()));
+                let none = || {
+                    ChannelError::Identity(format!("{} is not for a UE among many", kind.name()))
+                };
                 How::Tls(client_engines(kind, trust)?.ok_or_else(none)?)
             }
         };
@@ -237,9 +251,12 @@ impl AsyncConnector {
     /// Nobody is there.
     pub fn reach(&self, to: SocketAddr) -> std::io::Result<Reached> {
         match self.how {
-            How::Tls(_) => std::net::TcpStream::connect_timeout(&to, self.options.timeout).map(Reached::Tcp),
+            How::Tls(_) => {
+                std::net::TcpStream::connect_timeout(&to, self.options.timeout).map(Reached::Tcp)
+            }
             How::Quic(..) => {
-                let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+                let any: SocketAddr =
+                    if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
                 let socket = udp(any, false).map_err(std::io::Error::other)?;
                 socket.connect(to)?;
                 Ok(Reached::Udp(socket))
@@ -255,13 +272,21 @@ impl AsyncConnector {
         match (&self.how, over) {
             (How::Tls(engines), Reached::Tcp(stream)) => {
                 stream.set_nonblocking(true)?;
-                AsyncChannel::handshake(TcpStream::from_std(stream)?, engines()?, self.options.timeout).await
+                AsyncChannel::handshake(
+                    TcpStream::from_std(stream)?,
+                    engines()?,
+                    self.options.timeout,
+                )
+                .await
             }
             (How::Quic(config, name), Reached::Udp(socket)) => {
-                let quic = AsyncQuic::connect(socket, (**config).clone(), name, &self.options).await?;
+                let quic =
+                    AsyncQuic::connect(socket, (**config).clone(), name, &self.options).await?;
                 Ok(quic.into())
             }
-            _ => Err(ChannelError::Identity("the socket is of another kind than the channel".into())),
+            _ => {
+                Err(ChannelError::Identity("the socket is of another kind than the channel".into()))
+            }
         }
     }
 }

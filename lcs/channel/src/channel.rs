@@ -10,16 +10,19 @@ use std::time::Duration;
 pub struct Options {
     /// How long to wait for the peer, at the handshake and for octets.
     pub timeout: Duration,
-    /// How long to look for octets again and again before waiting for them: a processor for a shorter wake-up.
+    /// How long to look for octets again and again before waiting for them: a processor for a
+    /// shorter wake-up.
     pub spin: Duration,
     /// Send at once what there is to send (TCP_NODELAY).
     pub no_delay: bool,
     /// Octets of an IP packet of the path, for QUIC.
     pub mtu: u16,
-    /// Take octets that come with the first flight of who was here before (0-RTT), at the LMF's end.
+    /// Take octets that come with the first flight of who was here before (0-RTT), at the LMF's
+    /// end.
     pub early_data: bool,
-    /// How often a UE that waits for an answer over QUIC says a word, so that its radio keeps the grant to send: what it sends next
-    /// need not ask for one. It costs energy, and is for UEs that measure in a row; zero: never.
+    /// How often a UE that waits for an answer over QUIC says a word, so that its radio keeps the
+    /// grant to send: what it sends next need not ask for one. It costs energy, and is for UEs
+    /// that measure in a row; zero: never.
     pub rouse: Duration,
 }
 
@@ -81,12 +84,17 @@ pub trait Channel: Send {
     /// What protects it.
     fn describe(&self) -> Description;
 
-    /// Nothing is sent or asked for during this time, or until `other` can be read: what the channel itself has to say, such as
-    /// acknowledgements, goes out. It ends at once where the channel has nothing to say by itself.
+    /// Nothing is sent or asked for during this time, or until `other` can be read: what the
+    /// channel itself has to say, such as acknowledgements, goes out. It ends at once where the
+    /// channel has nothing to say by itself.
     ///
     /// # Errors
     /// The connection broke.
-    fn rest(&mut self, _most: Duration, _other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
+    fn rest(
+        &mut self,
+        _most: Duration,
+        _other: Option<BorrowedFd<'_>>,
+    ) -> Result<(), ChannelError> {
         Ok(())
     }
 
@@ -95,8 +103,9 @@ pub trait Channel: Send {
         Resumption::Full
     }
 
-    /// Its socket, where the kernel makes its TLS records, so that who writes to the socket writes to the channel. What
-    /// was received before, and is not yet asked for, is nowhere but in the socket.
+    /// Its socket, where the kernel makes its TLS records, so that who writes to the socket writes
+    /// to the channel. What was received before, and is not yet asked for, is nowhere but in
+    /// the socket.
     fn kernel_socket(&self) -> Option<BorrowedFd<'_>> {
         None
     }

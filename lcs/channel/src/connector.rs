@@ -1,4 +1,5 @@
-//! Connections of a UE, one after the other: each goes on with what those before were given, where the library can.
+//! Connections of a UE, one after the other: each goes on with what those before were given, where
+//! the library can.
 
 use crate::kind::{client_engines, early_client_engines};
 use crate::ktls::{self, Ktls};
@@ -54,37 +55,56 @@ impl Connector {
     /// Nobody is there, or it is not who it has to be.
     pub fn connect(&self, to: SocketAddr) -> Result<Box<dyn Channel>, ChannelError> {
         Ok(match &self.kept {
-            Kept::Tls { resuming, .. } => {
-                Box::new(TlsChannel::handshake(Wire::connect(to, &self.options)?, resuming()?, &[])?)
-            }
-            Kept::Quic(config) => {
-                Box::new(Quic::connect_with(to, config.clone(), &self.trust.name, &self.options, &[])?)
-            }
+            Kept::Tls { resuming, .. } => Box::new(TlsChannel::handshake(
+                Wire::connect(to, &self.options)?,
+                resuming()?,
+                &[],
+            )?),
+            Kept::Quic(config) => Box::new(Quic::connect_with(
+                to,
+                config.clone(),
+                &self.trust.name,
+                &self.options,
+                &[],
+            )?),
             Kept::Ktls(known) => Box::new(Ktls::connect(to, known, &self.options)?),
             #[cfg(feature = "msquic")]
-            Kept::MsQuic(ticket) => {
-                Box::new(crate::msquic::MsQuic::connect(to, &self.trust, &self.options, Some(ticket.clone()))?)
-            }
+            Kept::MsQuic(ticket) => Box::new(crate::msquic::MsQuic::connect(
+                to,
+                &self.trust,
+                &self.options,
+                Some(ticket.clone()),
+            )?),
             Kept::Nothing => connect(self.kind, to, &self.trust, &self.options)?,
         })
     }
 
-    /// Bring up a connection whose first octets go with the first flight (0-RTT) where the LMF takes them and gave a ticket
-    /// for it; else they are sent when the handshake is done. Whether they went early, [`Channel::resumption`] says.
+    /// Bring up a connection whose first octets go with the first flight (0-RTT) where the LMF
+    /// takes them and gave a ticket for it; else they are sent when the handshake is done.
+    /// Whether they went early, [`Channel::resumption`] says.
     ///
-    /// Whoever sees that flight can send it again. The LMF gives each ticket for one connection alone, so that a flight that
-    /// is sent again to the same LMF is not taken; all the same nothing belongs in it that must not be done twice.
+    /// Whoever sees that flight can send it again. The LMF gives each ticket for one connection
+    /// alone, so that a flight that is sent again to the same LMF is not taken; all the same
+    /// nothing belongs in it that must not be done twice.
     ///
     /// # Errors
     /// As [`Connector::connect`].
-    pub fn connect_early(&self, to: SocketAddr, first: &[u8]) -> Result<(Box<dyn Channel>, bool), ChannelError> {
+    pub fn connect_early(
+        &self,
+        to: SocketAddr,
+        first: &[u8],
+    ) -> Result<(Box<dyn Channel>, bool), ChannelError> {
         let channel: Box<dyn Channel> = match &self.kept {
             Kept::Tls { early: Some(early), .. } => {
                 Box::new(TlsChannel::handshake(Wire::connect(to, &self.options)?, early()?, first)?)
             }
-            Kept::Quic(config) => {
-                Box::new(Quic::connect_with(to, config.clone(), &self.trust.name, &self.options, first)?)
-            }
+            Kept::Quic(config) => Box::new(Quic::connect_with(
+                to,
+                config.clone(),
+                &self.trust.name,
+                &self.options,
+                first,
+            )?),
             _ => {
                 let mut channel = self.connect(to)?;
                 channel.send(first)?;

@@ -1,4 +1,5 @@
-//! DTLS 1.3 by wolfSSL over UDP, with repetition and order above it. wolfSSL is GPL: a build with it is too.
+//! DTLS 1.3 by wolfSSL over UDP, with repetition and order above it. wolfSSL is GPL: a build with
+//! it is too.
 
 use crate::arq::{Arq, HEADER};
 use crate::raw::shared_udp;
@@ -11,8 +12,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 use wolfssl::{
-    Context, ContextBuilder, CurveGroup, ErrorKind, IOCallbackResult, IOCallbacks, Method, Poll, RootCertificate,
-    Secret, Session, SessionConfig, SslVerifyMode,
+    Context, ContextBuilder, CurveGroup, ErrorKind, IOCallbackResult, IOCallbacks, Method, Poll,
+    RootCertificate, Secret, Session, SessionConfig, SslVerifyMode,
 };
 
 /// Octets of IP and UDP headers.
@@ -54,7 +55,8 @@ fn builder(method: Method) -> Result<ContextBuilder, ChannelError> {
 
 /// What the sessions of an LMF have in common.
 fn server_context(method: Method, identity: &Identity) -> Result<Context, ChannelError> {
-    let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+    let wrong =
+        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     // Says what is wrong with either.
     identity.chain()?;
     identity.private_key()?;
@@ -70,7 +72,8 @@ fn server_context(method: Method, identity: &Identity) -> Result<Context, Channe
 fn client_context(method: Method, trust: &Trust) -> Result<Context, ChannelError> {
     trust.certificates()?;
     if trust.name.parse::<std::net::IpAddr>().is_ok() {
-        let why = "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
+        let why =
+            "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
         return Err(ChannelError::Identity(why.into()));
     }
     let wrong = |error| ChannelError::Identity(format!("a root cannot be used: {error}"));
@@ -96,9 +99,14 @@ pub(crate) struct Dtls {
 }
 
 impl Dtls {
-    pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn connect(
+        to: SocketAddr,
+        trust: &Trust,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         let context = client_context(Method::DtlsClientV1_3, trust)?;
-        let local: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+        let local: SocketAddr =
+            if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
         let socket = shared_udp(local)?;
         socket.connect(to)?;
         let config = SessionConfig::new(Datagrams::default())
@@ -127,7 +135,11 @@ impl Dtls {
             scratch: vec![0; 16_384],
             datagram: Vec::new(),
             closed: false,
-            description: Description { protocol: "none".into(), cipher_suite: "none".into(), library },
+            description: Description {
+                protocol: "none".into(),
+                cipher_suite: "none".into(),
+                library,
+            },
         };
         let until = Instant::now() + options.timeout;
         loop {
@@ -161,9 +173,12 @@ impl Dtls {
     fn flush(&mut self) -> Result<(), ChannelError> {
         let Options { spin, timeout, .. } = self.options;
         for datagram in std::mem::take(&mut self.session.io_cb_mut().output) {
-            match until_done(&self.socket, PollFlags::POLLOUT, spin, timeout, || self.socket.send(&datagram)) {
+            match until_done(&self.socket, PollFlags::POLLOUT, spin, timeout, || {
+                self.socket.send(&datagram)
+            }) {
                 // The peer is not there yet, or no more: the repetition, or its end, shows which.
-                Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
+                Err(ChannelError::Io(error))
+                    if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
                 sent => drop(sent?),
             }
         }
@@ -171,7 +186,11 @@ impl Dtls {
     }
 
     /// Wait for a datagram, for wolfSSL; false where none comes.
-    fn datagram(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<bool, ChannelError> {
+    fn datagram(
+        &mut self,
+        until: Instant,
+        other: Option<BorrowedFd<'_>>,
+    ) -> Result<bool, ChannelError> {
         let spinning = Instant::now() + self.options.spin;
         loop {
             match self.socket.recv(&mut self.input) {
@@ -208,7 +227,11 @@ impl Dtls {
         while self.arq.poll(now, &mut self.datagram) {
             match self.session.try_write_slice(&self.datagram).map_err(ChannelError::tls)? {
                 Poll::Ready(_) => {}
-                _ => return Err(ChannelError::Tls("wolfSSL does not take what is to be sent".into())),
+                _ => {
+                    return Err(ChannelError::Tls(
+                        "wolfSSL does not take what is to be sent".into(),
+                    ));
+                }
             }
         }
         self.flush()
@@ -230,7 +253,9 @@ impl Dtls {
                         continue;
                     }
                     Ok(Poll::PendingRead | Poll::PendingWrite) => {}
-                    Err(error) if matches!(error.kind(), ErrorKind::PeerClosed) => self.closed = true,
+                    Err(error) if matches!(error.kind(), ErrorKind::PeerClosed) => {
+                        self.closed = true
+                    }
                     Err(error) => return Err(ChannelError::tls(error)),
                 }
                 break;
@@ -315,7 +340,11 @@ pub(crate) struct DtlsListener {
 }
 
 impl DtlsListener {
-    pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn new(
+        at: SocketAddr,
+        identity: &Identity,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         let context = server_context(Method::DtlsServerV1_3, identity)?;
         Ok(DtlsListener { socket: shared_udp(at)?, context, options: options.clone() })
     }
@@ -327,7 +356,8 @@ impl Listener for DtlsListener {
     }
 
     fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
-        /// The content type of a handshake message that is not protected yet: a ClientHello (RFC 9147, 4).
+        /// The content type of a handshake message that is not protected yet: a ClientHello (RFC
+        /// 9147, 4).
         const HANDSHAKE: u8 = 22;
         let mut octets = vec![0; 65_536];
         loop {

@@ -4,14 +4,15 @@ use crate::{ChannelError, Description, Resumption};
 
 /// A TLS session: what came over the wire goes in, what is to go over it comes out.
 pub trait Engine: Send {
-    /// Octets came over the wire: what they say is added to `plain`. What is to be answered, also where this fails, is
-    /// then in [`Engine::pending`].
+    /// Octets came over the wire: what they say is added to `plain`. What is to be answered, also
+    /// where this fails, is then in [`Engine::pending`].
     ///
     /// # Errors
     /// TLS refuses them; the session is over.
     fn open(&mut self, wire: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError>;
 
-    /// Protect octets: what is to go over the wire is added to `wire`. Only once the session is ready.
+    /// Protect octets: what is to go over the wire is added to `wire`. Only once the session is
+    /// ready.
     ///
     /// # Errors
     /// The session is over.
@@ -35,13 +36,15 @@ pub trait Engine: Send {
     /// What protects it.
     fn describe(&self) -> Description;
 
-    /// Octets to go with the first flight, before the handshake is done; how many of them do. Whoever sees that flight can
-    /// send it again: nothing goes in it that may not be done twice.
+    /// Octets to go with the first flight, before the handshake is done; how many of them do.
+    /// Whoever sees that flight can send it again: nothing goes in it that may not be done
+    /// twice.
     fn early(&mut self, _plain: &[u8]) -> usize {
         0
     }
 
-    /// Whether octets may be sent by now: with the first answer of the handshake already, or when it is done.
+    /// Whether octets may be sent by now: with the first answer of the handshake already, or when
+    /// it is done.
     fn may_send(&self) -> bool {
         self.is_ready()
     }

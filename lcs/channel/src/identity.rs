@@ -25,12 +25,15 @@ impl Identity {
     /// A name that a certificate cannot have.
     pub fn self_signed(names: &[&str]) -> Result<Self, ChannelError> {
         let names: Vec<String> = names.iter().map(|name| (*name).to_string()).collect();
-        let wrong = |error: rcgen::Error| ChannelError::Identity(format!("no certificate for {names:?}: {error}"));
+        let wrong = |error: rcgen::Error| {
+            ChannelError::Identity(format!("no certificate for {names:?}: {error}"))
+        };
         let made = rcgen::generate_simple_self_signed(names.clone()).map_err(wrong)?;
         Ok(Identity { certificates: made.cert.pem(), key: made.signing_key.serialize_pem() })
     }
 
-    /// What a UE accepts that knows the first certificate of this identity, under a name or an address of it.
+    /// What a UE accepts that knows the first certificate of this identity, under a name or an
+    /// address of it.
     pub fn trust(&self, name: &str) -> Trust {
         Trust { roots: self.certificates.clone(), name: name.to_string() }
     }
@@ -41,8 +44,9 @@ impl Identity {
 
     pub(crate) fn private_key(&self) -> Result<pki::PrivateKeyDer<'static>, ChannelError> {
         use pki::pem::PemObject;
-        pki::PrivateKeyDer::from_pem_slice(self.key.as_bytes())
-            .map_err(|error| ChannelError::Identity(format!("the private key is no PEM of a key: {error}")))
+        pki::PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| {
+            ChannelError::Identity(format!("the private key is no PEM of a key: {error}"))
+        })
     }
 }
 

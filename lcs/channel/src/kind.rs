@@ -103,16 +103,21 @@ impl Kind {
         matches!(self.name(), "quinn" | "msquic")
     }
 
-    /// Whether its connections go on with what those before were given ([`crate::Connector`]): not those of DTLS, whose
-    /// sessions its crate does not give, and those of wolfSSL where it was built with tickets (`wolfssl.site`).
+    /// Whether its connections go on with what those before were given ([`crate::Connector`]): not
+    /// those of DTLS, whose sessions its crate does not give, and those of wolfSSL where it was
+    /// built with tickets (`wolfssl.site`).
     pub fn resumes(self) -> bool {
-        self.is_secure() && self.name() != "dtls" && (self.name() != "wolfssl" || cfg!(wolfssl_tickets))
+        self.is_secure()
+            && self.name() != "dtls"
+            && (self.name() != "wolfssl" || cfg!(wolfssl_tickets))
     }
 
-    /// Whether octets may go with the first flight, and one that is sent again is not taken: not those of MsQuic and Mbed TLS, which
-    /// leave that to who uses them, and those of wolfSSL where it was built so (`wolfssl.site`).
+    /// Whether octets may go with the first flight, and one that is sent again is not taken: not
+    /// those of MsQuic and Mbed TLS, which leave that to who uses them, and those of wolfSSL
+    /// where it was built so (`wolfssl.site`).
     pub fn takes_early(self) -> bool {
-        matches!(self, Kind::Rustls | Kind::Quinn) || self.name() == "wolfssl" && cfg!(wolfssl_early)
+        matches!(self, Kind::Rustls | Kind::Quinn)
+            || self.name() == "wolfssl" && cfg!(wolfssl_early)
     }
 
     /// Whether it has an [`Engine`].
@@ -136,7 +141,8 @@ impl Kind {
     }
 }
 
-/// Makes the engines of an LMF, one for each connection. None where the kind has no engine of its own.
+/// Makes the engines of an LMF, one for each connection. None where the kind has no engine of its
+/// own.
 ///
 /// # Errors
 /// The identity cannot be used.
@@ -153,7 +159,8 @@ pub fn server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>
     }
 }
 
-/// The same of an LMF that takes octets with the first flight of who was here before, where the kind has that.
+/// The same of an LMF that takes octets with the first flight of who was here before, where the
+/// kind has that.
 fn early_server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engines>, ChannelError> {
     match kind {
         Kind::Rustls => rustls::early_servers(identity).map(Some),
@@ -163,8 +170,12 @@ fn early_server_engines(kind: Kind, identity: &Identity) -> Result<Option<Engine
     }
 }
 
-/// Makes the engines of a UE that sends octets with its first flight, where the kind has that over TCP.
-pub(crate) fn early_client_engines(kind: Kind, trust: &Trust) -> Result<Option<Engines>, ChannelError> {
+/// Makes the engines of a UE that sends octets with its first flight, where the kind has that over
+/// TCP.
+pub(crate) fn early_client_engines(
+    kind: Kind,
+    trust: &Trust,
+) -> Result<Option<Engines>, ChannelError> {
     match kind {
         Kind::Rustls => rustls::early_clients(trust).map(Some),
         #[cfg(wolfssl_early)]
@@ -190,8 +201,8 @@ pub fn client_engine(kind: Kind, trust: &Trust) -> Result<Option<Box<dyn Engine>
     }
 }
 
-/// Makes the engines of a UE, each of which goes on with what the one before was given, where the library can. None where the
-/// kind has no engine of its own.
+/// Makes the engines of a UE, each of which goes on with what the one before was given, where the
+/// library can. None where the kind has no engine of its own.
 ///
 /// # Errors
 /// The trust cannot be used.
@@ -228,11 +239,15 @@ pub fn listen(
     match kind {
         Kind::RawUdp => return Ok(Box::new(RawUdpListener(shared_udp(at)?, options.clone()))),
         Kind::Quinn => return Ok(Box::new(QuicListener::new(at, identity, options)?)),
-        Kind::Ktls => return Ok(Box::new(KtlsListener::new(TcpListener::bind(at)?, identity, options)?)),
+        Kind::Ktls => {
+            return Ok(Box::new(KtlsListener::new(TcpListener::bind(at)?, identity, options)?));
+        }
         #[cfg(feature = "wolfssl")]
         Kind::Dtls => return Ok(Box::new(crate::dtls::DtlsListener::new(at, identity, options)?)),
         #[cfg(feature = "msquic")]
-        Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuicListener::new(at, identity, options)?)),
+        Kind::MsQuic => {
+            return Ok(Box::new(crate::msquic::MsQuicListener::new(at, identity, options)?));
+        }
         _ => {}
     }
     let listener = TcpListener::bind(at)?;
@@ -250,7 +265,12 @@ pub fn listen(
 ///
 /// # Errors
 /// Nobody is there, or it is not who it has to be.
-pub fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> Result<Box<dyn Channel>, ChannelError> {
+pub fn connect(
+    kind: Kind,
+    to: SocketAddr,
+    trust: &Trust,
+    options: &Options,
+) -> Result<Box<dyn Channel>, ChannelError> {
     match kind {
         Kind::RawUdp => return Ok(Box::new(RawUdp::connect(to, options)?)),
         Kind::Quinn => return Ok(Box::new(Quic::connect(to, trust, options)?)),
@@ -258,7 +278,9 @@ pub fn connect(kind: Kind, to: SocketAddr, trust: &Trust, options: &Options) -> 
         #[cfg(feature = "wolfssl")]
         Kind::Dtls => return Ok(Box::new(crate::dtls::Dtls::connect(to, trust, options)?)),
         #[cfg(feature = "msquic")]
-        Kind::MsQuic => return Ok(Box::new(crate::msquic::MsQuic::connect(to, trust, options, None)?)),
+        Kind::MsQuic => {
+            return Ok(Box::new(crate::msquic::MsQuic::connect(to, trust, options, None)?));
+        }
         _ => {}
     }
     let engine = client_engine(kind, trust)?;

@@ -1,16 +1,18 @@
-//! TLS records by the kernel (Type 2): the handshake is rustls's, in user space; then the kernel gets the keys and the
-//! numbers of the next records, and protects what is written to the socket itself.
+//! TLS records by the kernel (Type 2): the handshake is rustls's, in user space; then the kernel
+//! gets the keys and the numbers of the next records, and protects what is written to the socket
+//! itself.
 //!
-//! The hand-over is exact: during the handshake no octet beyond the record that is needed is read from the socket, and all
-//! of rustls's own is sent before its keys are taken. So what the peer sends after its Finished is the kernel's to open,
-//! with the number that rustls counted to.
+//! The hand-over is exact: during the handshake no octet beyond the record that is needed is read
+//! from the socket, and all of rustls's own is sent before its keys are taken. So what the peer
+//! sends after its Finished is the kernel's to open, with the number that rustls counted to.
 
 use crate::records::Next;
 use crate::swift::Session;
 use crate::tcp::Wire;
 use crate::wait::until_done;
 use crate::{
-    Channel, ChannelError, Description, Engine, Identity, Listener, Options, Resumption, Trust, rustls as tls,
+    Channel, ChannelError, Description, Engine, Identity, Listener, Options, Resumption, Trust,
+    rustls as tls,
 };
 use libc::{tls_crypto_info, tls12_crypto_info_aes_gcm_128};
 use nix::errno::Errno;
@@ -70,7 +72,8 @@ impl Known {
 
 fn kernel(error: Errno) -> ChannelError {
     match error {
-        // What the kernel says of a record that does not open, of one that is too long, and of one that is none.
+        // What the kernel says of a record that does not open, of one that is too long, and of one
+        // that is none.
         Errno::EBADMSG | Errno::EMSGSIZE | Errno::EINVAL | Errno::EIO => {
             ChannelError::Tls(format!("the kernel refuses a record: {error}"))
         }
@@ -78,14 +81,19 @@ fn kernel(error: Errno) -> ChannelError {
     }
 }
 
-fn crypto((number, secrets): (u64, ConnectionTrafficSecrets)) -> Result<TlsCryptoInfo, ChannelError> {
+fn crypto(
+    (number, secrets): (u64, ConnectionTrafficSecrets),
+) -> Result<TlsCryptoInfo, ChannelError> {
     let ConnectionTrafficSecrets::Aes128Gcm { key, iv } = secrets else {
         return Err(ChannelError::Tls("the cipher suite is not TLS_AES_128_GCM_SHA256".into()));
     };
     let (key, iv) = (key.as_ref(), iv.as_ref());
     let wrong = |_| ChannelError::Tls("a key or an initialization vector of another length".into());
     Ok(TlsCryptoInfo::Aes128Gcm(tls12_crypto_info_aes_gcm_128 {
-        info: tls_crypto_info { version: libc::TLS_1_3_VERSION, cipher_type: libc::TLS_CIPHER_AES_GCM_128 },
+        info: tls_crypto_info {
+            version: libc::TLS_1_3_VERSION,
+            cipher_type: libc::TLS_CIPHER_AES_GCM_128,
+        },
         iv: iv.get(4..).unwrap_or_default().try_into().map_err(wrong)?,
         key: key.try_into().map_err(wrong)?,
         salt: iv.get(..4).unwrap_or_default().try_into().map_err(wrong)?,
@@ -98,7 +106,8 @@ fn record(wire: &Wire, into: &mut Vec<u8>) -> Result<(), ChannelError> {
     into.resize(HEADER, 0);
     wire.read_exact(into)?;
     let length = usize::from(u16::from_be_bytes([into[3], into[4]]));
-    // What is no record is refused by rustls, and not waited for: content types are 20 to 24, versions begin with 3.
+    // What is no record is refused by rustls, and not waited for: content types are 20 to 24,
+    // versions begin with 3.
     if !(20..=24).contains(&into[0]) || into[1] != 3 {
         return Ok(());
     }
@@ -107,7 +116,11 @@ fn record(wire: &Wire, into: &mut Vec<u8>) -> Result<(), ChannelError> {
 }
 
 impl Ktls {
-    pub(crate) fn connect(to: SocketAddr, known: &Known, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn connect(
+        to: SocketAddr,
+        known: &Known,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         let session = Session::client_to_hand_over(&known.config, &known.name)?;
         Self::handshake(Wire::connect(to, options)?, session)
     }
@@ -115,7 +128,9 @@ impl Ktls {
     fn handshake(wire: Wire, mut session: Session) -> Result<Self, ChannelError> {
         // Before it carries anything, so that a kernel without TLS is no puzzle for the peer.
         setsockopt(wire.stream(), TcpUlp::default(), b"tls").map_err(|error| match error {
-            Errno::ENOENT => ChannelError::Identity("this kernel has no TLS: load its module `tls`".into()),
+            Errno::ENOENT => {
+                ChannelError::Identity("this kernel has no TLS: load its module `tls`".into())
+            }
             other => ChannelError::Io(other.into()),
         })?;
         let (mut input, mut output) = (Vec::new(), Vec::new());
@@ -154,7 +169,9 @@ impl Ktls {
                 self.closed = true;
                 Ok(())
             }
-            (TlsGetRecordType::Alert, alert) => Err(ChannelError::Tls(format!("the peer's alert {alert:?}"))),
+            (TlsGetRecordType::Alert, alert) => {
+                Err(ChannelError::Tls(format!("the peer's alert {alert:?}")))
+            }
             (TlsGetRecordType::Handshake, mut tickets @ [NEW_SESSION_TICKET, ..]) => {
                 // Several may be in one record.
                 while let [NEW_SESSION_TICKET, a, b, c, rest @ ..] = tickets {
@@ -165,25 +182,32 @@ impl Ktls {
                 }
                 match tickets {
                     [] => Ok(()),
-                    _ => Err(ChannelError::Tls("what follows a ticket is none, or it is cut".into())),
+                    _ => {
+                        Err(ChannelError::Tls("what follows a ticket is none, or it is cut".into()))
+                    }
                 }
             }
-            // New keys, for which kernels before 6.14 have no way: the end is clean, and a new connection has new keys.
-            (kind, _) => Err(ChannelError::Tls(format!("the kernel cannot go on after a record of type {kind:?}"))),
+            // New keys, for which kernels before 6.14 have no way: the end is clean, and a new
+            // connection has new keys.
+            (kind, _) => Err(ChannelError::Tls(format!(
+                "the kernel cannot go on after a record of type {kind:?}"
+            ))),
         }
     }
 
     /// Send an alert (RFC 8446, 6).
     fn alert(&self, octets: [u8; 2]) -> Result<(), ChannelError> {
         const ALERT: u8 = 21;
-        let mut iov = libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
+        let mut iov =
+            libc::iovec { iov_base: octets.as_ptr().cast_mut().cast(), iov_len: octets.len() };
         let mut space = [0u64; 4];
         // SAFETY: it is made of integers and pointers, for which zero is a value.
         let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
         message.msg_iov = &mut iov;
         message.msg_iovlen = 1;
         message.msg_control = space.as_mut_ptr().cast();
-        // SAFETY: one octet of control data needs no more than `space` has, which is aligned for a header.
+        // SAFETY: one octet of control data needs no more than `space` has, which is aligned for a
+        // header.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(1) as _;
             let header = libc::CMSG_FIRSTHDR(&message);
@@ -195,7 +219,9 @@ impl Ktls {
         let options = self.wire.options();
         until_done(self.wire.stream(), PollFlags::POLLOUT, options.spin, options.timeout, || {
             // SAFETY: all that the message points to is on this stack.
-            match unsafe { libc::sendmsg(self.wire.stream().as_raw_fd(), &message, libc::MSG_NOSIGNAL) } {
+            match unsafe {
+                libc::sendmsg(self.wire.stream().as_raw_fd(), &message, libc::MSG_NOSIGNAL)
+            } {
                 ..0 => Err(std::io::Error::last_os_error()),
                 _ => Ok(()),
             }
@@ -217,7 +243,12 @@ impl Channel for Ktls {
             let mut space = [0u8; 64];
             let came = until_done(socket, PollFlags::POLLIN, options.spin, options.timeout, || {
                 let mut iov = [IoSliceMut::new(&mut self.input)];
-                let message = recvmsg::<()>(socket.as_raw_fd(), &mut iov, Some(&mut space), MsgFlags::empty())?;
+                let message = recvmsg::<()>(
+                    socket.as_raw_fd(),
+                    &mut iov,
+                    Some(&mut space),
+                    MsgFlags::empty(),
+                )?;
                 let kind = message.cmsgs()?.find_map(|it| match it {
                     ControlMessageOwned::TlsGetRecordType(kind) => Some(kind),
                     _ => None,
@@ -225,13 +256,15 @@ impl Channel for Ktls {
                 Ok((message.bytes, kind))
             });
             let (count, kind) = came.map_err(|error| match error {
-                ChannelError::Io(error) => {
-                    error.raw_os_error().map_or(ChannelError::Io(error), |code| kernel(Errno::from_raw(code)))
-                }
+                ChannelError::Io(error) => error
+                    .raw_os_error()
+                    .map_or(ChannelError::Io(error), |code| kernel(Errno::from_raw(code))),
                 other => other,
             })?;
             match kind {
-                None | Some(TlsGetRecordType::ApplicationData) if count == 0 => return Err(ChannelError::Cut),
+                None | Some(TlsGetRecordType::ApplicationData) if count == 0 => {
+                    return Err(ChannelError::Cut);
+                }
                 None | Some(TlsGetRecordType::ApplicationData) => {
                     out.extend_from_slice(&self.input[..count]);
                     return Ok(true);
@@ -269,7 +302,11 @@ pub(crate) struct KtlsListener {
 }
 
 impl KtlsListener {
-    pub(crate) fn new(listener: TcpListener, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn new(
+        listener: TcpListener,
+        identity: &Identity,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         let mut config = tls::server_config(identity)?;
         config.enable_secret_extraction = true;
         Ok(KtlsListener { listener, config: Arc::new(config), options: options.clone() })

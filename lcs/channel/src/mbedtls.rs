@@ -46,13 +46,28 @@ mod shim {
             receive: Receive,
             error: *mut c_int,
         ) -> *mut Session;
-        pub(super) fn martlet_mbedtls_resume(session: *mut Session, ticket: *const c_uchar, size: usize);
+        pub(super) fn martlet_mbedtls_resume(
+            session: *mut Session,
+            ticket: *const c_uchar,
+            size: usize,
+        );
         pub(super) fn martlet_mbedtls_resumed(session: *const Session) -> c_int;
-        pub(super) fn martlet_mbedtls_ticket(session: *const Session, size: *mut usize) -> *const c_uchar;
+        pub(super) fn martlet_mbedtls_ticket(
+            session: *const Session,
+            size: *mut usize,
+        ) -> *const c_uchar;
         pub(super) fn martlet_mbedtls_session_free(session: *mut Session);
         pub(super) fn martlet_mbedtls_handshake(session: *mut Session) -> c_int;
-        pub(super) fn martlet_mbedtls_read(session: *mut Session, octets: *mut c_uchar, count: usize) -> c_int;
-        pub(super) fn martlet_mbedtls_write(session: *mut Session, octets: *const c_uchar, count: usize) -> c_int;
+        pub(super) fn martlet_mbedtls_read(
+            session: *mut Session,
+            octets: *mut c_uchar,
+            count: usize,
+        ) -> c_int;
+        pub(super) fn martlet_mbedtls_write(
+            session: *mut Session,
+            octets: *const c_uchar,
+            count: usize,
+        ) -> c_int;
         pub(super) fn martlet_mbedtls_close(session: *mut Session);
         pub(super) fn martlet_mbedtls_protocol(session: *const Session) -> *const c_char;
         pub(super) fn martlet_mbedtls_cipher_suite(session: *const Session) -> *const c_char;
@@ -63,16 +78,18 @@ mod shim {
 }
 
 unsafe extern "C" fn send(io: *mut c_void, octets: *const c_uchar, count: usize) -> c_int {
-    // SAFETY: `io` is the `Memory` that the session was made with, which only it uses while it runs; the octets are
-    // Mbed TLS's.
-    let (memory, octets) = unsafe { (&mut *io.cast::<Memory>(), std::slice::from_raw_parts(octets, count)) };
+    // SAFETY: `io` is the `Memory` that the session was made with, which only it uses while it
+    // runs; the octets are Mbed TLS's.
+    let (memory, octets) =
+        unsafe { (&mut *io.cast::<Memory>(), std::slice::from_raw_parts(octets, count)) };
     memory.output.extend_from_slice(octets);
     count as c_int
 }
 
 unsafe extern "C" fn receive(io: *mut c_void, octets: *mut c_uchar, count: usize) -> c_int {
     // SAFETY: as for `send`.
-    let (memory, octets) = unsafe { (&mut *io.cast::<Memory>(), std::slice::from_raw_parts_mut(octets, count)) };
+    let (memory, octets) =
+        unsafe { (&mut *io.cast::<Memory>(), std::slice::from_raw_parts_mut(octets, count)) };
     match memory.take(octets) {
         0 => shim::WANT_READ,
         count => count as c_int,
@@ -88,7 +105,8 @@ fn explain(error: c_int) -> String {
     let mut octets = [0u8; 200];
     // SAFETY: what is written has at most this size, with the zero at its end.
     unsafe { shim::martlet_mbedtls_explain(error, octets.as_mut_ptr().cast(), octets.len()) };
-    CStr::from_bytes_until_nul(&octets).map_or_else(|_| error.to_string(), |text| text.to_string_lossy().into_owned())
+    CStr::from_bytes_until_nul(&octets)
+        .map_or_else(|_| error.to_string(), |text| text.to_string_lossy().into_owned())
 }
 
 /// Certificates, and a key where there is one, that sessions have in common.
@@ -108,7 +126,9 @@ impl Drop for Context {
 
 impl Context {
     fn new(certificates: &str, key: Option<&str>) -> Result<Self, ChannelError> {
-        let wrong = |why: String| ChannelError::Identity(format!("Mbed TLS does not take the certificate: {why}"));
+        let wrong = |why: String| {
+            ChannelError::Identity(format!("Mbed TLS does not take the certificate: {why}"))
+        };
         let pem = |text: &str| CString::new(text).map_err(|error| wrong(error.to_string()));
         let (certificates, key) = (pem(certificates)?, key.map(pem).transpose()?);
         let certificates = certificates.as_bytes_with_nul();
@@ -117,7 +137,13 @@ impl Context {
         let mut error = 0;
         // SAFETY: both texts are as long as is said, and read only within the call.
         let context = unsafe {
-            shim::martlet_mbedtls_context(certificates.as_ptr(), certificates.len(), key_at, key_size, &mut error)
+            shim::martlet_mbedtls_context(
+                certificates.as_ptr(),
+                certificates.len(),
+                key_at,
+                key_size,
+                &mut error,
+            )
         };
         NonNull::new(context).map(Context).ok_or_else(|| wrong(explain(error)))
     }
@@ -125,7 +151,8 @@ impl Context {
 
 struct Session {
     session: NonNull<shim::Session>,
-    /// What the session reads and writes; it stays where it is, since Mbed TLS knows where that is.
+    /// What the session reads and writes; it stays where it is, since Mbed TLS knows where that
+    /// is.
     memory: NonNull<Memory>,
     _context: Arc<Context>,
     scratch: Vec<u8>,
@@ -151,8 +178,15 @@ impl Drop for Session {
 }
 
 impl Session {
-    fn engine(context: Arc<Context>, name: Option<&str>, kept: Option<Kept>) -> Result<Box<dyn Engine>, ChannelError> {
-        let named = name.map(CString::new).transpose().map_err(|error| ChannelError::Identity(error.to_string()))?;
+    fn engine(
+        context: Arc<Context>,
+        name: Option<&str>,
+        kept: Option<Kept>,
+    ) -> Result<Box<dyn Engine>, ChannelError> {
+        let named = name
+            .map(CString::new)
+            .transpose()
+            .map_err(|error| ChannelError::Identity(error.to_string()))?;
         let memory = NonNull::from(Box::leak(Box::<Memory>::default()));
         let (at, mut error) = (named.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()), 0);
         // SAFETY: the context is held by the session; so is the memory, and it is not moved.
@@ -163,14 +197,35 @@ impl Session {
         let Some(session) = NonNull::new(session) else {
             // SAFETY: there is no session that knows it.
             drop(unsafe { Box::from_raw(memory.as_ptr()) });
-            return Err(ChannelError::Identity(format!("{:?} is no name: {}", name.unwrap_or(""), explain(error))));
+            return Err(ChannelError::Identity(format!(
+                "{:?} is no name: {}",
+                name.unwrap_or(""),
+                explain(error)
+            )));
         };
         let scratch = vec![0; 16_384];
-        let ticket = kept.as_ref().and_then(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let mut session = Session { session, memory, _context: context, scratch, ready: false, closed: false, kept };
+        let ticket = kept
+            .as_ref()
+            .and_then(|kept| kept.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut session = Session {
+            session,
+            memory,
+            _context: context,
+            scratch,
+            ready: false,
+            closed: false,
+            kept,
+        };
         if let Some(ticket) = ticket {
-            // SAFETY: the session is there, its handshake has not begun, and the octets are read within the call.
-            unsafe { shim::martlet_mbedtls_resume(session.session.as_ptr(), ticket.as_ptr(), ticket.len()) };
+            // SAFETY: the session is there, its handshake has not begun, and the octets are read
+            // within the call.
+            unsafe {
+                shim::martlet_mbedtls_resume(
+                    session.session.as_ptr(),
+                    ticket.as_ptr(),
+                    ticket.len(),
+                )
+            };
         }
         // The client's first message.
         session.negotiate()?;
@@ -198,7 +253,9 @@ impl Session {
 
     fn error(&self) -> ChannelError {
         // SAFETY: the session is there.
-        ChannelError::Tls(explain(unsafe { shim::martlet_mbedtls_session_error(self.session.as_ptr()) }))
+        ChannelError::Tls(explain(unsafe {
+            shim::martlet_mbedtls_session_error(self.session.as_ptr())
+        }))
     }
 
     fn negotiate(&mut self) -> Result<(), ChannelError> {
@@ -226,7 +283,8 @@ impl Engine for Session {
         }
         loop {
             let (at, size) = (self.scratch.as_mut_ptr(), self.scratch.len());
-            // SAFETY: the session is there, its memory is not borrowed, and no more is written than the scratch has.
+            // SAFETY: the session is there, its memory is not borrowed, and no more is written than
+            // the scratch has.
             match unsafe { shim::martlet_mbedtls_read(self.session.as_ptr(), at, size) } {
                 shim::WANT => {
                     self.keep();
@@ -244,10 +302,17 @@ impl Engine for Session {
 
     fn seal(&mut self, mut plain: &[u8], wire: &mut Vec<u8>) -> Result<(), ChannelError> {
         while !plain.is_empty() {
-            // SAFETY: the session is there, its memory is not borrowed, and the octets are read within the call.
-            match unsafe { shim::martlet_mbedtls_write(self.session.as_ptr(), plain.as_ptr(), plain.len()) } {
+            // SAFETY: the session is there, its memory is not borrowed, and the octets are read
+            // within the call.
+            match unsafe {
+                shim::martlet_mbedtls_write(self.session.as_ptr(), plain.as_ptr(), plain.len())
+            } {
                 count if count > 0 => plain = &plain[count as usize..],
-                shim::WANT => return Err(ChannelError::Tls("Mbed TLS does not take what is to be sent".into())),
+                shim::WANT => {
+                    return Err(ChannelError::Tls(
+                        "Mbed TLS does not take what is to be sent".into(),
+                    ));
+                }
                 _ => return Err(self.error()),
             }
         }
@@ -275,7 +340,8 @@ impl Engine for Session {
 
     fn resumption(&self) -> Resumption {
         // SAFETY: the session is there.
-        let resumed = self.kept.is_some() && unsafe { shim::martlet_mbedtls_resumed(self.session.as_ptr()) } != 0;
+        let resumed = self.kept.is_some()
+            && unsafe { shim::martlet_mbedtls_resumed(self.session.as_ptr()) } != 0;
         if resumed { Resumption::Resumed } else { Resumption::Full }
     }
 
@@ -287,7 +353,8 @@ impl Engine for Session {
         };
         Description {
             protocol: text(protocol),
-            // Mbed TLS writes its names with hyphens, and in its own way: TLS1-3-AES-128-GCM-SHA256.
+            // Mbed TLS writes its names with hyphens, and in its own way:
+            // TLS1-3-AES-128-GCM-SHA256.
             cipher_suite: text(suite).replace("TLS1-3-", "TLS_").replace('-', "_"),
             // SAFETY: it takes nothing.
             library: text(unsafe { shim::martlet_mbedtls_version() }),
@@ -307,7 +374,8 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
 /// Makes the sessions of a UE, each of which goes on with what the one before was given.
 pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     trust.certificates()?;
-    let (context, name, kept) = (Arc::new(Context::new(&trust.roots, None)?), trust.name.clone(), Kept::default());
+    let (context, name, kept) =
+        (Arc::new(Context::new(&trust.roots, None)?), trust.name.clone(), Kept::default());
     Ok(Arc::new(move || Session::engine(context.clone(), Some(&name), Some(kept.clone()))))
 }
 

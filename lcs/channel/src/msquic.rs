@@ -1,4 +1,5 @@
-//! QUIC by MsQuic: one connection with one stream for both directions. MsQuic has threads of its own, which call back here.
+//! QUIC by MsQuic: one connection with one stream for both directions. MsQuic has threads of its
+//! own, which call back here.
 
 mod library;
 mod listener;
@@ -12,8 +13,8 @@ use ::msquic as quic;
 use library::{ALPN, Files, failed, registration, settings};
 use quic::{
     AllowedCipherSuiteFlags, BufferRef, Configuration, Connection, ConnectionEvent, ConnectionRef,
-    ConnectionShutdownFlags, CredentialConfig, CredentialFlags, SendFlags, Status, Stream, StreamEvent,
-    StreamOpenFlags, StreamRef, StreamShutdownFlags, StreamStartFlags,
+    ConnectionShutdownFlags, CredentialConfig, CredentialFlags, SendFlags, Status, Stream,
+    StreamEvent, StreamOpenFlags, StreamRef, StreamShutdownFlags, StreamStartFlags,
 };
 use std::ffi::c_void;
 use std::net::SocketAddr;
@@ -47,34 +48,48 @@ impl MsQuic {
         let name = tls::name(trust)?;
         let registration = registration()?;
         let configuration =
-            Configuration::open(registration, &[BufferRef::from(ALPN)], Some(&settings(options))).map_err(failed)?;
+            Configuration::open(registration, &[BufferRef::from(ALPN)], Some(&settings(options)))
+                .map_err(failed)?;
         let files = Files::new(&[("roots.pem", &trust.roots)])?;
         let credential = CredentialConfig::new_client()
             .set_credential_flags(
-                CredentialFlags::INDICATE_CERTIFICATE_RECEIVED | CredentialFlags::USE_PORTABLE_CERTIFICATES,
+                CredentialFlags::INDICATE_CERTIFICATE_RECEIVED
+                    | CredentialFlags::USE_PORTABLE_CERTIFICATES,
             )
             .set_ca_certificate_file(files.path("roots.pem"))
             .set_allowed_cipher_suites(AllowedCipherSuiteFlags::AES_128_GCM_SHA256);
-        let wrong = |status| ChannelError::Identity(format!("MsQuic does not take the roots: {status}"));
+        let wrong =
+            |status| ChannelError::Identity(format!("MsQuic does not take the roots: {status}"));
         configuration.load_credential(&credential).map_err(wrong)?;
         let shared = Arc::new(Shared::of(ticket.unwrap_or_default()));
         let told = shared.clone();
-        let connection = Connection::open(registration, move |at: ConnectionRef, event: ConnectionEvent<'_>| {
-            told.on_connection(&at, event, Some(&name))
-        })
-        .map_err(failed)?;
+        let connection =
+            Connection::open(registration, move |at: ConnectionRef, event: ConnectionEvent<'_>| {
+                told.on_connection(&at, event, Some(&name))
+            })
+            .map_err(failed)?;
         let address = quic::Addr::from(to);
         // SAFETY: the address is there for the time of the call, with the size that is said.
         unsafe {
             let (at, size) = ((&raw const address).cast::<c_void>(), size_of_val(&address) as u32);
-            quic::Api::set_param(connection.as_raw(), quic::ffi::QUIC_PARAM_CONN_REMOTE_ADDRESS, size, at)
+            quic::Api::set_param(
+                connection.as_raw(),
+                quic::ffi::QUIC_PARAM_CONN_REMOTE_ADDRESS,
+                size,
+                at,
+            )
         }
         .map_err(failed)?;
         if let Some(ticket) = shared.ticket.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // SAFETY: the ticket is there for the time of the call, with the size that is said.
             unsafe {
                 let (at, size) = (ticket.as_ptr().cast::<c_void>(), ticket.len() as u32);
-                quic::Api::set_param(connection.as_raw(), quic::PARAM_CONN_RESUMPTION_TICKET, size, at)
+                quic::Api::set_param(
+                    connection.as_raw(),
+                    quic::PARAM_CONN_RESUMPTION_TICKET,
+                    size,
+                    at,
+                )
             }
             .map_err(failed)?;
         }
@@ -131,7 +146,8 @@ impl Channel for MsQuic {
         let room = self.shared.wait(&self.options, |state| match state {
             State { over: true, .. } => Some(Err(Self::over(state))),
             State { stream: Some(stream), unsent: ..UNSENT, .. } => {
-                // SAFETY: the handle is used only while the channel, which owns the stream, is borrowed.
+                // SAFETY: the handle is used only while the channel, which owns the stream, is
+                // borrowed.
                 Some(Ok(unsafe { stream.as_raw() }))
             }
             _ => None,
@@ -142,7 +158,8 @@ impl Channel for MsQuic {
         let buffer = [BufferRef::from(octets.as_slice())];
         let sending = Box::into_raw(Box::new(Sending { octets, buffer }));
         self.shared.state().unsent += count;
-        // SAFETY: the stream is open, and what is sent stays where it is until MsQuic says that it is done.
+        // SAFETY: the stream is open, and what is sent stays where it is until MsQuic says that it
+        // is done.
         let sent = unsafe {
             let stream = std::mem::ManuallyDrop::new(Stream::from_raw(handle));
             stream.send(&(*sending).buffer, SendFlags::NONE, sending as *const c_void)
@@ -186,7 +203,8 @@ impl Channel for MsQuic {
             let stream = std::mem::ManuallyDrop::new(unsafe { Stream::from_raw(handle) });
             if stream.shutdown(StreamShutdownFlags::GRACEFUL, 0).is_ok() {
                 // What was sent has to arrive before the connection goes.
-                self.shared.wait(&self.options, |state| (state.flushed || state.over).then_some(()));
+                self.shared
+                    .wait(&self.options, |state| (state.flushed || state.over).then_some(()));
             }
         }
         if let Some(connection) = &self.connection {
@@ -204,9 +222,14 @@ impl Channel for MsQuic {
     fn describe(&self) -> Description {
         let suite = self.shared.state().is_the_suite;
         // SAFETY: the version is four numbers of 32 bits.
-        let version: Result<[u32; 4], Status> =
-            unsafe { quic::Api::get_param_auto(std::ptr::null_mut(), quic::ffi::QUIC_PARAM_GLOBAL_LIBRARY_VERSION) };
-        let version = version.map_or_else(|_| "2".into(), |it| format!("{}.{}.{}", it[0], it[1], it[2]));
+        let version: Result<[u32; 4], Status> = unsafe {
+            quic::Api::get_param_auto(
+                std::ptr::null_mut(),
+                quic::ffi::QUIC_PARAM_GLOBAL_LIBRARY_VERSION,
+            )
+        };
+        let version =
+            version.map_or_else(|_| "2".into(), |it| format!("{}.{}.{}", it[0], it[1], it[2]));
         Description {
             protocol: "QUIC v1, TLSv1.3".into(),
             cipher_suite: if suite { "TLS_AES_128_GCM_SHA256" } else { "none" }.into(),

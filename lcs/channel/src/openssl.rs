@@ -5,8 +5,8 @@ use crate::tcp::Engines;
 use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust};
 use openssl::pkey::PKey;
 use openssl::ssl::{
-    ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode, SslStream,
-    SslVerifyMode, SslVersion,
+    ErrorCode, Ssl, SslContext, SslContextBuilder, SslMethod, SslSession, SslSessionCacheMode,
+    SslStream, SslVerifyMode, SslVersion,
 };
 use openssl::x509::X509;
 use std::io::{Read, Write};
@@ -53,7 +53,9 @@ impl Session {
     fn negotiate(&mut self) -> Result<(), ChannelError> {
         match self.stream.do_handshake() {
             Ok(()) => Ok(()),
-            Err(error) if matches!(error.code(), ErrorCode::WANT_READ | ErrorCode::WANT_WRITE) => Ok(()),
+            Err(error) if matches!(error.code(), ErrorCode::WANT_READ | ErrorCode::WANT_WRITE) => {
+                Ok(())
+            }
             Err(error) => Err(ChannelError::tls(error)),
         }
     }
@@ -118,7 +120,11 @@ impl Engine for Session {
         let ssl = self.stream.ssl();
         Description {
             protocol: ssl.version_str().into(),
-            cipher_suite: ssl.current_cipher().and_then(|it| it.standard_name()).unwrap_or("none").into(),
+            cipher_suite: ssl
+                .current_cipher()
+                .and_then(|it| it.standard_name())
+                .unwrap_or("none")
+                .into(),
             library: openssl::version::version().into(),
         }
     }
@@ -136,11 +142,13 @@ fn builder(method: SslMethod) -> Result<SslContextBuilder, ChannelError> {
 
 /// Makes the sessions of an LMF.
 pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
-    let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+    let wrong =
+        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     // Says what is wrong with either.
     identity.chain()?;
     identity.private_key()?;
-    let mut chain = X509::stack_from_pem(identity.certificates.as_bytes()).map_err(wrong)?.into_iter();
+    let mut chain =
+        X509::stack_from_pem(identity.certificates.as_bytes()).map_err(wrong)?.into_iter();
     let key = PKey::private_key_from_pem(identity.key.as_bytes()).map_err(wrong)?;
     let mut builder = builder(SslMethod::tls_server())?;
     if let Some(own) = chain.next() {

@@ -33,9 +33,13 @@ pub(crate) struct Quic {
 }
 
 fn send(socket: &UdpSocket, options: &Options, octets: &[u8]) -> Result<(), ChannelError> {
-    match until_done(socket, PollFlags::POLLOUT, options.spin, options.timeout, || socket.send(octets)) {
+    match until_done(socket, PollFlags::POLLOUT, options.spin, options.timeout, || {
+        socket.send(octets)
+    }) {
         // The peer is not there yet, or no more: QUIC repeats, and gives up by itself.
-        Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(()),
+        Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            Ok(())
+        }
         sent => sent.map(|_| ()),
     }
 }
@@ -49,12 +53,16 @@ macro_rules! with {
 }
 
 impl Quic {
-    pub(crate) fn connect(to: SocketAddr, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn connect(
+        to: SocketAddr,
+        trust: &Trust,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         Self::connect_with(to, client_config(trust, options)?, &trust.name, options, &[])
     }
 
-    /// With what connections before were given; `first` goes with the first flight where it may, and else when the handshake is
-    /// done.
+    /// With what connections before were given; `first` goes with the first flight where it may,
+    /// and else when the handshake is done.
     pub(crate) fn connect_with(
         to: SocketAddr,
         config: ClientConfig,
@@ -62,10 +70,12 @@ impl Quic {
         options: &Options,
         first: &[u8],
     ) -> Result<Self, ChannelError> {
-        let local: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+        let local: SocketAddr =
+            if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
         let socket = shared_udp(local)?;
         socket.connect(to)?;
-        let mut session = Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
+        let mut session =
+            Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
         session.rouse(options.rouse);
         let mut quic = Self::new(socket, options, session)?;
         let early = quic.session.may_be_early() && !first.is_empty();
@@ -139,7 +149,9 @@ impl Channel for Quic {
             let wrote = match self.session.has_stream() {
                 true => {
                     let Quic { socket, options, session, .. } = self;
-                    session.write(Instant::now(), octets, &mut |octets| send(socket, options, octets))?
+                    session.write(Instant::now(), octets, &mut |octets| {
+                        send(socket, options, octets)
+                    })?
                 }
                 false => 0,
             };
@@ -172,7 +184,9 @@ impl Channel for Quic {
         if with!(self, finish)? {
             while !self.session.is_flushed() {
                 let Quic { socket, options, session, .. } = self;
-                session.read(Instant::now(), &mut Vec::new(), &mut |octets| send(socket, options, octets))?;
+                session.read(Instant::now(), &mut Vec::new(), &mut |octets| {
+                    send(socket, options, octets)
+                })?;
                 if self.session.is_flushed() {
                     break;
                 }
@@ -210,8 +224,9 @@ pub(crate) struct QuicListener {
     socket: UdpSocket,
     config: Arc<ServerConfig>,
     options: Options,
-    /// What the last connections were called by their clients. A first datagram that comes again, before the socket of its
-    /// connection was there, is not another connection, which would be waited for in vain.
+    /// What the last connections were called by their clients. A first datagram that comes again,
+    /// before the socket of its connection was there, is not another connection, which would
+    /// be waited for in vain.
     taken: VecDeque<Vec<u8>>,
 }
 
@@ -226,9 +241,18 @@ fn destination(datagram: &[u8]) -> Option<&[u8]> {
 }
 
 impl QuicListener {
-    pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn new(
+        at: SocketAddr,
+        identity: &Identity,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         let config = Arc::new(server_config(identity, options)?);
-        Ok(QuicListener { socket: shared_udp(at)?, config, options: options.clone(), taken: VecDeque::new() })
+        Ok(QuicListener {
+            socket: shared_udp(at)?,
+            config,
+            options: options.clone(),
+            taken: VecDeque::new(),
+        })
     }
 }
 
@@ -250,8 +274,14 @@ impl Listener for QuicListener {
             socket.connect(peer)?;
             let config = endpoint_config(&self.options)?;
             let mut out = |octets: &[u8]| Ok(socket.send(octets).map(|_| ())?);
-            let accepted =
-                Session::accept(Instant::now(), peer, &octets[..count], self.config.clone(), config, &mut out)?;
+            let accepted = Session::accept(
+                Instant::now(),
+                peer,
+                &octets[..count],
+                self.config.clone(),
+                config,
+                &mut out,
+            )?;
             if let Some(session) = accepted {
                 self.taken.truncate(TAKEN - 1);
                 self.taken.push_front(called);

@@ -61,8 +61,8 @@ impl Listener for RawTcpListener {
 /// Octets of the largest datagram of a path without a limit of its own.
 const DATAGRAM: usize = 65_000;
 
-/// UDP: datagrams that are neither repeated nor put in order. An empty one opens a connection, answers that, and closes
-/// it.
+/// UDP: datagrams that are neither repeated nor put in order. An empty one opens a connection,
+/// answers that, and closes it.
 pub(crate) struct RawUdp {
     socket: UdpSocket,
     options: Options,
@@ -79,14 +79,17 @@ impl RawUdp {
     }
 
     pub(crate) fn connect(to: SocketAddr, options: &Options) -> Result<Self, ChannelError> {
-        let local: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+        let local: SocketAddr =
+            if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
         let socket = UdpSocket::bind(local)?;
         socket.connect(to)?;
         let channel = Self::new(socket, options)?;
         channel.datagram(&[])?;
         let mut answer = [0; 1];
         let Options { spin, timeout, .. } = *options;
-        until_done(&channel.socket, PollFlags::POLLIN, spin, timeout, || channel.socket.recv(&mut answer))?;
+        until_done(&channel.socket, PollFlags::POLLIN, spin, timeout, || {
+            channel.socket.recv(&mut answer)
+        })?;
         Ok(channel)
     }
 

@@ -1,5 +1,6 @@
-//! TLS 1.3 records (RFC 8446, 5) by keys that a handshake of rustls gave: what is sealed is written where it is sent from, and
-//! what is opened where it is wanted, so that nothing is copied in between.
+//! TLS 1.3 records (RFC 8446, 5) by keys that a handshake of rustls gave: what is sealed is written
+//! where it is sent from, and what is opened where it is wanted, so that nothing is copied in
+//! between.
 //!
 //! The handshake, tickets for resumption, and new keys stay rustls's.
 
@@ -99,7 +100,8 @@ impl Key {
     }
 
     fn of(number: u64, key: &[u8], iv: &[u8]) -> Result<Self, ChannelError> {
-        let wrong = || ChannelError::Tls("a key or an initialization vector of another length".into());
+        let wrong =
+            || ChannelError::Tls("a key or an initialization vector of another length".into());
         let iv = iv.try_into().map_err(|_| wrong())?;
         let key = UnboundKey::new(&AES_128_GCM, key).map_err(|_| wrong())?;
         Ok(Key { key: LessSafeKey::new(key), iv, number })
@@ -124,12 +126,24 @@ impl Key {
         wire.resize(start + HEADER + plain.len() + 1 + TAG, 0);
         let (sealed, rest) = wire[start + HEADER..].split_at_mut(plain.len());
         let nonce = self.nonce();
-        let done = self.key.seal_out_of_place_scatter(nonce, Aad::from(header), plain, sealed, &[kind], rest);
+        let done = self.key.seal_out_of_place_scatter(
+            nonce,
+            Aad::from(header),
+            plain,
+            sealed,
+            &[kind],
+            rest,
+        );
         done.map_err(|_| ChannelError::Tls("a record was not sealed".into()))
     }
 
     /// What a record says is added to `plain`; its content type.
-    fn open(&mut self, header: [u8; HEADER], sealed: &[u8], plain: &mut Vec<u8>) -> Result<u8, Wrong> {
+    fn open(
+        &mut self,
+        header: [u8; HEADER],
+        sealed: &[u8],
+        plain: &mut Vec<u8>,
+    ) -> Result<u8, Wrong> {
         let at = plain.len();
         let Some(inner) = sealed.len().checked_sub(TAG).filter(|inner| *inner > 0) else {
             return Err((alert::BAD_RECORD_MAC, "a record without content"));
@@ -141,7 +155,8 @@ impl Key {
         plain.resize(at + inner, 0);
         let (sealed, tag) = sealed.split_at(inner);
         let nonce = self.nonce();
-        let opened = self.key.open_separate_gather(nonce, Aad::from(header), sealed, tag, &mut plain[at..]);
+        let opened =
+            self.key.open_separate_gather(nonce, Aad::from(header), sealed, tag, &mut plain[at..]);
         if opened.is_err() {
             plain.truncate(at);
             return Err((alert::BAD_RECORD_MAC, "a record does not open"));
@@ -208,14 +223,19 @@ impl Records {
     }
 
     /// Octets came over the wire: what they say is added to `plain`.
-    pub(crate) fn open(&mut self, mut wire: &[u8], plain: &mut Vec<u8>) -> Result<(), ChannelError> {
+    pub(crate) fn open(
+        &mut self,
+        mut wire: &[u8],
+        plain: &mut Vec<u8>,
+    ) -> Result<(), ChannelError> {
         if let Some(why) = self.failed {
             return Err(ChannelError::Tls(why.into()));
         }
         while !self.closed {
             if !self.input.is_empty() {
                 // What is missing of it: its header first.
-                let whole = length_of(&self.input).map_err(|wrong| self.fail(wrong))?.unwrap_or(HEADER);
+                let whole =
+                    length_of(&self.input).map_err(|wrong| self.fail(wrong))?.unwrap_or(HEADER);
                 let taken = (whole - self.input.len()).min(wire.len());
                 self.input.extend_from_slice(&wire[..taken]);
                 wire = &wire[taken..];
@@ -255,7 +275,9 @@ impl Records {
         self.idle = if kind == APPLICATION_DATA && plain.len() > at { 0 } else { self.idle + 1 };
         if self.idle > MOST_IDLE {
             plain.truncate(at);
-            return Err(self.fail((alert::UNEXPECTED_MESSAGE, "too many records that carry nothing")));
+            return Err(
+                self.fail((alert::UNEXPECTED_MESSAGE, "too many records that carry nothing"))
+            );
         }
         if kind == APPLICATION_DATA && self.handshake.is_empty() {
             return Ok(());
@@ -264,7 +286,9 @@ impl Records {
         let done = match kind {
             HANDSHAKE => self.handshake(&content),
             // RFC 8446, 5.1: nothing else comes between the pieces of a handshake message.
-            _ if !self.handshake.is_empty() => Err((alert::UNEXPECTED_MESSAGE, "a handshake message is cut off")),
+            _ if !self.handshake.is_empty() => {
+                Err((alert::UNEXPECTED_MESSAGE, "a handshake message is cut off"))
+            }
             ALERT => self.alert(&content),
             _ => Err((alert::UNEXPECTED_MESSAGE, "a record of a kind that does not belong here")),
         };
@@ -308,22 +332,37 @@ impl Records {
                     } else {
                         alert::UNEXPECTED_MESSAGE
                     };
-                    self.next.ticket(message).map_err(|_| (wrong, "a ticket that cannot be kept"))?;
+                    self.next
+                        .ticket(message)
+                        .map_err(|_| (wrong, "a ticket that cannot be kept"))?;
                 }
                 (KEY_UPDATE, [asked @ (0 | 1)]) if rest.len() == 1 => {
                     let asked = *asked == 1;
                     self.rx = self.next.rx().ok().and_then(|it| Key::new(it).ok()).ok_or(NO_KEY)?;
-                    // Who asks often before it is answered is answered once (RFC 8446, 4.6.3); after our end nothing comes.
+                    // Who asks often before it is answered is answered once (RFC 8446, 4.6.3);
+                    // after our end nothing comes.
                     if asked && self.output.is_empty() && !self.ended {
                         self.renew()?;
                     }
                 }
                 (KEY_UPDATE, [_]) if rest.len() == 1 => {
-                    return Err((alert::ILLEGAL_PARAMETER, "a change of keys that asks for what there is not"));
+                    return Err((
+                        alert::ILLEGAL_PARAMETER,
+                        "a change of keys that asks for what there is not",
+                    ));
                 }
-                (KEY_UPDATE, [_]) => return Err((alert::UNEXPECTED_MESSAGE, "a change of keys within a record")),
-                (KEY_UPDATE, _) => return Err((alert::DECODE_ERROR, "a change of keys of another length")),
-                _ => return Err((alert::UNEXPECTED_MESSAGE, "a handshake message that does not belong here")),
+                (KEY_UPDATE, [_]) => {
+                    return Err((alert::UNEXPECTED_MESSAGE, "a change of keys within a record"));
+                }
+                (KEY_UPDATE, _) => {
+                    return Err((alert::DECODE_ERROR, "a change of keys of another length"));
+                }
+                _ => {
+                    return Err((
+                        alert::UNEXPECTED_MESSAGE,
+                        "a handshake message that does not belong here",
+                    ));
+                }
             }
             self.handshake.drain(..4 + length);
         }

@@ -6,8 +6,8 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::ServerName;
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{
-    ClientConfig, ClientConnection, CommonState, Connection, HandshakeKind, RootCertStore, ServerConfig,
-    ServerConnection,
+    ClientConfig, ClientConnection, CommonState, Connection, HandshakeKind, RootCertStore,
+    ServerConfig, ServerConnection,
 };
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -24,15 +24,18 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 /// Sessions that are kept for UEs that come again; the oldest goes.
 pub(crate) const SESSIONS: usize = 8192;
 
-/// Octets that may come with the first flight: a message that binds a connection, and not much more.
+/// Octets that may come with the first flight: a message that binds a connection, and not much
+/// more.
 pub(crate) const EARLY: u32 = 1024;
 
 pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, ChannelError> {
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(ChannelError::tls)?;
-    let config = builder.with_no_client_auth().with_single_cert(identity.chain()?, identity.private_key()?);
-    let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+    let config =
+        builder.with_no_client_auth().with_single_cert(identity.chain()?, identity.private_key()?);
+    let wrong =
+        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     let mut config = config.map_err(wrong)?;
     config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
     Ok(config)
@@ -41,7 +44,9 @@ pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, Channel
 pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig, ChannelError> {
     let mut roots = RootCertStore::empty();
     for certificate in trust.certificates()? {
-        roots.add(certificate).map_err(|error| ChannelError::Identity(format!("a root cannot be used: {error}")))?;
+        roots
+            .add(certificate)
+            .map_err(|error| ChannelError::Identity(format!("a root cannot be used: {error}")))?;
     }
     let builder = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -50,8 +55,9 @@ pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig, ChannelError>
 }
 
 pub(crate) fn name(trust: &Trust) -> Result<ServerName<'static>, ChannelError> {
-    ServerName::try_from(trust.name.clone())
-        .map_err(|_| ChannelError::Identity(format!("{:?} is neither a name nor an address", trust.name)))
+    ServerName::try_from(trust.name.clone()).map_err(|_| {
+        ChannelError::Identity(format!("{:?} is neither a name nor an address", trust.name))
+    })
 }
 
 /// A session.
@@ -154,7 +160,8 @@ impl Engine for Session {
 
 /// What a connection negotiated.
 pub(crate) fn describe(connection: &CommonState) -> Description {
-    let version = connection.protocol_version().and_then(|version| version.as_str().map(str::to_string));
+    let version =
+        connection.protocol_version().and_then(|version| version.as_str().map(str::to_string));
     let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
     Description {
         protocol: version.map_or("none".into(), |version| version.replace('_', ".")),
@@ -163,8 +170,9 @@ pub(crate) fn describe(connection: &CommonState) -> Description {
     }
 }
 
-/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A ticket is good for one
-/// connection: the sessions are kept here, and each is given away once, so that a flight that is sent again finds none.
+/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A
+/// ticket is good for one connection: the sessions are kept here, and each is given away once, so
+/// that a flight that is sent again finds none.
 pub(crate) fn early_servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let mut config = server_config(identity)?;
     (config.max_early_data_size, config.send_half_rtt_data) = (EARLY, true);
@@ -181,7 +189,8 @@ pub(crate) fn early_clients(trust: &Trust) -> Result<Engines, ChannelError> {
     config.enable_early_data = true;
     let (config, name) = (Arc::new(config), name(trust)?);
     Ok(Arc::new(move || {
-        let connection = ClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
+        let connection =
+            ClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
         Ok(Session::engine(connection.into()))
     }))
 }

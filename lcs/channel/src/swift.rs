@@ -37,10 +37,12 @@ pub(crate) struct Session {
     description: Description,
 }
 
-/// One step of a handshake: whether it is done. It is the same for both sides, whose types have nothing in common.
+/// One step of a handshake: whether it is done. It is the same for both sides, whose types have
+/// nothing in common.
 macro_rules! step {
     ($connection:expr, $session:expr, $plain:expr) => {{
-        let UnbufferedStatus { mut discard, state } = $connection.process_tls_records(&mut $session.incoming);
+        let UnbufferedStatus { mut discard, state } =
+            $connection.process_tls_records(&mut $session.incoming);
         let mut turn = Turn::Again;
         let state = match state {
             Ok(state) => state,
@@ -50,7 +52,9 @@ macro_rules! step {
             }
         };
         match state {
-            ConnectionState::EncodeTlsData(mut data) => encode(&mut $session.outgoing, |room| data.encode(room))?,
+            ConnectionState::EncodeTlsData(mut data) => {
+                encode(&mut $session.outgoing, |room| data.encode(room))?
+            }
             // It is sent in the order in which it was made.
             ConnectionState::TransmitTlsData(data) => data.done(),
             ConnectionState::BlockedHandshake => turn = Turn::Wait,
@@ -92,7 +96,9 @@ fn encode(
                 out.truncate(start + wrote);
                 return Ok(());
             }
-            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size })) if required_size > room => {
+            Err(EncodeError::InsufficientSize(InsufficientSizeError { required_size }))
+                if required_size > room =>
+            {
                 room = required_size;
             }
             Err(error) => return Err(ChannelError::tls(error)),
@@ -127,13 +133,17 @@ impl Session {
         config: &Arc<rustls::ClientConfig>,
         name: &rustls::pki_types::ServerName<'static>,
     ) -> Result<Self, ChannelError> {
-        let connection = UnbufferedClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
+        let connection = UnbufferedClientConnection::new(config.clone(), name.clone())
+            .map_err(ChannelError::tls)?;
         Session::begin(Shaking::Client(connection), true)
     }
 
     /// The server's end of a handshake whose keys are handed over.
-    pub(crate) fn server_to_hand_over(config: &Arc<rustls::ServerConfig>) -> Result<Self, ChannelError> {
-        let connection = UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
+    pub(crate) fn server_to_hand_over(
+        config: &Arc<rustls::ServerConfig>,
+    ) -> Result<Self, ChannelError> {
+        let connection =
+            UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
         Session::begin(Shaking::Server(connection), true)
     }
 
@@ -142,18 +152,22 @@ impl Session {
         matches!(self.phase, Phase::Over(_))
     }
 
-    /// The keys, and what keys and tickets that come later are for. Nothing of the peer's that comes after its handshake may
-    /// have been given to this before.
+    /// The keys, and what keys and tickets that come later are for. Nothing of the peer's that
+    /// comes after its handshake may have been given to this before.
     pub(crate) fn hand_over(self) -> Result<(ExtractedSecrets, Next), ChannelError> {
         match self.phase {
             Phase::Over(it) if self.incoming.is_empty() => Ok(*it),
-            _ => Err(ChannelError::Tls("the handshake is not done, or too much was read of what follows it".into())),
+            _ => Err(ChannelError::Tls(
+                "the handshake is not done, or too much was read of what follows it".into(),
+            )),
         }
     }
 
     /// Goes on with the handshake as far as it goes; then the records are ours.
     fn shake(&mut self, plain: &mut Vec<u8>) -> Result<(), ChannelError> {
-        let Phase::Shaking(mut shaking) = std::mem::replace(&mut self.phase, Phase::Failed) else { return Ok(()) };
+        let Phase::Shaking(mut shaking) = std::mem::replace(&mut self.phase, Phase::Failed) else {
+            return Ok(());
+        };
         let outcome = self.steps(&mut shaking, plain);
         if outcome.is_err() {
             // The alert that says what was wrong, and no more: what was wrong is not read again.
@@ -166,12 +180,14 @@ impl Session {
         let (secrets, next) = match *shaking {
             Shaking::Client(it) => {
                 self.describe_it(&it);
-                let (secrets, next) = it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
+                let (secrets, next) =
+                    it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
                 (secrets, Next::Client(next))
             }
             Shaking::Server(it) => {
                 self.describe_it(&it);
-                let (secrets, next) = it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
+                let (secrets, next) =
+                    it.dangerous_into_kernel_connection().map_err(ChannelError::tls)?;
                 (secrets, Next::Server(next))
             }
         };
@@ -271,7 +287,8 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     config.enable_secret_extraction = true;
     let config = Arc::new(config);
     Ok(Arc::new(move || {
-        let connection = UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
+        let connection =
+            UnbufferedServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
         Session::engine(Shaking::Server(connection))
     }))
 }
@@ -282,7 +299,8 @@ pub(crate) fn clients(trust: &Trust) -> Result<Engines, ChannelError> {
     config.enable_secret_extraction = true;
     let (config, name) = (Arc::new(config), tls::name(trust)?);
     Ok(Arc::new(move || {
-        let connection = UnbufferedClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;
+        let connection = UnbufferedClientConnection::new(config.clone(), name.clone())
+            .map_err(ChannelError::tls)?;
         Session::engine(Shaking::Client(connection))
     }))
 }
@@ -360,7 +378,11 @@ mod tests {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let folder = std::env::temp_dir().join(format!("martlet-reverser-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("both.pem"), format!("{}{}", identity.certificates, identity.key)).unwrap();
+        std::fs::write(
+            folder.join("both.pem"),
+            format!("{}{}", identity.certificates, identity.key),
+        )
+        .unwrap();
         // A port that was free a moment ago.
         let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let started = std::process::Command::new("openssl")
@@ -377,7 +399,11 @@ mod tests {
         let _reverser = Reverser(child);
         let connect = || std::net::TcpStream::connect(at);
         let mut stream = (0..200)
-            .find_map(|_| connect().inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(20))).ok())
+            .find_map(|_| {
+                connect()
+                    .inspect_err(|_| std::thread::sleep(std::time::Duration::from_millis(20)))
+                    .ok()
+            })
             .unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
         let config = tls::client_config(&identity.trust("lmf.example")).unwrap();

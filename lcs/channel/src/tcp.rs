@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 /// Octets read at once: the records of one of the largest messages.
 const READ: usize = 81_920;
-/// Plain octets whose records are given to the kernel at once: more than one of the largest messages. To write record by record,
-/// so that the peer opens the first while others are sealed, gains less than the wake-ups cost: AES-GCM seals a record in a
-/// microsecond (`cargo bench --bench aes`).
+/// Plain octets whose records are given to the kernel at once: more than one of the largest
+/// messages. To write record by record, so that the peer opens the first while others are sealed,
+/// gains less than the wake-ups cost: AES-GCM seals a record in a microsecond (`cargo bench --bench
+/// aes`).
 pub(crate) const FLIGHT: usize = 262_144;
 /// Plain octets of the largest record (RFC 8446, 5.1).
 const RECORD: usize = 16_384;
@@ -35,9 +36,13 @@ impl Wire {
 
     pub(crate) fn write(&self, mut octets: &[u8]) -> Result<(), ChannelError> {
         while !octets.is_empty() {
-            let wrote = until_done(&self.stream, PollFlags::POLLOUT, self.options.spin, self.options.timeout, || {
-                (&self.stream).write(octets)
-            })?;
+            let wrote = until_done(
+                &self.stream,
+                PollFlags::POLLOUT,
+                self.options.spin,
+                self.options.timeout,
+                || (&self.stream).write(octets),
+            )?;
             octets = &octets[wrote..];
         }
         Ok(())
@@ -88,8 +93,18 @@ pub(crate) struct TlsChannel {
 impl TlsChannel {
     /// Bring it up: both sides say what their handshake has to say until it is done.
     /// `first` goes with the first flight where it may, and else when the handshake is done.
-    pub(crate) fn handshake(wire: Wire, engine: Box<dyn Engine>, first: &[u8]) -> Result<Self, ChannelError> {
-        let mut channel = TlsChannel { wire, engine, input: vec![0; READ], output: Vec::new(), early: Vec::new() };
+    pub(crate) fn handshake(
+        wire: Wire,
+        engine: Box<dyn Engine>,
+        first: &[u8],
+    ) -> Result<Self, ChannelError> {
+        let mut channel = TlsChannel {
+            wire,
+            engine,
+            input: vec![0; READ],
+            output: Vec::new(),
+            early: Vec::new(),
+        };
         let mut early = Vec::new();
         if !first.is_empty() {
             channel.engine.early(first);
@@ -131,7 +146,8 @@ impl TlsChannel {
 
 impl Channel for TlsChannel {
     fn send(&mut self, octets: &[u8]) -> Result<(), ChannelError> {
-        // A socket as the system makes it is used as libraries use it themselves: a write for each record.
+        // A socket as the system makes it is used as libraries use it themselves: a write for each
+        // record.
         let at_once = if self.wire.options.no_delay { FLIGHT } else { RECORD };
         for piece in octets.chunks(at_once) {
             self.engine.seal(piece, &mut self.output)?;

@@ -43,14 +43,16 @@ pub(crate) fn until_done<T>(
     }
 }
 
-/// Wait until the socket is ready, at most this long, or until the other one can be read: whether it can.
+/// Wait until the socket is ready, at most this long, or until the other one can be read: whether
+/// it can.
 pub(crate) fn sleep(
     socket: &impl AsFd,
     flags: PollFlags,
     most: Duration,
     other: Option<BorrowedFd<'_>>,
 ) -> Result<bool, ChannelError> {
-    let mut sockets = [PollFd::new(socket.as_fd(), flags), PollFd::new(socket.as_fd(), PollFlags::empty())];
+    let mut sockets =
+        [PollFd::new(socket.as_fd(), flags), PollFd::new(socket.as_fd(), PollFlags::empty())];
     let count = match other {
         Some(other) => {
             sockets[1] = PollFd::new(other, PollFlags::POLLIN);
@@ -59,7 +61,9 @@ pub(crate) fn sleep(
         None => 1,
     };
     match ppoll(&mut sockets[..count], Some(most.into()), None) {
-        Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(count == 2 && sockets[1].any().unwrap_or(false)),
+        Ok(_) | Err(nix::errno::Errno::EINTR) => {
+            Ok(count == 2 && sockets[1].any().unwrap_or(false))
+        }
         Err(error) => Err(ChannelError::Io(error.into())),
     }
 }

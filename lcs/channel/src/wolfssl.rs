@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) const SUITE: &str = "TLS13-AES128-GCM-SHA256";
 
-/// A record's header, its inner type and its tag: wolfSSL counts whole records against the limit where it takes none of them.
+/// A record's header, its inner type and its tag: wolfSSL counts whole records against the limit
+/// where it takes none of them.
 #[cfg(wolfssl_early)]
 const AROUND: usize = 5 + 1 + 16;
 
@@ -21,7 +22,8 @@ const AROUND: usize = 5 + 1 + 16;
 #[cfg(wolfssl_early)]
 const MOST_EARLY: usize = EARLY as usize - AROUND;
 
-/// What the connection before was given. wolfSSL gives tickets where it was built so (`lcs/channel/wolfssl.site`).
+/// What the connection before was given. wolfSSL gives tickets where it was built so
+/// (`lcs/channel/wolfssl.site`).
 type Kept = Arc<Mutex<Option<Ticket>>>;
 
 struct Session {
@@ -53,8 +55,15 @@ impl Session {
         let none = || "none".to_string();
         let library = format!("wolfSSL {}", wolfssl::get_wolfssl_version_string());
         let description = Description { protocol: none(), cipher_suite: none(), library };
-        let mut session =
-            Session { tls, ready: false, closed: false, scratch: vec![0; 16_384], description, kept, early };
+        let mut session = Session {
+            tls,
+            ready: false,
+            closed: false,
+            scratch: vec![0; 16_384],
+            description,
+            kept,
+            early,
+        };
         if early == Early::Nothing {
             // The client's first message.
             session.negotiate()?;
@@ -76,7 +85,10 @@ impl Session {
                     self.early = Early::Coming;
                 }
                 Read::Nothing => return Ok(false),
-                Read::Closed => self.early = if self.early == Early::Coming { Early::Gone } else { Early::Nothing },
+                Read::Closed => {
+                    self.early =
+                        if self.early == Early::Coming { Early::Gone } else { Early::Nothing }
+                }
             }
         }
         Ok(true)
@@ -87,7 +99,8 @@ impl Session {
             self.ready = true;
             let (version, suite) = self.tls.names();
             self.description.protocol = version;
-            self.description.cipher_suite = if suite == SUITE { "TLS_AES_128_GCM_SHA256".into() } else { suite };
+            self.description.cipher_suite =
+                if suite == SUITE { "TLS_AES_128_GCM_SHA256".into() } else { suite };
         }
         Ok(())
     }
@@ -170,7 +183,9 @@ impl Engine for Session {
 
     fn resumption(&self) -> Resumption {
         #[cfg(wolfssl_early)]
-        if matches!(self.early, Early::Coming | Early::Gone) && (self.is_server() || self.tls.took_early()) {
+        if matches!(self.early, Early::Coming | Early::Gone)
+            && (self.is_server() || self.tls.took_early())
+        {
             return Resumption::Early;
         }
         if self.ready && self.tls.is_resumed() { Resumption::Resumed } else { Resumption::Full }
@@ -187,7 +202,8 @@ fn server_context(identity: &Identity) -> Result<Context, ChannelError> {
     identity.chain()?;
     identity.private_key()?;
     let context = Context::new(true, SUITE)?;
-    let wrong = |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
+    let wrong =
+        |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     context.identity(&identity.certificates, &identity.key).map_err(wrong)?;
     Ok(context)
 }
@@ -198,8 +214,9 @@ pub(crate) fn servers(identity: &Identity) -> Result<Engines, ChannelError> {
     Ok(Arc::new(move || Session::engine(Tls::new(&context)?, None, Early::Nothing)))
 }
 
-/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A ticket is good for one
-/// connection ([`tickets`]), so that a flight that is sent again is not taken.
+/// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A
+/// ticket is good for one connection ([`tickets`]), so that a flight that is sent again is not
+/// taken.
 #[cfg(wolfssl_early)]
 pub(crate) fn early_servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let mut context = server_context(identity)?;
@@ -222,7 +239,8 @@ pub(crate) fn early_clients(trust: &Trust) -> Result<Engines, ChannelError> {
 fn clients_with(trust: &Trust, early: Early) -> Result<Engines, ChannelError> {
     trust.certificates()?;
     if trust.name.parse::<std::net::IpAddr>().is_ok() {
-        let why = "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
+        let why =
+            "wolfSSL looks for names in certificates, not for addresses: trust the LMF by its name";
         return Err(ChannelError::Identity(why.into()));
     }
     let context = Context::new(false, SUITE)?;

@@ -25,7 +25,9 @@ fn identity() -> Identity {
 
 fn kinds() -> Vec<Kind> {
     let only = std::env::var("MARTLET_CHANNELS").ok();
-    let wanted = |kind: &Kind| only.as_ref().is_none_or(|only| only.split(',').any(|name| name == kind.name()));
+    let wanted = |kind: &Kind| {
+        only.as_ref().is_none_or(|only| only.split(',').any(|name| name == kind.name()))
+    };
     Kind::available().into_iter().filter(|kind| kind.runs_many() && wanted(kind)).collect()
 }
 
@@ -40,8 +42,12 @@ async fn echo(mut channel: AsyncChannel) -> Result<usize, ChannelError> {
     Ok(total)
 }
 
-/// An LMF that echoes, and tells what each connection came to, and how many of QUIC are left at last.
-async fn serve(kind: Kind, identity: &Identity) -> (SocketAddr, mpsc::UnboundedReceiver<Result<usize, ChannelError>>) {
+/// An LMF that echoes, and tells what each connection came to, and how many of QUIC are left at
+/// last.
+async fn serve(
+    kind: Kind,
+    identity: &Identity,
+) -> (SocketAddr, mpsc::UnboundedReceiver<Result<usize, ChannelError>>) {
     let (tell, told) = mpsc::unbounded_channel();
     if kind.is_quic() {
         let mut listener = AsyncListener::bind(here(), identity, &options()).unwrap();
@@ -79,7 +85,10 @@ async fn serve(kind: Kind, identity: &Identity) -> (SocketAddr, mpsc::UnboundedR
     (at, told)
 }
 
-async fn connect_to(connector: &AsyncConnector, at: SocketAddr) -> Result<AsyncChannel, ChannelError> {
+async fn connect_to(
+    connector: &AsyncConnector,
+    at: SocketAddr,
+) -> Result<AsyncChannel, ChannelError> {
     connector.bring_up(connector.reach(at)?).await
 }
 
@@ -88,7 +97,12 @@ async fn round(channel: &mut AsyncChannel, sent: &[u8]) -> Vec<u8> {
     channel.send(sent).await.unwrap();
     let mut back = Vec::new();
     while back.len() < sent.len() {
-        assert!(channel.receive(&mut back).await.unwrap(), "closed after {} of {}", back.len(), sent.len());
+        assert!(
+            channel.receive(&mut back).await.unwrap(),
+            "closed after {} of {}",
+            back.len(),
+            sent.len()
+        );
     }
     back
 }
@@ -104,7 +118,8 @@ async fn many_ues_at_once_each_get_their_own_back() {
     for kind in kinds() {
         let identity = identity();
         let (at, mut told) = serve(kind, &identity).await;
-        let connector = AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
+        let connector =
+            AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
         let mut ues = JoinSet::new();
         for n in 0..UES {
             let connector = connector.clone();
@@ -132,14 +147,17 @@ async fn nothing_is_lost_where_a_wait_is_given_up_again_and_again() {
     for kind in kinds() {
         let identity = identity();
         let (at, mut told) = serve(kind, &identity).await;
-        let connector = AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
+        let connector =
+            AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
         let mut channel = connect_to(&connector, at).await.unwrap();
         for n in 0..20 {
             let sent = message(n, LARGEST);
             channel.send(&sent).await.unwrap();
             let mut back = Vec::new();
             while back.len() < sent.len() {
-                let _ = tokio::time::timeout(Duration::from_micros(200), channel.receive(&mut back)).await;
+                let _ =
+                    tokio::time::timeout(Duration::from_micros(200), channel.receive(&mut back))
+                        .await;
             }
             assert!(back == sent, "{kind:?}, round {n}");
         }
@@ -178,7 +196,8 @@ async fn ends_that_block_work_with_ends_that_do_not() {
             }
             channel.close().unwrap();
         });
-        let connector = AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
+        let connector =
+            AsyncConnector::new(kind, &identity.trust("lmf.example"), &options()).unwrap();
         let mut channel = connect_to(&connector, at).await.unwrap();
         let sent = message(2, LARGEST);
         assert!(round(&mut channel, &sent).await == sent, "{kind:?}");
@@ -214,7 +233,8 @@ async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
     let identity = identity();
     let mut listener = AsyncListener::bind(here(), &identity, &options()).unwrap();
     let at = listener.local_addr().unwrap();
-    let connector = AsyncConnector::new(Kind::Quinn, &identity.trust("lmf.example"), &options()).unwrap();
+    let connector =
+        AsyncConnector::new(Kind::Quinn, &identity.trust("lmf.example"), &options()).unwrap();
     let (tell, mut told) = mpsc::channel(1);
     let work = async {
         loop {
@@ -238,7 +258,9 @@ async fn datagrams_of_anybody_disturb_no_connection_and_leave_nothing_behind() {
         for n in 0..500usize {
             let mut octets: Vec<u8> = (0..n * 3 % 1400)
                 .map(|_| {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1_442_695_040_888_963_407);
                     (state >> 33) as u8
                 })
                 .collect();

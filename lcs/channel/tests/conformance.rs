@@ -1,4 +1,5 @@
-//! What every kind of channel has to do. TLS over TCP is also tried with every other library at the other end.
+//! What every kind of channel has to do. TLS over TCP is also tried with every other library at the
+//! other end.
 
 use martlet_lcs_channel::*;
 use std::io::{Read, Write};
@@ -24,15 +25,18 @@ fn kinds() -> Vec<Kind> {
         println!("SKIPPED: this machine's kernel cannot do {}", kind.name());
     }
     let only = std::env::var("MARTLET_CHANNELS").ok();
-    let wanted = |kind: &Kind| only.as_ref().is_none_or(|only| only.split(',').any(|name| name == kind.name()));
+    let wanted = |kind: &Kind| {
+        only.as_ref().is_none_or(|only| only.split(',').any(|name| name == kind.name()))
+    };
     Kind::available().into_iter().filter(wanted).collect()
 }
 
 /// Both ends that work together.
 fn pairs() -> Vec<(Kind, Kind)> {
     let kinds = kinds();
-    let work_together =
-        |a: Kind, b: Kind| a == b || a.is_tls_over_tcp() && b.is_tls_over_tcp() || a.is_quic() && b.is_quic();
+    let work_together = |a: Kind, b: Kind| {
+        a == b || a.is_tls_over_tcp() && b.is_tls_over_tcp() || a.is_quic() && b.is_quic()
+    };
     let all = kinds.iter().flat_map(|&client| kinds.iter().map(move |&server| (client, server)));
     all.filter(|(client, server)| work_together(*client, *server)).collect()
 }
@@ -63,9 +67,9 @@ fn echo(channel: Result<Box<dyn Channel>, ChannelError>) -> Result<usize, Channe
 fn receive(channel: &mut dyn Channel, count: usize) -> Vec<u8> {
     let mut octets = Vec::new();
     while octets.len() < count {
-        let got = channel
-            .receive(&mut octets)
-            .unwrap_or_else(|error| panic!("{error} after {} of {count}, {:?}", octets.len(), channel.describe()));
+        let got = channel.receive(&mut octets).unwrap_or_else(|error| {
+            panic!("{error} after {} of {count}, {:?}", octets.len(), channel.describe())
+        });
         assert!(got, "closed after {} of {count} octets", octets.len());
     }
     octets
@@ -77,12 +81,16 @@ fn octets_arrive_whole_and_in_order_both_ways_whatever_their_number() {
         for spin in [Duration::ZERO, Duration::from_micros(200)] {
             let (identity, options) = (identity(), Options { spin, mtu: 65_535, ..options() });
             let (at, work) = serve(server, &identity, &options, echo);
-            let mut channel = connect(client, at, &identity.trust("lmf.example"), &options).unwrap();
+            let mut channel =
+                connect(client, at, &identity.trust("lmf.example"), &options).unwrap();
             let mut total = 0;
             for size in [1, 5, 1000, 1399, 16_383, 16_384, 16_385, 65_535, 65_795] {
                 let sent: Vec<u8> = (0..size).map(|at| (at * 7 + size) as u8).collect();
                 channel.send(&sent).unwrap();
-                assert!(receive(&mut *channel, size) == sent, "{client:?} to {server:?}: {size} octets differ");
+                assert!(
+                    receive(&mut *channel, size) == sent,
+                    "{client:?} to {server:?}: {size} octets differ"
+                );
                 total += size;
             }
             channel.close().unwrap();
@@ -143,7 +151,10 @@ fn an_address_in_the_certificate_is_as_good_as_a_name() {
                 assert_eq!(work.join().unwrap().unwrap(), 1);
             }
             Err(error) => {
-                assert!(matches!(error, ChannelError::Identity(_)) && !client.knows_addresses(), "{client:?}: {error}");
+                assert!(
+                    matches!(error, ChannelError::Identity(_)) && !client.knows_addresses(),
+                    "{client:?}: {error}"
+                );
             }
         }
     }
@@ -160,7 +171,11 @@ fn a_certificate_that_does_not_fit_is_refused() {
                 channel.is_err() || channel.unwrap().receive(&mut Vec::new()).is_err()
             });
             let error = connect(client, at, &trust, &options).err();
-            assert!(matches!(error, Some(ChannelError::Tls(_))), "{client:?} to {server:?}, {}: {error:?}", trust.name);
+            assert!(
+                matches!(error, Some(ChannelError::Tls(_))),
+                "{client:?} to {server:?}, {}: {error:?}",
+                trust.name
+            );
             assert!(work.join().unwrap(), "{server:?} believes that {client:?} is there");
         }
     }
@@ -188,7 +203,8 @@ fn what_is_no_tls_is_refused_and_a_silent_peer_is_given_up() {
     }
 }
 
-/// Passes octets on between a client and a server, and does something to those of the client after the first `spare`.
+/// Passes octets on between a client and a server, and does something to those of the client after
+/// the first `spare`.
 fn meddle(to: SocketAddr, change: impl Fn(&mut Vec<u8>) -> bool + Send + 'static) -> SocketAddr {
     let listener = std::net::TcpListener::bind(here()).unwrap();
     let at = listener.local_addr().unwrap();
@@ -231,8 +247,13 @@ fn a_record_that_was_changed_and_a_connection_that_was_cut_are_no_clean_end() {
             channel.send(&[2; 900]).unwrap();
             let served = work.join().unwrap();
             match cut {
-                true => assert!(matches!(served, Err(ChannelError::Cut | ChannelError::Io(_))), "{kind:?}: {served:?}"),
-                false => assert!(matches!(served, Err(ChannelError::Tls(_))), "{kind:?}: {served:?}"),
+                true => assert!(
+                    matches!(served, Err(ChannelError::Cut | ChannelError::Io(_))),
+                    "{kind:?}: {served:?}"
+                ),
+                false => {
+                    assert!(matches!(served, Err(ChannelError::Tls(_))), "{kind:?}: {served:?}")
+                }
             }
             assert!(!matches!(channel.receive(&mut Vec::new()), Ok(true)), "{kind:?}");
         }
@@ -244,10 +265,19 @@ fn nobody_there_is_an_error_and_so_is_an_identity_that_is_none() {
     for kind in kinds().into_iter().filter(|kind| kind.is_secure()) {
         let options = Options { timeout: Duration::from_millis(200), ..options() };
         let free = std::net::TcpListener::bind(here()).unwrap().local_addr().unwrap();
-        assert!(connect(kind, free, &identity().trust("lmf.example"), &options).is_err(), "{kind:?}");
+        assert!(
+            connect(kind, free, &identity().trust("lmf.example"), &options).is_err(),
+            "{kind:?}"
+        );
         let wrong = Identity { key: "no key".into(), ..identity() };
-        assert!(matches!(listen(kind, here(), &wrong, &options).err(), Some(ChannelError::Identity(_))), "{kind:?}");
+        assert!(
+            matches!(listen(kind, here(), &wrong, &options).err(), Some(ChannelError::Identity(_))),
+            "{kind:?}"
+        );
         let none = Trust { roots: String::new(), name: "x".into() };
-        assert!(matches!(connect(kind, free, &none, &options).err(), Some(ChannelError::Identity(_))), "{kind:?}");
+        assert!(
+            matches!(connect(kind, free, &none, &options).err(), Some(ChannelError::Identity(_))),
+            "{kind:?}"
+        );
     }
 }

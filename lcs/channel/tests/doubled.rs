@@ -1,4 +1,5 @@
-//! A path that brings a UE's first datagram twice: it is one connection, and who comes next is let in at once.
+//! A path that brings a UE's first datagram twice: it is one connection, and who comes next is let
+//! in at once.
 
 use martlet_lcs_channel::*;
 use std::net::{SocketAddr, UdpSocket};
@@ -36,7 +37,8 @@ fn doubling(to: SocketAddr, passed: mpsc::Sender<()>) -> SocketAddr {
 fn a_first_datagram_that_comes_twice_is_one_connection_and_keeps_nobody_waiting() {
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
     let options = Options { timeout: Duration::from_secs(5), ..Options::default() };
-    let mut listener = listen(Kind::Quinn, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
+    let mut listener =
+        listen(Kind::Quinn, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
     let at = listener.local_addr();
     let (passed, both_are_there) = mpsc::channel();
     let through = doubling(at, passed);

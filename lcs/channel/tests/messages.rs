@@ -1,4 +1,5 @@
-//! LCS-UPP messages over every channel, cut at every octet and spread over any records: they arrive whole.
+//! LCS-UPP messages over every channel, cut at every octet and spread over any records: they arrive
+//! whole.
 
 use martlet_lcs_channel::*;
 use martlet_lcsupp::{Framer, Message, PayloadType, Transport};
@@ -18,7 +19,9 @@ fn read_all(mut channel: Box<dyn Channel>) -> Vec<Vec<u8>> {
         framer.push(&octets);
         octets.clear();
         while let Some(message) = framer.next().unwrap() {
-            let Message::Uplink(transport) = message else { panic!("another message: {message:?}") };
+            let Message::Uplink(transport) = message else {
+                panic!("another message: {message:?}")
+            };
             assert_eq!(transport.session, b"seven");
             payloads.push(transport.payload.to_vec());
         }
@@ -32,7 +35,8 @@ fn read_all(mut channel: Box<dyn Channel>) -> Vec<Vec<u8>> {
 fn carry(kind: Kind, pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     let options = Options::default();
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
-    let mut listener = listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
+    let mut listener =
+        listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
     let at = listener.local_addr();
     let reader = std::thread::spawn(move || read_all(listener.accept().unwrap()));
     let mut channel = connect(kind, at, &identity.trust("lmf.example"), &options).unwrap();

@@ -1,14 +1,17 @@
-//! Octets of anybody, and orders of any path, given to what reads them: the fuzz targets' functions with inputs made here, for
-//! `MARTLET_FUZZ_SECONDS` each (1).
+//! Octets of anybody, and orders of any path, given to what reads them: the fuzz targets' functions
+//! with inputs made here, for `MARTLET_FUZZ_SECONDS` each (1).
 
 use martlet_lcs_channel::{fuzz_arq, fuzz_records};
 use std::time::{Duration, Instant};
 
 fn run(what: impl Fn(&[u8])) {
-    let seconds = std::env::var("MARTLET_FUZZ_SECONDS").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
-    let (until, mut state, mut count) = (Instant::now() + Duration::from_secs(seconds), 38_572u64, 0u64);
+    let seconds =
+        std::env::var("MARTLET_FUZZ_SECONDS").ok().and_then(|it| it.parse().ok()).unwrap_or(1);
+    let (until, mut state, mut count) =
+        (Instant::now() + Duration::from_secs(seconds), 38_572u64, 0u64);
     let mut random = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize
     };
     while Instant::now() < until {

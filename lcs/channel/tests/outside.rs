@@ -17,7 +17,11 @@ fn kinds() -> Vec<Kind> {
 }
 
 fn has(program: &str) -> bool {
-    let there = Command::new("which").arg(program).stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    let there = Command::new("which")
+        .arg(program)
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|it| it.success());
     if !there {
         println!("SKIPPED: there is no {program}");
     }
@@ -25,7 +29,8 @@ fn has(program: &str) -> bool {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("martlet-outside-{name}-{}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("martlet-outside-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
@@ -57,7 +62,13 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
         let roots = folder.join("roots.pem");
         std::fs::write(&roots, &identity.certificates).unwrap();
         let (at, work) = echo(kind, &identity);
-        let arguments = ["-verify_return_error", "-verify_hostname", "lmf.example", "-servername", "lmf.example"];
+        let arguments = [
+            "-verify_return_error",
+            "-verify_hostname",
+            "lmf.example",
+            "-servername",
+            "lmf.example",
+        ];
         let mut client = Command::new("openssl")
             .args(["s_client", "-connect", &at.to_string(), "-CAfile"])
             .arg(&roots)
@@ -89,8 +100,11 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
         assert!(seen.ends_with("is anybody there\n"), "{kind:?}: {seen}");
         work.join().unwrap();
         // A client that has nothing but TLS 1.2, or another suite, is not served.
-        for refused in [&["-tls1_2"][..], &["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"]] {
-            let mut listener = listen(kind, ([127, 0, 0, 1], 0).into(), &identity, &Options::default()).unwrap();
+        for refused in
+            [&["-tls1_2"][..], &["-tls1_3", "-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"]]
+        {
+            let mut listener =
+                listen(kind, ([127, 0, 0, 1], 0).into(), &identity, &Options::default()).unwrap();
             let at = listener.local_addr();
             let work = std::thread::spawn(move || listener.accept().is_err());
             let client = Command::new("openssl")
@@ -106,7 +120,8 @@ fn s_client_sees_tls_1_3_with_the_one_cipher_suite_and_a_certificate_that_fits()
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Lines that OpenSSL's program says, each when it is asked for; `K` has it change its key and ask for ours, `k` its own alone.
+/// Lines that OpenSSL's program says, each when it is asked for; `K` has it change its key and ask
+/// for ours, `k` its own alone.
 struct Openssl {
     child: Child,
     input: std::process::ChildStdin,
@@ -122,7 +137,8 @@ impl Openssl {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let (input, said) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let (input, said) =
+            (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         Openssl { child, input, said }
     }
 
@@ -136,7 +152,10 @@ impl Openssl {
         let mut line = String::new();
         while line.trim() != wanted {
             line.clear();
-            assert!(self.said.read_line(&mut line).unwrap() > 0, "it ended before it said {wanted:?}");
+            assert!(
+                self.said.read_line(&mut line).unwrap() > 0,
+                "it ended before it said {wanted:?}"
+            );
         }
     }
 }
@@ -153,11 +172,18 @@ fn new_keys_are_taken_from_s_client_and_given_where_it_asks_for_them() {
     if !has("openssl") {
         return;
     }
-    // The kernel takes no new keys before 6.14, and Mbed TLS 3.6 takes none: both end the connection.
+    // The kernel takes no new keys before 6.14, and Mbed TLS 3.6 takes none: both end the
+    // connection.
     for kind in kinds().into_iter().filter(|kind| !["ktls", "mbedtls"].contains(&kind.name())) {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = echo(kind, &identity);
-        let mut client = Openssl::start(&["s_client", "-connect", &at.to_string(), "-servername", "lmf.example"]);
+        let mut client = Openssl::start(&[
+            "s_client",
+            "-connect",
+            &at.to_string(),
+            "-servername",
+            "lmf.example",
+        ]);
         for (n, command) in ["K", "k", "K"].into_iter().enumerate() {
             let line = format!("line {n}");
             client.say(&line);
@@ -200,7 +226,8 @@ fn records_of_s_client_that_are_small_and_padded_are_read() {
     }
 }
 
-/// Waits for a client, takes what it says first, and closes or, where it is changed on its way, does not get so far.
+/// Waits for a client, takes what it says first, and closes or, where it is changed on its way,
+/// does not get so far.
 fn s_client_says(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, String, bool) {
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
     let options = Options { timeout: Duration::from_secs(10), ..Options::default() };
@@ -219,7 +246,9 @@ fn s_client_says(kind: Kind, changed: bool) -> (Result<bool, ChannelError>, Stri
         let mut octets = vec![0; 65_536];
         while let Ok(count @ 1..) = client.read(&mut octets) {
             // The record of the line, whatever goes before it: ten octets, the type, and the tag.
-            let line = count.checked_sub(5 + 27).filter(|at| octets[*at..].starts_with(&[23, 3, 3, 0, 27]));
+            let line = count
+                .checked_sub(5 + 27)
+                .filter(|at| octets[*at..].starts_with(&[23, 3, 3, 0, 27]));
             if changed && line.is_some() {
                 octets[count - 1] ^= 1;
             }
@@ -266,7 +295,8 @@ fn s_client_sees_our_end_as_one_and_is_told_what_was_wrong() {
         assert!(fine && !said.contains("unexpected eof"), "{kind:?}: {said}");
         let (received, said, _) = s_client_says(kind, true);
         assert!(matches!(received, Err(ChannelError::Tls(_))), "{kind:?}: {received:?}");
-        // 20 is bad_record_mac. The kernel says nothing when a record does not open: its user has to.
+        // 20 is bad_record_mac. The kernel says nothing when a record does not open: its user has
+        // to.
         assert!(kind == Kind::Ktls || said.contains("alert number 20"), "{kind:?}: {said}");
     }
 }
@@ -319,7 +349,8 @@ fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
         let (at, work) = echo(kind, &identity);
         let file = folder.join(format!("{}.pcap", kind.name()));
         let capture = Capture::start(at.port(), &file);
-        let mut channel = connect(kind, at, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        let mut channel =
+            connect(kind, at, &identity.trust("lmf.example"), &Options::default()).unwrap();
         let message: Vec<u8> = SECRET.iter().copied().cycle().take(40_000).collect();
         channel.send(&message).unwrap();
         let mut back = Vec::new();
@@ -359,14 +390,23 @@ fn tshark_sees_a_handshake_of_tls_1_3_and_then_records_that_say_nothing() {
         );
         assert_eq!(chosen.first().map(String::as_str), Some("0x1301\t0x0304"), "{kind:?}");
         // 23 is the application's data, as which everything after the hellos goes.
-        let lengths = fields("tls.record.opaque_type == 23 || tls.record.content_type == 23", &["tls.record.length"]);
-        let lengths: Vec<usize> =
-            lengths.iter().flat_map(|line| line.split(',')).filter_map(|it| it.parse().ok()).collect();
+        let lengths = fields(
+            "tls.record.opaque_type == 23 || tls.record.content_type == 23",
+            &["tls.record.length"],
+        );
+        let lengths: Vec<usize> = lengths
+            .iter()
+            .flat_map(|line| line.split(','))
+            .filter_map(|it| it.parse().ok())
+            .collect();
         assert!(lengths.iter().all(|length| *length <= 16_384 + 256), "{kind:?}: {lengths:?}");
         // A busy machine's capture misses some of them.
         assert!(lengths.iter().sum::<usize>() >= 40_000, "{kind:?}: {lengths:?}");
         let captured = std::fs::read(&file).unwrap();
-        assert!(!captured.windows(12).any(|it| it == &SECRET[..12]), "{kind:?}: the wire says where the phone is");
+        assert!(
+            !captured.windows(12).any(|it| it == &SECRET[..12]),
+            "{kind:?}: the wire says where the phone is"
+        );
     }
     std::fs::remove_dir_all(folder).unwrap();
 }

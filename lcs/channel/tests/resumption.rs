@@ -12,7 +12,8 @@ type Served = JoinHandle<Vec<(Resumption, Vec<u8>)>>;
 /// Echoes, each connection until its client closes.
 fn serve(kind: Kind, identity: &Identity, early_data: bool) -> (SocketAddr, Served) {
     let options = Options { early_data, ..Options::default() };
-    let mut listener = listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), identity, &options).unwrap();
+    let mut listener =
+        listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), identity, &options).unwrap();
     let at = listener.local_addr();
     let work = std::thread::spawn(move || {
         let one = |_| {
@@ -45,10 +46,13 @@ fn a_connection_goes_on_with_what_the_one_before_was_given() {
     for kind in kinds {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, kind == Kind::Quinn);
-        let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        let connector =
+            Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
         let mut came_up = Vec::new();
         for n in 0..COUNT {
-            let mut channel = connector.connect(at).unwrap_or_else(|error| panic!("{kind:?}, connection {n}: {error}"));
+            let mut channel = connector
+                .connect(at)
+                .unwrap_or_else(|error| panic!("{kind:?}, connection {n}: {error}"));
             channel.send(&[n as u8; 100]).unwrap();
             assert_eq!(receive(&mut *channel, 100), [n as u8; 100]);
             came_up.push(channel.resumption());
@@ -74,7 +78,8 @@ fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
     for kind in early_ones() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, true);
-        let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        let connector =
+            Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
         for n in 0..COUNT {
             let (mut channel, early) = connector.connect_early(at, b"first").unwrap();
             assert_eq!(early, n > 0, "{kind:?}, connection {n}");
@@ -86,7 +91,10 @@ fn the_first_octets_go_with_the_first_flight_once_the_lmf_is_known() {
         for (n, (how, octets)) in work.join().unwrap().into_iter().enumerate() {
             // Nothing is lost, and nothing comes twice, whichever way it went.
             assert_eq!(octets, b"firstand then", "{kind:?}, connection {n}");
-            assert!(kind == Kind::Quinn || (how == Resumption::Early) == (n > 0), "{kind:?}: {how:?}");
+            assert!(
+                kind == Kind::Quinn || (how == Resumption::Early) == (n > 0),
+                "{kind:?}: {how:?}"
+            );
         }
     }
 }
@@ -96,7 +104,8 @@ fn what_an_lmf_does_not_take_early_it_gets_later() {
     for kind in early_ones() {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(kind, &identity, false);
-        let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        let connector =
+            Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
         for _ in 0..COUNT {
             let (mut channel, early) = connector.connect_early(at, b"first").unwrap();
             assert!(!early, "{kind:?}");
@@ -110,16 +119,30 @@ fn what_an_lmf_does_not_take_early_it_gets_later() {
 #[test]
 fn the_first_flight_of_one_library_is_taken_by_another() {
     let kinds: Vec<_> = early_ones().into_iter().filter(|kind| kind.is_tls_over_tcp()).collect();
-    for (client, server) in kinds.iter().flat_map(|client| kinds.iter().map(move |server| (*client, *server))) {
+    for (client, server) in
+        kinds.iter().flat_map(|client| kinds.iter().map(move |server| (*client, *server)))
+    {
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
         let (at, work) = serve(server, &identity, true);
-        let connector = Connector::new(client, &identity.trust("lmf.example"), &Options::default()).unwrap();
-        // As much as goes in one message that binds a connection; and more than may go early, which comes later.
-        for (n, first) in [vec![7; 900], vec![8; 900], vec![9; 70_000], vec![10; 20]].iter().enumerate() {
+        let connector =
+            Connector::new(client, &identity.trust("lmf.example"), &Options::default()).unwrap();
+        // As much as goes in one message that binds a connection; and more than may go early, which
+        // comes later.
+        for (n, first) in
+            [vec![7; 900], vec![8; 900], vec![9; 70_000], vec![10; 20]].iter().enumerate()
+        {
             let (mut channel, early) = connector.connect_early(at, first).unwrap();
             let how = channel.resumption();
-            assert_eq!(early, n == 1 || n == 3, "{client:?} to {server:?}, connection {n}: {how:?}");
-            assert_eq!(&receive(&mut *channel, first.len()), first, "{client:?} to {server:?}, connection {n}");
+            assert_eq!(
+                early,
+                n == 1 || n == 3,
+                "{client:?} to {server:?}, connection {n}: {how:?}"
+            );
+            assert_eq!(
+                &receive(&mut *channel, first.len()),
+                first,
+                "{client:?} to {server:?}, connection {n}"
+            );
             channel.send(b"and then").unwrap();
             assert_eq!(receive(&mut *channel, 8), b"and then");
             channel.close().unwrap();
@@ -137,7 +160,8 @@ fn eavesdrop(to: SocketAddr) -> (SocketAddr, std::sync::mpsc::Receiver<Vec<u8>>)
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for client in listener.incoming() {
-            let (mut client, mut server) = (client.unwrap(), std::net::TcpStream::connect(to).unwrap());
+            let (mut client, mut server) =
+                (client.unwrap(), std::net::TcpStream::connect(to).unwrap());
             let (mut back, mut forth) = (server.try_clone().unwrap(), client.try_clone().unwrap());
             std::thread::spawn(move || std::io::copy(&mut back, &mut forth));
             let mut first = vec![0; 65_536];
@@ -156,14 +180,22 @@ fn eavesdrop(to: SocketAddr) -> (SocketAddr, std::sync::mpsc::Receiver<Vec<u8>>)
 
 #[test]
 fn a_first_flight_that_is_sent_again_is_not_taken() {
-    early_ones().into_iter().filter(|kind| kind.is_tls_over_tcp()).for_each(a_first_flight_is_sent_again);
+    early_ones()
+        .into_iter()
+        .filter(|kind| kind.is_tls_over_tcp())
+        .for_each(a_first_flight_is_sent_again);
 }
 
 fn a_first_flight_is_sent_again(kind: Kind) {
     use std::io::{Read, Write};
     let identity = Identity::self_signed(&["lmf.example"]).unwrap();
-    let options = Options { early_data: true, timeout: std::time::Duration::from_secs(2), ..Options::default() };
-    let mut listener = listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
+    let options = Options {
+        early_data: true,
+        timeout: std::time::Duration::from_secs(2),
+        ..Options::default()
+    };
+    let mut listener =
+        listen(kind, SocketAddr::from(([127, 0, 0, 1], 0)), &identity, &options).unwrap();
     let at = listener.local_addr();
     let work = std::thread::spawn(move || {
         let mut taken = Vec::new();
@@ -178,7 +210,8 @@ fn a_first_flight_is_sent_again(kind: Kind) {
         taken
     });
     let (through, flights) = eavesdrop(at);
-    let connector = Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
+    let connector =
+        Connector::new(kind, &identity.trust("lmf.example"), &Options::default()).unwrap();
     for n in 0..2 {
         let (mut channel, early) = connector.connect_early(through, b"first").unwrap();
         assert_eq!(early, n == 1, "{kind:?}");

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// A channel without work is looked after until there is some: one with timers of its own, that is not, takes what lies in its
-/// socket when it is asked again for a round trip of minutes, and waits as long for what is lost next.
+/// A channel without work is looked after until there is some: one with timers of its own, that is
+/// not, takes what lies in its socket when it is asked again for a round trip of minutes, and waits
+/// as long for what is lost next.
 const REST: Duration = Duration::from_secs(3600);
 
 /// What rounds are done with.
@@ -34,7 +35,8 @@ impl Asker {
                 (0..count).map(|_| talk.round(&message)).collect()
             }
             Asker::Kernel(channel, device) => {
-                let socket = channel.kernel_socket().context("a channel whose records the kernel makes")?;
+                let socket =
+                    channel.kernel_socket().context("a channel whose records the kernel makes")?;
                 Ok(device.ask(socket, n as u32, count, &[0x5e; SESSION])?)
             }
         }
@@ -56,9 +58,15 @@ impl Asker {
     }
 }
 
-/// How a connection is brought up anew, each until its first message is answered: as if nothing was known of the other end,
-/// with what is known of it, and with the message in the first flight.
-fn bring_up(way: Way, to: SocketAddr, known: &Connector, new: &Connector, how: &str) -> Result<Option<Duration>> {
+/// How a connection is brought up anew, each until its first message is answered: as if nothing was
+/// known of the other end, with what is known of it, and with the message in the first flight.
+fn bring_up(
+    way: Way,
+    to: SocketAddr,
+    known: &Connector,
+    new: &Connector,
+    how: &str,
+) -> Result<Option<Duration>> {
     let message = Message::new(1);
     let start = Instant::now();
     let mut asker = match how {
@@ -89,11 +97,13 @@ fn bring_up(way: Way, to: SocketAddr, known: &Connector, new: &Connector, how: &
     })
 }
 
-/// Connects to an address, or to one and, with octets in the first flight, to another one behind a comma. It does what its standard
-/// input says: first the server's certificate, then lines. `rounds N COUNT` is answered with the
-/// nanoseconds of each round; `procedures COUNT` with those that LPP procedures took the LMF; `setup COUNT`, `resume COUNT` and `early COUNT` with those of each new connection until its
-/// first answer, full, resumed, and with the first message in its first flight; nothing where the channel cannot do that. `lean` calls
-/// `let_go`, which lets go of memory that is not used.
+/// Connects to an address, or to one and, with octets in the first flight, to another one behind a
+/// comma. It does what its standard input says: first the server's certificate, then lines. `rounds
+/// N COUNT` is answered with the nanoseconds of each round; `procedures COUNT` with those that LPP
+/// procedures took the LMF; `setup COUNT`, `resume COUNT` and `early COUNT` with those of each new
+/// connection until its first answer, full, resumed, and with the first message in its first
+/// flight; nothing where the channel cannot do that. `lean` calls `let_go`, which lets go of memory
+/// that is not used.
 ///
 /// # Errors
 /// The channel does not come up or breaks, or an answer is wrong.
@@ -124,7 +134,9 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
     for line in lines {
         let line = line?;
         let words: Vec<&str> = line.split(' ').collect();
-        let number = |at: usize| words.get(at).and_then(|word| word.parse::<usize>().ok()).context("a number");
+        let number = |at: usize| {
+            words.get(at).and_then(|word| word.parse::<usize>().ok()).context("a number")
+        };
         if line == "lean" {
             let_go();
         }
@@ -140,7 +152,11 @@ pub fn ask(to: &str, end: &End, let_go: fn()) -> Result<()> {
                     let new = Connector::new(way.kind(), &trust, &options)?;
                     // quinn tells of a resumption by what may go early.
                     let early_too = how == "resume" && way.kind() == Kind::Quinn;
-                    let (to, known) = if how == "early" || early_too { (early, &to_early) } else { (to, &connector) };
+                    let (to, known) = if how == "early" || early_too {
+                        (early, &to_early)
+                    } else {
+                        (to, &connector)
+                    };
                     match bring_up(way, to, known, &new, how)? {
                         Some(took) => times.push(took),
                         // The first ones may be without what the other end gives for it.

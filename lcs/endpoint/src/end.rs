@@ -20,7 +20,8 @@ pub struct End {
 impl End {
     /// As [`End::of_words`] reads it.
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec!["--way".into(), self.way.name(), "--spin".into(), self.spin.to_string()];
+        let mut words =
+            vec!["--way".into(), self.way.name(), "--spin".into(), self.spin.to_string()];
         words.extend(["--mtu".into(), self.mtu.to_string()]);
         words.extend(self.realtime.then(|| "--realtime".into()));
         words
@@ -42,13 +43,15 @@ impl End {
                 "--spin" => spin = value()?.parse().context("--spin")?,
                 "--mtu" => mtu = value()?.parse().context("--mtu")?,
                 name if name == place => address = Some(value()?.clone()),
-                other => bail!("{other} is not known here: write {place}, --way, --spin, --mtu or --realtime"),
+                other => bail!(
+                    "{other} is not known here: write {place}, --way, --spin, --mtu or --realtime"
+                ),
             }
         }
         let way = way.context("say --way, such as rustls")?;
         let known = || Way::all().iter().map(|way| way.name()).collect::<Vec<_>>().join(", ");
-        let way =
-            Way::from_name(&way).with_context(|| format!("there is no channel {way:?}; there are {}", known()))?;
+        let way = Way::from_name(&way)
+            .with_context(|| format!("there is no channel {way:?}; there are {}", known()))?;
         Ok((address.with_context(|| format!("say {place}"))?, End { way, spin, mtu, realtime }))
     }
 
@@ -65,7 +68,8 @@ impl End {
 
     pub(crate) fn enter(&self) -> Result<()> {
         if self.realtime {
-            martlet_lcs_realtime::enter(martlet_lcs_realtime::Wanted::ALL).map_err(anyhow::Error::msg)?;
+            martlet_lcs_realtime::enter(martlet_lcs_realtime::Wanted::ALL)
+                .map_err(anyhow::Error::msg)?;
         }
         Ok(())
     }
@@ -82,7 +86,12 @@ mod tests {
         let mut words = vec!["--to".into(), "127.0.0.1:1".into()];
         words.extend(end.words());
         assert_eq!(End::of_words(&words, "--to").unwrap(), ("127.0.0.1:1".into(), end));
-        for wrong in [vec!["--way"], vec!["--way", "pigeon", "--to", "x"], vec!["--to", "x"], vec!["--feet", "2"]] {
+        for wrong in [
+            vec!["--way"],
+            vec!["--way", "pigeon", "--to", "x"],
+            vec!["--to", "x"],
+            vec!["--feet", "2"],
+        ] {
             let words: Vec<String> = wrong.into_iter().map(String::from).collect();
             assert!(End::of_words(&words, "--to").is_err(), "{words:?}");
         }

@@ -1,11 +1,13 @@
-//! One round, at both ends: an uplink message is made, sent, verified, echoed downlink, and verified.
+//! One round, at both ends: an uplink message is made, sent, verified, echoed downlink, and
+//! verified.
 use crate::procedure::{self, Next};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lcs_channel::{Channel, ChannelError};
 use martlet_lcsupp::{Framer, Message as Upp, PayloadType, Transport};
 use std::time::{Duration, Instant};
 
-/// Octets of the largest session identity: with its length they are the 256 octets of session parameters of the paper.
+/// Octets of the largest session identity: with its length they are the 256 octets of session
+/// parameters of the paper.
 pub const SESSION: usize = 255;
 
 /// What a round carries.
@@ -17,7 +19,10 @@ pub struct Message {
 impl Message {
     /// With a payload of `n` octets.
     pub fn new(n: usize) -> Self {
-        Message { payload: (0..n).map(|at| (at * 31 + 7) as u8).collect(), session: vec![0x5e; SESSION] }
+        Message {
+            payload: (0..n).map(|at| (at * 31 + 7) as u8).collect(),
+            session: vec![0x5e; SESSION],
+        }
     }
 
     /// The uplink message.
@@ -48,7 +53,8 @@ impl Talk {
         &mut *self.channel
     }
 
-    /// The transport time of one round: from before the uplink message is made until the downlink message is verified.
+    /// The transport time of one round: from before the uplink message is made until the downlink
+    /// message is verified.
     pub fn round(&mut self, message: &Message) -> Result<Duration> {
         let start = Instant::now();
         self.output.clear();
@@ -65,8 +71,11 @@ impl Talk {
     fn answer_since(&mut self, message: &Message, start: Instant) -> Result<Duration> {
         loop {
             if let Some(answer) = self.framer.next()? {
-                // Message type, payload type, lengths, and the session; the payload is the one that was sent.
-                let Upp::Downlink(answer) = answer else { bail!("the answer is no DL LCS-UP TRANSPORT") };
+                // Message type, payload type, lengths, and the session; the payload is the one that
+                // was sent.
+                let Upp::Downlink(answer) = answer else {
+                    bail!("the answer is no DL LCS-UP TRANSPORT")
+                };
                 let good = answer.payload_type == PayloadType::Lpp
                     && answer.payload.len() == message.payload.len()
                     && answer.session == message.session;
@@ -92,7 +101,10 @@ impl Talk {
                 }
                 Some(_) => bail!("no DL LCS-UP TRANSPORT came"),
                 None => {
-                    ensure!(self.channel.receive(self.framer.input())?, "the other end closed the channel");
+                    ensure!(
+                        self.channel.receive(self.framer.input())?,
+                        "the other end closed the channel"
+                    );
                     continue;
                 }
             };
@@ -123,7 +135,10 @@ pub fn echo(channel: &mut dyn Channel) -> Result<()> {
                 channel.send(&lmf.answer(&transport)?)?;
                 continue;
             }
-            ensure!(transport.payload_type == PayloadType::Lpp && transport.session == session, "a session of nobody");
+            ensure!(
+                transport.payload_type == PayloadType::Lpp && transport.session == session,
+                "a session of nobody"
+            );
             output.clear();
             Upp::Downlink(transport).encode_into(&mut output)?;
             channel.send(&output)?;

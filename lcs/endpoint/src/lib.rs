@@ -1,7 +1,9 @@
-//! The two ends of the LCS-UPP experiment, without anything else: what `martlet lab lcs-upp` starts for each channel.
+//! The two ends of the LCS-UPP experiment, without anything else: what `martlet lab lcs-upp` starts
+//! for each channel.
 //!
-//! The UE's end runs on one thread and blocks; its program, `martlet-lcs`, is what a phone's side of LCS-UPP needs in memory.
-//! It is written so that little of it is resident: one arena for memory, and buffers as large as a message.
+//! The UE's end runs on one thread and blocks; its program, `martlet-lcs`, is what a phone's side
+//! of LCS-UPP needs in memory. It is written so that little of it is resident: one arena for
+//! memory, and buffers as large as a message.
 //!
 //! ```text
 //! martlet-lcs server --at 127.0.0.1 --way rustls

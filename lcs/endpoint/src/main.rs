@@ -10,10 +10,15 @@ fn main() -> ExitCode {
     lean::let_go();
     let words: Vec<String> = std::env::args().skip(2).collect();
     let done = match std::env::args().nth(1).as_deref() {
-        Some("client") => End::of_words(&words, "--to").and_then(|(to, end)| ask(&to, &end, lean::let_go)),
-        Some("server") => End::of_words(&words, "--at").and_then(|(at, end)| serve(at.parse()?, &end)),
+        Some("client") => {
+            End::of_words(&words, "--to").and_then(|(to, end)| ask(&to, &end, lean::let_go))
+        }
+        Some("server") => {
+            End::of_words(&words, "--at").and_then(|(at, end)| serve(at.parse()?, &end))
+        }
         _ => Err(anyhow::anyhow!(
-            "say what this is: martlet-lcs client --to ADDRESS:PORT --way NAME, or server --at ADDRESS"
+            "say what this is: martlet-lcs client --to ADDRESS:PORT --way NAME, or server --at \
+             ADDRESS"
         )),
     };
     match done {

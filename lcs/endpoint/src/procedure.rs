@@ -1,7 +1,9 @@
-//! LPP on top of the channel: the LMF asks what the UE can do, then what it hears, as for a position by NR E-CID (TS 38.305, 8.9).
+//! LPP on top of the channel: the LMF asks what the UE can do, then what it hears, as for a
+//! position by NR E-CID (TS 38.305, 8.9).
 //!
-//! The UE starts it with a payload of no LPP in a session of its own; the LMF takes the time from its first question until it has read
-//! the last answer, and tells it to the UE, which is what reports here.
+//! The UE starts it with a payload of no LPP in a session of its own; the LMF takes the time from
+//! its first question until it has read the last answer, and tells it to the UE, which is what
+//! reports here.
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lcsupp::{Message as Upp, PayloadType, Transport, lpp_messages, push_lpp_message};
 use martlet_lpp::*;
@@ -34,7 +36,8 @@ fn lpp(number: u8, end: bool, body: Body) -> Result<Vec<u8>> {
 fn body(transport: &Transport<'_>) -> Result<(Transaction, Body)> {
     let mut messages = lpp_messages(transport.payload)?;
     let message = decode(messages.next().context("no LPP message")?)?;
-    let transaction = Transaction::of(&message).context("an LPP message without its transaction")?;
+    let transaction =
+        Transaction::of(&message).context("an LPP message without its transaction")?;
     Ok((transaction, Body::of(message).context("an LPP message without a body")?))
 }
 
@@ -62,16 +65,21 @@ impl Lmf {
             ));
         }
         let (transaction, body) = body(uplink)?;
-        ensure!(transaction == Transaction::ByServer(self.number), "an answer of another transaction");
+        ensure!(
+            transaction == Transaction::ByServer(self.number),
+            "an answer of another transaction"
+        );
         match body {
             Body::ProvideCapabilities(it) => {
                 let ecid = it.nr_ecid_provide_capabilities_r16.context("no NR E-CID")?;
                 ensure!(ecid.nr_ecid_meas_supported_r16.bit(SS_RSRP), "no SS-RSRP");
                 self.ask(Body::RequestLocationInformation(
                     RequestLocationInformationR9IEs {
-                        nr_ecid_request_location_information_r16: Some(NrEcidRequestLocationInformationR16 {
-                            requested_measurements_r16: BitString::from_ones(4, &[SS_RSRP]),
-                        }),
+                        nr_ecid_request_location_information_r16: Some(
+                            NrEcidRequestLocationInformationR16 {
+                                requested_measurements_r16: BitString::from_ones(4, &[SS_RSRP]),
+                            },
+                        ),
                         ..Default::default()
                     }
                     .into(),
@@ -79,8 +87,12 @@ impl Lmf {
             }
             Body::ProvideLocationInformation(it) => {
                 let measured = it.nr_ecid_provide_location_information_r16;
-                let measured = measured.and_then(|it| it.nr_ecid_signal_measurement_information_r16);
-                let others = measured.context("no measurements")?.nr_measured_results_list_r16.unwrap_or_default();
+                let measured =
+                    measured.and_then(|it| it.nr_ecid_signal_measurement_information_r16);
+                let others = measured
+                    .context("no measurements")?
+                    .nr_measured_results_list_r16
+                    .unwrap_or_default();
                 ensure!(others.len() == usize::from(OTHERS), "{} cells", others.len());
                 let took = self.started.elapsed().as_nanos() as u64;
                 Ok(Upp::Downlink(transport(PayloadType::Lcs, &took.to_be_bytes())).encode()?)
@@ -99,7 +111,10 @@ fn heard(pci: u16) -> NrMeasuredResultsElementR16 {
     NrMeasuredResultsElementR16 {
         nr_phys_cell_id_r16: pci,
         nr_arfcn_r16: NrMeasuredResultsElementR16NrArfcnR16::SsbArfcnR16(632_448),
-        results_ssb_cell_r16: Some(MeasQuantityResultsR16 { nr_rsrp_r16: Some(60 + pci as u8), nr_rsrq_r16: None }),
+        results_ssb_cell_r16: Some(MeasQuantityResultsR16 {
+            nr_rsrp_r16: Some(60 + pci as u8),
+            nr_rsrq_r16: None,
+        }),
         ..Default::default()
     }
 }
@@ -115,7 +130,8 @@ pub enum Next {
 /// The UE's side.
 pub fn next(downlink: &Transport<'_>) -> Result<Next> {
     if downlink.payload_type == PayloadType::Lcs {
-        let took = u64::from_be_bytes(downlink.payload.try_into().context("a time of another length")?);
+        let took =
+            u64::from_be_bytes(downlink.payload.try_into().context("a time of another length")?);
         return Ok(Next::Done(Duration::from_nanos(took)));
     }
     let (transaction, body) = body(downlink)?;
@@ -141,10 +157,12 @@ pub fn next(downlink: &Transport<'_>) -> Result<Next> {
             };
             Body::ProvideLocationInformation(
                 ProvideLocationInformationR9IEs {
-                    nr_ecid_provide_location_information_r16: Some(NrEcidProvideLocationInformationR16 {
-                        nr_ecid_signal_measurement_information_r16: Some(measured.into()),
-                        ..Default::default()
-                    }),
+                    nr_ecid_provide_location_information_r16: Some(
+                        NrEcidProvideLocationInformationR16 {
+                            nr_ecid_signal_measurement_information_r16: Some(measured.into()),
+                            ..Default::default()
+                        },
+                    ),
                     ..Default::default()
                 }
                 .into(),
@@ -152,7 +170,9 @@ pub fn next(downlink: &Transport<'_>) -> Result<Next> {
         }
         other => bail!("{} is no question", other.name()),
     };
-    Ok(Next::Answer(Upp::Uplink(transport(PayloadType::Lpp, &lpp(number, true, answer)?)).encode()?))
+    Ok(Next::Answer(
+        Upp::Uplink(transport(PayloadType::Lpp, &lpp(number, true, answer)?)).encode()?,
+    ))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 /// In the server's certificate.
 pub const NAME: &str = "lmf.example";
 
-/// Serves connections until its standard input ends. Its first line of output is its address, and that of who takes octets with
-/// the first flight; what follows is its certificate.
+/// Serves connections until its standard input ends. Its first line of output is its address, and
+/// that of who takes octets with the first flight; what follows is its certificate.
 ///
 /// # Errors
 /// The channel cannot be made.
@@ -27,7 +27,12 @@ pub fn serve(at: IpAddr, end: &End) -> Result<()> {
         listen(way.kind(), SocketAddr::from((at, 0)), &identity, &options)
     };
     let (listener, early) = (listen(false)?, listen(true)?);
-    println!("{},{}\n{}\n", listener.local_addr(), early.local_addr(), identity.certificates.trim());
+    println!(
+        "{},{}\n{}\n",
+        listener.local_addr(),
+        early.local_addr(),
+        identity.certificates.trim()
+    );
     std::io::stdout().flush()?;
     std::thread::spawn(move || accept(way, early));
     accept(way, listener)

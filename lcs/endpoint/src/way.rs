@@ -2,7 +2,8 @@
 use martlet_lcs_channel::Kind;
 use std::time::Duration;
 
-/// How often a UE says a word that keeps its radio awake: within the time that a grant takes, or there is none when it is needed.
+/// How often a UE says a word that keeps its radio awake: within the time that a grant takes, or
+/// there is none when it is needed.
 const ROUSE: Duration = Duration::from_millis(4);
 
 /// A way.
@@ -10,7 +11,8 @@ const ROUSE: Duration = Duration::from_millis(4);
 pub enum Way {
     /// A channel, whose sockets send at once what there is to send.
     Channel(Kind),
-    /// A channel over sockets as the system makes them, with Nagle's algorithm: what a library's own examples do.
+    /// A channel over sockets as the system makes them, with Nagle's algorithm: what a library's
+    /// own examples do.
     Untuned(Kind),
     /// A channel that keeps the radio awake while it waits for an answer.
     Roused(Kind),
@@ -43,8 +45,11 @@ impl Way {
     /// By its name.
     pub fn from_name(name: &str) -> Option<Way> {
         let untuned = || Kind::from_name(name.strip_suffix("_default")?).map(Way::Untuned);
-        let roused =
-            || Some(Kind::Quinn).filter(|kind| name.strip_suffix("_roused") == Some(kind.name())).map(Way::Roused);
+        let roused = || {
+            Some(Kind::Quinn)
+                .filter(|kind| name.strip_suffix("_roused") == Some(kind.name()))
+                .map(Way::Roused)
+        };
         match name {
             "kernel_module" => Some(Way::KernelModule),
             _ => Kind::from_name(name).map(Way::Channel).or_else(untuned).or_else(roused),
@@ -91,13 +96,19 @@ mod tests {
 
     #[test]
     fn ways_are_found_by_their_names() {
-        for way in
-            Way::all().into_iter().chain([Way::KernelModule, Way::Untuned(Kind::Rustls), Way::Roused(Kind::Quinn)])
-        {
+        for way in Way::all().into_iter().chain([
+            Way::KernelModule,
+            Way::Untuned(Kind::Rustls),
+            Way::Roused(Kind::Quinn),
+        ]) {
             assert_eq!(Way::from_name(&way.name()), Some(way));
         }
         assert_eq!(Way::from_name("carrier_pigeon"), None);
-        assert_eq!(Way::from_name("rustls_roused"), None, "over TCP a word would be part of the stream");
+        assert_eq!(
+            Way::from_name("rustls_roused"),
+            None,
+            "over TCP a word would be part of the stream"
+        );
         assert_eq!((Way::KernelModule.data_path(), Way::Channel(Kind::RawTcp).data_path()), (3, 0));
     }
 }

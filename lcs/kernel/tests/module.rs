@@ -1,5 +1,5 @@
-//! The kernel module against a program: each asks and each answers. Needs the module loaded and root; `deploy/guest/lcs.sh`
-//! runs this in a guest.
+//! The kernel module against a program: each asks and each answers. Needs the module loaded and
+//! root; `deploy/guest/lcs.sh` runs this in a guest.
 
 use martlet_lcs_channel::{Channel, Identity, Kind, Options, connect, listen};
 use martlet_lcs_kernel::{Device, MOST_ROUNDS};
@@ -15,7 +15,9 @@ const SESSION: [u8; 255] = [0x5e; 255];
 fn device() -> Option<Device> {
     match Device::open() {
         Ok(device) => Some(device),
-        Err(error) if std::env::var_os("MARTLET_REQUIRE_KERNEL_MODULE").is_some() => panic!("no module: {error}"),
+        Err(error) if std::env::var_os("MARTLET_REQUIRE_KERNEL_MODULE").is_some() => {
+            panic!("no module: {error}")
+        }
         Err(error) => {
             println!("SKIPPED: the kernel module is not loaded: {error}");
             None
@@ -45,7 +47,10 @@ fn echo(mut channel: Box<dyn Channel>, change: impl Fn(&mut Vec<u8>)) {
         input.clear();
         while let Some(message) = framer.next().unwrap() {
             let Message::Uplink(transport) = message else { panic!("{message:?}") };
-            assert_eq!((transport.payload_type, transport.session), (PayloadType::Lpp, &SESSION[..]));
+            assert_eq!(
+                (transport.payload_type, transport.session),
+                (PayloadType::Lpp, &SESSION[..])
+            );
             let mut answer = Vec::new();
             Message::Downlink(transport).encode_into(&mut answer).unwrap();
             change(&mut answer);
@@ -72,7 +77,11 @@ fn the_kernel_asks_and_any_library_answers() {
         for n in [1, 2, 255, 1024, 16_127, 16_384, 32_768, 65_535] {
             let times = device.ask(channel.kernel_socket().unwrap(), n, 5, &SESSION).unwrap();
             assert_eq!(times.len(), 5);
-            assert!(times.iter().all(|time| *time > Duration::from_micros(1) && *time < Duration::from_secs(5)));
+            assert!(
+                times
+                    .iter()
+                    .all(|time| *time > Duration::from_micros(1) && *time < Duration::from_secs(5))
+            );
         }
         channel.close().unwrap();
         thread.join().unwrap();
@@ -84,7 +93,8 @@ fn the_kernel_answers_whatever_the_pieces() {
     let Some(device) = device() else { return };
     for ours in [Kind::Ktls, Kind::Rustls] {
         let (mut channel, thread) = pair(ours, Kind::Ktls, move |mut channel| {
-            let answered = Device::open().unwrap().answer(channel.kernel_socket().unwrap(), &SESSION);
+            let answered =
+                Device::open().unwrap().answer(channel.kernel_socket().unwrap(), &SESSION);
             let _ = channel.close();
             answered
         });
@@ -108,7 +118,11 @@ fn the_kernel_answers_whatever_the_pieces() {
             let mut answered = 0;
             while answered < expected {
                 if let Some(answer) = framer.next().unwrap() {
-                    let transport = Transport { payload_type: PayloadType::Lpp, payload: &payload, session: &SESSION };
+                    let transport = Transport {
+                        payload_type: PayloadType::Lpp,
+                        payload: &payload,
+                        session: &SESSION,
+                    };
                     assert!(answer == Message::Downlink(transport), "{n}");
                     answered += 1;
                     continue;
@@ -143,9 +157,11 @@ fn what_is_wrong_is_refused_by_both() {
         let refused = thread.join().unwrap().unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(nix::errno::Errno::EBADMSG as i32), "{octets:?}");
     }
-    // Answers that are not to the message: another octet of the payload, of the session, another type.
+    // Answers that are not to the message: another octet of the payload, of the session, another
+    // type.
     for at in [5, 30, 0] {
-        let (channel, thread) = pair(Kind::Ktls, Kind::Rustls, move |channel| echo(channel, |answer| answer[at] ^= 1));
+        let (channel, thread) =
+            pair(Kind::Ktls, Kind::Rustls, move |channel| echo(channel, |answer| answer[at] ^= 1));
         let refused = device.ask(channel.kernel_socket().unwrap(), 20, 1, &SESSION).unwrap_err();
         assert_eq!(refused.raw_os_error(), Some(nix::errno::Errno::EBADMSG as i32), "{at}");
         drop(channel);
@@ -174,7 +190,10 @@ fn sockets_whose_records_the_kernel_does_not_make_and_senseless_wishes_are_refus
     for (payload, rounds, session) in
         [(0, 1, &SESSION[..]), (65_536, 1, &SESSION), (1, MOST_ROUNDS + 1, &SESSION), (1, 1, &[])]
     {
-        assert_eq!(device.ask(socket, payload, rounds, session).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            device.ask(socket, payload, rounds, session).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
     }
     drop(channel);
     thread.join().unwrap();

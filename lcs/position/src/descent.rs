@@ -3,9 +3,10 @@ use crate::Offset;
 
 const MOST_STEPS: usize = 60;
 
-/// Levenberg and Marquardt: Gauss and Newton, damped so that each step makes it better. `normal` gives the normal equations
-/// of a step (J^T W J and J^T W r), `unexplained` the sum of the squares of what is left unexplained at a place. A step
-/// shorter than `short`, in metres, is the last one. The place, and what is left there; none where no step leads on.
+/// Levenberg and Marquardt: Gauss and Newton, damped so that each step makes it better. `normal`
+/// gives the normal equations of a step (J^T W J and J^T W r), `unexplained` the sum of the squares
+/// of what is left unexplained at a place. A step shorter than `short`, in metres, is the last one.
+/// The place, and what is left there; none where no step leads on.
 pub(crate) fn descend(
     mut at: Offset,
     short: f64,
@@ -20,7 +21,10 @@ pub(crate) fn descend(
         if !determinant.is_finite() || determinant.abs() < f64::MIN_POSITIVE {
             return None;
         }
-        let step = Offset { east: (nn * e - en * n) / determinant, north: (ee * n - en * e) / determinant };
+        let step = Offset {
+            east: (nn * e - en * n) / determinant,
+            north: (ee * n - en * e) / determinant,
+        };
         let next = Offset { east: at.east + step.east, north: at.north + step.north };
         let then = unexplained(&next);
         if then < left {

@@ -1,8 +1,8 @@
-//! Geometry and radio of positioning: where things are, what a UE measures of a cell there, and where a UE is that
-//! measures this.
+//! Geometry and radio of positioning: where things are, what a UE measures of a cell there, and
+//! where a UE is that measures this.
 //!
-//! The LMF solves with it; the simulated UE measures with it. Both have their own configuration of it, as an LMF and the
-//! world have.
+//! The LMF solves with it; the simulated UE measures with it. Both have their own configuration of
+//! it, as an LMF and the world have.
 #![forbid(unsafe_code)]
 
 mod descent;

@@ -48,8 +48,8 @@ impl Offset {
     }
 }
 
-/// A plane that touches the Earth at its middle. Some tens of kilometres around it, it is the Earth to a few centimetres in
-/// a hundred metres.
+/// A plane that touches the Earth at its middle. Some tens of kilometres around it, it is the Earth
+/// to a few centimetres in a hundred metres.
 #[derive(Debug, Clone, Copy)]
 pub struct Plane {
     middle: Place,
@@ -74,7 +74,8 @@ impl Plane {
     /// Which place that is.
     pub fn place(&self, offset: &Offset) -> Place {
         let lat = self.middle.lat + (offset.north / RADIUS).to_degrees();
-        let lon = self.middle.lon + (offset.east / (RADIUS * self.middle.lat.to_radians().cos())).to_degrees();
+        let lon = self.middle.lon
+            + (offset.east / (RADIUS * self.middle.lat.to_radians().cos())).to_degrees();
         Place { lat: lat.clamp(-90.0, 90.0), lon: (lon + 540.0).rem_euclid(360.0) - 180.0 }
     }
 }
@@ -93,10 +94,13 @@ mod tests {
             assert!((back.east - east).abs() < 1e-6 && (back.north - north).abs() < 1e-6);
         }
         // A degree of latitude is 111.2 km; of longitude less by the cosine.
-        assert!((plane.offset(&Place { lat: 55.0924, lon: 12.0991 }).north - 111_195.0).abs() < 10.0);
+        assert!(
+            (plane.offset(&Place { lat: 55.0924, lon: 12.0991 }).north - 111_195.0).abs() < 10.0
+        );
         assert!((rostock.distance(&Place { lat: 54.0924, lon: 12.1991 }) - 6522.0).abs() < 5.0);
         // Across the date line.
-        let west = Plane::at(Place { lat: 0.0, lon: 179.999 }).offset(&Place { lat: 0.0, lon: -179.999 });
+        let west =
+            Plane::at(Place { lat: 0.0, lon: 179.999 }).offset(&Place { lat: 0.0, lon: -179.999 });
         assert!((west.east - 222.4).abs() < 0.1, "{west:?}");
     }
 }

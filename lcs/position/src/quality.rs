@@ -1,10 +1,11 @@
-//! How good a measured time is, as LPP and NRPPa report it (TS 37.355, 6.4.3; TS 38.455, 9.2.43): a number of steps.
+//! How good a measured time is, as LPP and NRPPa report it (TS 37.355, 6.4.3; TS 38.455, 9.2.43): a
+//! number of steps.
 
 /// Metres of a step of 0.1 m, 1 m, 10 m and 30 m.
 const STEPS: [f64; 4] = [0.1, 1.0, 10.0, 30.0];
 
-/// A standard deviation in metres as a value from 0 to 31 and the number of the finest step that it fits in; never less than
-/// it is, up to 930 m.
+/// A standard deviation in metres as a value from 0 to 31 and the number of the finest step that it
+/// fits in; never less than it is, up to 930 m.
 pub fn quality_of_metres(metres: f64) -> (u8, u8) {
     for (n, step) in (0u8..).zip(STEPS) {
         let value = (metres.max(0.0) / step - 1e-9).ceil();

@@ -17,7 +17,10 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_table() {
-        assert_eq!([-200.0, -156.1, -156.0, -155.0, -31.5, -31.0, 0.0].map(rsrp_of_dbm), [0, 0, 1, 2, 125, 126, 126]);
+        assert_eq!(
+            [-200.0, -156.1, -156.0, -155.0, -31.5, -31.0, 0.0].map(rsrp_of_dbm),
+            [0, 0, 1, 2, 125, 126, 126]
+        );
         for value in 1..126 {
             assert_eq!(rsrp_of_dbm(dbm_of_rsrp(value)), value);
         }

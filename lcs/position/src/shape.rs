@@ -70,17 +70,28 @@ mod tests {
 
     #[test]
     fn a_place_comes_back_to_a_step_and_an_uncertainty_is_not_less() {
-        for (lat, lon) in [(54.0924, 12.0991), (-33.8, -70.6), (0.0, 0.0), (89.9999, 179.9999), (-90.0, -180.0)] {
+        for (lat, lon) in
+            [(54.0924, 12.0991), (-33.8, -70.6), (0.0, 0.0), (89.9999, 179.9999), (-90.0, -180.0)]
+        {
             let ellipse = Ellipse { semi_major: 12.3, semi_minor: 4.5, orientation: 33.0 };
             let estimate = Estimate { place: Place { lat, lon }, ellipse };
             let back = Coded::of(&estimate).estimate();
-            assert!((back.place.lat - lat).abs() < 1.1e-5 && (back.place.lon - lon).abs() < 2.2e-5, "{back:?}");
-            assert!((12.3..14.0).contains(&back.ellipse.semi_major) && (4.5..6.0).contains(&back.ellipse.semi_minor));
+            assert!(
+                (back.place.lat - lat).abs() < 1.1e-5 && (back.place.lon - lon).abs() < 2.2e-5,
+                "{back:?}"
+            );
+            assert!(
+                (12.3..14.0).contains(&back.ellipse.semi_major)
+                    && (4.5..6.0).contains(&back.ellipse.semi_minor)
+            );
             assert_eq!(back.ellipse.orientation, 33.0);
         }
         // TS 23.032, 6.2: K = 0 is 0 m, 10 is 15.9 m, 127 is 1,800 km.
         assert_eq!(uncertainty_code(0.0), 0);
         assert!((metres_of_uncertainty(10) - 15.94).abs() < 0.01);
-        assert_eq!((uncertainty_code(1e12), uncertainty_code(metres_of_uncertainty(77))), (127, 77));
+        assert_eq!(
+            (uncertainty_code(1e12), uncertainty_code(metres_of_uncertainty(77))),
+            (127, 77)
+        );
     }
 }

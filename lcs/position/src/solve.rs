@@ -1,4 +1,5 @@
-//! Where a UE is that hears cells so loud: weighted least squares with Gauss and Newton, and the ellipse around it.
+//! Where a UE is that hears cells so loud: weighted least squares with Gauss and Newton, and the
+//! ellipse around it.
 
 use crate::descent::descend;
 use crate::{Offset, PathLoss, Place, Plane};
@@ -67,9 +68,11 @@ const SHORT: f64 = 0.01;
 /// # Errors
 /// Nothing was heard, or nothing fits.
 pub fn solve(heard: &[Heard], model: &PathLoss) -> Result<Estimate, NotSolved> {
-    let loudest = heard.iter().max_by(|a, b| a.dbm.total_cmp(&b.dbm)).ok_or(NotSolved::NothingHeard)?;
+    let loudest =
+        heard.iter().max_by(|a, b| a.dbm.total_cmp(&b.dbm)).ok_or(NotSolved::NothingHeard)?;
     let plane = Plane::at(loudest.cell);
-    let cells: Vec<(Offset, f64)> = heard.iter().map(|it| (plane.offset(&it.cell), it.dbm)).collect();
+    let cells: Vec<(Offset, f64)> =
+        heard.iter().map(|it| (plane.offset(&it.cell), it.dbm)).collect();
     // The louder, the nearer: the start is where each cell draws with what it is heard.
     let draw = |dbm: f64| model.metres(dbm).powi(-2);
     let total: f64 = cells.iter().map(|(_, dbm)| draw(*dbm)).sum();
@@ -81,11 +84,19 @@ pub fn solve(heard: &[Heard], model: &PathLoss) -> Result<Estimate, NotSolved> {
     let best = if cells.len() < 3 {
         start
     } else {
-        let found = descend(start, SHORT, |at| normal(at, &cells, model), |at| unexplained(at, &cells, model));
+        let found = descend(
+            start,
+            SHORT,
+            |at| normal(at, &cells, model),
+            |at| unexplained(at, &cells, model),
+        );
         found.ok_or(NotSolved::NoPlace)?.0
     };
     let ellipse = match cells.len() {
-        0..3 => round(model.metres(loudest.dbm) * (1.0 + model.deviation_db.max(1.0) / (4.3 * model.exponent))),
+        0..3 => round(
+            model.metres(loudest.dbm)
+                * (1.0 + model.deviation_db.max(1.0) / (4.3 * model.exponent)),
+        ),
         _ => around(&best, &cells, model),
     };
     let place = plane.place(&best);
@@ -122,13 +133,14 @@ fn round(radius: f64) -> Ellipse {
     Ellipse { semi_major: radius, semi_minor: radius, orientation: 0.0 }
 }
 
-/// The ellipse of the covariance: that of the measurements as the model has it, or as they scatter, where they scatter
-/// more.
+/// The ellipse of the covariance: that of the measurements as the model has it, or as they scatter,
+/// where they scatter more.
 fn around(at: &Offset, cells: &[(Offset, f64)], model: &PathLoss) -> Ellipse {
     let (square, _) = normal(at, cells, model);
     let freedom = cells.len().saturating_sub(2).max(1) as f64;
     // Values are reported in whole decibels: they deviate by 0.3 dB at least.
-    let variance = (unexplained(at, cells, model) / freedom).max(model.deviation_db.max(0.3).powi(2));
+    let variance =
+        (unexplained(at, cells, model) / freedom).max(model.deviation_db.max(0.3).powi(2));
     // Cells in a line say nothing of where beside it the UE is.
     ellipse_of(square, variance).unwrap_or(round(f64::INFINITY))
 }
@@ -136,12 +148,14 @@ fn around(at: &Offset, cells: &[(Offset, f64)], model: &PathLoss) -> Ellipse {
 /// The ellipse of normal equations with measurements of this variance.
 pub(crate) fn ellipse_of([ee, en, nn]: [f64; 3], variance: f64) -> Option<Ellipse> {
     let determinant = ee * nn - en * en;
-    let (vee, ven, vnn) = (nn / determinant * variance, -en / determinant * variance, ee / determinant * variance);
+    let (vee, ven, vnn) =
+        (nn / determinant * variance, -en / determinant * variance, ee / determinant * variance);
     let (middle, half) = ((vee + vnn) / 2.0, ((vee - vnn) / 2.0).hypot(ven));
     let axis = |variance: f64| (variance.max(0.0) * QUANTILE).sqrt();
     // From north to east: the angle of the eigenvector, with north as the first axis.
     let orientation = (0.5 * (2.0 * ven).atan2(vnn - vee)).to_degrees().rem_euclid(180.0);
-    let ellipse = Ellipse { semi_major: axis(middle + half), semi_minor: axis(middle - half), orientation };
+    let ellipse =
+        Ellipse { semi_major: axis(middle + half), semi_minor: axis(middle - half), orientation };
     (determinant > 0.0 && ellipse.semi_major.is_finite()).then_some(ellipse)
 }
 
@@ -153,7 +167,12 @@ mod tests {
         at.iter().map(|&(east, north)| plane.place(&Offset { east, north })).collect()
     }
 
-    fn hear(cells: &[Place], ue: &Place, model: &PathLoss, noise: impl Fn(usize) -> f64) -> Vec<Heard> {
+    fn hear(
+        cells: &[Place],
+        ue: &Place,
+        model: &PathLoss,
+        noise: impl Fn(usize) -> f64,
+    ) -> Vec<Heard> {
         let dbm = |n: usize, cell: &Place| model.dbm(cell.distance(ue)) + noise(n);
         cells.iter().enumerate().map(|(n, &cell)| Heard { cell, dbm: dbm(n, &cell) }).collect()
     }
@@ -163,10 +182,16 @@ mod tests {
         let plane = Plane::at(Place { lat: 54.09, lon: 12.1 });
         let model = PathLoss::default();
         let cells = cells(&plane, &[(0.0, 0.0), (400.0, 50.0), (150.0, 380.0), (-200.0, 250.0)]);
-        for (east, north) in [(120.0, 90.0), (10.0, 300.0), (399.0, 51.0), (-150.0, -80.0), (30.0, 5.0)] {
+        for (east, north) in
+            [(120.0, 90.0), (10.0, 300.0), (399.0, 51.0), (-150.0, -80.0), (30.0, 5.0)]
+        {
             let ue = plane.place(&Offset { east, north });
             let found = solve(&hear(&cells, &ue, &model, |_| 0.0), &model).unwrap();
-            assert!(found.place.distance(&ue) < 0.1, "{east} {north}: {:?}", found.place.distance(&ue));
+            assert!(
+                found.place.distance(&ue) < 0.1,
+                "{east} {north}: {:?}",
+                found.place.distance(&ue)
+            );
         }
     }
 
@@ -174,24 +199,32 @@ mod tests {
     fn the_ellipse_holds_the_ue_about_as_often_as_it_says() {
         let plane = Plane::at(Place { lat: 54.09, lon: 12.1 });
         let model = PathLoss { deviation_db: 1.5, ..PathLoss::default() };
-        let cells = cells(&plane, &[(0.0, 0.0), (500.0, 0.0), (250.0, 430.0), (-250.0, 430.0), (250.0, -430.0)]);
+        let cells = cells(
+            &plane,
+            &[(0.0, 0.0), (500.0, 0.0), (250.0, 430.0), (-250.0, 430.0), (250.0, -430.0)],
+        );
         let ue_at = Offset { east: 180.0, north: 120.0 };
         let ue = plane.place(&ue_at);
         // A generator of normal deviates from a fixed seed: sums of twelve.
         let mut state = 12_345u64;
         let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         let (mut inside, rounds) = (0, 2000);
         for _ in 0..rounds {
-            let noise: Vec<f64> =
-                (0..cells.len()).map(|_| 1.5 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)).collect();
+            let noise: Vec<f64> = (0..cells.len())
+                .map(|_| 1.5 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0))
+                .collect();
             let found = solve(&hear(&cells, &ue, &model, |n| noise[n]), &model).unwrap();
             let off = Plane::at(found.place).offset(&ue);
             let (sin, cos) = found.ellipse.orientation.to_radians().sin_cos();
-            let (along, across) = (off.north * cos + off.east * sin, off.east * cos - off.north * sin);
-            let scaled = (along / found.ellipse.semi_major).powi(2) + (across / found.ellipse.semi_minor).powi(2);
+            let (along, across) =
+                (off.north * cos + off.east * sin, off.east * cos - off.north * sin);
+            let scaled = (along / found.ellipse.semi_major).powi(2)
+                + (across / found.ellipse.semi_minor).powi(2);
             inside += usize::from(scaled <= 1.0);
         }
         let share = inside as f64 / f64::from(rounds);

@@ -1,5 +1,5 @@
-//! Where a UE is whose distances to places, or their differences, were measured: weighted least squares, from several
-//! starts, since hyperbolas may meet twice.
+//! Where a UE is whose distances to places, or their differences, were measured: weighted least
+//! squares, from several starts, since hyperbolas may meet twice.
 
 use crate::descent::descend;
 use crate::solve::{Estimate, NotSolved, ellipse_of};
@@ -61,17 +61,23 @@ pub fn solve_times(measured: &[Timed]) -> Result<Estimate, NotSolved> {
         weight: it.deviation.max(0.05).powi(-2),
     };
     let equations: Vec<Equation> = measured.iter().map(equation).collect();
-    let mut anchors: Vec<Offset> = equations.iter().flat_map(|it| [Some(it.to), it.from]).flatten().collect();
+    let mut anchors: Vec<Offset> =
+        equations.iter().flat_map(|it| [Some(it.to), it.from]).flatten().collect();
     let count = anchors.len() as f64;
     let middle = anchors.iter().fold(Offset::default(), |sum, it| Offset {
         east: sum.east + it.east / count,
         north: sum.north + it.north / count,
     });
     // Between the middle and each of them, too: beside a place its own distance has no direction.
-    let between = |it: &Offset| Offset { east: (it.east + middle.east) / 2.0, north: (it.north + middle.north) / 2.0 };
+    let between = |it: &Offset| Offset {
+        east: (it.east + middle.east) / 2.0,
+        north: (it.north + middle.north) / 2.0,
+    };
     anchors = anchors.iter().map(between).collect();
     anchors.push(middle);
-    let from = |start| descend(start, SHORT, |at| normal(at, &equations), |at| unexplained(at, &equations));
+    let from = |start| {
+        descend(start, SHORT, |at| normal(at, &equations), |at| unexplained(at, &equations))
+    };
     let solutions = anchors.into_iter().filter_map(from).filter(|(_, left)| left.is_finite());
     let (best, left) = solutions.min_by(|a, b| a.1.total_cmp(&b.1)).ok_or(NotSolved::NoPlace)?;
     let (square, _) = normal(&best, &equations);
@@ -114,22 +120,40 @@ mod tests {
         (plane, places)
     }
 
-    fn differences(cells: &[Place], ue: &Place, deviation: f64, noise: impl Fn(usize) -> f64) -> Vec<Timed> {
+    fn differences(
+        cells: &[Place],
+        ue: &Place,
+        deviation: f64,
+        noise: impl Fn(usize) -> f64,
+    ) -> Vec<Timed> {
         let of = |n: usize| cells[n].distance(ue) - cells[0].distance(ue) + noise(n);
-        (1..cells.len()).map(|n| Timed { to: cells[n], from: Some(cells[0]), metres: of(n), deviation }).collect()
+        (1..cells.len())
+            .map(|n| Timed { to: cells[n], from: Some(cells[0]), metres: of(n), deviation })
+            .collect()
     }
 
-    fn distances(cells: &[Place], ue: &Place, deviation: f64, noise: impl Fn(usize) -> f64) -> Vec<Timed> {
+    fn distances(
+        cells: &[Place],
+        ue: &Place,
+        deviation: f64,
+        noise: impl Fn(usize) -> f64,
+    ) -> Vec<Timed> {
         let of = |n: usize| cells[n].distance(ue) + noise(n);
-        (0..cells.len()).map(|n| Timed { to: cells[n], from: None, metres: of(n), deviation }).collect()
+        (0..cells.len())
+            .map(|n| Timed { to: cells[n], from: None, metres: of(n), deviation })
+            .collect()
     }
 
     #[test]
     fn times_without_error_give_the_place() {
         let (plane, cells) = places(&[(0.0, 0.0), (420.0, 30.0), (180.0, 390.0), (-240.0, 260.0)]);
-        for (east, north) in [(120.0, 140.0), (10.0, 300.0), (400.0, 60.0), (-150.0, -80.0), (3.0, 5.0)] {
+        for (east, north) in
+            [(120.0, 140.0), (10.0, 300.0), (400.0, 60.0), (-150.0, -80.0), (3.0, 5.0)]
+        {
             let ue = plane.place(&Offset { east, north });
-            for measured in [differences(&cells, &ue, 0.3, |_| 0.0), distances(&cells, &ue, 0.3, |_| 0.0)] {
+            for measured in
+                [differences(&cells, &ue, 0.3, |_| 0.0), distances(&cells, &ue, 0.3, |_| 0.0)]
+            {
                 let found = solve_times(&measured).unwrap();
                 assert!(found.place.distance(&ue) < 0.05, "{east} {north}: {found:?}");
                 assert!(found.ellipse.semi_major < 10.0);
@@ -139,22 +163,28 @@ mod tests {
 
     #[test]
     fn the_ellipse_holds_what_it_says() {
-        let (plane, cells) = places(&[(0.0, 0.0), (420.0, 30.0), (180.0, 390.0), (-240.0, 260.0), (100.0, -300.0)]);
+        let (plane, cells) =
+            places(&[(0.0, 0.0), (420.0, 30.0), (180.0, 390.0), (-240.0, 260.0), (100.0, -300.0)]);
         let ue = plane.place(&Offset { east: 90.0, north: 110.0 });
         let mut state = 7u64;
         let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 11) as f64 / (1u64 << 53) as f64
         };
         let rounds = 2000;
         let mut inside = 0;
         for _ in 0..rounds {
-            let noise: Vec<f64> = (0..5).map(|_| 3.0 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)).collect();
+            let noise: Vec<f64> =
+                (0..5).map(|_| 3.0 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)).collect();
             let found = solve_times(&distances(&cells, &ue, 3.0, |n| noise[n])).unwrap();
             let off = Plane::at(found.place).offset(&ue);
             let (sin, cos) = found.ellipse.orientation.to_radians().sin_cos();
-            let (along, across) = (off.north * cos + off.east * sin, off.east * cos - off.north * sin);
-            let scaled = (along / found.ellipse.semi_major).powi(2) + (across / found.ellipse.semi_minor).powi(2);
+            let (along, across) =
+                (off.north * cos + off.east * sin, off.east * cos - off.north * sin);
+            let scaled = (along / found.ellipse.semi_major).powi(2)
+                + (across / found.ellipse.semi_minor).powi(2);
             inside += usize::from(scaled <= 1.0);
         }
         let share = f64::from(inside as u32) / f64::from(rounds);

@@ -21,12 +21,18 @@ pub struct Payload {
 
 impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Payload({:?}, {} octets, session of {})", self.payload_type, self.octets.len(), self.session.len())
+        write!(
+            f,
+            "Payload({:?}, {} octets, session of {})",
+            self.payload_type,
+            self.octets.len(),
+            self.session.len()
+        )
     }
 }
 
-/// What a message had wrong with it. The message is not acted on; the connection goes on unless its stream cannot be read
-/// on.
+/// What a message had wrong with it. The message is not acted on; the connection goes on unless its
+/// stream cannot be read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrong {
     /// A NAS message that does not decode.
@@ -56,8 +62,8 @@ pub enum Wrong {
 pub enum UeAction {
     /// Send this UPP-CM message over NAS.
     Nas(Vec<u8>),
-    /// Bring up a PDU session and a channel to this address, and say [`crate::UeSide::connected`] or
-    /// [`crate::UeSide::connect_failed`].
+    /// Bring up a PDU session and a channel to this address, and say [`crate::UeSide::connected`]
+    /// or [`crate::UeSide::connect_failed`].
     Connect(LmfAddress),
     /// Send this message on the channel.
     Send(Vec<u8>),
@@ -121,7 +127,8 @@ pub enum Loss {
 pub enum LmfEvent {
     /// The connection is there.
     Established,
-    /// The UE asks for a connection: [`crate::LmfSide::establish`] or [`crate::LmfSide::reject`] answers it.
+    /// The UE asks for a connection: [`crate::LmfSide::establish`] or [`crate::LmfSide::reject`]
+    /// answers it.
     Requested,
     /// The connection was modified.
     Modified,

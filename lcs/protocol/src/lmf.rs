@@ -107,20 +107,29 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.channels.get(&channel)
     }
 
-    /// Tell a UE to connect. `binding` is an identity that nobody can guess and that was never given before. True where
-    /// a command was sent; false where the UE has a connection or one is under way.
+    /// Tell a UE to connect. `binding` is an identity that nobody can guess and that was never
+    /// given before. True where a command was sent; false where the UE has a connection or one
+    /// is under way.
     ///
     /// # Errors
     /// There are as many UEs as there may be.
-    pub fn establish(&mut self, now: Instant, ue: Ue, binding: BindingIdentity) -> Result<bool, NotConnected> {
+    pub fn establish(
+        &mut self,
+        now: Instant,
+        ue: Ue,
+        binding: BindingIdentity,
+    ) -> Result<bool, NotConnected> {
         if self.connections.contains_key(&ue) {
             return Ok(false);
         }
         if self.connections.len() >= self.limits.ues || self.bindings.contains_key(&binding) {
             return Err(NotConnected::Full);
         }
-        let command =
-            UppCm::EstablishmentCommand { binding: binding.clone(), address: self.address.clone(), source_lmf: None };
+        let command = UppCm::EstablishmentCommand {
+            binding: binding.clone(),
+            address: self.address.clone(),
+            source_lmf: None,
+        };
         let octets = command.encode().map_err(NotConnected::Encode)?;
         self.actions.push_back(LmfAction::Nas(ue.clone(), octets.clone()));
         let procedure = Procedure::start(now, self.timers.establishment, octets);
@@ -135,14 +144,19 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.nas(&ue, &UppCm::EstablishmentReject(back_off.map(BackOff::at_least)));
     }
 
-    /// Tell a UE that its connection goes on with this LMF in place of another. False where it has none, or is busy.
+    /// Tell a UE that its connection goes on with this LMF in place of another. False where it has
+    /// none, or is busy.
     pub fn modify(&mut self, now: Instant, ue: &Ue, source_lmf: Option<Vec<u8>>) -> bool {
-        let Some(connection) = self.connections.get_mut(ue).filter(|connection| connection.state == State::Established)
+        let Some(connection) = self
+            .connections
+            .get_mut(ue)
+            .filter(|connection| connection.state == State::Established)
         else {
             return false;
         };
         let Ok(octets) = UppCm::ModificationCommand(source_lmf).encode() else { return false };
-        connection.state = State::Modifying(Procedure::start(now, self.timers.modification, octets.clone()));
+        connection.state =
+            State::Modifying(Procedure::start(now, self.timers.modification, octets.clone()));
         self.timed.insert(ue.clone());
         self.actions.push_back(LmfAction::Nas(ue.clone(), octets));
         true
@@ -154,8 +168,11 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         if matches!(connection.state, State::Releasing(_)) {
             return false;
         }
-        let Ok(octets) = UppCm::ReleaseCommand(back_off.map(BackOff::at_least)).encode() else { return false };
-        connection.state = State::Releasing(Procedure::start(now, self.timers.release, octets.clone()));
+        let Ok(octets) = UppCm::ReleaseCommand(back_off.map(BackOff::at_least)).encode() else {
+            return false;
+        };
+        connection.state =
+            State::Releasing(Procedure::start(now, self.timers.release, octets.clone()));
         self.timed.insert(ue.clone());
         // From now on nobody can bind with it.
         self.bindings.remove(&connection.binding);
@@ -183,7 +200,10 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
                     early.into_iter().for_each(|payload| self.event(ue, LmfEvent::Uplink(payload)));
                 }
             }
-            (UppCm::EstablishmentFailure(cause), Some(Connection { state: State::Establishing(_), .. })) => {
+            (
+                UppCm::EstablishmentFailure(cause),
+                Some(Connection { state: State::Establishing(_), .. }),
+            ) => {
                 self.lose(ue, Loss::Cause(cause));
             }
             (UppCm::EstablishmentRequest, None) => self.event(ue, LmfEvent::Requested),
@@ -202,12 +222,16 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
             (UppCm::ReleaseComplete, Some(Connection { state: State::Releasing(_), .. })) => {
                 self.lose(ue, Loss::Released);
             }
-            (UppCm::ModificationComplete, Some(connection)) if matches!(connection.state, State::Modifying(_)) => {
+            (UppCm::ModificationComplete, Some(connection))
+                if matches!(connection.state, State::Modifying(_)) =>
+            {
                 connection.state = State::Established;
                 self.timed.remove(ue);
                 self.event(ue, LmfEvent::Modified);
             }
-            (UppCm::ModificationReject(cause), Some(connection)) if matches!(connection.state, State::Modifying(_)) => {
+            (UppCm::ModificationReject(cause), Some(connection))
+                if matches!(connection.state, State::Modifying(_)) =>
+            {
                 connection.state = State::Established;
                 self.timed.remove(ue);
                 self.event(ue, LmfEvent::NotModified(Some(cause)));
@@ -233,7 +257,9 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
     pub fn channel_closed(&mut self, channel: ChannelId) {
         self.unbound.remove(&channel);
         let Some(ue) = self.channels.remove(&channel) else { return };
-        if let Some(connection) = self.connections.get_mut(&ue).filter(|it| it.channel == Some(channel)) {
+        if let Some(connection) =
+            self.connections.get_mut(&ue).filter(|it| it.channel == Some(channel))
+        {
             connection.channel = None;
             match connection.state {
                 // The UE will say over NAS what became of it.
@@ -276,8 +302,10 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
             connection.framer = framer;
         }
         self.channels.insert(channel, ue.clone());
-        self.actions
-            .push_back(LmfAction::Send(channel, vec![martlet_lcsupp::codes::lcs_upp::CONNECTION_BINDING_ACCEPT]));
+        self.actions.push_back(LmfAction::Send(
+            channel,
+            vec![martlet_lcsupp::codes::lcs_upp::CONNECTION_BINDING_ACCEPT],
+        ));
         self.read(&ue, channel);
     }
 
@@ -296,7 +324,9 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
             };
             let event = match transport {
                 Err(wrong) => LmfEvent::Refused(wrong),
-                Ok(payload) if !connection.has_session(&payload.session) => LmfEvent::Refused(Wrong::Session),
+                Ok(payload) if !connection.has_session(&payload.session) => {
+                    LmfEvent::Refused(Wrong::Session)
+                }
                 Ok(payload) if connection.is_established() => LmfEvent::Uplink(payload),
                 Ok(payload) => match connection.keep(payload, self.limits.early) {
                     true => continue,
@@ -333,8 +363,18 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
     ///
     /// # Errors
     /// The UE has no connection, or the payload does not fit.
-    pub fn send(&mut self, ue: &Ue, kind: PayloadType, payload: &[u8], session: &[u8]) -> Result<(), NotConnected> {
-        let connection = self.connections.get(ue).filter(|it| it.is_established()).ok_or(NotConnected::NoConnection)?;
+    pub fn send(
+        &mut self,
+        ue: &Ue,
+        kind: PayloadType,
+        payload: &[u8],
+        session: &[u8],
+    ) -> Result<(), NotConnected> {
+        let connection = self
+            .connections
+            .get(ue)
+            .filter(|it| it.is_established())
+            .ok_or(NotConnected::NoConnection)?;
         let channel = connection.channel.ok_or(NotConnected::NoConnection)?;
         let message = Message::Downlink(Transport { payload_type: kind, payload, session });
         let octets = message.encode().map_err(NotConnected::Encode)?;
@@ -344,14 +384,27 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
 
     /// A deadline has come.
     pub fn timeout(&mut self, now: Instant) {
-        let silent: Vec<ChannelId> =
-            self.unbound.iter().filter(|(_, (_, until))| *until <= now).map(|(channel, _)| *channel).collect();
+        let silent: Vec<ChannelId> = self
+            .unbound
+            .iter()
+            .filter(|(_, (_, until))| *until <= now)
+            .map(|(channel, _)| *channel)
+            .collect();
         silent.into_iter().for_each(|channel| self.refuse(channel, Wrong::Silent, false));
         let due = |it: &Connection| it.deadline().is_some_and(|at| at <= now);
-        let due: Vec<Ue> = self.timed.iter().filter(|&ue| self.connections.get(ue).is_some_and(due)).cloned().collect();
+        let due: Vec<Ue> = self
+            .timed
+            .iter()
+            .filter(|&ue| self.connections.get(ue).is_some_and(due))
+            .cloned()
+            .collect();
         for ue in due {
             let Some(connection) = self.connections.get_mut(&ue) else { continue };
-            let again = connection.state.procedure().and_then(|procedure| procedure.expired(now)).map(<[u8]>::to_vec);
+            let again = connection
+                .state
+                .procedure()
+                .and_then(|procedure| procedure.expired(now))
+                .map(<[u8]>::to_vec);
             match (again, &connection.state) {
                 (Some(octets), _) => self.actions.push_back(LmfAction::Nas(ue, octets)),
                 (None, State::Modifying(_)) => {

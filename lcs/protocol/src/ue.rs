@@ -3,7 +3,9 @@
 use crate::actions::{Payload, UeAction, UeEvent, Wrong};
 use crate::timers::{Procedure, Timers};
 use martlet_lcsupp::upp_cm::{Cause, UppCm};
-use martlet_lcsupp::{BindingIdentity, EncodeError, Framer, Message, PayloadType, Transport, lpp_messages};
+use martlet_lcsupp::{
+    BindingIdentity, EncodeError, Framer, Message, PayloadType, Transport, lpp_messages,
+};
 use std::collections::VecDeque;
 use std::time::Instant;
 
@@ -70,7 +72,10 @@ impl UeSide {
 
     /// When [`UeSide::timeout`] is to be called, if nothing else happens before.
     pub fn deadline(&self) -> Option<Instant> {
-        [self.procedure.as_ref().map(Procedure::expires), self.binding_expires].into_iter().flatten().min()
+        [self.procedure.as_ref().map(Procedure::expires), self.binding_expires]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// A UPP-CM message came over NAS from the LMF of this routing identity.
@@ -127,7 +132,8 @@ impl UeSide {
                 }
             }
             UppCm::ModificationCommand(source) => {
-                let known = self.state == UeState::Established && source.as_ref().is_none_or(|it| *it == self.lmf);
+                let known = self.state == UeState::Established
+                    && source.as_ref().is_none_or(|it| *it == self.lmf);
                 // The command repeated, after the connection moved already.
                 let moved = self.state == UeState::Established && self.lmf == lmf;
                 if known || moved {
@@ -141,7 +147,8 @@ impl UeSide {
         }
     }
 
-    /// Ask the LMF for a connection. False where there is one, one is under way, or the LMF said not to ask yet.
+    /// Ask the LMF for a connection. False where there is one, one is under way, or the LMF said
+    /// not to ask yet.
     pub fn request(&mut self, now: Instant) -> bool {
         let barred = match self.back_off {
             Some(Some(until)) => now < until,
@@ -168,7 +175,10 @@ impl UeSide {
 
     /// The channel is there.
     pub fn connected(&mut self, now: Instant) {
-        let Some(binding) = self.binding.clone().filter(|_| self.state == UeState::Connecting) else { return };
+        let Some(binding) = self.binding.clone().filter(|_| self.state == UeState::Connecting)
+        else {
+            return;
+        };
         self.framer = Framer::new();
         self.send_message(&Message::BindingRequest(binding));
         self.state = UeState::Binding;
@@ -243,8 +253,14 @@ impl UeSide {
     /// Send a payload.
     ///
     /// # Errors
-    /// Where it does not fit. Without a connection nothing is sent: look at [`UeSide::state`] first.
-    pub fn send(&mut self, payload_type: PayloadType, payload: &[u8], session: &[u8]) -> Result<(), EncodeError> {
+    /// Where it does not fit. Without a connection nothing is sent: look at [`UeSide::state`]
+    /// first.
+    pub fn send(
+        &mut self,
+        payload_type: PayloadType,
+        payload: &[u8],
+        session: &[u8],
+    ) -> Result<(), EncodeError> {
         let octets = Message::Uplink(Transport { payload_type, payload, session }).encode()?;
         if self.state == UeState::Established {
             self.actions.push_back(UeAction::Send(octets));
@@ -258,7 +274,11 @@ impl UeSide {
             self.close();
             self.fail(Cause::BindingFailure);
         }
-        let Some(procedure) = self.procedure.as_mut().filter(|procedure| procedure.expires() <= now) else { return };
+        let Some(procedure) =
+            self.procedure.as_mut().filter(|procedure| procedure.expires() <= now)
+        else {
+            return;
+        };
         if let Some(octets) = procedure.expired(now) {
             self.actions.push_back(UeAction::Nas(octets.to_vec()));
             return;

@@ -3,7 +3,10 @@ use std::path::PathBuf;
 
 fn files() -> Vec<PathBuf> {
     let folders = std::fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
-    folders.map(|cpu| cpu.path().join("cpufreq/scaling_governor")).filter(|path| path.exists()).collect()
+    folders
+        .map(|cpu| cpu.path().join("cpufreq/scaling_governor"))
+        .filter(|path| path.exists())
+        .collect()
 }
 
 /// Sets the governor of every processor, and looks whether it is.
@@ -19,8 +22,10 @@ pub(super) fn set(name: &str) -> Result<(), String> {
 
 /// The governor of all processors; several, where they differ; none, where there is none.
 pub(super) fn now() -> Option<String> {
-    let mut all: Vec<String> =
-        files().iter().map(|file| std::fs::read_to_string(file).unwrap_or_default().trim().to_string()).collect();
+    let mut all: Vec<String> = files()
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap_or_default().trim().to_string())
+        .collect();
     all.sort();
     all.dedup();
     (!all.is_empty()).then(|| all.join(", "))

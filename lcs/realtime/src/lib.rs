@@ -1,8 +1,8 @@
-//! The real-time properties of the LCS-UPP paper, each checked to be in force: SCHED_FIFO with priority 1 for every thread of
-//! the process, locked memory, and processors at full speed.
+//! The real-time properties of the LCS-UPP paper, each checked to be in force: SCHED_FIFO with
+//! priority 1 for every thread of the process, locked memory, and processors at full speed.
 //!
-//! Threads that are made later inherit the first. A machine without governors, such as a virtual one, has none to set, which
-//! [`Conditions`] says.
+//! Threads that are made later inherit the first. A machine without governors, such as a virtual
+//! one, has none to set, which [`Conditions`] says.
 mod governor;
 mod scheduling;
 
@@ -40,7 +40,11 @@ pub struct Conditions {
 
 impl fmt::Display for Conditions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scheduling {}; memory {}; governor {}", self.scheduling, self.memory, self.governor)
+        write!(
+            f,
+            "scheduling {}; memory {}; governor {}",
+            self.scheduling, self.memory, self.governor
+        )
     }
 }
 
@@ -92,9 +96,12 @@ pub fn enter(wanted: Wanted) -> Result<Conditions, String> {
         scheduling::fifo()?;
     }
     if wanted.lock_memory {
-        let flags = nix::sys::mman::MlockAllFlags::MCL_CURRENT | nix::sys::mman::MlockAllFlags::MCL_FUTURE;
+        let flags =
+            nix::sys::mman::MlockAllFlags::MCL_CURRENT | nix::sys::mman::MlockAllFlags::MCL_FUTURE;
         let locked = nix::sys::mman::mlockall(flags);
-        locked.map_err(|e| format!("memory cannot be locked: {e}; run as root, or raise LimitMEMLOCK"))?;
+        locked.map_err(|e| {
+            format!("memory cannot be locked: {e}; run as root, or raise LimitMEMLOCK")
+        })?;
     }
     if wanted.governor {
         governor::set("performance")?;

@@ -2,25 +2,34 @@
 
 /// Gives every thread of this process SCHED_FIFO with priority 1.
 pub(super) fn fifo() -> Result<(), String> {
-    let threads = std::fs::read_dir("/proc/self/task").map_err(|e| format!("/proc/self/task: {e}"))?;
-    let ids = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse::<libc::pid_t>().ok());
+    let threads =
+        std::fs::read_dir("/proc/self/task").map_err(|e| format!("/proc/self/task: {e}"))?;
+    let ids = threads
+        .flatten()
+        .filter_map(|thread| thread.file_name().to_str()?.parse::<libc::pid_t>().ok());
     let priority = libc::sched_param { sched_priority: 1 };
     for id in ids {
-        // SAFETY: it reads the structure, which lives as long as the call, and nothing else of ours.
+        // SAFETY: it reads the structure, which lives as long as the call, and nothing else of
+        // ours.
         let set = unsafe { libc::sched_setscheduler(id, libc::SCHED_FIFO, &priority) };
         let error = std::io::Error::last_os_error();
         // A thread that has ended meanwhile needs none.
         if set != 0 && error.raw_os_error() != Some(libc::ESRCH) {
-            return Err(format!("SCHED_FIFO was refused: {error}; run as root, or grant CAP_SYS_NICE"));
+            return Err(format!(
+                "SCHED_FIFO was refused: {error}; run as root, or grant CAP_SYS_NICE"
+            ));
         }
     }
     Ok(())
 }
 
-/// Policy and priority of a process (proc(5), `stat`, fields 40 and 41); several, where its threads differ.
+/// Policy and priority of a process (proc(5), `stat`, fields 40 and 41); several, where its threads
+/// differ.
 pub(super) fn of_process(process: &str) -> String {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
+    let threads =
+        std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let stats =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("stat")).ok());
     let mut all: Vec<String> = stats.map(|stat| of(&stat)).collect();
     all.sort();
     all.dedup();

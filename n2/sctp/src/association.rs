@@ -123,7 +123,11 @@ impl<S: Socket> Association<S> {
                     return Err(self.refuse(message.len()));
                 }
                 Ok(Read::Data { stream, ppid, end: true }) => {
-                    return Ok(Some(Message { stream, ppid, data: std::mem::take(message).into() }));
+                    return Ok(Some(Message {
+                        stream,
+                        ppid,
+                        data: std::mem::take(message).into(),
+                    }));
                 }
                 Ok(Read::Data { end: false, .. } | Read::Up { .. } | Read::Other) => {}
                 Ok(Read::Lost { cause }) => *lost = Some(cause),
@@ -151,11 +155,17 @@ impl<S: Socket> Association<S> {
         SctpError::MessageTooLarge { size, limit }
     }
 
-    /// The peer has lost its state and begins anew: this life ends, the next one is accepted from the listener.
+    /// The peer has lost its state and begins anew: this life ends, the next one is accepted from
+    /// the listener.
     fn restart(&self, streams: u16) {
         self.end(End::Restarted);
         let inner = &self.0;
-        let accepted = Accepted { socket: inner.socket.clone(), peer: inner.peer, local: inner.local, streams };
+        let accepted = Accepted {
+            socket: inner.socket.clone(),
+            peer: inner.peer,
+            local: inner.local,
+            streams,
+        };
         let next = Association::new(accepted, inner.options.clone(), inner.restarts.clone());
         let listener = inner.restarts.as_ref().and_then(mpsc::WeakSender::upgrade);
         if listener.is_none_or(|listener| listener.try_send(next.clone()).is_err()) {
@@ -170,7 +180,9 @@ impl<S: Socket> Association<S> {
         }
         let asked = self.0.socket.shutdown();
         let drained = async { while let Ok(Some(_)) = self.recv().await {} };
-        if asked.is_err() || tokio::time::timeout(self.0.options.shutdown_timeout, drained).await.is_err() {
+        if asked.is_err()
+            || tokio::time::timeout(self.0.options.shutdown_timeout, drained).await.is_err()
+        {
             self.abort();
         }
     }
@@ -207,7 +219,9 @@ pub(crate) async fn established<S: Socket>(socket: &S) -> Result<u16, SctpError>
 /// How an association ended: by what its last event said and by what reading says afterwards.
 fn end_of(lost: Option<u16>, error: Option<&io::Error>) -> End {
     match (lost, error.and_then(io::Error::raw_os_error)) {
-        (cause, Some(libc::ECONNRESET | libc::ECONNREFUSED)) => End::Aborted { cause: cause.unwrap_or(0) },
+        (cause, Some(libc::ECONNRESET | libc::ECONNREFUSED)) => {
+            End::Aborted { cause: cause.unwrap_or(0) }
+        }
         // Somebody who sends may have been told the reason instead of us.
         (Some(cause), None) if cause != 0 => End::Aborted { cause },
         (None, None) => End::Shutdown,

@@ -10,23 +10,29 @@ pub enum SctpError {
     /// The association was closed or aborted on this side.
     #[error("the association is closed")]
     Closed,
-    /// The peer sent ABORT (RFC 9260, 3.3.7) with this error cause (3.3.10; 0: none given, 12: by its user).
+    /// The peer sent ABORT (RFC 9260, 3.3.7) with this error cause (3.3.10; 0: none given, 12: by
+    /// its user).
     #[error("the peer aborted the association (SCTP error cause {cause})")]
     PeerAborted {
         /// Error cause code (RFC 9260, 3.3.10).
         cause: u16,
     },
-    /// The peer no longer acknowledges: as many retransmissions or heartbeats as the options allow went unanswered.
+    /// The peer no longer acknowledges: as many retransmissions or heartbeats as the options allow
+    /// went unanswered.
     #[error("the peer no longer answers: every path to it has failed")]
     PathFailed,
-    /// The peer lost its state and set the association up anew (RFC 9260, 5.2). The new one waits in `accept`.
+    /// The peer lost its state and set the association up anew (RFC 9260, 5.2). The new one waits
+    /// in `accept`.
     #[error("the peer restarted the association")]
     PeerRestarted,
     /// The peer refused the association.
     #[error("the peer refused the association: does something listen on that address and port?")]
     Refused,
     /// The peer did not answer INIT as often as the options say.
-    #[error("no answer from the peer: check its address and port, and that nothing drops IP protocol 132 on the way")]
+    #[error(
+        "no answer from the peer: check its address and port, and that nothing drops IP protocol \
+         132 on the way"
+    )]
     ConnectTimeout,
     /// The message exceeds [`Options::max_message`](crate::Options::max_message).
     #[error("a message of {size} octets exceeds the limit of {limit}")]
@@ -49,9 +55,9 @@ pub enum SctpError {
     },
     /// A raw socket is not permitted to this process.
     #[error(
-        "the SCTP stack in user space needs a raw socket: run as root, or give the program CAP_NET_RAW \
-         (setcap cap_net_raw+ep PROGRAM, or AmbientCapabilities=CAP_NET_RAW in its systemd unit), \
-         or load the kernel's SCTP (modprobe sctp)"
+        "the SCTP stack in user space needs a raw socket: run as root, or give the program \
+         CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or AmbientCapabilities=CAP_NET_RAW in its \
+         systemd unit), or load the kernel's SCTP (modprobe sctp)"
     )]
     NeedsRawSocket,
     /// The stack asked for is not there.

@@ -1,4 +1,5 @@
-//! N2 transport: SCTP (RFC 9260) from the kernel where it has it, else from user space over raw IP protocol 132.
+//! N2 transport: SCTP (RFC 9260) from the kernel where it has it, else from user space over raw IP
+//! protocol 132.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), martlet_sctp::SctpError> {
@@ -67,8 +68,8 @@ enum ListenerKind {
     Usrsctp(listener::Listener<usrsctp::ListeningSocket>),
 }
 
-/// An association; clones share it. When the last one is dropped without [`shutdown`](Association::shutdown), the
-/// association is aborted.
+/// An association; clones share it. When the last one is dropped without
+/// [`shutdown`](Association::shutdown), the association is aborted.
 #[derive(Clone)]
 pub struct Association(AssociationKind);
 
@@ -105,13 +106,15 @@ impl SctpStack {
     /// Opens the implementation asked for, and logs which it is and why.
     ///
     /// # Errors
-    /// [`SctpError::Unavailable`] if the kernel has no SCTP and it was asked for, [`SctpError::NeedsRawSocket`] if the
-    /// stack in user space is not permitted its raw socket.
+    /// [`SctpError::Unavailable`] if the kernel has no SCTP and it was asked for,
+    /// [`SctpError::NeedsRawSocket`] if the stack in user space is not permitted its raw
+    /// socket.
     pub fn open(choice: StackChoice) -> Result<SctpStack, SctpError> {
         let kind = match choice {
             StackChoice::Auto => choose()?,
             StackChoice::Kernel => {
-                let stack = kernel::Stack::open().map_err(|_| SctpError::Unavailable(NO_KERNEL_SCTP))?;
+                let stack =
+                    kernel::Stack::open().map_err(|_| SctpError::Unavailable(NO_KERNEL_SCTP))?;
                 opened("kernel", "asked for");
                 Kind::Kernel(Arc::new(stack))
             }
@@ -133,26 +136,35 @@ impl SctpStack {
         }
     }
 
-    /// Listens on `port` of these local addresses; on all IPv4 addresses if there is none. Port 0 takes a free one.
+    /// Listens on `port` of these local addresses; on all IPv4 addresses if there is none. Port 0
+    /// takes a free one.
     ///
-    /// Several addresses make the endpoint multi-homed with the kernel's stack; the one in user space takes the first
-    /// and says so in the log.
+    /// Several addresses make the endpoint multi-homed with the kernel's stack; the one in user
+    /// space takes the first and says so in the log.
     ///
     /// # Errors
     /// The address is not one of the machine, the port is in use, or an option is out of range.
-    pub async fn listen(&self, local: &[IpAddr], port: u16, options: &Options) -> Result<Listener, SctpError> {
+    pub async fn listen(
+        &self,
+        local: &[IpAddr],
+        port: u16,
+        options: &Options,
+    ) -> Result<Listener, SctpError> {
         options.check()?;
         Ok(Listener(match &self.0 {
             Kind::Kernel(stack) => ListenerKind::Kernel(stack.listen(local, port, options).await?),
             #[cfg(feature = "usrsctp")]
-            Kind::Usrsctp(stack) => ListenerKind::Usrsctp(stack.listen(local, port, options).await?),
+            Kind::Usrsctp(stack) => {
+                ListenerKind::Usrsctp(stack.listen(local, port, options).await?)
+            }
         }))
     }
 
     /// Sets up an association with `remote`, from `local` if given (port 0 takes a free one).
     ///
     /// # Errors
-    /// [`SctpError::Refused`], [`SctpError::ConnectTimeout`], no route, the port is in use, an option is out of range.
+    /// [`SctpError::Refused`], [`SctpError::ConnectTimeout`], no route, the port is in use, an
+    /// option is out of range.
     pub async fn connect(
         &self,
         local: Option<SocketAddr>,
@@ -161,15 +173,19 @@ impl SctpStack {
     ) -> Result<Association, SctpError> {
         options.check()?;
         Ok(Association(match &self.0 {
-            Kind::Kernel(stack) => AssociationKind::Kernel(stack.connect(local, remote, options).await?),
+            Kind::Kernel(stack) => {
+                AssociationKind::Kernel(stack.connect(local, remote, options).await?)
+            }
             #[cfg(feature = "usrsctp")]
-            Kind::Usrsctp(stack) => AssociationKind::Usrsctp(stack.connect(local, remote, options).await?),
+            Kind::Usrsctp(stack) => {
+                AssociationKind::Usrsctp(stack.connect(local, remote, options).await?)
+            }
         }))
     }
 }
 
-const NO_KERNEL_SCTP: &str =
-    "this kernel has no SCTP (or its module is not loaded: modprobe sctp); take the stack `usrsctp` or `auto`";
+const NO_KERNEL_SCTP: &str = "this kernel has no SCTP (or its module is not loaded: modprobe \
+                              sctp); take the stack `usrsctp` or `auto`";
 
 fn opened(stack: &str, reason: &str) {
     tracing::info!(stack, reason, "SCTP stack opened");
@@ -198,8 +214,8 @@ fn user_space() -> Result<Kind, SctpError> {
 #[cfg(not(feature = "usrsctp"))]
 fn user_space() -> Result<Kind, SctpError> {
     Err(SctpError::Unavailable(
-        "this program was built without the SCTP stack in user space: load the kernel's (modprobe sctp), \
-         or build with the feature `usrsctp`",
+        "this program was built without the SCTP stack in user space: load the kernel's (modprobe \
+         sctp), or build with the feature `usrsctp`",
     ))
 }
 
@@ -238,29 +254,31 @@ impl Association {
         either!(AssociationKind, &self.0, it => it.streams())
     }
 
-    /// Sends a message, in order within its stream. Many tasks may send at once. Waits while the send buffer is full.
+    /// Sends a message, in order within its stream. Many tasks may send at once. Waits while the
+    /// send buffer is full.
     ///
     /// # Errors
-    /// [`SctpError::MessageTooLarge`], [`SctpError::EmptyMessage`] and [`SctpError::NoSuchStream`] leave the
-    /// association as it was; with any other error it has ended.
+    /// [`SctpError::MessageTooLarge`], [`SctpError::EmptyMessage`] and [`SctpError::NoSuchStream`]
+    /// leave the association as it was; with any other error it has ended.
     pub async fn send(&self, stream: u16, ppid: u32, data: Bytes) -> Result<(), SctpError> {
         either!(AssociationKind, &self.0, it => it.send(stream, ppid, data).await)
     }
 
-    /// The next message; `Ok(None)` after an orderly shutdown by either side. Give its future up and call again as you
-    /// like: no message is lost. Once it has told the end, it tells the same for ever.
+    /// The next message; `Ok(None)` after an orderly shutdown by either side. Give its future up
+    /// and call again as you like: no message is lost. Once it has told the end, it tells the
+    /// same for ever.
     ///
     /// # Errors
-    /// [`SctpError::PeerAborted`], [`SctpError::PathFailed`], [`SctpError::PeerRestarted`] (the new association waits
-    /// in [`Listener::accept`]), [`SctpError::MessageTooLarge`] (and the association is aborted),
-    /// [`SctpError::Closed`] after [`abort`](Association::abort).
+    /// [`SctpError::PeerAborted`], [`SctpError::PathFailed`], [`SctpError::PeerRestarted`] (the new
+    /// association waits in [`Listener::accept`]), [`SctpError::MessageTooLarge`] (and the
+    /// association is aborted), [`SctpError::Closed`] after [`abort`](Association::abort).
     pub async fn recv(&self) -> Result<Option<Message>, SctpError> {
         either!(AssociationKind, &self.0, it => it.recv().await)
     }
 
-    /// Orderly shutdown: what was sent is delivered first. Returns when the peer has agreed, or when
-    /// [`Options::shutdown_timeout`] has passed and the association was aborted. Messages that nobody has received by
-    /// then are dropped.
+    /// Orderly shutdown: what was sent is delivered first. Returns when the peer has agreed, or
+    /// when [`Options::shutdown_timeout`] has passed and the association was aborted. Messages
+    /// that nobody has received by then are dropped.
     pub async fn shutdown(&self) {
         either!(AssociationKind, &self.0, it => it.shutdown().await)
     }

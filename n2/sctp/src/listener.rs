@@ -38,7 +38,11 @@ impl<L: Listen> Listener<L> {
                     acceptable = self.socket.acceptable() => acceptable?,
                 },
                 // The association has gone while it waited.
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ECONNABORTED | libc::ENOTCONN)) => {}
+                Err(error)
+                    if matches!(
+                        error.raw_os_error(),
+                        Some(libc::ECONNABORTED | libc::ENOTCONN)
+                    ) => {}
                 Err(error) => return Err(error.into()),
             }
         }

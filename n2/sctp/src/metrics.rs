@@ -19,18 +19,26 @@ pub(crate) static TOO_LARGE: LazyLock<IntCounterVec> = LazyLock::new(|| {
     .expect("a metric of its own")
 });
 /// Times that a sender had to wait for room in the send buffer.
-pub(crate) static SEND_WAITS: LazyLock<IntCounter> =
-    LazyLock::new(|| counter("martlet_n2_sctp_send_waits_total", "Sends that waited for room in the send buffer"));
+pub(crate) static SEND_WAITS: LazyLock<IntCounter> = LazyLock::new(|| {
+    counter("martlet_n2_sctp_send_waits_total", "Sends that waited for room in the send buffer")
+});
 /// Packets with a wrong CRC32c (user space stack).
 #[cfg(feature = "usrsctp")]
-pub(crate) static BAD_CHECKSUMS: LazyLock<IntCounter> =
-    LazyLock::new(|| counter("martlet_n2_sctp_bad_checksums_total", "SCTP packets dropped because of a wrong CRC32c"));
+pub(crate) static BAD_CHECKSUMS: LazyLock<IntCounter> = LazyLock::new(|| {
+    counter("martlet_n2_sctp_bad_checksums_total", "SCTP packets dropped because of a wrong CRC32c")
+});
 /// Packets that the raw socket did not take (user space stack).
 #[cfg(feature = "usrsctp")]
 pub(crate) static NOT_SENT: LazyLock<IntCounter> = LazyLock::new(|| {
-    counter("martlet_n2_sctp_packets_not_sent_total", "SCTP packets that the raw socket did not take")
+    counter(
+        "martlet_n2_sctp_packets_not_sent_total",
+        "SCTP packets that the raw socket did not take",
+    )
 });
 /// Associations that were refused because too many waited for `accept`.
 pub(crate) static NOT_ACCEPTED: LazyLock<IntCounter> = LazyLock::new(|| {
-    counter("martlet_n2_sctp_not_accepted_total", "Associations refused because too many waited to be accepted")
+    counter(
+        "martlet_n2_sctp_not_accepted_total",
+        "Associations refused because too many waited to be accepted",
+    )
 });

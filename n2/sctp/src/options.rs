@@ -2,8 +2,8 @@
 use crate::SctpError;
 use std::time::Duration;
 
-/// Settings of an association or a listener. The defaults suit a LAN: they notice a dead idle peer within about 20 s
-/// and a dead one with traffic within about 8 s.
+/// Settings of an association or a listener. The defaults suit a LAN: they notice a dead idle peer
+/// within about 20 s and a dead one with traffic within about 8 s.
 ///
 /// ```
 /// let options = martlet_sctp::Options { streams: 8, ..Default::default() };
@@ -16,14 +16,15 @@ pub struct Options {
     pub max_inbound_streams: u16,
     /// Retransmission time-out before the first measurement (RFC 9260, 16: RTO.Initial).
     pub rto_initial: Duration,
-    /// Least retransmission time-out. Keep it above the peer's delay of acknowledgements (200 ms in Linux), else
-    /// single messages are sent twice.
+    /// Least retransmission time-out. Keep it above the peer's delay of acknowledgements (200 ms
+    /// in Linux), else single messages are sent twice.
     pub rto_min: Duration,
     /// Greatest retransmission time-out.
     pub rto_max: Duration,
     /// Time between heartbeats on an idle path, to which one retransmission time-out is added.
     pub heartbeat: Duration,
-    /// Unanswered retransmissions or heartbeats after which a path, and with its last path the association, fails.
+    /// Unanswered retransmissions or heartbeats after which a path, and with its last path the
+    /// association, fails.
     pub path_max_retransmissions: u16,
     /// Attempts at INIT and at COOKIE ECHO.
     pub init_attempts: u16,
@@ -35,7 +36,8 @@ pub struct Options {
     pub send_buffer: u32,
     /// Octets that may wait for `recv` before the peer is held back.
     pub receive_buffer: u32,
-    /// Largest message sent or received, octets. A larger one is refused, and a peer that sends one is aborted.
+    /// Largest message sent or received, octets. A larger one is refused, and a peer that sends
+    /// one is aborted.
     pub max_message: usize,
     /// Associations that may wait for `accept`.
     pub backlog: u16,
@@ -73,17 +75,29 @@ impl Options {
             (self.streams == 0, "streams: at least 1"),
             (self.max_inbound_streams == 0, "max_inbound_streams: at least 1"),
             (ms(self.rto_min) < 10, "rto_min: at least 10 ms"),
-            (self.rto_min > self.rto_initial || self.rto_initial > self.rto_max, "rto_min <= rto_initial <= rto_max"),
+            (
+                self.rto_min > self.rto_initial || self.rto_initial > self.rto_max,
+                "rto_min <= rto_initial <= rto_max",
+            ),
             (ms(self.rto_max) > 60_000, "rto_max: at most 60 s"),
             (ms(self.heartbeat) < 10 || ms(self.heartbeat) > 3_600_000, "heartbeat: 10 ms to 1 h"),
             (self.path_max_retransmissions == 0, "path_max_retransmissions: at least 1"),
             (self.init_attempts == 0, "init_attempts: at least 1"),
-            (ms(self.init_timeout) < 10 || ms(self.init_timeout) > 60_000, "init_timeout: 10 ms to 60 s"),
+            (
+                ms(self.init_timeout) < 10 || ms(self.init_timeout) > 60_000,
+                "init_timeout: 10 ms to 60 s",
+            ),
             (ms(self.sack_delay) > 500, "sack_delay: at most 500 ms (RFC 9260, 6.2)"),
             (self.max_message == 0, "max_message: at least 1"),
             (self.send_buffer as usize <= self.max_message, "send_buffer: more than max_message"),
-            (self.receive_buffer as usize <= self.max_message, "receive_buffer: more than max_message"),
-            (self.send_buffer > 64 << 20 || self.receive_buffer > 64 << 20, "buffers: at most 64 MiB"),
+            (
+                self.receive_buffer as usize <= self.max_message,
+                "receive_buffer: more than max_message",
+            ),
+            (
+                self.send_buffer > 64 << 20 || self.receive_buffer > 64 << 20,
+                "buffers: at most 64 MiB",
+            ),
             (self.backlog == 0, "backlog: at least 1"),
         ];
         match checks.into_iter().find(|(bad, _)| *bad) {

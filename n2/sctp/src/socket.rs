@@ -1,4 +1,5 @@
-//! What an SCTP implementation has to offer; associations and listeners are built on it, the same for all.
+//! What an SCTP implementation has to offer; associations and listeners are built on it, the same
+//! for all.
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +9,8 @@ use std::sync::Arc;
 pub(crate) trait Socket: Send + Sync + 'static {
     /// Queues a whole message; `WouldBlock` while the send buffer has no room for it.
     fn send(&self, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()>;
-    /// Reads an event, or appends a part of a message to `message`; `WouldBlock` if there is nothing.
+    /// Reads an event, or appends a part of a message to `message`; `WouldBlock` if there is
+    /// nothing.
     fn read(&self, message: &mut Vec<u8>) -> io::Result<Read>;
     /// Waits until another [`read`](Socket::read) is worth while.
     fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;

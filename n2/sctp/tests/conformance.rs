@@ -1,7 +1,10 @@
-//! What every SCTP stack here has to do. Each test runs over the stack in user space and over the kernel's, where it has one.
-//! With `MARTLET_REQUIRE_KERNEL_SCTP` a kernel without SCTP is a failure.
+//! What every SCTP stack here has to do. Each test runs over the stack in user space and over the
+//! kernel's, where it has one. With `MARTLET_REQUIRE_KERNEL_SCTP` a kernel without SCTP is a
+//! failure.
 use bytes::Bytes;
-use martlet_sctp::{Association, Listener, Message, Options, PPID_NGAP, SctpError, SctpStack, StackChoice};
+use martlet_sctp::{
+    Association, Listener, Message, Options, PPID_NGAP, SctpError, SctpStack, StackChoice,
+};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -11,7 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn open(choice: StackChoice) -> Option<SctpStack> {
     match SctpStack::open(choice) {
         Ok(stack) => Some(stack),
-        Err(error) if choice == StackChoice::Kernel && std::env::var_os("MARTLET_REQUIRE_KERNEL_SCTP").is_some() => {
+        Err(error)
+            if choice == StackChoice::Kernel
+                && std::env::var_os("MARTLET_REQUIRE_KERNEL_SCTP").is_some() =>
+        {
             panic!("the kernel's SCTP is required: {error}")
         }
         Err(error) => {
@@ -21,12 +27,17 @@ fn open(choice: StackChoice) -> Option<SctpStack> {
     }
 }
 
-/// A test over one stack, bounded in time. Kernel endpoints and those in user space of one machine would answer each
-/// other's packets with ABORT, so there is a namespace for each test.
-fn over<F: Future<Output = ()>>(choice: StackChoice, test: impl FnOnce(SctpStack) -> F + Send + 'static) {
+/// A test over one stack, bounded in time. Kernel endpoints and those in user space of one machine
+/// would answer each other's packets with ABORT, so there is a namespace for each test.
+fn over<F: Future<Output = ()>>(
+    choice: StackChoice,
+    test: impl FnOnce(SctpStack) -> F + Send + 'static,
+) {
     let thread = std::thread::spawn(move || {
         if let Err(error) = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET) {
-            return eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            return eprintln!(
+                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+            );
         }
         let up = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
         assert!(up.is_ok_and(|status| status.success()), "the loopback interface comes up");
@@ -73,7 +84,8 @@ async fn listen(stack: &SctpStack) -> Listener {
 
 async fn pair_with(stack: &SctpStack, options: &Options) -> (Association, Association, Listener) {
     let listener = stack.listen(&[LOOPBACK], 0, options).await.unwrap();
-    let (near, far) = tokio::join!(stack.connect(None, listener.local_addr(), options), listener.accept());
+    let (near, far) =
+        tokio::join!(stack.connect(None, listener.local_addr(), options), listener.accept());
     (near.unwrap(), far.unwrap(), listener)
 }
 
@@ -91,12 +103,18 @@ async fn messages_keep_their_bounds_their_stream_and_their_protocol(stack: SctpS
     assert!(near.streams() >= 2 && far.streams() >= 2, "{} and {}", near.streams(), far.streams());
     assert_eq!(near.peer_addr(), far.local_addr());
     for (n, length) in [1, 7, 200, 1500, 60_000, 70_000, 200_000].into_iter().enumerate() {
-        let (stream, ppid) = (n as u16 % near.streams().min(far.streams()), if n % 2 == 0 { PPID_NGAP } else { 66 });
+        let (stream, ppid) =
+            (n as u16 % near.streams().min(far.streams()), if n % 2 == 0 { PPID_NGAP } else { 66 });
         for (from, to) in [(&near, &far), (&far, &near)] {
             let sent = Message { stream, ppid, data: octets(length, n as u8) };
             from.send(stream, ppid, sent.data.clone()).await.unwrap();
             let came = to.recv().await.unwrap().unwrap();
-            assert!(came == sent, "{length} octets on stream {stream} came as {} on {}", came.data.len(), came.stream);
+            assert!(
+                came == sent,
+                "{length} octets on stream {stream} came as {} on {}",
+                came.data.len(),
+                came.stream
+            );
         }
     }
 }
@@ -174,7 +192,10 @@ async fn where_nobody_listens_nobody_is_reached(stack: SctpStack) {
 async fn what_cannot_be_sent_is_refused_and_disturbs_nothing(stack: SctpStack) {
     let (near, far, _listener) = pair(&stack).await;
     let streams = near.streams();
-    assert!(matches!(near.send(streams, PPID_NGAP, octets(1, 0)).await, Err(SctpError::NoSuchStream { .. })));
+    assert!(matches!(
+        near.send(streams, PPID_NGAP, octets(1, 0)).await,
+        Err(SctpError::NoSuchStream { .. })
+    ));
     assert!(matches!(near.send(0, PPID_NGAP, Bytes::new()).await, Err(SctpError::EmptyMessage)));
     let most = Options::default().max_message;
     let too_long = near.send(0, PPID_NGAP, octets(most + 1, 0)).await;
@@ -202,9 +223,13 @@ async fn a_reader_that_rests_holds_the_sender_back_and_nothing_is_lost(stack: Sc
 }
 
 async fn a_message_above_the_receivers_limit_ends_the_association(stack: SctpStack) {
-    let listener = stack.listen(&[LOOPBACK], 0, &Options { max_message: 1000, ..Options::default() }).await.unwrap();
+    let listener = stack
+        .listen(&[LOOPBACK], 0, &Options { max_message: 1000, ..Options::default() })
+        .await
+        .unwrap();
     let options = Options::default();
-    let (near, far) = tokio::join!(stack.connect(None, listener.local_addr(), &options), listener.accept());
+    let (near, far) =
+        tokio::join!(stack.connect(None, listener.local_addr(), &options), listener.accept());
     let (near, far) = (near.unwrap(), far.unwrap());
     near.send(0, PPID_NGAP, octets(100_000, 0)).await.unwrap();
     let refused = far.recv().await;

@@ -1,6 +1,7 @@
-//! How many procedures of a kind are at work at the same time. What comes beyond the limit waits its turn, first come
-//! first served; what finds the queue full is told to come back later. Processors that switch between many half-done
-//! procedures finish each of them later than those that finish some first.
+//! How many procedures of a kind are at work at the same time. What comes beyond the limit waits
+//! its turn, first come first served; what finds the queue full is told to come back later.
+//! Processors that switch between many half-done procedures finish each of them later than those
+//! that finish some first.
 mod adaptive;
 mod gate;
 
@@ -46,12 +47,20 @@ impl Concurrency {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let gate = |kind: Kind, limit: Limit| match limit {
             Limit::Fixed(limit) => Gate::new(kind.name(), limit, config.queue, None),
-            Limit::Auto => Gate::new(kind.name(), Adaptive::first(cores), config.queue, Some(Adaptive::new(cores))),
+            Limit::Auto => Gate::new(
+                kind.name(),
+                Adaptive::first(cores),
+                config.queue,
+                Some(Adaptive::new(cores)),
+            ),
         };
         Concurrency {
             registration: gate(Kind::Registration, config.registration),
             service_request: gate(Kind::ServiceRequest, config.service_request),
-            pdu_session_establishment: gate(Kind::PduSessionEstablishment, config.pdu_session_establishment),
+            pdu_session_establishment: gate(
+                Kind::PduSessionEstablishment,
+                config.pdu_session_establishment,
+            ),
             patience: Duration::from_millis(config.patience_ms.into()),
         }
     }

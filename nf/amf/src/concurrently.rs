@@ -9,7 +9,9 @@ enum Slot<'a, T> {
 }
 
 /// The outputs of all futures, in their order.
-pub(crate) async fn all<'a, F: Future + Send + 'a>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output>
+pub(crate) async fn all<'a, F: Future + Send + 'a>(
+    futures: impl IntoIterator<Item = F>,
+) -> Vec<F::Output>
 where
     F::Output: Send,
 {

@@ -25,7 +25,8 @@ pub struct AmfConfig {
     pub plmns: Vec<PlmnConfig>,
     /// Tracking areas that it serves. Those of one PLMN make up the registration area, 16 at most.
     pub tais: Vec<TaiConfig>,
-    /// Networks that UEs are to take for the one where they are (equivalent PLMNs), such as `00102`: 15 at most.
+    /// Networks that UEs are to take for the one where they are (equivalent PLMNs), such as
+    /// `00102`: 15 at most.
     pub equivalent_plmns: Vec<String>,
     /// Relative AMF capacity, 0 to 255: gNBs choose among several AMFs by it.
     pub relative_capacity: u8,
@@ -45,7 +46,8 @@ pub struct AmfConfig {
     pub state: StateConfig,
     /// UEs that the status lists with their state.
     pub status_ues: usize,
-    /// A UE whose slices are another AMF set's gets there by way of its gNB, where its 5G-GUTI leads back here; else directly.
+    /// A UE whose slices are another AMF set's gets there by way of its gNB, where its 5G-GUTI
+    /// leads back here; else directly.
     pub reroute_by_gnb: bool,
 }
 
@@ -95,7 +97,8 @@ pub struct N2Config {
     pub stack: SctpStackConfig,
     /// Outbound SCTP streams asked for: one for the interface, the others shared by the UEs.
     pub streams: u16,
-    /// Milliseconds between heartbeats to a gNB that says nothing; one that leaves four unanswered in a row is lost.
+    /// Milliseconds between heartbeats to a gNB that says nothing; one that leaves four unanswered
+    /// in a row is lost.
     pub heartbeat_ms: u32,
 }
 
@@ -116,18 +119,21 @@ pub enum SctpStackConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecurityConfig {
-    /// Integrity algorithms, the preferred one first. `NIA0` is no protection at all: it is used for registrations for
-    /// emergency services of UEs that have nothing better.
+    /// Integrity algorithms, the preferred one first. `NIA0` is no protection at all: it is used
+    /// for registrations for emergency services of UEs that have nothing better.
     pub integrity: Vec<IntegrityName>,
     /// Ciphering algorithms, the preferred one first. `NEA0` leaves messages readable.
     pub ciphering: Vec<CipheringName>,
     /// Ask for the equipment's identity (IMEISV) with the security mode.
     pub request_imeisv: bool,
-    /// Authenticate also a UE whose initial registration is protected by a security context that the AMF has.
+    /// Authenticate also a UE whose initial registration is protected by a security context that
+    /// the AMF has.
     pub always_authenticate: bool,
-    /// Refuse UEs that lack an algorithm which each UE has (TS 33.501, 5.2.2 and 5.2.3; TS 24.501, 5.5.1.2.8).
+    /// Refuse UEs that lack an algorithm which each UE has (TS 33.501, 5.2.2 and 5.2.3; TS 24.501,
+    /// 5.5.1.2.8).
     pub mandatory_algorithms: bool,
-    /// Whether another AMF gets a K_AMF derived for it (horizontal key derivation; TS 33.501, 6.9.3), or the one in use.
+    /// Whether another AMF gets a K_AMF derived for it (horizontal key derivation; TS 33.501,
+    /// 6.9.3), or the one in use.
     pub derive_k_amf: bool,
     /// NAS COUNT at which a connected UE gets new keys, below its end of 2^24.
     pub rekey_at_count: u32,
@@ -175,8 +181,8 @@ impl From<CipheringName> for CipheringAlgorithm {
     }
 }
 
-/// What phones show as the network's name (TS 24.501, 5.4.4). Where both are empty nothing is sent, and phones show the
-/// name that they know for the PLMN.
+/// What phones show as the network's name (TS 24.501, 5.4.4). Where both are empty nothing is sent,
+/// and phones show the name that they know for the PLMN.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkNameConfig {
@@ -184,20 +190,24 @@ pub struct NetworkNameConfig {
     pub full: String,
     /// Short name.
     pub short: String,
-    /// Time zone of the network, such as `+02:00`, in steps of a quarter of an hour; left out, phones are told none.
+    /// Time zone of the network, such as `+02:00`, in steps of a quarter of an hour; left out,
+    /// phones are told none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }
 
 impl NetworkNameConfig {
-    /// The time zone in quarters of an hour east of Greenwich; `None` without one, or for a text that is none.
+    /// The time zone in quarters of an hour east of Greenwich; `None` without one, or for a text
+    /// that is none.
     pub(crate) fn quarter_hours(&self) -> Option<i8> {
         let text = self.time_zone.as_deref()?;
         let (sign, rest) = (text.get(..1)?, text.get(1..)?);
         let two = |text: &str| text.len() == 2 && text.bytes().all(|octet| octet.is_ascii_digit());
-        let (hours, minutes) = rest.split_once(':').filter(|(hours, minutes)| two(hours) && two(minutes))?;
+        let (hours, minutes) =
+            rest.split_once(':').filter(|(hours, minutes)| two(hours) && two(minutes))?;
         let (hours, minutes): (i8, i8) = (hours.parse().ok()?, minutes.parse().ok()?);
-        let quarters = (hours <= 14 && minutes < 60 && minutes % 15 == 0).then_some(4 * hours + minutes / 15)?;
+        let quarters = (hours <= 14 && minutes < 60 && minutes % 15 == 0)
+            .then_some(4 * hours + minutes / 15)?;
         match sign {
             "+" => Some(quarters),
             "-" => Some(-quarters),
@@ -245,7 +255,12 @@ impl Default for SecurityConfig {
     fn default() -> Self {
         SecurityConfig {
             integrity: vec![IntegrityName::NIA2, IntegrityName::NIA1, IntegrityName::NIA3],
-            ciphering: vec![CipheringName::NEA2, CipheringName::NEA1, CipheringName::NEA3, CipheringName::NEA0],
+            ciphering: vec![
+                CipheringName::NEA2,
+                CipheringName::NEA1,
+                CipheringName::NEA3,
+                CipheringName::NEA0,
+            ],
             request_imeisv: true,
             always_authenticate: false,
             mandatory_algorithms: false,
@@ -283,7 +298,10 @@ impl AmfConfig {
             }
         }
         if self.tais.is_empty() {
-            add("tais".into(), "without a tracking area no UE is served: write the gNBs' PLMN and TAC");
+            add(
+                "tais".into(),
+                "without a tracking area no UE is served: write the gNBs' PLMN and TAC",
+            );
         }
         for (n, tai) in self.tais.iter().enumerate() {
             if plmn_is_wrong(&tai.plmn) {
@@ -298,7 +316,9 @@ impl AmfConfig {
         if self.equivalent_plmns.len() > 15 {
             add("equivalent_plmns".into(), "15 at most (TS 24.501, 9.11.3.45)");
         }
-        for (n, plmn) in self.equivalent_plmns.iter().enumerate().filter(|(_, plmn)| plmn_is_wrong(plmn)) {
+        for (n, plmn) in
+            self.equivalent_plmns.iter().enumerate().filter(|(_, plmn)| plmn_is_wrong(plmn))
+        {
             add(format!("equivalent_plmns[{n}]"), &format!("{plmn:?}: {digits}"));
         }
         if self.n2.bind.is_empty() {
@@ -311,22 +331,37 @@ impl AmfConfig {
             add("n2.heartbeat_ms".into(), "write 10 to 3600000, best 5000");
         }
         if self.security.integrity.is_empty() {
-            add("security.integrity".into(), "write the algorithms that are allowed, such as [NIA2, NIA1]");
+            add(
+                "security.integrity".into(),
+                "write the algorithms that are allowed, such as [NIA2, NIA1]",
+            );
         }
         if self.security.ciphering.is_empty() {
-            add("security.ciphering".into(), "write the algorithms that are allowed, such as [NEA2, NEA0]");
+            add(
+                "security.ciphering".into(),
+                "write the algorithms that are allowed, such as [NEA2, NEA0]",
+            );
         }
         if !(8..=0xff_ff00).contains(&self.security.rekey_at_count) {
-            findings
-                .push(Finding::new("security.rekey_at_count", "write 8 to 16776960: beyond that no message is left"));
+            findings.push(Finding::new(
+                "security.rekey_at_count",
+                "write 8 to 16776960: beyond that no message is left",
+            ));
         }
         findings.extend(self.timers.check().into_iter().map(|finding| finding.within("timers")));
         findings.extend(self.limits.check().into_iter().map(|finding| finding.within("limits")));
-        findings.extend(self.concurrency.check().into_iter().map(|finding| finding.within("concurrency")));
+        findings.extend(
+            self.concurrency.check().into_iter().map(|finding| finding.within("concurrency")),
+        );
         findings
     }
 
-    fn check_guamis(&self, add: &mut impl FnMut(String, &str), plmn_is_wrong: impl Fn(&str) -> bool, digits: &str) {
+    fn check_guamis(
+        &self,
+        add: &mut impl FnMut(String, &str),
+        plmn_is_wrong: impl Fn(&str) -> bool,
+        digits: &str,
+    ) {
         if self.guamis.is_empty() || self.guamis.len() > 256 {
             add("guamis".into(), "an AMF has 1 to 256 GUAMIs");
         }
@@ -350,9 +385,17 @@ mod tests {
 
     #[test]
     fn time_zones_are_quarters_of_an_hour() {
-        let of = |text: &str| NetworkNameConfig { time_zone: Some(text.into()), ..Default::default() }.quarter_hours();
-        assert_eq!([of("+02:00"), of("-03:30"), of("+05:45"), of("+00:00")], [Some(8), Some(-14), Some(23), Some(0)]);
-        assert_eq!([of("02:00"), of("+2:00"), of("+02:10"), of("+15:00"), of(""), of("+-1:00")], [None; 6]);
+        let of = |text: &str| {
+            NetworkNameConfig { time_zone: Some(text.into()), ..Default::default() }.quarter_hours()
+        };
+        assert_eq!(
+            [of("+02:00"), of("-03:30"), of("+05:45"), of("+00:00")],
+            [Some(8), Some(-14), Some(23), Some(0)]
+        );
+        assert_eq!(
+            [of("02:00"), of("+2:00"), of("+02:10"), of("+15:00"), of(""), of("+-1:00")],
+            [None; 6]
+        );
     }
 
     #[test]

@@ -12,7 +12,12 @@ use martlet_sbi_api::nudm_sdm::UdmSubscriberDataManagementClient;
 use martlet_sbi_api::nudm_uecm::UdmUeContextManagementClient;
 
 impl Amf {
-    async fn producer(&self, target: NfType, api: &'static str, about: &str) -> Result<Peer, Problem> {
+    async fn producer(
+        &self,
+        target: NfType,
+        api: &'static str,
+        about: &str,
+    ) -> Result<Peer, Problem> {
         Ok(self.context.discover(target, api, &Criteria::default()).await?.about(about))
     }
 
@@ -33,7 +38,9 @@ impl Amf {
 
     /// The PCF.
     pub(crate) async fn pcf(&self, ue: &str) -> Result<PcfAmPolicyControlClient, Problem> {
-        self.producer(NfType::Pcf, "npcf-am-policy-control", ue).await.map(PcfAmPolicyControlClient::new)
+        self.producer(NfType::Pcf, "npcf-am-policy-control", ue)
+            .await
+            .map(PcfAmPolicyControlClient::new)
     }
 
     /// The NSSF.
@@ -48,7 +55,8 @@ impl Amf {
 
     /// An SMF for a slice and a data network (TS 23.501, 6.3.2).
     pub(crate) async fn smf(&self, ue: &str, slice: Snssai, dnn: &Dnn) -> Result<Peer, Problem> {
-        let criteria = Criteria { snssai: Some(slice), dnn: Some(dnn.clone()), ..Default::default() };
+        let criteria =
+            Criteria { snssai: Some(slice), dnn: Some(dnn.clone()), ..Default::default() };
         Ok(self.context.discover(NfType::Smf, "nsmf-pdusession", &criteria).await?.about(ue))
     }
 }

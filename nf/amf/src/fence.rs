@@ -1,12 +1,14 @@
-//! An AMF that was taken for gone, and lives: UEs that another AMF of the set went on with meanwhile are that one's. Nothing is sent or
-//! written for them any more, and nobody is told of their end.
+//! An AMF that was taken for gone, and lives: UEs that another AMF of the set went on with
+//! meanwhile are that one's. Nothing is sent or written for them any more, and nobody is told of
+//! their end.
 use crate::Amf;
 use crate::ue::{Event, Ue};
 use martlet_nf::{Shutdown, StartError};
 use std::sync::Arc;
 
 impl Amf {
-    /// Whether a UE is this AMF's still. It waits for the place of the contexts where this AMF was not heard of there for a while.
+    /// Whether a UE is this AMF's still. It waits for the place of the contexts where this AMF was
+    /// not heard of there for a while.
     pub(crate) async fn has(&self, number: u64) -> bool {
         match &self.journal {
             Some(journal) => journal.is_ours(number).await,
@@ -23,7 +25,8 @@ impl Amf {
     }
 }
 
-/// Wakes the tasks of UEs that another AMF has taken; ends with an error where another process has this AMF's name.
+/// Wakes the tasks of UEs that another AMF has taken; ends with an error where another process has
+/// this AMF's name.
 pub(crate) async fn watch(amf: &Arc<Amf>, shutdown: &Shutdown) -> Result<(), StartError> {
     let Some(journal) = &amf.journal else {
         shutdown.wait().await;

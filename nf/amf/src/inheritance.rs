@@ -1,5 +1,6 @@
-//! UEs of another AMF of the set that is gone (TS 23.501, 5.21.2): where the AMFs of a set keep their contexts in one place
-//! (`amf.state.place`), whoever a UE comes to goes on with it. Each context is claimed by one of them alone.
+//! UEs of another AMF of the set that is gone (TS 23.501, 5.21.2): where the AMFs of a set keep
+//! their contexts in one place (`amf.state.place`), whoever a UE comes to goes on with it. Each
+//! context is claimed by one of them alone.
 use crate::Amf;
 use crate::kept::{self, KeptUe, owner_of, set_of};
 use martlet_nas::Guti;
@@ -10,7 +11,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long what was read of an AMF's contexts is good: another one may have claimed some, which its claim shows.
+/// How long what was read of an AMF's contexts is good: another one may have claimed some, which
+/// its claim shows.
 const VALID: Duration = Duration::from_secs(30);
 /// Between two readings: who makes 5G-GUTIs up does not keep the database busy.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -23,7 +25,8 @@ struct Read {
     by_supi: HashMap<String, String>,
 }
 
-/// What was read of AMFs that are gone, by their names; and when a subscriber was last looked for among all.
+/// What was read of AMFs that are gone, by their names; and when a subscriber was last looked for
+/// among all.
 #[derive(Default)]
 pub(crate) struct Inherited(Mutex<HashMap<String, Read>>, Mutex<Option<Instant>>);
 
@@ -112,7 +115,12 @@ impl Amf {
         // It may have changed since all were read.
         let value = read.inheritance.context(id_of_context).inspect_err(unreadable).ok()??;
         let kept = Some(serde_json::from_slice(&value).ok()?);
-        Some(Found { inheritance: read.inheritance.clone(), id: id_of_context.clone(), of: *id, kept })
+        Some(Found {
+            inheritance: read.inheritance.clone(),
+            id: id_of_context.clone(),
+            of: *id,
+            kept,
+        })
     }
 
     fn read_all(&self, owner: &str) -> Result<Read, StoreError> {
@@ -143,7 +151,8 @@ impl Read {
 }
 
 impl Found {
-    /// What this AMF goes on with; none where another one does, or the AMF that has the UE is at work.
+    /// What this AMF goes on with; none where another one does, or the AMF that has the UE is at
+    /// work.
     pub async fn claim(self) -> Option<KeptUe> {
         let claimed = tokio::task::spawn_blocking(move || self.inheritance.claim(&self.id)).await;
         let value = claimed.ok()?.inspect_err(unreadable).ok()??;

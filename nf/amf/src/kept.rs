@@ -1,15 +1,17 @@
 //! UEs outlive the process: what of them is kept, and how a new AMF goes on with them.
 //!
-//! Each time a UE's task has done something, what is known of the UE is handed to the journal, which writes it a moment later
-//! (`amf.state.interval_ms`), many UEs in one transaction. Of an AMF that is killed, that moment is lost: a UE that
-//! registered within it is not known any more (its next message is answered as that of a stranger), and of one that is
-//! known some NAS COUNTs may have been used that were not written. The new AMF therefore passes some downlink COUNTs over,
-//! so that none is used twice (TS 33.501, 6.4.3.1).
+//! Each time a UE's task has done something, what is known of the UE is handed to the journal,
+//! which writes it a moment later (`amf.state.interval_ms`), many UEs in one transaction. Of an AMF
+//! that is killed, that moment is lost: a UE that registered within it is not known any more (its
+//! next message is answered as that of a stranger), and of one that is known some NAS COUNTs may
+//! have been used that were not written. The new AMF therefore passes some downlink COUNTs over, so
+//! that none is used twice (TS 33.501, 6.4.3.1).
 use crate::ue::{AmPolicy, Due, Idle, Security, Session, SmContext, Subscription, Ue, UeHandle};
 use crate::{Amf, AmfConfig};
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{
-    CipheringAlgorithm, Direction, Guti, IntegrityAlgorithm, NasConnection, NasCount, NasUeSecurityCapability, Plmn,
+    CipheringAlgorithm, Direction, Guti, IntegrityAlgorithm, NasConnection, NasCount,
+    NasUeSecurityCapability, Plmn,
 };
 use martlet_nf::StartError;
 use martlet_sbi::ApiRoot;
@@ -21,7 +23,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::mpsc;
 
-/// Downlink COUNTs that may have been used and not written. Far fewer than the 256 that the sequence number tells apart.
+/// Downlink COUNTs that may have been used and not written. Far fewer than the 256 that the
+/// sequence number tells apart.
 const PASSED_OVER: u32 = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -163,7 +166,10 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
     let security = kept.security.security()?;
     let guti = kept.guti.as_ref().map(KeptGuti::guti).transpose()?;
     let old_guti = kept.old_guti.as_ref().map(KeptGuti::guti).transpose()?;
-    let area = kept.area.iter().map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
+    let area = kept
+        .area
+        .iter()
+        .map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
     let area = area.collect::<Result<Vec<_>, String>>()?;
     // A configuration that serves it no more makes a stranger of it.
     if guti.as_ref().is_some_and(|guti| !amf.served.gave(guti) && !amf.served.is_of_set(guti)) {
@@ -181,7 +187,8 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
     (ue.supi, ue.pei, ue.guti, ue.old_guti) = (Some(kept.supi), kept.pei, guti, old_guti);
     ue.security = Some(security);
     ue.capability = kept.capability.map(NasUeSecurityCapability::new);
-    ue.radio_capability = kept.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+    ue.radio_capability =
+        kept.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
     ue.subscription = kept.subscription;
     ue.policy = kept.policy.map(KeptPolicy::policy);
     ue.allowed = kept.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
@@ -192,7 +199,9 @@ fn ue(amf: &Arc<Amf>, number: u64, kept: KeptUe) -> Result<Ue, String> {
         ue.sessions.insert(psi, kept.session(number));
     }
     ue.set_registered(kept.registered);
-    let left = kept.idle.map(|(kind, until)| (kind, Instant::now() + Duration::from_secs(until.saturating_sub(now()))));
+    let left = kept.idle.map(|(kind, until)| {
+        (kind, Instant::now() + Duration::from_secs(until.saturating_sub(now())))
+    });
     ue.idle = left.map(|(kind, until)| match kind {
         0 => Idle::Reachable(until),
         1 => Idle::Unreachable(until),
@@ -224,13 +233,16 @@ impl KeptUe {
         self.guti.as_ref()?.guti().ok()
     }
 
-    /// Makes a UE without a context the one that another AMF has kept, registered as it was and with its user planes gone. It
-    /// has the other AMF's 5G-GUTI until it gets one of this AMF.
+    /// Makes a UE without a context the one that another AMF has kept, registered as it was and
+    /// with its user planes gone. It has the other AMF's 5G-GUTI until it gets one of this AMF.
     pub fn adopt(self, ue: &mut Ue) -> Result<(), String> {
         let security = self.security.security()?;
         let guti = self.guti.as_ref().map(KeptGuti::guti).transpose()?;
         let old_guti = self.old_guti.as_ref().map(KeptGuti::guti).transpose()?;
-        let area = self.area.iter().map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
+        let area = self
+            .area
+            .iter()
+            .map(|(plmn, tac)| Ok(crate::served::Tai { plmn: plmn.plmn()?, tac: *tac }));
         ue.area = area.collect::<Result<Vec<_>, String>>()?;
         for guti in guti.iter().chain(&old_guti) {
             ue.amf.tables.claim_free_tmsi(guti.tmsi(), &ue.handle);
@@ -238,7 +250,8 @@ impl KeptUe {
         (ue.guti, ue.old_guti, ue.t3512, ue.due) = (guti, old_guti, self.t3512, self.due);
         (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
         ue.capability = self.capability.map(NasUeSecurityCapability::new);
-        ue.radio_capability = self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        ue.radio_capability =
+            self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
         // The other AMF's subscription is told to the other AMF.
         ue.subscription = self.subscription.map(|mut subscription| {
             Arc::make_mut(&mut subscription).sdm_subscription = None;
@@ -255,12 +268,14 @@ impl KeptUe {
         Ok(())
     }
 
-    /// Puts what another AMF has kept of the UE into a context of this one. Its 5G-GUTI stays the other AMF's.
+    /// Puts what another AMF has kept of the UE into a context of this one. Its 5G-GUTI stays the
+    /// other AMF's.
     pub fn go_on_as(self, ue: &mut Ue) -> Result<(), String> {
         let security = self.security.security()?;
         (ue.supi, ue.pei, ue.security) = (Some(self.supi), self.pei, Some(security));
         ue.capability = self.capability.map(NasUeSecurityCapability::new);
-        ue.radio_capability = self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
+        ue.radio_capability =
+            self.radio_capability.and_then(|text| hex::decode(text).ok()).map(Into::into);
         ue.policy = self.policy.map(KeptPolicy::policy);
         ue.allowed = self.allowed.into_iter().map(|(sst, sd)| Slice { sst, sd }).collect();
         for (psi, kept) in self.sessions {
@@ -281,7 +296,14 @@ impl KeptSession {
     fn session(self, number: u64) -> Session {
         let (sst, sd) = self.slice;
         let context = SmContext { root: self.smf, reference: self.reference };
-        Session { number, slice: Slice { sst, sd }, dnn: self.dnn, context, active: self.active, releasing: false }
+        Session {
+            number,
+            slice: Slice { sst, sd },
+            dnn: self.dnn,
+            context,
+            active: self.active,
+            releasing: false,
+        }
     }
 }
 
@@ -292,7 +314,9 @@ fn now() -> u64 {
 
 impl KeptSecurity {
     fn of(security: &Security) -> Self {
-        let count = |direction| security.nas.nas_count(direction, NasConnection::ThreeGpp).map(NasCount::get);
+        let count = |direction| {
+            security.nas.nas_count(direction, NasConnection::ThreeGpp).map(NasCount::get)
+        };
         KeptSecurity {
             k_amf: hex::encode(security.k_amf()),
             ngksi: security.ngksi,
@@ -307,12 +331,20 @@ impl KeptSecurity {
         use {CipheringAlgorithm::*, IntegrityAlgorithm::*};
         let mut k_amf = [0; 32];
         hex::decode_to_slice(&self.k_amf, &mut k_amf).map_err(|_| "it has no K_AMF")?;
-        let integrity = [NIA0, NIA1, NIA2, NIA3].into_iter().find(|algorithm| *algorithm as u8 == self.integrity);
-        let ciphering = [NEA0, NEA1, NEA2, NEA3].into_iter().find(|algorithm| *algorithm as u8 == self.ciphering);
-        let (integrity, ciphering) = integrity.zip(ciphering).ok_or("its algorithms are not known")?;
-        let count = |count: Option<u32>, on: u32| count.and_then(|count| NasCount::new(count.saturating_add(on)).ok());
+        let integrity = [NIA0, NIA1, NIA2, NIA3]
+            .into_iter()
+            .find(|algorithm| *algorithm as u8 == self.integrity);
+        let ciphering = [NEA0, NEA1, NEA2, NEA3]
+            .into_iter()
+            .find(|algorithm| *algorithm as u8 == self.ciphering);
+        let (integrity, ciphering) =
+            integrity.zip(ciphering).ok_or("its algorithms are not known")?;
+        let count = |count: Option<u32>, on: u32| {
+            count.and_then(|count| NasCount::new(count.saturating_add(on)).ok())
+        };
         let counts = (count(self.uplink, 0), count(self.downlink, PASSED_OVER));
-        Security::restored(k_amf, self.ngksi, ciphering, integrity, counts).map_err(|e| e.to_string())
+        Security::restored(k_amf, self.ngksi, ciphering, integrity, counts)
+            .map_err(|e| e.to_string())
     }
 }
 
@@ -333,7 +365,9 @@ impl Ue {
         let Some(journal) = &self.amf.journal else { return };
         let id = self.handle.number.to_string();
         let worth = self.registered || matches!(self.idle, Some(Idle::Deregistered(_)));
-        let (Some(supi), Some(security), true) = (&self.supi, &self.security, worth) else { return journal.remove(id) };
+        let (Some(supi), Some(security), true) = (&self.supi, &self.security, worth) else {
+            return journal.remove(id);
+        };
         let slice = |slice: &Slice| (slice.sst, slice.sd);
         let session = |(psi, session): (&u8, &Session)| {
             let kept = KeptSession {
@@ -346,7 +380,8 @@ impl Ue {
             };
             (*psi, kept)
         };
-        // A UE that is connected becomes idle with the end of this process, and the timer starts then.
+        // A UE that is connected becomes idle with the end of this process, and the timer starts
+        // then.
         let idle = self.idle.map(|idle| {
             let left = idle.until().saturating_duration_since(Instant::now()).as_secs();
             let kind = match idle {
@@ -385,7 +420,9 @@ impl Ue {
         journal.put_later(id, move || {
             kept.radio_capability = radio.map(hex::encode);
             let value = serde_json::to_vec(&kept);
-            value.inspect_err(|error| tracing::error!(supi = %kept.supi, %error, "a UE is not kept")).ok()
+            value
+                .inspect_err(|error| tracing::error!(supi = %kept.supi, %error, "a UE is not kept"))
+                .ok()
         });
     }
 

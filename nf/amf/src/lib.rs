@@ -1,7 +1,9 @@
-//! The AMF: gNBs reach it over N2, UEs over N1, other network functions over the SBI (TS 23.501, 6.2.1).
+//! The AMF: gNBs reach it over N2, UEs over N1, other network functions over the SBI (TS 23.501,
+//! 6.2.1).
 //!
-//! A UE's context belongs to one task ([`ue`]); the reader of each gNB's association ([`n2`]) and the SBI handlers
-//! ([`services`]) send it messages. What a UE and the network do together is in [`procedures`], one file each.
+//! A UE's context belongs to one task ([`ue`]); the reader of each gNB's association ([`n2`]) and
+//! the SBI handlers ([`services`]) send it messages. What a UE and the network do together is in
+//! [`procedures`], one file each.
 #![forbid(unsafe_code)]
 
 mod concurrency;
@@ -24,8 +26,9 @@ mod ue;
 mod tests;
 
 pub use config::{
-    AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit, LimitsConfig, N2Config,
-    NetworkNameConfig, PlmnConfig, SctpStackConfig, SecurityConfig, TaiConfig, TimersConfig,
+    AmfConfig, CipheringName, ConcurrencyConfig, GuamiConfig, IntegrityName, Limit, LimitsConfig,
+    N2Config, NetworkNameConfig, PlmnConfig, SctpStackConfig, SecurityConfig, TaiConfig,
+    TimersConfig,
 };
 
 use concurrency::Concurrency;
@@ -37,7 +40,8 @@ use martlet_sbi_api::namf_communication::NAMF_COMM;
 use martlet_sbi_api::namf_event_exposure::NAMF_EVTS;
 use martlet_sbi_api::namf_location::NAMF_LOC;
 use martlet_sbi_api::nnrf_nfmanagement::{
-    AmfInfo, DefaultNotificationSubscription, N2InterfaceAmfInfo, NfProfile, NfType, NotificationType,
+    AmfInfo, DefaultNotificationSubscription, N2InterfaceAmfInfo, NfProfile, NfType,
+    NotificationType,
 };
 use martlet_sctp::Listener;
 use martlet_store::Journal;
@@ -87,10 +91,15 @@ const RESTORATIONS: usize = 32;
 const HEADROOM: usize = 256;
 
 impl Amf {
-    fn new(config: AmfConfig, context: Arc<NfContext>, listener: Option<Listener>) -> Result<Arc<Self>, StartError> {
+    fn new(
+        config: AmfConfig,
+        context: Arc<NfContext>,
+        listener: Option<Listener>,
+    ) -> Result<Arc<Self>, StartError> {
         let served = Served::new(&config)?;
         let instance_id = context.instance_id().parse();
-        let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        let instance_id =
+            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
         let (journal, kept) = kept::open(&config)?;
         let amf = Arc::new_cyclic(|itself| Amf {
@@ -130,7 +139,10 @@ impl Amf {
         let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
         let handle = UeHandle { number: self.tables.next_number(), sender };
         self.tables.add(&handle);
-        trace::spawn(trace::Origin::default(), Ue::new(self.clone(), handle.clone(), inbox, over_limit).run());
+        trace::spawn(
+            trace::Origin::default(),
+            Ue::new(self.clone(), handle.clone(), inbox, over_limit).run(),
+        );
         Some(handle)
     }
 }
@@ -156,19 +168,30 @@ impl NetworkFunction for Amf {
 
     fn profile(&self, profile: &mut NfProfile) {
         let first = &self.served.guamis[0].sbi.amf_id;
-        // The profile's AMF name is a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be any text.
+        // The profile's AMF name is a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be
+        // any text.
         let amf_name = Some(&self.config.name).filter(|name| name.contains('.')).cloned();
         let mut n2 = N2InterfaceAmfInfo { amf_name, ..Default::default() };
         for address in &self.config.n2.bind {
             match address {
-                IpAddr::V4(address) => n2.ipv4_endpoint_address.get_or_insert_default().push(*address),
-                IpAddr::V6(address) => n2.ipv6_endpoint_address.get_or_insert_default().push(*address),
+                IpAddr::V4(address) => {
+                    n2.ipv4_endpoint_address.get_or_insert_default().push(*address)
+                }
+                IpAddr::V6(address) => {
+                    n2.ipv6_endpoint_address.get_or_insert_default().push(*address)
+                }
             }
         }
         let set = |guami: &ServedGuami| {
             let (plmn, id) = (guami.plmn, &guami.id);
             // TS 23.003, 28.12.
-            format!("set{:03x}.region{:02x}.amfset.5gc.mnc{:0>3}.mcc{}", id.set(), id.region(), plmn.mnc(), plmn.mcc())
+            format!(
+                "set{:03x}.region{:02x}.amfset.5gc.mnc{:0>3}.mcc{}",
+                id.set(),
+                id.region(),
+                plmn.mnc(),
+                plmn.mcc()
+            )
         };
         profile.nf_set_id_list = Some(self.served.guamis.iter().map(set).collect());
         profile.amf_info = Some(AmfInfo {
@@ -181,10 +204,12 @@ impl NetworkFunction for Amf {
         });
         let root = self.context.api_root();
         let uri = format!("{root}/namf-callback/v1/n1-message-notify");
-        let mut registrations = DefaultNotificationSubscription::new(NotificationType::N1Messages, uri);
+        let mut registrations =
+            DefaultNotificationSubscription::new(NotificationType::N1Messages, uri);
         registrations.n1_message_class = Some(amf_reallocation::CLASS.into());
         profile.default_notification_subscriptions = Some(vec![registrations]);
-        profile.plmn_list = Some(self.served.plmns.iter().map(|served| plmn_to_sbi(served.plmn)).collect());
+        profile.plmn_list =
+            Some(self.served.plmns.iter().map(|served| plmn_to_sbi(served.plmn)).collect());
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {

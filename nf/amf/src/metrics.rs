@@ -1,31 +1,35 @@
 //! The AMF's metrics.
 use martlet_sbi::trace;
 use prometheus::{
-    HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, register_histogram_vec, register_int_counter,
-    register_int_counter_vec, register_int_gauge, register_int_gauge_vec,
+    HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, register_histogram_vec,
+    register_int_counter, register_int_counter_vec, register_int_gauge, register_int_gauge_vec,
 };
 use std::sync::LazyLock;
 use std::time::Instant;
 
 static PROCEDURES: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Procedures that ended, by their kind and result";
-    register_int_counter_vec!("martlet_amf_procedures_total", help, &["procedure", "result"]).expect("registered once")
+    register_int_counter_vec!("martlet_amf_procedures_total", help, &["procedure", "result"])
+        .expect("registered once")
 });
 
 static PROCEDURE_SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
     let buckets = prometheus::exponential_buckets(100e-6, 2.2, 16).expect("constants that fit");
     let help = "Time of procedures that went well";
-    register_histogram_vec!("martlet_amf_procedure_seconds", help, &["procedure"], buckets).expect("registered once")
+    register_histogram_vec!("martlet_amf_procedure_seconds", help, &["procedure"], buckets)
+        .expect("registered once")
 });
 
 static NAS_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "NAS messages that were not acted on, by the reason";
-    register_int_counter_vec!("martlet_amf_nas_errors_total", help, &["reason"]).expect("registered once")
+    register_int_counter_vec!("martlet_amf_nas_errors_total", help, &["reason"])
+        .expect("registered once")
 });
 
 static NGAP_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "NGAP messages that were wrong, by the cause";
-    register_int_counter_vec!("martlet_amf_ngap_errors_total", help, &["reason"]).expect("registered once")
+    register_int_counter_vec!("martlet_amf_ngap_errors_total", help, &["reason"])
+        .expect("registered once")
 });
 
 static OVERLOADS: LazyLock<IntCounter> = LazyLock::new(|| {
@@ -39,38 +43,47 @@ static RESETS: LazyLock<IntCounter> = LazyLock::new(|| {
 });
 
 static TAKEN: LazyLock<IntCounter> = LazyLock::new(|| {
-    let help = "Registered UEs that another AMF of the set had gone on with, thinking that this one was gone";
+    let help = "Registered UEs that another AMF of the set had gone on with, thinking that this \
+                one was gone";
     register_int_counter!("martlet_amf_ues_taken_total", help).expect("registered once")
 });
 
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Messages dropped because a limit was reached";
-    register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"]).expect("registered once")
+    register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"])
+        .expect("registered once")
 });
 
 static PROCEDURES_AT_WORK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let help = "Procedures at work, by their kind";
-    register_int_gauge_vec!("martlet_amf_procedures_at_work", help, &["procedure"]).expect("registered once")
+    register_int_gauge_vec!("martlet_amf_procedures_at_work", help, &["procedure"])
+        .expect("registered once")
 });
 
 static PROCEDURES_WAITING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let help = "Procedures that wait for their turn, by their kind";
-    register_int_gauge_vec!("martlet_amf_procedures_waiting", help, &["procedure"]).expect("registered once")
+    register_int_gauge_vec!("martlet_amf_procedures_waiting", help, &["procedure"])
+        .expect("registered once")
 });
 
 static PROCEDURES_LIMIT: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let help = "Procedures that may be at work at the same time, by their kind";
-    register_int_gauge_vec!("martlet_amf_procedures_limit", help, &["procedure"]).expect("registered once")
+    register_int_gauge_vec!("martlet_amf_procedures_limit", help, &["procedure"])
+        .expect("registered once")
 });
 
-static GNBS: LazyLock<IntGauge> =
-    LazyLock::new(|| register_int_gauge!("martlet_amf_gnbs", "gNBs that are set up").expect("registered once"));
-static UES: LazyLock<IntGauge> =
-    LazyLock::new(|| register_int_gauge!("martlet_amf_ues", "UE contexts").expect("registered once"));
-static REGISTERED: LazyLock<IntGauge> =
-    LazyLock::new(|| register_int_gauge!("martlet_amf_ues_registered", "UEs registered").expect("registered once"));
+static GNBS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_amf_gnbs", "gNBs that are set up").expect("registered once")
+});
+static UES: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_amf_ues", "UE contexts").expect("registered once")
+});
+static REGISTERED: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_amf_ues_registered", "UEs registered").expect("registered once")
+});
 static CONNECTED: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_amf_ues_connected", "UEs with an N2 connection").expect("registered once")
+    register_int_gauge!("martlet_amf_ues_connected", "UEs with an N2 connection")
+        .expect("registered once")
 });
 
 /// A procedure at work. It counts once, when it ends.
@@ -90,7 +103,9 @@ impl Procedure {
     /// It ended well.
     pub fn succeeded(self) {
         PROCEDURES.with_label_values(&[self.name, "ok"]).inc();
-        PROCEDURE_SECONDS.with_label_values(&[self.name]).observe(self.started.elapsed().as_secs_f64());
+        PROCEDURE_SECONDS
+            .with_label_values(&[self.name])
+            .observe(self.started.elapsed().as_secs_f64());
         self.span.ended(Ok(()));
     }
 

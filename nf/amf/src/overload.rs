@@ -1,5 +1,6 @@
-//! Overload (TS 38.413, 8.7.6 and 8.7.7; TS 23.501, 5.19.5.2): while UEs have to be told to come back later, gNBs are asked
-//! to keep signalling away; what was called by the network, and emergencies, they let through.
+//! Overload (TS 38.413, 8.7.6 and 8.7.7; TS 23.501, 5.19.5.2): while UEs have to be told to come
+//! back later, gNBs are asked to keep signalling away; what was called by the network, and
+//! emergencies, they let through.
 use crate::Amf;
 use crate::metrics;
 use martlet_nf::Shutdown;
@@ -13,8 +14,8 @@ use std::time::Duration;
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Tells gNBs when an overload begins, and when it has ended: when no UE was turned away for as long as the configuration
-/// says.
+/// Tells gNBs when an overload begins, and when it has ended: when no UE was turned away for as
+/// long as the configuration says.
 pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
     let calm = Duration::from_millis(amf.config.limits.overload_ms.into());
     let (mut seen, mut since, mut told) = (0, None, BTreeSet::new());
@@ -40,7 +41,8 @@ pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
 /// OVERLOAD START to each gNB that has not got it yet.
 async fn start(amf: &Amf, told: &mut BTreeSet<u64>) {
     let response = OverloadResponse::overloadAction(OverloadAction::reject_rrc_cr_signalling);
-    let Ok(message) = build_ngap!(InitiatingMessage, OverloadStart, OverloadStart, AMFOverloadResponse(response))
+    let Ok(message) =
+        build_ngap!(InitiatingMessage, OverloadStart, OverloadStart, AMFOverloadResponse(response))
     else {
         return;
     };

@@ -124,7 +124,8 @@ impl Served {
         let mut guamis = Vec::new();
         for guami in &config.guamis {
             let plmn = plmn(&guami.plmn)?;
-            let id = AmfId::new(guami.region, guami.set, guami.pointer).map_err(|e| e.to_string())?;
+            let id =
+                AmfId::new(guami.region, guami.set, guami.pointer).map_err(|e| e.to_string())?;
             let sbi = common::AmfId::from_parts(guami.region, guami.set, guami.pointer);
             guamis.push(ServedGuami { plmn, id, sbi: Guami::new(plmn_to_sbi(plmn), sbi) });
         }
@@ -132,14 +133,22 @@ impl Served {
         for served in &config.plmns {
             let plmn = plmn(&served.plmn)?;
             let slices = served.slices.iter().map(slice_from_sbi).collect();
-            plmns.push(ServedPlmn { plmn, slices, network_name: plmn_to_sbi(plmn).serving_network_name() });
+            plmns.push(ServedPlmn {
+                plmn,
+                slices,
+                network_name: plmn_to_sbi(plmn).serving_network_name(),
+            });
         }
         let tais = config.tais.iter().map(|tai| Ok(Tai { plmn: plmn(&tai.plmn)?, tac: tai.tac }));
         Ok(Served {
             guamis,
             plmns,
             tais: tais.collect::<Result<_, String>>()?,
-            equivalent: config.equivalent_plmns.iter().map(|text| plmn(text)).collect::<Result<_, String>>()?,
+            equivalent: config
+                .equivalent_plmns
+                .iter()
+                .map(|text| plmn(text))
+                .collect::<Result<_, String>>()?,
             integrity: config.security.integrity.iter().map(|name| (*name).into()).collect(),
             ciphering: config.security.ciphering.iter().map(|name| (*name).into()).collect(),
         })
@@ -179,10 +188,11 @@ impl Served {
         self.guamis.iter().any(|guami| guami.id.set() == set)
     }
 
-    /// The registration area for a UE in a tracking area: that one first, and others of its PLMN, 16 at most
-    /// (TS 24.501, 9.11.3.9).
+    /// The registration area for a UE in a tracking area: that one first, and others of its PLMN,
+    /// 16 at most (TS 24.501, 9.11.3.9).
     pub fn registration_area(&self, current: Tai) -> Vec<Tai> {
-        let others = self.tais.iter().copied().filter(|tai| *tai != current && tai.plmn == current.plmn);
+        let others =
+            self.tais.iter().copied().filter(|tai| *tai != current && tai.plmn == current.plmn);
         std::iter::once(current).chain(others).take(16).collect()
     }
 }

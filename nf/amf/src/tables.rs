@@ -1,6 +1,8 @@
-//! Who is where: UE contexts by their identities, and the UE-associated logical NG connections (TS 38.413, 3.1).
+//! Who is where: UE contexts by their identities, and the UE-associated logical NG connections (TS
+//! 38.413, 3.1).
 //!
-//! The tables hold handles alone; a UE's context belongs to its task. No lock is held while anything is awaited.
+//! The tables hold handles alone; a UE's context belongs to its task. No lock is held while
+//! anything is awaited.
 use crate::ue::{Event, UeHandle};
 use martlet_sbi_api::common::{Ncgi, Supi};
 use rand::Rng;
@@ -41,7 +43,9 @@ impl Summary {
             (false, false) => "deregistered",
         };
         let supi = self.supi.as_ref()?;
-        Some(serde_json::json!({"supi": supi, "state": state, "gnb": self.gnb, "sessions": self.sessions}))
+        Some(
+            serde_json::json!({"supi": supi, "state": state, "gnb": self.gnb, "sessions": self.sessions}),
+        )
     }
 }
 
@@ -88,8 +92,8 @@ impl Tables {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// A number for a new context of a UE or of a session, never given twice; nor by the start before this one, whose
-    /// contexts other functions may still know.
+    /// A number for a new context of a UE or of a session, never given twice; nor by the start
+    /// before this one, whose contexts other functions may still know.
     pub fn next_number(&self) -> u64 {
         let mut state = self.state();
         if state.last_number == 0 {
@@ -133,8 +137,11 @@ impl Tables {
     /// Asks the UE that has been deregistered for longest to go; false where there is none.
     pub fn evict(&self) -> bool {
         let mut state = self.state();
-        let deregistered = state.ues.values_mut().filter(|ue| ue.summary.deregistered_since.is_some());
-        let Some(oldest) = deregistered.min_by_key(|ue| ue.summary.deregistered_since) else { return false };
+        let deregistered =
+            state.ues.values_mut().filter(|ue| ue.summary.deregistered_since.is_some());
+        let Some(oldest) = deregistered.min_by_key(|ue| ue.summary.deregistered_since) else {
+            return false;
+        };
         oldest.summary.deregistered_since = None;
         oldest.handle.sender.try_send(Event::Evicted).is_ok()
     }
@@ -151,7 +158,8 @@ impl Tables {
         }
     }
 
-    /// Counts of contexts, of registered UEs and of connected ones, and the first UEs by their number.
+    /// Counts of contexts, of registered UEs and of connected ones, and the first UEs by their
+    /// number.
     pub fn overview(&self, most: usize) -> (usize, usize, usize, Vec<Summary>) {
         let state = self.state();
         let registered = state.ues.values().filter(|ue| ue.summary.registered).count();
@@ -196,7 +204,8 @@ impl Tables {
         self.state().by_tmsi.insert(tmsi, handle.clone());
     }
 
-    /// Makes a UE the one that a 5G-TMSI of another AMF leads to, unless this AMF has given the same to somebody.
+    /// Makes a UE the one that a 5G-TMSI of another AMF leads to, unless this AMF has given the
+    /// same to somebody.
     pub fn claim_free_tmsi(&self, tmsi: u32, handle: &UeHandle) {
         self.state().by_tmsi.entry(tmsi).or_insert_with(|| handle.clone());
     }
@@ -209,8 +218,8 @@ impl Tables {
         }
     }
 
-    /// A new connection: its AMF UE NGAP ID (40 bits), and what tells of its loss. A connection of the gNB with the same
-    /// RAN UE NGAP ID is lost: the gNB has forgotten it.
+    /// A new connection: its AMF UE NGAP ID (40 bits), and what tells of its loss. A connection of
+    /// the gNB with the same RAN UE NGAP ID is lost: the gNB has forgotten it.
     pub fn connect(&self, gnb: u64, ran_id: u32, handle: &UeHandle) -> (u64, Arc<Notify>) {
         let mut state = self.state();
         state.forget_ran_id(gnb, ran_id);
@@ -219,15 +228,20 @@ impl Tables {
         ids
     }
 
-    /// A new connection with the target gNB of a handover, which says with its answer what its RAN UE NGAP ID is.
+    /// A new connection with the target gNB of a handover, which says with its answer what its RAN
+    /// UE NGAP ID is.
     pub fn prepare(&self, gnb: u64, handle: &UeHandle) -> (u64, Arc<Notify>) {
         self.state().begin(gnb, None, handle)
     }
 
-    /// The target gNB of a handover has answered; the UE whose handover it is, if there is one that waits for it.
+    /// The target gNB of a handover has answered; the UE whose handover it is, if there is one that
+    /// waits for it.
     pub fn accept(&self, gnb: u64, amf_id: u64, ran_id: Option<u32>) -> Option<UeHandle> {
         let mut state = self.state();
-        state.connections.get(&amf_id).filter(|connected| connected.gnb == gnb && connected.ran_id.is_none())?;
+        state
+            .connections
+            .get(&amf_id)
+            .filter(|connected| connected.gnb == gnb && connected.ran_id.is_none())?;
         if let Some(ran_id) = ran_id {
             state.forget_ran_id(gnb, ran_id);
             state.by_ran_id.insert((gnb, ran_id), amf_id);
@@ -309,13 +323,15 @@ impl Tables {
         lost.len()
     }
 
-    /// Loses the connection of a gNB with one or both of these identities; says whether there was one.
+    /// Loses the connection of a gNB with one or both of these identities; says whether there was
+    /// one.
     pub fn lose(&self, gnb: u64, amf_id: Option<u64>, ran_id: Option<u32>) -> bool {
         let mut state = self.state();
         let amf_id = amf_id.or_else(|| state.by_ran_id.get(&(gnb, ran_id?)).copied());
         let Some(amf_id) = amf_id else { return false };
-        let matches =
-            |connected: &Connected| connected.gnb == gnb && ran_id.is_none_or(|id| connected.ran_id == Some(id));
+        let matches = |connected: &Connected| {
+            connected.gnb == gnb && ran_id.is_none_or(|id| connected.ran_id == Some(id))
+        };
         let found = state.connections.get(&amf_id).is_some_and(matches);
         if found {
             state.lose(amf_id);
@@ -388,7 +404,10 @@ mod tests {
         let (first, lost) = tables.connect(1, 7, &handle(1));
         let (second, _) = tables.connect(1, 7, &handle(2));
         lost.notified().await;
-        assert_eq!((leads_to(&tables, 1, first, 7), leads_to(&tables, 1, second, 7)), (None, Some(2)));
+        assert_eq!(
+            (leads_to(&tables, 1, first, 7), leads_to(&tables, 1, second, 7)),
+            (None, Some(2))
+        );
         // The one that was lost does not take the other away as it goes.
         tables.disconnect(first);
         assert_eq!(leads_to(&tables, 1, second, 7), Some(2));
@@ -404,7 +423,10 @@ mod tests {
         assert!(!tables.lose(2, Some(ours), None));
         assert!(!tables.lose(1, Some(ours), Some(8)));
         assert_eq!(tables.lose_gnb(1), 1);
-        assert_eq!((leads_to(&tables, 1, ours, 7), leads_to(&tables, 2, theirs, 7)), (None, Some(2)));
+        assert_eq!(
+            (leads_to(&tables, 1, ours, 7), leads_to(&tables, 2, theirs, 7)),
+            (None, Some(2))
+        );
         assert!(tables.lose(2, None, Some(7)));
     }
 
@@ -415,7 +437,10 @@ mod tests {
         let (there, lost) = tables.connect(2, 9, &handle(2));
         assert!(tables.move_connection(moved, 2, 9));
         lost.notified().await;
-        assert_eq!((leads_to(&tables, 2, moved, 9), leads_to(&tables, 1, moved, 7)), (Some(1), None));
+        assert_eq!(
+            (leads_to(&tables, 2, moved, 9), leads_to(&tables, 1, moved, 7)),
+            (Some(1), None)
+        );
         assert!(tables.by_amf_id(there).is_none() && !tables.move_connection(there, 1, 1));
         assert_eq!(tables.lose_gnb(1), 0);
         // The target of a handover says its identity with its answer, and with no other.

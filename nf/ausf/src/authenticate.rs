@@ -6,22 +6,30 @@ use martlet_eap::server::{Server, Vector};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::common::{Base64, Hex, Link, Links, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
-    AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, LINK_EAP_SESSION, UeAuthenticationCtx,
+    AuthData, AuthType, AuthenticationInfo, Av5gAka, LINK_5G_AKA, LINK_EAP_SESSION,
+    UeAuthenticationCtx,
 };
-use martlet_sbi_api::nudm_ueau::{AuthenticationInfoRequest, AuthenticationVector, Av5GHeAka, AvEapAkaPrime};
+use martlet_sbi_api::nudm_ueau::{
+    AuthenticationInfoRequest, AuthenticationVector, Av5GHeAka, AvEapAkaPrime,
+};
 use martlet_security::nas_5gs::{KAusf, XresStar};
 use martlet_security::{Rand, aka};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// A link as a list of one: the specification has both forms (TS 29.571, 5.2.4.8), and free5GC's AMF knows lists alone.
+/// A link as a list of one: the specification has both forms (TS 29.571, 5.2.4.8), and free5GC's
+/// AMF knows lists alone.
 pub(crate) fn links_to(uri: String) -> Links {
     Links::Many(vec![Link { href: Some(uri) }])
 }
 
 impl Ausf {
-    /// Gets a vector from the UDM, keeps what the answer will be compared with, and hands the challenge on.
-    pub(crate) async fn authenticate(&self, info: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
+    /// Gets a vector from the UDM, keeps what the answer will be compared with, and hands the
+    /// challenge on.
+    pub(crate) async fn authenticate(
+        &self,
+        info: AuthenticationInfo,
+    ) -> Result<Created<UeAuthenticationCtx>, Problem> {
         let network = info.serving_network_name;
         if !is_serving_network_name(&network) {
             let detail = format!("{network:?} is no serving network name (TS 33.501, 6.1.1.4)");
@@ -34,8 +42,12 @@ impl Ausf {
             return Err(failed("the UDM did not say whose SUCI it is"));
         };
         match result.authentication_vector {
-            Some(AuthenticationVector::FiveGHeAka(vector)) => self.five_g_aka(vector, supi, network),
-            Some(AuthenticationVector::EapAkaPrime(vector)) => self.eap_aka_prime(&vector, supi, network),
+            Some(AuthenticationVector::FiveGHeAka(vector)) => {
+                self.five_g_aka(vector, supi, network)
+            }
+            Some(AuthenticationVector::EapAkaPrime(vector)) => {
+                self.eap_aka_prime(&vector, supi, network)
+            }
             None => Err(failed("the UDM gave no vector")),
         }
     }
@@ -47,15 +59,22 @@ impl Ausf {
         network: String,
     ) -> Result<Created<UeAuthenticationCtx>, Problem> {
         let xres_star = XresStar::new(&vector.xres_star.0);
-        let k_seaf = aka::k_seaf(&KAusf::new(&vector.kausf.0), &network).map_err(|e| failed(&e.to_string()))?;
+        let k_seaf = aka::k_seaf(&KAusf::new(&vector.kausf.0), &network)
+            .map_err(|e| failed(&e.to_string()))?;
         let hxres_star = aka::hxres_star(&Rand::new(&vector.rand.0), &xres_star);
         let method = Method::FiveGAka { xres_star, k_seaf };
-        let (id, location) = self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
+        let (id, location) =
+            self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
         let link = links_to(format!("{location}/5g-aka-confirmation"));
         tracing::debug!(id, "a challenge for 5G-AKA");
-        let challenge = Av5gAka { rand: vector.rand, hxres_star: Hex(*hxres_star.as_octets()), autn: vector.autn };
+        let challenge = Av5gAka {
+            rand: vector.rand,
+            hxres_star: Hex(*hxres_star.as_octets()),
+            autn: vector.autn,
+        };
         let links = BTreeMap::from([(LINK_5G_AKA.to_string(), link)]);
-        let mut body = UeAuthenticationCtx::new(AuthType::FiveGAka, AuthData::FiveGAka(challenge), links);
+        let mut body =
+            UeAuthenticationCtx::new(AuthType::FiveGAka, AuthData::FiveGAka(challenge), links);
         body.serving_network_name = Some(network);
         Ok(Created { location, body })
     }
@@ -69,10 +88,18 @@ impl Ausf {
         // Any identifier will do, as long as the next request has another (RFC 3748, 4.1).
         let (server, packet) = eap_challenge(vector, &supi, &network, 1)?;
         let method = Method::EapAkaPrime { server: server.into(), synchronised: false };
-        let (id, location) = self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
+        let (id, location) =
+            self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
         tracing::debug!(id, "a challenge for EAP-AKA'");
-        let links = BTreeMap::from([(LINK_EAP_SESSION.to_string(), links_to(format!("{location}/eap-session")))]);
-        let mut body = UeAuthenticationCtx::new(AuthType::EapAkaPrime, AuthData::Eap(Base64(packet.into())), links);
+        let links = BTreeMap::from([(
+            LINK_EAP_SESSION.to_string(),
+            links_to(format!("{location}/eap-session")),
+        )]);
+        let mut body = UeAuthenticationCtx::new(
+            AuthType::EapAkaPrime,
+            AuthData::Eap(Base64(packet.into())),
+            links,
+        );
         body.serving_network_name = Some(network);
         Ok(Created { location, body })
     }
@@ -80,7 +107,8 @@ impl Ausf {
     /// Keeps what an authentication awaits; its identity, and where it is.
     fn begin(&self, awaited: Awaited) -> Result<(String, String), Problem> {
         let Some(id) = self.pending.add(awaited, Instant::now()) else {
-            let mut problem = Problem::new(503, "NF_CONGESTION").detail("too many authentications are under way");
+            let mut problem =
+                Problem::new(503, "NF_CONGESTION").detail("too many authentications are under way");
             problem.retry_after = Some(1);
             return Err(problem);
         };
@@ -104,7 +132,9 @@ pub(crate) fn eap_challenge(
     let vector = Vector {
         rand: vector.rand.0,
         autn: vector.autn.0,
-        xres: xres.ok_or_else(|| failed("the UDM gave an XRES that is not 4 to 16 octets in hexadecimal digits"))?,
+        xres: xres.ok_or_else(|| {
+            failed("the UDM gave an XRES that is not 4 to 16 octets in hexadecimal digits")
+        })?,
         ck_prime: vector.ck_prime.0,
         ik_prime: vector.ik_prime.0,
         network,
@@ -113,14 +143,19 @@ pub(crate) fn eap_challenge(
     Ok(Server::challenge(&vector, identifier))
 }
 
-/// `5G:mncNNN.mccNNN.3gppnetwork.org`, with a network identifier at its end for a stand-alone non-public network.
+/// `5G:mncNNN.mccNNN.3gppnetwork.org`, with a network identifier at its end for a stand-alone
+/// non-public network.
 fn is_serving_network_name(name: &str) -> bool {
-    let digits = |text: Option<&str>| text.is_some_and(|t| t.len() == 3 && t.bytes().all(|b| b.is_ascii_digit()));
+    let digits = |text: Option<&str>| {
+        text.is_some_and(|t| t.len() == 3 && t.bytes().all(|b| b.is_ascii_digit()))
+    };
     let Some(rest) = name.strip_prefix("5G:mnc") else { return false };
     let Some((mnc, rest)) = rest.split_once(".mcc") else { return false };
     let (mcc, rest) = rest.split_once('.').unwrap_or((rest, ""));
     let tail = rest.strip_prefix("3gppnetwork.org");
-    digits(Some(mnc)) && digits(Some(mcc)) && tail.is_some_and(|tail| tail.is_empty() || tail.starts_with(':'))
+    digits(Some(mnc))
+        && digits(Some(mcc))
+        && tail.is_some_and(|tail| tail.is_empty() || tail.starts_with(':'))
 }
 
 #[cfg(test)]
@@ -131,8 +166,13 @@ mod tests {
     fn serving_network_names_are_checked() {
         assert!(is_serving_network_name("5G:mnc001.mcc001.3gppnetwork.org"));
         assert!(is_serving_network_name("5G:mnc070.mcc999.3gppnetwork.org:000007ed9d5"));
-        for wrong in ["", "5G:", "5G:mnc01.mcc001.3gppnetwork.org", "mnc001.mcc001.3gppnetwork.org", "5G:mnc001.mcc001"]
-        {
+        for wrong in [
+            "",
+            "5G:",
+            "5G:mnc01.mcc001.3gppnetwork.org",
+            "mnc001.mcc001.3gppnetwork.org",
+            "5G:mnc001.mcc001",
+        ] {
             assert!(!is_serving_network_name(wrong), "{wrong}");
         }
     }

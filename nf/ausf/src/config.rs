@@ -26,7 +26,10 @@ impl AusfConfig {
             findings.push(Finding::new("max_pending", "0 lets nobody authenticate: write 20000"));
         }
         if self.pending_s == 0 {
-            findings.push(Finding::new("pending_s", "0 forgets every authentication at once: write 60"));
+            findings.push(Finding::new(
+                "pending_s",
+                "0 forgets every authentication at once: write 60",
+            ));
         }
         findings
     }

@@ -1,4 +1,5 @@
-//! The AUSF: authenticates UEs for AMFs with vectors of the UDM (TS 23.501, 6.2.8; TS 33.501, 6.1.3).
+//! The AUSF: authenticates UEs for AMFs with vectors of the UDM (TS 23.501, 6.2.8; TS 33.501,
+//! 6.1.3).
 #![forbid(unsafe_code)]
 
 mod authenticate;
@@ -14,8 +15,8 @@ use martlet_nf::{Criteria, NetworkFunction, NfContext, StartError};
 use martlet_sbi::{Created, Problem, Route};
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nausf_ueauthentication::{
-    AusfUeAuthentication, AuthenticationInfo, ConfirmationData, ConfirmationDataResponse, EapSession, NAUSF_AUTH,
-    UeAuthenticationCtx,
+    AusfUeAuthentication, AuthenticationInfo, ConfirmationData, ConfirmationDataResponse,
+    EapSession, NAUSF_AUTH, UeAuthenticationCtx,
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_ueau::UdmUeAuthenticationClient;
@@ -43,7 +44,8 @@ impl NetworkFunction for Ausf {
 
     async fn create(config: AusfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let instance_id = context.instance_id().parse();
-        let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        let instance_id =
+            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         Ok(Arc::new(Ausf { context, instance_id, pending: Pending::new(&config) }))
     }
 
@@ -57,7 +59,10 @@ impl NetworkFunction for Ausf {
 }
 
 impl AusfUeAuthentication for Ausf {
-    async fn ue_authentications_post(&self, body: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
+    async fn ue_authentications_post(
+        &self,
+        body: AuthenticationInfo,
+    ) -> Result<Created<UeAuthenticationCtx>, Problem> {
         let outcome = self.authenticate(body).await;
         metrics::count("authenticate", outcome.as_ref().err());
         outcome
@@ -73,7 +78,11 @@ impl AusfUeAuthentication for Ausf {
         outcome
     }
 
-    async fn eap_auth_method(&self, auth_ctx_id: &str, body: EapSession) -> Result<EapSession, Problem> {
+    async fn eap_auth_method(
+        &self,
+        auth_ctx_id: &str,
+        body: EapSession,
+    ) -> Result<EapSession, Problem> {
         let outcome = self.eap_session(auth_ctx_id, body).await;
         metrics::count("eap_session", outcome.as_ref().err());
         outcome

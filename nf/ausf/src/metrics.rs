@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 static AUTHENTICATIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Steps of authentications, by their outcome";
-    register_int_counter_vec!("martlet_ausf_authentications_total", help, &["step", "result"]).expect("registered once")
+    register_int_counter_vec!("martlet_ausf_authentications_total", help, &["step", "result"])
+        .expect("registered once")
 });
 
 /// Counts a step that ended well, or with a cause.

@@ -54,7 +54,8 @@ pub struct Pending {
 
 impl Pending {
     pub fn new(config: &AusfConfig) -> Self {
-        let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let started =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Pending {
             table: Mutex::default(),
             most: config.max_pending,
@@ -109,7 +110,10 @@ mod tests {
 
     fn awaited() -> Awaited {
         Awaited {
-            method: Method::FiveGAka { xres_star: XresStar::new(&[1; 16]), k_seaf: KSeaf::new(&[2; 32]) },
+            method: Method::FiveGAka {
+                xres_star: XresStar::new(&[1; 16]),
+                k_seaf: KSeaf::new(&[2; 32]),
+            },
             supi: "imsi-001010000000001".parse().unwrap(),
             serving_network_name: "5G:mnc001.mcc001.3gppnetwork.org".into(),
         }

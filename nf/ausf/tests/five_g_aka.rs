@@ -32,11 +32,16 @@ struct Offer {
     hxres_star: HxresStar,
 }
 
-async fn offer(ausf: &AusfUeAuthenticationClient, info: AuthenticationInfo) -> Result<Offer, Problem> {
+async fn offer(
+    ausf: &AusfUeAuthenticationClient,
+    info: AuthenticationInfo,
+) -> Result<Offer, Problem> {
     let created = ausf.ue_authentications_post(info).await?;
     assert_eq!(created.body.auth_type, AuthType::FiveGAka);
     let links = serde_json::to_value(&created.body.links[LINK_5G_AKA]).unwrap();
-    let AuthData::FiveGAka(av) = created.body.five_g_auth_data else { panic!("no 5G-AKA challenge") };
+    let AuthData::FiveGAka(av) = created.body.five_g_auth_data else {
+        panic!("no 5G-AKA challenge")
+    };
     Ok(Offer {
         id: created.location.rsplit('/').next().unwrap().to_string(),
         link: links[0]["href"].as_str().unwrap().to_string(),
@@ -55,10 +60,22 @@ fn answer(res_star: [u8; 16]) -> ConfirmationData {
 }
 
 /// One whole authentication; the AMF's and the UE's K_AMF are the same afterwards.
-async fn authenticate(ausf: &AusfUeAuthenticationClient, usim: &mut Usim, info: AuthenticationInfo, supi: &str) {
+async fn authenticate(
+    ausf: &AusfUeAuthenticationClient,
+    usim: &mut Usim,
+    info: AuthenticationInfo,
+    supi: &str,
+) {
     let offer = offer(ausf, info).await.unwrap();
-    assert!(offer.link.ends_with(&format!("/nausf-auth/v1/ue-authentications/{}/5g-aka-confirmation", offer.id)));
-    let Challenge::Accepted(ue) = usim.challenge(&offer.rand, &offer.autn, NETWORK) else { panic!("refused") };
+    assert!(
+        offer.link.ends_with(&format!(
+            "/nausf-auth/v1/ue-authentications/{}/5g-aka-confirmation",
+            offer.id
+        ))
+    );
+    let Challenge::Accepted(ue) = usim.challenge(&offer.rand, &offer.autn, NETWORK) else {
+        panic!("refused")
+    };
     let res_star = *ue.res_star.as_octets();
     assert!(aka::hres_star_matches(&offer.rand, &res_star, &offer.hxres_star));
     let confirmed = ausf.confirm_5g_aka(&offer.id, answer(res_star)).await.unwrap();
@@ -102,18 +119,24 @@ async fn resynchronisation(binding: Binding) {
     // The card is far ahead of the home network, as after a restored database.
     let mut usim = Usim::at(key(), 9000 << 5 | 7);
     let first = offer(&ausf, info(SUPI)).await.unwrap();
-    let Challenge::SyncFailure(auts) = usim.challenge(&first.rand, &first.autn, NETWORK) else { panic!("fresh") };
+    let Challenge::SyncFailure(auts) = usim.challenge(&first.rand, &first.autn, NETWORK) else {
+        panic!("fresh")
+    };
 
     // A forged AUTS moves nothing: the next vector is still the one after the first.
     let with = |rand: &Rand, auts: [u8; 14]| {
         let mut again = info(SUPI);
-        again.resynchronization_info = Some(ResynchronizationInfo { rand: Hex(*rand.as_octets()), auts: Hex(auts) });
+        again.resynchronization_info =
+            Some(ResynchronizationInfo { rand: Hex(*rand.as_octets()), auts: Hex(auts) });
         again
     };
     let mut forged = auts;
     forged[13] ^= 1;
     let second = offer(&ausf, with(&first.rand, forged)).await.unwrap();
-    assert!(matches!(usim.challenge(&second.rand, &second.autn, NETWORK), Challenge::SyncFailure(_)));
+    assert!(matches!(
+        usim.challenge(&second.rand, &second.autn, NETWORK),
+        Challenge::SyncFailure(_)
+    ));
     assert_eq!(network.store.subscriber(SUPI).unwrap().unwrap().sqn, sqn::next(sqn::next(0)));
 
     authenticate(&ausf, &mut usim, with(&first.rand, auts), SUPI).await;
@@ -142,9 +165,15 @@ async fn wrong_answers(binding: Binding) {
     assert!(matches!(stranger.challenge(&first.rand, &first.autn, NETWORK), Challenge::MacFailure));
     // An answer that is wrong, and the right one after it: each challenge is answered once.
     let refused = ausf.confirm_5g_aka(&first.id, answer([7; 16])).await.unwrap();
-    assert_eq!((refused.auth_result, refused.kseaf, refused.supi), (AuthResult::AuthenticationFailure, None, None));
+    assert_eq!(
+        (refused.auth_result, refused.kseaf, refused.supi),
+        (AuthResult::AuthenticationFailure, None, None)
+    );
     assert!(!udr.query_authentication_status(SUPI, FieldsQuery::default()).await.unwrap().success);
-    assert_eq!(failure(ausf.confirm_5g_aka(&first.id, answer([7; 16])).await), (404, "CONTEXT_NOT_FOUND".into()));
+    assert_eq!(
+        failure(ausf.confirm_5g_aka(&first.id, answer([7; 16])).await),
+        (404, "CONTEXT_NOT_FOUND".into())
+    );
     // No answer at all.
     let second = offer(&ausf, info(SUPI)).await.unwrap();
     let refused = ausf.confirm_5g_aka(&second.id, ConfirmationData::default()).await.unwrap();
@@ -153,15 +182,28 @@ async fn wrong_answers(binding: Binding) {
     let output = "0a".repeat(45);
     let causes = [
         (info("imsi-001019999999999"), (404, "USER_NOT_FOUND")),
-        (AuthenticationInfo::new(SUPI.parse().unwrap(), "5G:here".into()), (403, "SERVING_NETWORK_NOT_AUTHORIZED")),
-        (info(&format!("suci-0-001-01-0000-1-27-{output}")), (403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER")),
+        (
+            AuthenticationInfo::new(SUPI.parse().unwrap(), "5G:here".into()),
+            (403, "SERVING_NETWORK_NOT_AUTHORIZED"),
+        ),
+        (
+            info(&format!("suci-0-001-01-0000-1-27-{output}")),
+            (403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER"),
+        ),
         (info("suci-0-001-01-0000-1-27-00112233"), (403, "INVALID_SCHEME_OUTPUT")),
         (info("suci-0-001-01-0000-0-0-12x4"), (400, "MANDATORY_IE_INCORRECT")),
-        (info(&format!("suci-0-001-01-0000-9-27-{output}")), (501, "UNSUPPORTED_PROTECTION_SCHEME")),
+        (
+            info(&format!("suci-0-001-01-0000-9-27-{output}")),
+            (501, "UNSUPPORTED_PROTECTION_SCHEME"),
+        ),
     ];
     for (info, (status, cause)) in causes {
         let who = info.supi_or_suci.to_string();
-        assert_eq!(failure(ausf.ue_authentications_post(info).await), (status, cause.to_string()), "{who}");
+        assert_eq!(
+            failure(ausf.ue_authentications_post(info).await),
+            (status, cause.to_string()),
+            "{who}"
+        );
     }
 }
 
@@ -189,18 +231,30 @@ async fn ts_33_514_4_2_1_1_concealed_subscribers_of_every_scheme_authenticate() 
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
     let octets = |n: usize| {
         let (_, pair) = &pairs[n];
-        (0..pair.public.len() / 2).map(|i| u8::from_str_radix(&pair.public[2 * i..2 * i + 2], 16).unwrap())
+        (0..pair.public.len() / 2)
+            .map(|i| u8::from_str_radix(&pair.public[2 * i..2 * i + 2], 16).unwrap())
     };
-    let a = HomeNetworkPublicKey::profile_a(octets(0).collect::<Vec<_>>().as_slice().try_into().unwrap());
+    let a = HomeNetworkPublicKey::profile_a(
+        octets(0).collect::<Vec<_>>().as_slice().try_into().unwrap(),
+    );
     let b = HomeNetworkPublicKey::profile_b(&octets(1).collect::<Vec<_>>()).unwrap();
-    let concealments =
-        [Concealment::Null, Concealment::Ecies { key_id: 1, key: a }, Concealment::Ecies { key_id: 2, key: b }];
+    let concealments = [
+        Concealment::Null,
+        Concealment::Ecies { key_id: 1, key: a },
+        Concealment::Ecies { key_id: 2, key: b },
+    ];
     let mut usim = Usim::new(key());
     for concealment in concealments {
-        let suci = conceal(Plmn::new("001", "01").unwrap(), "0000000001", "0", &concealment).unwrap().to_string();
+        let suci = conceal(Plmn::new("001", "01").unwrap(), "0000000001", "0", &concealment)
+            .unwrap()
+            .to_string();
         authenticate(&ausf, &mut usim, info(&suci), SUPI).await;
         if !matches!(concealment, Concealment::Null) {
-            let broken = format!("{}{}", &suci[..suci.len() - 1], if suci.ends_with('0') { "1" } else { "0" });
+            let broken = format!(
+                "{}{}",
+                &suci[..suci.len() - 1],
+                if suci.ends_with('0') { "1" } else { "0" }
+            );
             let refused = ausf.ue_authentications_post(info(&broken)).await;
             assert_eq!(failure(refused), (403, "INVALID_SCHEME_OUTPUT".into()));
         }
@@ -233,7 +287,10 @@ async fn no_more_authentications_than_configured_are_under_way() {
     let first = offer(&ausf, info(SUPI)).await.unwrap();
     offer(&ausf, info(SUPI)).await.unwrap();
     let refused = ausf.ue_authentications_post(info(SUPI)).await.expect_err("no room");
-    assert_eq!((refused.status(), refused.cause(), refused.retry_after), (503, "NF_CONGESTION", Some(1)));
+    assert_eq!(
+        (refused.status(), refused.cause(), refused.retry_after),
+        (503, "NF_CONGESTION", Some(1))
+    );
     ausf.confirm_5g_aka(&first.id, answer([0; 16])).await.unwrap();
     offer(&ausf, info(SUPI)).await.unwrap();
 }

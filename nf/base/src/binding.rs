@@ -1,5 +1,6 @@
-//! Binding indications (TS 29.500, 5.2.3.2.5, 5.2.3.2.6 and 6.12): a producer of a set says that any member serves what it has made, and a
-//! consumer says with a request to another member which binding led it there.
+//! Binding indications (TS 29.500, 5.2.3.2.5, 5.2.3.2.6 and 6.12): a producer of a set says that
+//! any member serves what it has made, and a consumer says with a request to another member which
+//! binding led it there.
 use http::HeaderValue;
 use martlet_sbi::{BoxFuture, PathParams, Problem, Query, Request, Response, Route, headers};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
@@ -27,13 +28,18 @@ impl Binding {
     /// Reads a header's value: the first indication that names a set.
     pub fn parse(text: &str) -> Option<Self> {
         text.split(',').find_map(|indication| {
-            let all: Vec<(&str, &str)> =
-                indication.split(';').filter_map(|parameter| parameter.trim().split_once('=')).collect();
+            let all: Vec<(&str, &str)> = indication
+                .split(';')
+                .filter_map(|parameter| parameter.trim().split_once('='))
+                .collect();
             let of = |name: &str| {
-                all.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_string())
+                all.iter()
+                    .find(|(own, _)| own.eq_ignore_ascii_case(name))
+                    .map(|(_, value)| value.trim().to_string())
             };
             let level = of("bl")?;
-            // What is bound to one instance alone may still name its set, of which others serve it when it fails (6.12.1).
+            // What is bound to one instance alone may still name its set, of which others serve it
+            // when it fails (6.12.1).
             let known = matches!(level.as_str(), "nf-set" | "nf-instance");
             let set = of("nfset").filter(|_| known)?;
             Some(Binding { set, instance: of("nfinst") })
@@ -42,13 +48,17 @@ impl Binding {
 
     /// The type of the set's members, as its identity says.
     pub fn nf_type(&self) -> Option<NfType> {
-        let kind = self.set.split('.').find_map(|label| label.strip_suffix("set").filter(|kind| !kind.is_empty()))?;
+        let kind = self
+            .set
+            .split('.')
+            .find_map(|label| label.strip_suffix("set").filter(|kind| !kind.is_empty()))?;
         Some(NfType::from(kind.to_ascii_uppercase().as_str()))
     }
 
     /// The header's value.
     pub(crate) fn header(&self) -> Option<HeaderValue> {
-        let instance = self.instance.as_ref().map(|id| format!("; nfinst={id}")).unwrap_or_default();
+        let instance =
+            self.instance.as_ref().map(|id| format!("; nfinst={id}")).unwrap_or_default();
         HeaderValue::from_str(&format!("bl=nf-set; nfset={}{instance}", self.set)).ok()
     }
 
@@ -89,25 +99,35 @@ mod tests {
 
     #[test]
     fn a_binding_is_read_as_it_is_written() {
-        let binding = Binding { set: "set1.smfset.5gc.mnc001.mcc001".into(), instance: Some("54804518".into()) };
+        let binding = Binding {
+            set: "set1.smfset.5gc.mnc001.mcc001".into(),
+            instance: Some("54804518".into()),
+        };
         let text = binding.header().unwrap();
         assert_eq!(text, "bl=nf-set; nfset=set1.smfset.5gc.mnc001.mcc001; nfinst=54804518");
         assert_eq!(Binding::parse(text.to_str().unwrap()), Some(binding.clone()));
         assert_eq!(binding.nf_type(), Some(NfType::Smf));
         // The example of TS 29.500, 5.2.3.2.6.
-        let example =
-            "bl=nf-instance; nfinst=54804518-4191-46b3-955c-ac631f953ed8; nfset=set1.udmset.5gc.mnc012.mcc345";
+        let example = "bl=nf-instance; nfinst=54804518-4191-46b3-955c-ac631f953ed8; \
+                       nfset=set1.udmset.5gc.mnc012.mcc345";
         assert_eq!(Binding::parse(example).unwrap().nf_type(), Some(NfType::Udm));
     }
 
     #[test]
     fn what_names_no_set_binds_to_none() {
-        for text in
-            ["", "bl=nf-instance; nfinst=1", "nfset=set1.smfset", "bl=nfservice-set; nfset=x", "bl=nf-set", ";;=,"]
-        {
+        for text in [
+            "",
+            "bl=nf-instance; nfinst=1",
+            "nfset=set1.smfset",
+            "bl=nfservice-set; nfset=x",
+            "bl=nf-set",
+            ";;=,",
+        ] {
             assert_eq!(Binding::parse(text), None, "{text}");
         }
-        let second = Binding::parse("bl=nf-instance; nfinst=1, bl=nf-set;nfset=set2.region01.amfset.5gc.mnc001.mcc001");
+        let second = Binding::parse(
+            "bl=nf-instance; nfinst=1, bl=nf-set;nfset=set2.region01.amfset.5gc.mnc001.mcc001",
+        );
         assert_eq!(second.unwrap().nf_type(), Some(NfType::Amf));
     }
 }

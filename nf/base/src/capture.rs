@@ -1,13 +1,16 @@
-//! What functions say on their interfaces, in a file that Wireshark opens (pcapng): N2, N4, the SBI whatever carries it, and
-//! N1 before it is ciphered where that is asked for. Off unless [`start`] is called; then a message costs a copy.
+//! What functions say on their interfaces, in a file that Wireshark opens (pcapng): N2, N4, the SBI
+//! whatever carries it, and N1 before it is ciphered where that is asked for. Off unless [`start`]
+//! is called; then a message costs a copy.
 //!
-//! Each packet is an "exported PDU" with the name of Wireshark's dissector and the addresses of both ends, since there need not
-//! have been a packet: a call within a process has none.
+//! Each packet is an "exported PDU" with the name of Wireshark's dissector and the addresses of
+//! both ends, since there need not have been a packet: a call within a process has none.
 use martlet_sbi::{Encoded, Exchange, Tap};
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -79,7 +82,11 @@ fn blocks(interfaces: &[&str]) -> std::io::Result<PcapNgWriter<Vec<u8>>> {
         // Times are in nanoseconds.
         let name = InterfaceDescriptionOption::IfName(Cow::Owned((*name).to_owned()));
         let options = vec![name, InterfaceDescriptionOption::IfTsResol(9)];
-        let interface = InterfaceDescriptionBlock { linktype: DataLink::WIRESHARK_UPPER_PDU, snaplen: 0, options };
+        let interface = InterfaceDescriptionBlock {
+            linktype: DataLink::WIRESHARK_UPPER_PDU,
+            snaplen: 0,
+            options,
+        };
         writer.write_pcapng_block(interface).map_err(wrong)?;
     }
     Ok(writer)
@@ -110,8 +117,9 @@ pub fn start(file: &Path, decipher: bool) -> std::io::Result<()> {
     join(file, &all, 0, decipher)
 }
 
-/// Writes what is said from now on to the end of a file that was made for these interfaces, as the one of this place among them; with
-/// `decipher` N1 too. Other processes may write there at the same time.
+/// Writes what is said from now on to the end of a file that was made for these interfaces, as the
+/// one of this place among them; with `decipher` N1 too. Other processes may write there at the
+/// same time.
 ///
 /// # Errors
 /// There is no such file.
@@ -119,7 +127,9 @@ pub fn join(file: &Path, interfaces: &[&str], place: usize, decipher: bool) -> s
     let writer = blocks(interfaces)?;
     let file = OpenOptions::new().append(true).open(file).map_err(|error| named(file, &error))?;
     let (sender, packets) = sync_channel(MOST_WAITING);
-    std::thread::Builder::new().name("capture".into()).spawn(move || write(file, writer, place as u32, &packets))?;
+    std::thread::Builder::new()
+        .name("capture".into())
+        .spawn(move || write(file, writer, place as u32, &packets))?;
     let _ = SINK.set(Sink { packets: sender, decipher });
     Ok(())
 }
@@ -132,10 +142,18 @@ fn write(
 ) {
     while let Ok(first) = packets.recv() {
         writer.get_mut().clear();
-        for (timestamp, data) in std::iter::once(first).chain(packets.try_iter().take(MOST_TOGETHER)) {
+        for (timestamp, data) in
+            std::iter::once(first).chain(packets.try_iter().take(MOST_TOGETHER))
+        {
             let original_len = data.len() as u32;
             let data = Cow::Owned(data);
-            let block = EnhancedPacketBlock { interface_id, timestamp, original_len, data, options: vec![] };
+            let block = EnhancedPacketBlock {
+                interface_id,
+                timestamp,
+                original_len,
+                data,
+                options: vec![],
+            };
             if writer.write_pcapng_block(block).is_err() {
                 return;
             }
@@ -159,7 +177,12 @@ pub fn record(link: Link, from: Option<SocketAddr>, to: Option<SocketAddr>, mess
     let _ = sink.packets.try_send((now, exported(link, from, to, message)));
 }
 
-fn exported(link: Link, from: Option<SocketAddr>, to: Option<SocketAddr>, message: &[u8]) -> Vec<u8> {
+fn exported(
+    link: Link,
+    from: Option<SocketAddr>,
+    to: Option<SocketAddr>,
+    message: &[u8],
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(message.len() + 80);
     let mut tag = |kind: u16, value: &[u8]| {
         let padded = value.len().next_multiple_of(4);
@@ -200,16 +223,24 @@ impl Tap for SbiCapture {
 
     fn exchanged(&self, exchange: &Exchange<'_>) {
         let body = |head: String, body: &Option<Encoded>| {
-            let (kind, octets) = body.as_ref().map_or(("", &[][..]), |body| (&*body.content_type, &body.bytes[..]));
-            let kind = if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
-            let mut text = format!("{head}{kind}content-length: {}\r\n\r\n", octets.len()).into_bytes();
+            let (kind, octets) =
+                body.as_ref().map_or(("", &[][..]), |body| (&*body.content_type, &body.bytes[..]));
+            let kind =
+                if kind.is_empty() { String::new() } else { format!("content-type: {kind}\r\n") };
+            let mut text =
+                format!("{head}{kind}content-length: {}\r\n\r\n", octets.len()).into_bytes();
             text.extend_from_slice(octets);
             text
         };
         let host = self.at.map_or(String::new(), |at| format!("host: {at}\r\n"));
-        let request = body(format!("{} {} HTTP/1.1\r\n{host}", exchange.method, exchange.target), &exchange.request);
+        let request = body(
+            format!("{} {} HTTP/1.1\r\n{host}", exchange.method, exchange.target),
+            &exchange.request,
+        );
         record(Link::Sbi, None, self.at, &request);
-        let reason = http::StatusCode::from_u16(exchange.status).ok().and_then(|code| code.canonical_reason());
+        let reason = http::StatusCode::from_u16(exchange.status)
+            .ok()
+            .and_then(|code| code.canonical_reason());
         let head = format!("HTTP/1.1 {} {}\r\n", exchange.status, reason.unwrap_or(""));
         record(Link::Sbi, self.at, None, &body(head, &exchange.response));
     }

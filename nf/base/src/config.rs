@@ -25,8 +25,8 @@ pub struct CommonConfig {
     /// Whether its services are `https`, and so the NRF's.
     #[serde(default)]
     pub https: bool,
-    /// File of the key with which the NRF's access tokens are checked (PEM). With it, tokens are asked for, and asked of
-    /// others (TS 33.501, 13.4.1).
+    /// File of the key with which the NRF's access tokens are checked (PEM). With it, tokens are
+    /// asked for, and asked of others (TS 33.501, 13.4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_key: Option<String>,
 }

@@ -31,7 +31,10 @@ impl NfContext {
         shutdown: Shutdown,
     ) -> Result<Arc<Self>, StartError> {
         let Some((nrf_root, _)) = ApiRoot::split(&config.nrf) else {
-            return Err(StartError(format!("sbi.nrf: {:?} is no API root; write http://HOST:PORT", config.nrf)));
+            return Err(StartError(format!(
+                "sbi.nrf: {:?} is no API root; write http://HOST:PORT",
+                config.nrf
+            )));
         };
         let policy = CallPolicy { timeout: Duration::from_millis(config.timeout_ms.into()) };
         let user_agent = nf_type.as_str().to_string();
@@ -41,9 +44,14 @@ impl NfContext {
         }
         let plain = Peer::new(transport.clone(), nrf_root.clone(), &user_agent, policy);
         let discovery = Arc::new(Discovery::new(nf_type.clone(), plain.clone(), root.clone()));
-        // Calls to discovered producers report their failures, so that a dead producer is not chosen again.
-        let instance_id = config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-        let tokens = config.token_key.as_ref().map(|_| Tokens::new(plain.clone(), nf_type.clone(), &instance_id));
+        // Calls to discovered producers report their failures, so that a dead producer is not
+        // chosen again.
+        let instance_id =
+            config.instance_id.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
+        let tokens = config
+            .token_key
+            .as_ref()
+            .map(|_| Tokens::new(plain.clone(), nf_type.clone(), &instance_id));
         let watched = Arc::new(Watched { inner: transport, discovery: discovery.clone(), tokens });
         let any = Peer::new(watched, nrf_root, &user_agent, policy);
         Ok(Arc::new(NfContext {
@@ -78,9 +86,14 @@ impl NfContext {
         self.nrf.clone()
     }
 
-    /// A producer of a service, discovered through the NRF. Answers are kept for their validity period and dropped
-    /// when the producer fails or the NRF tells of a change.
-    pub async fn discover(&self, target: NfType, api: &'static str, criteria: &Criteria) -> Result<Peer, Problem> {
+    /// A producer of a service, discovered through the NRF. Answers are kept for their validity
+    /// period and dropped when the producer fails or the NRF tells of a change.
+    pub async fn discover(
+        &self,
+        target: NfType,
+        api: &'static str,
+        criteria: &Criteria,
+    ) -> Result<Peer, Problem> {
         let root = self.discovery.find(target, api, criteria).await?;
         Ok(self.peer_at(root))
     }
@@ -121,7 +134,11 @@ struct Watched {
 }
 
 impl Transport for Watched {
-    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(async move {
             let moved = self.discovery.instead(to);
             let to = moved.as_ref().unwrap_or(to);
@@ -132,13 +149,21 @@ impl Transport for Watched {
             let mut waiting = Waiting::new(&self.inner, &self.discovery, to, &request);
             let answer = self.once(to, request).await;
             waiting.answered();
-            // One that takes its time may be at work on the request: another one is not asked to do the same.
-            let gone = |problem: &Problem| problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST";
+            // One that takes its time may be at work on the request: another one is not asked to do
+            // the same.
+            let gone = |problem: &Problem| {
+                problem.transport.is_some() && problem.cause() != "TIMED_OUT_REQUEST"
+            };
             let failed = answer.as_ref().is_err_and(gone);
             let Some(mut request) = again.filter(|_| failed) else { return answer };
-            let api =
-                request.target.strip_prefix(&to.prefix).and_then(|path| path.split('/').nth(1)).unwrap_or_default();
-            let Some((other, binding)) = self.discovery.reselect(to, api).await else { return answer };
+            let api = request
+                .target
+                .strip_prefix(&to.prefix)
+                .and_then(|path| path.split('/').nth(1))
+                .unwrap_or_default();
+            let Some((other, binding)) = self.discovery.reselect(to, api).await else {
+                return answer;
+            };
             if let Some(value) = binding.header() {
                 request.headers.insert(ROUTING_BINDING, value);
             }

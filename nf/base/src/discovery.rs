@@ -1,11 +1,12 @@
-//! Which producer serves a request: asked of the NRF (TS 29.510, 5.3), kept while valid, forgotten when it fails.
+//! Which producer serves a request: asked of the NRF (TS 29.510, 5.3), kept while valid, forgotten
+//! when it fails.
 use crate::binding::Binding;
 use martlet_sbi::{ApiRoot, Peer, Problem, QueryParams, Route};
 use martlet_sbi_api::common::{Dnn, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfManagementClient, NfProfile, NfService, NfStatus, NfType, NotificationData, ServiceName, SubscrCond,
-    SubscriptionData,
+    NfManagementClient, NfProfile, NfService, NfStatus, NfType, NotificationData, ServiceName,
+    SubscrCond, SubscriptionData,
 };
 use martlet_sbi_api::nnrf_nfstatus_callback::{NNRF_NFSTATUS_CALLBACK, NfStatusCallback};
 use martlet_sbi_api::{Json, TextList};
@@ -98,7 +99,8 @@ struct Members {
 }
 
 impl Members {
-    /// Whether somebody else than the one of a binding is there. Where that is not known yet, somebody may be.
+    /// Whether somebody else than the one of a binding is there. Where that is not known yet,
+    /// somebody may be.
     fn beside(&self, binding: &Binding) -> bool {
         let Some(instances) = &self.instances else { return true };
         match &binding.instance {
@@ -191,17 +193,26 @@ impl Discovery {
         cell
     }
 
-    async fn ask(self: &Arc<Self>, query: SearchQuery, target: NfType, api: &str) -> Result<Found, Problem> {
+    async fn ask(
+        self: &Arc<Self>,
+        query: SearchQuery,
+        target: NfType,
+        api: &str,
+    ) -> Result<Found, Problem> {
         let told = self.subscribed(&target);
         let result = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await?;
-        let mut candidates: Vec<_> = result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
+        let mut candidates: Vec<_> =
+            result.nf_instances.iter().filter_map(|profile| candidate(profile, api)).collect();
         for profile in &result.nf_instances {
-            if let (Some((_, root)), Some(binding)) = (candidate(profile, api), Binding::of(profile)) {
+            if let (Some((_, root)), Some(binding)) =
+                (candidate(profile, api), Binding::of(profile))
+            {
                 self.bound(&root, binding);
             }
         }
         candidates.sort_by_key(|(priority, _)| *priority);
-        let equals = candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
+        let equals =
+            candidates.iter().take_while(|(priority, _)| *priority == candidates[0].0).count();
         let roots: Vec<ApiRoot> = candidates.into_iter().map(|(_, root)| root).collect();
         let valid = match (roots.is_empty(), told) {
             (false, _) => Duration::from_secs(result.validity_period.into()),
@@ -233,7 +244,8 @@ impl Discovery {
         }
     }
 
-    /// Whether there are others that serve what a producer serves: members of its set. One that is gone need not be among them any more.
+    /// Whether there are others that serve what a producer serves: members of its set. One that is
+    /// gone need not be among them any more.
     pub(crate) fn has_siblings(self: &Arc<Self>, root: &ApiRoot) -> bool {
         let state = &mut *self.state();
         let Some(binding) = state.sets.get(root) else { return false };
@@ -243,8 +255,10 @@ impl Discovery {
             return members.beside(binding);
         }
         // Who asks meanwhile does not wait for it.
-        let members =
-            Members { instances: known.and_then(|members| members.instances.clone()), until: now + SUSPICION };
+        let members = Members {
+            instances: known.and_then(|members| members.instances.clone()),
+            until: now + SUSPICION,
+        };
         let beside = members.beside(binding);
         if state.members.len() < MOST_KEPT || known.is_some() {
             tokio::spawn(self.clone().ask_members(binding.clone()));
@@ -264,9 +278,14 @@ impl Discovery {
             requester_features: Some(SERVICE_MAP.into()),
             ..Default::default()
         };
-        if let Ok(found) = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await {
+        if let Ok(found) = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await
+        {
             let until = Instant::now() + Duration::from_secs(found.validity_period.into());
-            let instances = found.nf_instances.iter().map(|profile| profile.nf_instance_id.to_string()).collect();
+            let instances = found
+                .nf_instances
+                .iter()
+                .map(|profile| profile.nf_instance_id.to_string())
+                .collect();
             self.state().members.insert(binding.set, Members { instances: Some(instances), until });
         }
     }
@@ -282,12 +301,18 @@ impl Discovery {
         state.instead.get(root).map(|(other, _)| other.clone())
     }
 
-    /// A producer failed: another member of its set (TS 29.500, 6.12.1), if it is of one, and the binding that leads there.
-    pub(crate) async fn reselect(self: &Arc<Self>, root: &ApiRoot, api: &str) -> Option<(ApiRoot, Binding)> {
+    /// A producer failed: another member of its set (TS 29.500, 6.12.1), if it is of one, and the
+    /// binding that leads there.
+    pub(crate) async fn reselect(
+        self: &Arc<Self>,
+        root: &ApiRoot,
+        api: &str,
+    ) -> Option<(ApiRoot, Binding)> {
         let binding = self.state().sets.get(root).cloned()?;
         let target = binding.nf_type()?;
         // A callback goes to who gave its URI, and to nobody else.
-        let service = Some(ServiceName::from(api)).filter(|name| !matches!(name, ServiceName::Other(_)))?;
+        let service =
+            Some(ServiceName::from(api)).filter(|name| !matches!(name, ServiceName::Other(_)))?;
         let query = SearchQuery {
             target_nf_type: Some(target.clone()),
             requester_nf_type: Some(self.requester.clone()),
@@ -297,13 +322,19 @@ impl Discovery {
             ..Default::default()
         };
         let found = NfDiscoveryClient::new(self.nrf.clone()).search_nf_instances(query).await;
-        let found = found.inspect_err(|problem| tracing::debug!(%problem, "no other member of a set")).ok()?;
-        let member = |profile: &NfProfile| Some((candidate(profile, api)?, profile.nf_instance_id.to_string()));
+        let found = found
+            .inspect_err(|problem| tracing::debug!(%problem, "no other member of a set"))
+            .ok()?;
+        let member = |profile: &NfProfile| {
+            Some((candidate(profile, api)?, profile.nf_instance_id.to_string()))
+        };
         let mut members: Vec<_> = found.nf_instances.iter().filter_map(member).collect();
         let mut state = self.state();
         let now = Instant::now();
         members.retain(|((_, other), _)| {
-            other != root && *other != self.own_root && state.suspects.get(other).is_none_or(|until| *until <= now)
+            other != root
+                && *other != self.own_root
+                && state.suspects.get(other).is_none_or(|until| *until <= now)
         });
         members.sort_by_key(|((priority, _), _)| *priority);
         let ((_, other), instance) = members.into_iter().next()?;
@@ -325,10 +356,13 @@ impl Discovery {
         self.state().probed.remove(root);
     }
 
-    /// A producer did not answer: what led to it is asked for again, and it is passed over for a while.
+    /// A producer did not answer: what led to it is asked for again, and it is passed over for a
+    /// while.
     pub(crate) fn forget(&self, root: &ApiRoot) {
         let mut state = self.state();
-        state.kept.retain(|_, kept| kept.cell.get().is_none_or(|found| !found.roots.contains(root)));
+        state
+            .kept
+            .retain(|_, kept| kept.cell.get().is_none_or(|found| !found.roots.contains(root)));
         if state.suspects.len() < MOST_KEPT {
             state.suspects.insert(root.clone(), Instant::now() + SUSPICION);
         }
@@ -354,7 +388,10 @@ impl Discovery {
     /// Asks the NRF to tell of changes among producers of a type.
     async fn subscribe(self: Arc<Self>, target: NfType) {
         let data = SubscriptionData {
-            nf_status_notification_uri: format!("{}/nnrf-nfstatus-callback/v1/nf-status", self.own_root),
+            nf_status_notification_uri: format!(
+                "{}/nnrf-nfstatus-callback/v1/nf-status",
+                self.own_root
+            ),
             subscr_cond: Some(SubscrCond::nf_type(target.clone())),
             req_nf_type: Some(self.requester.clone()),
             ..Default::default()
@@ -377,7 +414,8 @@ impl NfStatusCallback for Discovery {
         state.instead.clear();
         match body.nf_profile.as_ref().map(|profile| &profile.nf_type) {
             Some(changed) => state.kept.retain(|_, kept| kept.target != *changed),
-            // The type of an instance that went is not told: what is dropped too much is only asked for again.
+            // The type of an instance that went is not told: what is dropped too much is only asked
+            // for again.
             None => state.kept.clear(),
         }
         Ok(())
@@ -390,7 +428,9 @@ fn candidate(profile: &NfProfile, api: &str) -> Option<(u32, ApiRoot)> {
         return None;
     }
     let listed = profile.nf_service_list.iter().flat_map(|list| list.values());
-    let service = listed.chain(profile.nf_services.iter().flatten()).find(|s| s.service_name.as_str() == api)?;
+    let service = listed
+        .chain(profile.nf_services.iter().flatten())
+        .find(|s| s.service_name.as_str() == api)?;
     let priority = service.priority.or(profile.priority).unwrap_or(0);
     Some((priority.into(), root_of(profile, service)?))
 }
@@ -403,13 +443,18 @@ fn root_of(profile: &NfProfile, service: &NfService) -> Option<ApiRoot> {
     let endpoint = service.ip_end_points.as_ref().and_then(|list| list.first());
     let scheme = service.scheme.as_str();
     let port = endpoint.and_then(|e| e.port).unwrap_or(if scheme == "https" { 443 } else { 80 });
-    let ipv4 = endpoint.and_then(|e| e.ipv4_address).or_else(|| profile.ipv4_addresses.as_ref()?.first().copied());
-    let ipv6 = endpoint.and_then(|e| e.ipv6_address).or_else(|| profile.ipv6_addresses.as_ref()?.first().copied());
+    let ipv4 = endpoint
+        .and_then(|e| e.ipv4_address)
+        .or_else(|| profile.ipv4_addresses.as_ref()?.first().copied());
+    let ipv6 = endpoint
+        .and_then(|e| e.ipv6_address)
+        .or_else(|| profile.ipv6_addresses.as_ref()?.first().copied());
     let host = match (ipv4, ipv6) {
         (Some(ip), _) => ip.to_string(),
         (None, Some(ip)) => format!("[{ip}]"),
         (None, None) => service.fqdn.clone().or_else(|| profile.fqdn.clone())?,
     };
-    let prefix = service.api_prefix.as_ref().map_or(String::new(), |p| format!("/{}", p.trim_matches('/')));
+    let prefix =
+        service.api_prefix.as_ref().map_or(String::new(), |p| format!("/{}", p.trim_matches('/')));
     Some(ApiRoot { scheme: scheme.to_string(), authority: format!("{host}:{port}"), prefix })
 }

@@ -6,7 +6,8 @@ use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType};
 use std::future::Future;
 use std::sync::Arc;
 
-/// A network function (TS 23.501, 6.2): configured, created, registered with the NRF, and run until told to end.
+/// A network function (TS 23.501, 6.2): configured, created, registered with the NRF, and run until
+/// told to end.
 pub trait NetworkFunction: Send + Sync + Sized + 'static {
     /// Its NF type (TS 29.510, 6.1.6.3.3).
     const TYPE: NfType;
@@ -22,20 +23,27 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
     /// The services that it produces.
     fn routes(self: &Arc<Self>) -> Vec<Route>;
 
-    /// Adds what is particular to the function (`amfInfo`, `smfInfo`, slices) to the profile that the NRF gets.
+    /// Adds what is particular to the function (`amfInfo`, `smfInfo`, slices) to the profile that
+    /// the NRF gets.
     fn profile(&self, _profile: &mut NfProfile) {}
 
     /// Works beside the services until the shutdown. An error ends the process.
-    fn run(self: Arc<Self>, shutdown: Shutdown) -> impl Future<Output = Result<(), StartError>> + Send {
+    fn run(
+        self: Arc<Self>,
+        shutdown: Shutdown,
+    ) -> impl Future<Output = Result<(), StartError>> + Send {
         async move {
             shutdown.wait().await;
             Ok(())
         }
     }
 
-    /// Answers a question that a person asks the running function, such as `martlet locate`; none where it has no answer
-    /// to such questions.
-    fn ask(self: &Arc<Self>, _question: &str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+    /// Answers a question that a person asks the running function, such as `martlet locate`; none
+    /// where it has no answer to such questions.
+    fn ask(
+        self: &Arc<Self>,
+        _question: &str,
+    ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
         None
     }
 
@@ -44,8 +52,8 @@ pub trait NetworkFunction: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Takes a changed section of the configuration while it is at work; what it took, in words, or none where it needs a
-    /// new start for it.
+    /// Takes a changed section of the configuration while it is at work; what it took, in words, or
+    /// none where it needs a new start for it.
     fn reload(self: &Arc<Self>, _config: Self::Config) -> Option<String> {
         None
     }

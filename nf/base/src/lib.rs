@@ -1,5 +1,5 @@
-//! What every network function stands on: its configuration, its registration with the NRF, the discovery of others,
-//! and the program's means to start it, alone in a process or beside others.
+//! What every network function stands on: its configuration, its registration with the NRF, the
+//! discovery of others, and the program's means to start it, alone in a process or beside others.
 #![forbid(unsafe_code)]
 
 mod binding;

@@ -1,7 +1,8 @@
 //! Metrics of the SBI, the same for every network function and binding.
 use martlet_sbi::{Exchange, Tap};
 use prometheus::{
-    Histogram, HistogramVec, IntCounter, IntCounterVec, register_histogram_vec, register_int_counter_vec,
+    Histogram, HistogramVec, IntCounter, IntCounterVec, register_histogram_vec,
+    register_int_counter_vec,
 };
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,14 +10,20 @@ use std::sync::LazyLock;
 
 static REQUESTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let labels = &["nf", "api", "operation", "status"];
-    register_int_counter_vec!("martlet_sbi_requests_total", "SBI requests served", labels).expect("registered once")
+    register_int_counter_vec!("martlet_sbi_requests_total", "SBI requests served", labels)
+        .expect("registered once")
 });
 
 static SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
     let buckets = prometheus::exponential_buckets(10e-6, 2.5, 14).expect("constants that fit");
     let labels = &["nf", "api", "operation"];
-    register_histogram_vec!("martlet_sbi_request_seconds", "Time to serve an SBI request", labels, buckets)
-        .expect("registered once")
+    register_histogram_vec!(
+        "martlet_sbi_request_seconds",
+        "Time to serve an SBI request",
+        labels,
+        buckets
+    )
+    .expect("registered once")
 });
 
 /// Counts what a network function serves.
@@ -59,7 +66,11 @@ impl Tap for SbiMetrics {
         };
         let key = (self.nf, std::ptr::from_ref(operation) as usize, exchange.status);
         KNOWN.with_borrow_mut(|known| {
-            count(known.entry(key).or_insert_with(|| self.counted(operation.api, operation.name, exchange.status)));
+            count(
+                known.entry(key).or_insert_with(|| {
+                    self.counted(operation.api, operation.name, exchange.status)
+                }),
+            );
         });
     }
 }

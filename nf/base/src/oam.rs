@@ -1,4 +1,5 @@
-//! The process's own endpoint for people and their tools: metrics, status, health. It carries no 3GPP service.
+//! The process's own endpoint for people and their tools: metrics, status, health. It carries no
+//! 3GPP service.
 use crate::{AskSource, Ready};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -30,7 +31,9 @@ impl OamServer {
     /// Binds; the error says what to change.
     pub async fn bind(address: SocketAddr, status: StatusSource) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await.map_err(|e| {
-            let text = format!("cannot listen on {address} for metrics and status: {e}; change `oam.bind`");
+            let text = format!(
+                "cannot listen on {address} for metrics and status: {e}; change `oam.bind`"
+            );
             std::io::Error::new(e.kind(), text)
         })?;
         Ok(OamServer { listener, status, ask: Vec::new(), ready: Arc::new(|| Ok(())) })
@@ -102,16 +105,21 @@ fn question(
 fn asked(answer: Result<serde_json::Value, Problem>) -> hyper::Response<Full<Bytes>> {
     let (code, body) = match answer {
         Ok(body) => (200, body),
-        Err(problem) => {
-            (problem.status(), serde_json::json!({"cause": problem.cause(), "detail": problem.to_string()}))
-        }
+        Err(problem) => (
+            problem.status(),
+            serde_json::json!({"cause": problem.cause(), "detail": problem.to_string()}),
+        ),
     };
     let mut response = hyper::Response::new(Full::new(Bytes::from(body.to_string())));
     *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();
     response
 }
 
-fn answer(request: &hyper::Request<Incoming>, status: &StatusSource, ready: &Ready) -> hyper::Response<Full<Bytes>> {
+fn answer(
+    request: &hyper::Request<Incoming>,
+    status: &StatusSource,
+    ready: &Ready,
+) -> hyper::Response<Full<Bytes>> {
     let (code, kind, body) = match request.uri().path() {
         "/metrics" => {
             let mut text = Vec::new();
@@ -130,6 +138,8 @@ fn answer(request: &hyper::Request<Incoming>, status: &StatusSource, ready: &Rea
     };
     let mut response = hyper::Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = hyper::StatusCode::from_u16(code).unwrap_or_default();
-    response.headers_mut().insert(hyper::header::CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(hyper::header::CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
     response
 }

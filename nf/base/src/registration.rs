@@ -1,16 +1,19 @@
-//! A function's registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): made, kept alive, taken back.
+//! A function's registration with the NRF (TS 23.502, 4.17; TS 29.510, 5.2.2.2): made, kept alive,
+//! taken back.
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown};
 use martlet_sbi::{JsonPatch, OperationInfo, PatchItem};
 use martlet_sbi_api::common::{NfInstanceId, UriScheme};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    IpEndPoint, NfManagementClient, NfProfile, NfService, NfServiceStatus, NfServiceVersion, NfStatus, ServiceName,
+    IpEndPoint, NfManagementClient, NfProfile, NfService, NfServiceStatus, NfServiceVersion,
+    NfStatus, ServiceName,
 };
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between attempts to reach an NRF that is not there: short at first, since it may just be starting.
+/// Between attempts to reach an NRF that is not there: short at first, since it may just be
+/// starting.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(10);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_millis(300);
@@ -77,7 +80,8 @@ fn services(
             };
             let status = NfServiceStatus::Registered;
             let scheme = if common.https { UriScheme::Https } else { UriScheme::Http };
-            let mut service = NfService::new(operation.api.to_string(), name, vec![version], scheme, status);
+            let mut service =
+                NfService::new(operation.api.to_string(), name, vec![version], scheme, status);
             service.oauth2_required = common.token_key.as_ref().map(|_| true);
             service.ip_end_points = Some(vec![endpoint.clone()]);
             service
@@ -86,7 +90,8 @@ fn services(
     list
 }
 
-/// Registers, sends heartbeats, registers again where the NRF has forgotten, and deregisters at the shutdown.
+/// Registers, sends heartbeats, registers again where the NRF has forgotten, and deregisters at the
+/// shutdown.
 pub(crate) async fn keep(context: Arc<NfContext>, profile: NfProfile, shutdown: Shutdown) {
     let nrf = NfManagementClient::new(context.nrf());
     let id = profile.nf_instance_id.to_string();
@@ -114,7 +119,8 @@ async fn register(nrf: &NfManagementClient, id: &str, profile: &NfProfile) -> Du
     loop {
         match nrf.register_nf_instance(id, profile.clone()).await {
             Ok(reply) => {
-                let asked = reply.body.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
+                let asked =
+                    reply.body.and_then(|p| p.heart_beat_timer).or(profile.heart_beat_timer);
                 tracing::debug!("registered with the NRF");
                 return Duration::from_secs(asked.unwrap_or(10).clamp(1, 3600).into());
             }

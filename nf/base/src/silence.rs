@@ -1,5 +1,6 @@
-//! A member of a set that lets a request's time run out: it may take its time, or stand still. It is asked whether it is there at all; one
-//! that says nothing is passed over, and another member gets what comes next. What timed out itself is not repeated: it may have been done.
+//! A member of a set that lets a request's time run out: it may take its time, or stand still. It
+//! is asked whether it is there at all; one that says nothing is passed over, and another member
+//! gets what comes next. What timed out itself is not repeated: it may have been done.
 use crate::discovery::Discovery;
 use http::{HeaderMap, Method};
 use martlet_sbi::{ApiRoot, Body, Request, Transport};
@@ -27,8 +28,19 @@ impl<'a> Waiting<'a> {
         to: &'a ApiRoot,
         request: &Request,
     ) -> Self {
-        let api = request.target.strip_prefix(&to.prefix).and_then(|path| path.split('/').nth(1)).unwrap_or_default();
-        Waiting { inner, discovery, to, api: api.to_string(), deadline: request.deadline, answered: false }
+        let api = request
+            .target
+            .strip_prefix(&to.prefix)
+            .and_then(|path| path.split('/').nth(1))
+            .unwrap_or_default();
+        Waiting {
+            inner,
+            discovery,
+            to,
+            api: api.to_string(),
+            deadline: request.deadline,
+            answered: false,
+        }
     }
 
     /// Something came back.

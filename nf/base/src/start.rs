@@ -29,7 +29,9 @@ pub struct Environment {
 }
 
 /// Asks a running function something; none where it has no answer to such questions.
-pub type AskSource = Arc<dyn Fn(&str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> + Send + Sync>;
+pub type AskSource = Arc<
+    dyn Fn(&str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> + Send + Sync,
+>;
 
 /// Hands a running function its section of the configuration anew; what it took of it, in words.
 pub type Reload = Arc<dyn Fn(Box<dyn std::any::Any>) -> Option<String> + Send + Sync>;
@@ -83,7 +85,8 @@ impl RunningNf {
     pub async fn finished(self) -> Result<(), StartError> {
         let outcome = self.work.await;
         for task in self.beside {
-            // The registration ends by itself, after it has taken the function's profile back; the server is stopped.
+            // The registration ends by itself, after it has taken the function's profile back; the
+            // server is stopped.
             task.abort();
         }
         match outcome {
@@ -105,15 +108,18 @@ pub async fn start<F: NetworkFunction>(
     let name = name_of::<F>();
     let named = |error: StartError| StartError(format!("{name}: {error}"));
     let transport = Arc::new(environment.bindings.clone());
-    let context = NfContext::new(F::TYPE, common, transport, environment.shutdown.clone()).map_err(named)?;
+    let context =
+        NfContext::new(F::TYPE, common, transport, environment.shutdown.clone()).map_err(named)?;
     let function = F::create(config, context.clone()).await.map_err(named)?;
 
     let own = function.routes();
     let served: Vec<&'static OperationInfo> = own.iter().map(|route| route.operation).collect();
     let profile = registration::profile(&*function, &context, common, &served);
     let own = crate::binding::indicate(own, crate::Binding::of(&profile).as_ref());
-    let mut router =
-        Router::new().serve(own).serve(context.discovery().routes()).tap(Arc::new(SbiMetrics { nf: name }));
+    let mut router = Router::new()
+        .serve(own)
+        .serve(context.discovery().routes())
+        .tap(Arc::new(SbiMetrics { nf: name }));
     for tap in &environment.taps {
         router = router.tap(tap.clone());
     }
@@ -133,14 +139,18 @@ pub async fn start<F: NetworkFunction>(
     let mut beside = Vec::new();
     if let Some(fabric) = &environment.fabric {
         beside.push(tokio::spawn(FabricServer::bind(fabric, &authority, router.clone()).run()));
-        let server = over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
+        let server =
+            over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
         beside.push(tokio::spawn(server.instrument(span.clone())));
-        // Whom the fabric does not know is called over HTTP/2: nobody finds that open before the fabric knows us, unless its manager is away.
+        // Whom the fabric does not know is called over HTTP/2: nobody finds that open before the
+        // fabric knows us, unless its manager is away.
         let _ = tokio::time::timeout(JOINING, fabric.joined()).await;
     }
     if environment.listen {
         let server = HttpServer::bind(common.bind, router, limits).await.map_err(|e| {
-            named(StartError(format!("{e}; is another core running? Change sbi.{name} in the configuration")))
+            named(StartError(format!(
+                "{e}; is another core running? Change sbi.{name} in the configuration"
+            )))
         })?;
         beside.push(tokio::spawn(server.run().instrument(span.clone())));
     }
@@ -168,7 +178,8 @@ pub async fn start<F: NetworkFunction>(
     let (asked, known) = (function.clone(), context.clone());
     let ready: Ready = Arc::new(move || {
         let registered = is_nrf || known.is_registered();
-        let outcome = registered.then_some(()).ok_or_else(|| "the NRF does not know it yet".to_string());
+        let outcome =
+            registered.then_some(()).ok_or_else(|| "the NRF does not know it yet".to_string());
         outcome.and_then(|()| asked.ready()).map_err(|why| format!("{name}: {why}"))
     });
     let told = function.clone();
@@ -177,12 +188,20 @@ pub async fn start<F: NetworkFunction>(
     Ok(RunningNf { name, instance_id, authority, status, ask, reload, ready, work, beside })
 }
 
-/// Serves HTTP over the fabric's sockets: to others of this machine, in whatever language they are written.
-async fn over_sockets(fabric: Fabric, address: SocketAddr, router: Arc<Router>, limits: ServerLimits) {
+/// Serves HTTP over the fabric's sockets: to others of this machine, in whatever language they are
+/// written.
+async fn over_sockets(
+    fabric: Fabric,
+    address: SocketAddr,
+    router: Arc<Router>,
+    limits: ServerLimits,
+) {
     loop {
         match fabric.listen(address).await {
             Ok(listener) => HttpServer::over(listener, router.clone(), limits.clone()).run().await,
-            Err(error) => tracing::warn!(%error, "no HTTP over the fabric's sockets; tried again in a second"),
+            Err(error) => {
+                tracing::warn!(%error, "no HTTP over the fabric's sockets; tried again in a second")
+            }
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

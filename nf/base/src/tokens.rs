@@ -1,8 +1,11 @@
-//! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer asks the NRF for one for each service that it calls, and a producer
-//! lets nobody in without. The NRF's own services and callbacks need none.
+//! Access tokens of the SBI (TS 33.501, 13.4.1): a consumer asks the NRF for one for each service
+//! that it calls, and a producer lets nobody in without. The NRF's own services and callbacks need
+//! none.
 use crate::StartError;
 use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, UnparsedPublicKey};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, UnparsedPublicKey,
+};
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use martlet_sbi::{Peer, Problem, Request};
@@ -54,9 +57,12 @@ impl SigningKey {
     /// # Errors
     /// The file holds no such key.
     pub fn load(file: &Path) -> Result<Self, String> {
-        let wrong = |error: &dyn std::fmt::Display| format!("{} is no P-256 key in PKCS #8: {error}", file.display());
+        let wrong = |error: &dyn std::fmt::Display| {
+            format!("{} is no P-256 key in PKCS #8: {error}", file.display())
+        };
         let der = PrivatePkcs8KeyDer::from_pem_file(file).map_err(|e| wrong(&e))?;
-        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der.secret_pkcs8_der());
+        let key =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, der.secret_pkcs8_der());
         key.map(SigningKey).map_err(|e| wrong(&e))
     }
 
@@ -66,8 +72,13 @@ impl SigningKey {
     /// The system gives no random numbers.
     pub fn sign(&self, claims: &Claims) -> Result<String, String> {
         let claims = serde_json::to_vec(claims).map_err(|e| e.to_string())?;
-        let text = format!("{}.{}", BASE64_URL_SAFE_NO_PAD.encode(HEADER), BASE64_URL_SAFE_NO_PAD.encode(claims));
-        let signature = self.0.sign(&SystemRandom::new(), text.as_bytes()).map_err(|e| e.to_string())?;
+        let text = format!(
+            "{}.{}",
+            BASE64_URL_SAFE_NO_PAD.encode(HEADER),
+            BASE64_URL_SAFE_NO_PAD.encode(claims)
+        );
+        let signature =
+            self.0.sign(&SystemRandom::new(), text.as_bytes()).map_err(|e| e.to_string())?;
         Ok(format!("{text}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature.as_ref())))
     }
 }
@@ -81,11 +92,13 @@ impl VerifyingKey {
     /// # Errors
     /// The file holds no such key.
     pub fn load(file: &Path) -> Result<Self, String> {
-        let wrong =
-            |error: &dyn std::fmt::Display| format!("{} is no public P-256 key in PEM: {error}", file.display());
+        let wrong = |error: &dyn std::fmt::Display| {
+            format!("{} is no public P-256 key in PEM: {error}", file.display())
+        };
         let der = SubjectPublicKeyInfoDer::from_pem_file(file).map_err(|e| wrong(&e))?;
         // The point, uncompressed, is what such a structure ends with (RFC 5480, 2.2).
-        let point = der.len().checked_sub(65).and_then(|at| der.get(at..)).filter(|point| point[0] == 4);
+        let point =
+            der.len().checked_sub(65).and_then(|at| der.get(at..)).filter(|point| point[0] == 4);
         let point = point.ok_or_else(|| wrong(&"there is no uncompressed point in it"))?;
         Ok(VerifyingKey(UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point.to_vec())))
     }
@@ -97,15 +110,19 @@ impl VerifyingKey {
     pub fn check(&self, token: &str, audience: &str) -> Result<Claims, &'static str> {
         let (text, signature) = token.rsplit_once('.').ok_or("it is no JSON web token")?;
         let (header, claims) = text.split_once('.').ok_or("it is no JSON web token")?;
-        let open = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| "it is no JSON web token");
-        let header: serde_json::Value = serde_json::from_slice(&open(header)?).map_err(|_| "its header is no JSON")?;
+        let open =
+            |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| "it is no JSON web token");
+        let header: serde_json::Value =
+            serde_json::from_slice(&open(header)?).map_err(|_| "its header is no JSON")?;
         // No other algorithm is taken, whatever the token wishes.
         if header["alg"] != "ES256" || !header["crit"].is_null() {
             return Err("its algorithm is not ES256");
         }
-        self.0.verify(text.as_bytes(), &open(signature)?).map_err(|_| "its signature is not the NRF's")?;
-        let claims: Claims =
-            serde_json::from_slice(&open(claims)?).map_err(|_| "its claims are not those of a token")?;
+        self.0
+            .verify(text.as_bytes(), &open(signature)?)
+            .map_err(|_| "its signature is not the NRF's")?;
+        let claims: Claims = serde_json::from_slice(&open(claims)?)
+            .map_err(|_| "its claims are not those of a token")?;
         match (claims.exp > now(), claims.aud == audience) {
             (false, _) => Err("it has ended"),
             (_, false) => Err("it is for another type of function"),
@@ -142,7 +159,9 @@ impl Tokens {
 
     /// Puts the token for the service into a request.
     pub async fn attach(&self, request: &mut Request) -> Result<(), Problem> {
-        let Some(api) = request.operation.map(|operation| operation.api).filter(|api| !is_open(api)) else {
+        let Some(api) =
+            request.operation.map(|operation| operation.api).filter(|api| !is_open(api))
+        else {
             return Ok(());
         };
         let token = self.token(api).await?;
@@ -182,7 +201,8 @@ impl Tokens {
 /// # Errors
 /// The file holds no public key.
 pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
-    let key = VerifyingKey::load(file).map_err(|error| StartError(format!("{error}; sbi.pki names the folder")))?;
+    let key = VerifyingKey::load(file)
+        .map_err(|error| StartError(format!("{error}; sbi.pki names the folder")))?;
     let remembered: Mutex<HashMap<String, Claims>> = Mutex::default();
     let check = move |headers: &http::HeaderMap, path: &str| {
         let api = path.trim_start_matches('/').split('/').next().unwrap_or_default();
@@ -192,13 +212,15 @@ pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
         let refused = |detail: String| Problem::new(401, "").detail(detail);
         let header = headers.get(http::header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = header.and_then(|value| value.strip_prefix("Bearer "));
-        let token = token.ok_or_else(|| refused(format!("{api} needs an access token of the NRF")))?;
+        let token =
+            token.ok_or_else(|| refused(format!("{api} needs an access token of the NRF")))?;
         let mut remembered = remembered.lock().unwrap_or_else(|e| e.into_inner());
         let claims = match remembered.get(token).filter(|claims| claims.exp > now()) {
             Some(claims) => claims.clone(),
             None => {
                 let checked = key.check(token, own.as_str());
-                let claims = checked.map_err(|why| refused(format!("the access token is not taken: {why}")))?;
+                let claims = checked
+                    .map_err(|why| refused(format!("the access token is not taken: {why}")))?;
                 if remembered.len() >= MOST_REMEMBERED {
                     remembered.clear();
                 }
@@ -208,7 +230,9 @@ pub(crate) fn guard(own: NfType, file: &Path) -> Result<Guard, StartError> {
         };
         match claims.scope.split(' ').any(|scope| scope == api) {
             true => Ok(()),
-            false => Err(Problem::new(403, "").detail(format!("the access token is not for {api}"))),
+            false => {
+                Err(Problem::new(403, "").detail(format!("the access token is not for {api}")))
+            }
         }
     };
     Ok(Guard(Arc::new(check)))
@@ -243,7 +267,8 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         let (private, public) = (folder.join("private.pem"), folder.join("public.pem"));
         std::fs::write(&private, PRIVATE).unwrap();
         std::fs::write(&public, PUBLIC).unwrap();
-        let (signer, key) = (SigningKey::load(&private).unwrap(), VerifyingKey::load(&public).unwrap());
+        let (signer, key) =
+            (SigningKey::load(&private).unwrap(), VerifyingKey::load(&public).unwrap());
         // Once: the second may change in between.
         let claims = claims();
         let token = signer.sign(&claims).unwrap();
@@ -253,8 +278,9 @@ dX/W+6c+e+gasj8iIVPxvpM2pQTBg2NjFq4B/3Q6OmwlWBLdpm7hHR8fvA==
         assert_eq!(key.check(&ended, "UDM"), Err("it has ended"));
         // Other claims under the same signature; no signature; an algorithm that is none.
         let other = signer.sign(&Claims { scope: "nudm-uecm".into(), ..claims.clone() }).unwrap();
-        let mixed =
-            [token.split('.').next(), other.split('.').nth(1), token.split('.').nth(2)].map(Option::unwrap).join(".");
+        let mixed = [token.split('.').next(), other.split('.').nth(1), token.split('.').nth(2)]
+            .map(Option::unwrap)
+            .join(".");
         assert_eq!(key.check(&mixed, "UDM"), Err("its signature is not the NRF's"));
         let none = BASE64_URL_SAFE_NO_PAD.encode(r#"{"alg":"none"}"#);
         let unsigned = format!("{none}.{}.", token.split('.').nth(1).unwrap());

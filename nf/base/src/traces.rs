@@ -1,5 +1,5 @@
-//! Traces for a collector of OpenTelemetry (Jaeger, Tempo, the Collector): OTLP over HTTP, in protobuf. What the spans are
-//! is [`martlet_sbi::trace`]'s matter.
+//! Traces for a collector of OpenTelemetry (Jaeger, Tempo, the Collector): OTLP over HTTP, in
+//! protobuf. What the spans are is [`martlet_sbi::trace`]'s matter.
 use crate::StartError;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -10,7 +10,9 @@ use opentelemetry_http::{HttpClient, HttpError};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider};
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracerProvider,
+};
 use serde::Deserialize;
 use std::pin::Pin;
 use std::time::Duration;
@@ -28,7 +30,8 @@ const MOST_WAITING: usize = 16_384;
 pub struct TracesConfig {
     /// URL of a collector's OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`; empty for no traces.
     pub endpoint: String,
-    /// Share of procedures that are traced, from 0 to 1. A procedure is traced whole or not at all.
+    /// Share of procedures that are traced, from 0 to 1. A procedure is traced whole or not at
+    /// all.
     pub ratio: f64,
     /// Milliseconds that spans are gathered before they are sent.
     pub gather_ms: u64,
@@ -45,8 +48,9 @@ impl TracesConfig {
     pub fn check(&self) -> Vec<(&'static str, String)> {
         let mut wrong = Vec::new();
         if !self.endpoint.is_empty() && authority(&self.endpoint).is_none() {
-            let shape = "write the URL of OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces (no TLS: a collector \
-                         belongs on this machine or network, and passes on what leaves it)";
+            let shape = "write the URL of OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces \
+                         (no TLS: a collector belongs on this machine or network, and passes on \
+                         what leaves it)";
             wrong.push(("endpoint", shape.to_string()));
         }
         if !(0.0..=1.0).contains(&self.ratio) {
@@ -69,8 +73,8 @@ fn authority(url: &str) -> Option<String> {
 /// The traces of this process. What has not been sent yet is sent when it is dropped.
 pub struct Traces(SdkTracerProvider);
 
-/// Makes traces from now on, where the configuration names a collector. `process` is what they are said to come from:
-/// `martlet` or, with one process for each function, `martlet-amf` and so on.
+/// Makes traces from now on, where the configuration names a collector. `process` is what they are
+/// said to come from: `martlet` or, with one process for each function, `martlet-amf` and so on.
 ///
 /// # Errors
 /// The exporter cannot be made.
@@ -78,7 +82,8 @@ pub fn start(config: &TracesConfig, process: &str) -> Result<Option<Traces>, Sta
     if config.endpoint.is_empty() {
         return Ok(None);
     }
-    let wrong = |error: String| StartError(format!("traces: {error}; `oam.traces` in the configuration"));
+    let wrong =
+        |error: String| StartError(format!("traces: {error}; `oam.traces` in the configuration"));
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(Sender::new().map_err(|error| wrong(error.to_string()))?)
@@ -97,7 +102,9 @@ pub fn start(config: &TracesConfig, process: &str) -> Result<Option<Traces>, Sta
         .with_attribute(KeyValue::new("process.pid", i64::from(std::process::id())))
         .build();
     let provider = SdkTracerProvider::builder()
-        .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(batches).build())
+        .with_span_processor(
+            BatchSpanProcessor::builder(exporter).with_batch_config(batches).build(),
+        )
         .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(config.ratio))))
         .with_resource(resource)
         .build();
@@ -143,8 +150,10 @@ impl HttpClient for Sender {
 /// One connection for each batch: they are rare.
 async fn post(request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
     let to = authority(&request.uri().to_string()).ok_or("no URL to send traces to")?;
-    let stream = tokio::net::TcpStream::connect(&to).await.map_err(|error| format!("{to}: {error}"))?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let stream =
+        tokio::net::TcpStream::connect(&to).await.map_err(|error| format!("{to}: {error}"))?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let driven = tokio::spawn(connection);
     let (mut parts, body) = request.into_parts();
     parts.headers.insert(http::header::HOST, to.parse()?);
@@ -162,8 +171,14 @@ mod tests {
 
     #[test]
     fn a_wrong_collector_is_told() {
-        let of = |endpoint: &str, ratio| TracesConfig { endpoint: endpoint.into(), ratio, ..TracesConfig::default() };
-        let wrong = |config: TracesConfig| config.check().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let of = |endpoint: &str, ratio| TracesConfig {
+            endpoint: endpoint.into(),
+            ratio,
+            ..TracesConfig::default()
+        };
+        let wrong = |config: TracesConfig| {
+            config.check().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+        };
         assert!(wrong(TracesConfig::default()).is_empty());
         assert!(wrong(of("http://collector:4318/v1/traces", 0.1)).is_empty());
         assert_eq!(wrong(of("https://collector:4318/v1/traces", 1.5)), ["endpoint", "ratio"]);

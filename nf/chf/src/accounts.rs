@@ -1,5 +1,5 @@
-//! What subscribers may use and have used, and the record of each session. Knows no clock and no transport: what changed is handed
-//! to a keeper.
+//! What subscribers may use and have used, and the record of each session. Knows no clock and no
+//! transport: what changed is handed to a keeper.
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -145,21 +145,29 @@ impl Accounts {
     /// The account of a subscriber, made where there is none.
     fn account(&mut self, supi: &str) -> &mut Account {
         let left = self.default;
-        self.accounts.entry(supi.to_string()).or_insert_with(|| Account { left, ..Account::default() })
+        self.accounts
+            .entry(supi.to_string())
+            .or_insert_with(|| Account { left, ..Account::default() })
     }
 
     /// Octets that are granted to no session.
     fn free(&mut self, supi: &str) -> Option<u64> {
         let left = self.account(supi).left?;
-        let reserved: u64 =
-            self.records.values().filter(|r| r.supi == supi && r.ended.is_empty()).map(Record::reserved).sum();
+        let reserved: u64 = self
+            .records
+            .values()
+            .filter(|r| r.supi == supi && r.ended.is_empty())
+            .map(Record::reserved)
+            .sum();
         Some(left.saturating_sub(reserved))
     }
 
-    /// A session has used something since it last said so: rating group, octets from the UE and to it. False for a session that is not
-    /// there, or has said it before.
+    /// A session has used something since it last said so: rating group, octets from the UE and to
+    /// it. False for a session that is not there, or has said it before.
     pub fn used(&mut self, id: u64, sequence: u32, groups: &[(u32, u64, u64)]) -> bool {
-        let Some(record) = self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence) else {
+        let Some(record) =
+            self.records.get_mut(&id).filter(|r| r.ended.is_empty() && r.sequence < sequence)
+        else {
             return false;
         };
         record.sequence = sequence;
@@ -167,7 +175,8 @@ impl Accounts {
         let (mut uplink, mut downlink) = (0u64, 0u64);
         for (group, up, down) in groups {
             let group = record.groups.entry(*group).or_default();
-            (group.uplink, group.downlink) = (group.uplink.saturating_add(*up), group.downlink.saturating_add(*down));
+            (group.uplink, group.downlink) =
+                (group.uplink.saturating_add(*up), group.downlink.saturating_add(*down));
             // What was granted before is settled: what was not used of it is free again.
             group.reserved = 0;
             (uplink, downlink) = (uplink.saturating_add(*up), downlink.saturating_add(*down));
@@ -176,7 +185,8 @@ impl Accounts {
         record.downlink = record.downlink.saturating_add(downlink);
         let supi = record.supi.clone();
         let account = self.account(&supi);
-        account.left = account.left.map(|left| left.saturating_sub(uplink.saturating_add(downlink)));
+        account.left =
+            account.left.map(|left| left.saturating_sub(uplink.saturating_add(downlink)));
         account.uplink = account.uplink.saturating_add(uplink);
         account.downlink = account.downlink.saturating_add(downlink);
         true
@@ -196,7 +206,10 @@ impl Accounts {
 
     /// A session has ended; which record is kept no more for it.
     pub fn close(&mut self, id: u64, ended: String) -> Vec<Changed> {
-        let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty()) else { return vec![] };
+        let Some(record) = self.records.get_mut(&id).filter(|record| record.ended.is_empty())
+        else {
+            return vec![];
+        };
         record.ended = ended;
         record.groups.values_mut().for_each(|group| group.reserved = 0);
         self.active = self.active.saturating_sub(1);
@@ -214,7 +227,11 @@ impl Accounts {
     /// Sets what a subscriber may use from now on; the sessions of it that are there.
     pub fn set(&mut self, supi: &str, left: Option<u64>) -> Vec<u64> {
         self.account(supi).left = left;
-        self.records.iter().filter(|(_, r)| r.supi == supi && r.ended.is_empty()).map(|(id, _)| *id).collect()
+        self.records
+            .iter()
+            .filter(|(_, r)| r.supi == supi && r.ended.is_empty())
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// A session's record.
@@ -234,7 +251,8 @@ impl Accounts {
 
     /// Records of one subscriber, or of all, the latest first.
     pub fn records(&self, supi: Option<&str>, most: usize) -> Vec<(u64, &Record)> {
-        let of = self.records.iter().filter(|(_, record)| supi.is_none_or(|supi| record.supi == supi));
+        let of =
+            self.records.iter().filter(|(_, record)| supi.is_none_or(|supi| record.supi == supi));
         let mut all: Vec<_> = of.map(|(id, record)| (*id, record)).collect();
         all.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
         all.truncate(most);
@@ -269,7 +287,10 @@ mod tests {
         assert_eq!(accounts.grant(a, 1), None);
         assert!(accounts.used(b, 1, &[(1, 0, 0)]));
         assert_eq!(accounts.grant(a, 1), Some(Grant { octets: Some(8), last: true }));
-        assert_eq!((accounts.record(a).unwrap().uplink, accounts.record(a).unwrap().downlink), (3, 14));
+        assert_eq!(
+            (accounts.record(a).unwrap().uplink, accounts.record(a).unwrap().downlink),
+            (3, 14)
+        );
         let account = accounts.account_of("x").unwrap().clone();
         assert_eq!((account.left, account.uplink, account.downlink), (Some(8), 3, 14));
         assert_eq!(accounts.set("x", None).len(), 2);
@@ -290,7 +311,10 @@ mod tests {
         assert_eq!(accounts.grant(a, 7), None);
         let record = accounts.record(a).unwrap();
         assert_eq!((record.uplink, record.downlink, record.reports), (7, 9, 2));
-        assert_eq!((record.groups[&7].uplink, record.groups[&7].downlink, record.groups[&1].uplink), (6, 9, 1));
+        assert_eq!(
+            (record.groups[&7].uplink, record.groups[&7].downlink, record.groups[&1].uplink),
+            (6, 9, 1)
+        );
     }
 
     #[test]
@@ -299,7 +323,11 @@ mod tests {
         accounts.restore_account("x".into(), Account { left: Some(30), uplink: 1, downlink: 2 });
         accounts.restore_record(
             7,
-            Record { groups: [(1, Usage { reserved: 10, ..Usage::default() })].into(), sequence: 3, ..of("x") },
+            Record {
+                groups: [(1, Usage { reserved: 10, ..Usage::default() })].into(),
+                sequence: 3,
+                ..of("x")
+            },
         );
         accounts.restore_record(6, Record { ended: "then".into(), ..of("x") });
         assert_eq!((accounts.active(), accounts.open(of("x"))), (1, Some(8)));

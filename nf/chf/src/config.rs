@@ -69,7 +69,8 @@ mod tests {
     #[test]
     fn the_defaults_are_right_and_mistakes_are_told_by_place() {
         assert_eq!(ChfConfig::default().check(), []);
-        let config = ChfConfig { grant: 0, threshold_percent: 99, max_records: 0, ..ChfConfig::default() };
+        let config =
+            ChfConfig { grant: 0, threshold_percent: 99, max_records: 0, ..ChfConfig::default() };
         let paths: Vec<_> = config.check().into_iter().map(|finding| finding.path).collect();
         assert_eq!(paths, ["grant", "threshold_percent", "max_records"]);
     }

@@ -1,7 +1,7 @@
 //! The CHF: what PDU sessions use, and what they may use (TS 32.255; TS 32.290; TS 32.291).
 //!
-//! A small one: an account of octets for each subscriber, granted to its sessions in parts, and a record of each session. Both
-//! outlive the process. `martlet charging` shows and sets them.
+//! A small one: an account of octets for each subscriber, granted to its sessions in parts, and a
+//! record of each session. Both outlive the process. `martlet charging` shows and sets them.
 #![forbid(unsafe_code)]
 
 mod accounts;
@@ -50,9 +50,10 @@ impl Chf {
                     format!("account {supi}"),
                     accounts.account_of(supi).and_then(|account| serde_json::to_vec(account).ok()),
                 ),
-                Changed::Record(id) => {
-                    (format!("record {id}"), accounts.record(*id).and_then(|record| serde_json::to_vec(record).ok()))
-                }
+                Changed::Record(id) => (
+                    format!("record {id}"),
+                    accounts.record(*id).and_then(|record| serde_json::to_vec(record).ok()),
+                ),
                 Changed::Gone(id) => (format!("record {id}"), None),
             };
             match value {
@@ -71,8 +72,11 @@ impl Chf {
             .filter(|(of, _)| supi.is_none_or(|supi| *of == supi))
             .map(|(of, account)| (of.clone(), serde_json::json!(account)))
             .collect();
-        let records: Vec<_> =
-            accounts.records(supi, SHOWN).into_iter().map(|(_, record)| serde_json::json!(record)).collect();
+        let records: Vec<_> = accounts
+            .records(supi, SHOWN)
+            .into_iter()
+            .map(|(_, record)| serde_json::json!(record))
+            .collect();
         serde_json::json!({"accounts": shown, "records": records})
     }
 
@@ -95,9 +99,12 @@ impl NetworkFunction for Chf {
     type Config = ChfConfig;
 
     async fn create(config: ChfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let failed = |error| StartError(format!("{error}; `chf.state` says where accounts and records are kept"));
+        let failed = |error| {
+            StartError(format!("{error}; `chf.state` says where accounts and records are kept"))
+        };
         let (journal, kept) = config.state.open("chf").map_err(failed)?.unzip();
-        let mut accounts = Accounts::new(config.quota, config.grant, config.max_sessions, config.max_records);
+        let mut accounts =
+            Accounts::new(config.quota, config.grant, config.max_sessions, config.max_records);
         let mut records = Vec::new();
         for (id, value) in kept.into_iter().flatten() {
             match id.split_once(' ') {
@@ -107,7 +114,12 @@ impl NetworkFunction for Chf {
                     }
                 }
                 Some(("record", number)) => {
-                    records.extend(number.parse::<u64>().ok().zip(serde_json::from_slice::<Record>(&value).ok()));
+                    records.extend(
+                        number
+                            .parse::<u64>()
+                            .ok()
+                            .zip(serde_json::from_slice::<Record>(&value).ok()),
+                    );
                 }
                 _ => {}
             }
@@ -115,14 +127,23 @@ impl NetworkFunction for Chf {
         // The oldest first, as they ended.
         records.sort_unstable_by_key(|(id, _)| *id);
         records.into_iter().for_each(|(id, record)| accounts.restore_record(id, record));
-        Ok(Arc::new(Chf { config, context, accounts: Mutex::new(accounts), notify: Mutex::default(), journal }))
+        Ok(Arc::new(Chf {
+            config,
+            context,
+            accounts: Mutex::new(accounts),
+            notify: Mutex::default(),
+            journal,
+        }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
         NCHF_CONVERGEDCHARGING.routes(self.clone())
     }
 
-    fn ask(self: &Arc<Self>, question: &str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+    fn ask(
+        self: &Arc<Self>,
+        question: &str,
+    ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
         let words: Vec<&str> = question.split('/').collect();
         let answer = match words.as_slice() {
             ["charging"] => Ok(self.show(None)),
@@ -130,7 +151,8 @@ impl NetworkFunction for Chf {
             ["charging", supi, "unlimited"] => Ok(self.set(supi, None)),
             ["charging", supi, octets] => match octets.parse() {
                 Ok(octets) => Ok(self.set(supi, Some(octets))),
-                Err(_) => Err(Problem::new(400, "INVALID_QUERY_PARAM").detail("octets are a number, or unlimited")),
+                Err(_) => Err(Problem::new(400, "INVALID_QUERY_PARAM")
+                    .detail("octets are a number, or unlimited")),
             },
             _ => return None,
         };

@@ -3,13 +3,15 @@ use crate::{Changed, Chf, Record};
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::common::DateTime;
 use martlet_sbi_api::nchf_converged_charging::{
-    ChargingDataRequest, ChargingDataResponse, ChargingNotifyRequest, ChfConvergedCharging, FinalUnitAction,
-    FinalUnitIndication, GrantedUnit, MultipleUnitInformation, NotificationType, ResultCode,
+    ChargingDataRequest, ChargingDataResponse, ChargingNotifyRequest, ChfConvergedCharging,
+    FinalUnitAction, FinalUnitIndication, GrantedUnit, MultipleUnitInformation, NotificationType,
+    ResultCode,
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 
 fn unknown(reference: &str) -> Problem {
-    Problem::new(404, "CHARGING_SESSION_NOT_FOUND").detail(format!("there is no charging session {reference}"))
+    Problem::new(404, "CHARGING_SESSION_NOT_FOUND")
+        .detail(format!("there is no charging session {reference}"))
 }
 
 impl Chf {
@@ -19,7 +21,9 @@ impl Chf {
         let usages = request.multiple_unit_usage.as_deref().unwrap_or_default();
         let used = usages.iter().flat_map(|usage| {
             let containers = usage.used_unit_container.iter().flatten();
-            containers.map(|c| (usage.rating_group, c.uplink_volume.unwrap_or(0), c.downlink_volume.unwrap_or(0)))
+            containers.map(|c| {
+                (usage.rating_group, c.uplink_volume.unwrap_or(0), c.downlink_volume.unwrap_or(0))
+            })
         });
         let used: Vec<_> = used.collect();
         let supi = accounts.record(id).map(|record| record.supi.clone()).unwrap_or_default();
@@ -28,7 +32,8 @@ impl Chf {
         }
         let mut answers = Vec::new();
         for usage in usages.iter().filter(|usage| usage.requested_unit.is_some()) {
-            let mut answer = MultipleUnitInformation { rating_group: usage.rating_group, ..Default::default() };
+            let mut answer =
+                MultipleUnitInformation { rating_group: usage.rating_group, ..Default::default() };
             match accounts.grant(id, usage.rating_group) {
                 None => answer.result_code = Some(ResultCode::QuotaLimitReached),
                 Some(grant) => {
@@ -37,13 +42,16 @@ impl Chf {
                         None => ResultCode::QuotaManagementNotApplicable,
                     });
                     if let Some(octets) = grant.octets {
-                        answer.granted_unit = Some(GrantedUnit { total_volume: Some(octets), ..Default::default() });
+                        answer.granted_unit =
+                            Some(GrantedUnit { total_volume: Some(octets), ..Default::default() });
                         let left = octets / 100 * u64::from(self.config.threshold_percent);
                         answer.volume_quota_threshold = (!grant.last && left > 0).then_some(left);
                     }
-                    answer.validity_time = (self.config.validity_s > 0).then_some(self.config.validity_s);
-                    answer.final_unit_indication =
-                        grant.last.then_some(FinalUnitIndication { final_unit_action: FinalUnitAction::Terminate });
+                    answer.validity_time =
+                        (self.config.validity_s > 0).then_some(self.config.validity_s);
+                    answer.final_unit_indication = grant.last.then_some(FinalUnitIndication {
+                        final_unit_action: FinalUnitAction::Terminate,
+                    });
                 }
             }
             answers.push(answer);
@@ -67,7 +75,8 @@ impl Chf {
 /// The record of a session that begins.
 fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
     let missing = |name: &str| Problem::new(400, "MANDATORY_IE_MISSING").detail(name.to_string());
-    let supi = request.subscriber_identifier.as_ref().ok_or_else(|| missing("subscriberIdentifier"))?;
+    let supi =
+        request.subscriber_identifier.as_ref().ok_or_else(|| missing("subscriberIdentifier"))?;
     let about = request.pdu_session_charging_information.as_ref();
     let session = about.and_then(|about| about.pdu_session_information.as_ref());
     let session = session.ok_or_else(|| missing("pduSessionInformation"))?;
@@ -81,7 +90,11 @@ fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
         session: session.pdu_session_id,
         charging_id: about.and_then(|about| about.smf_charging_id.clone()).unwrap_or_default(),
         dnn: session.dnn_id.to_string(),
-        slice: session.network_slicing_info.as_ref().map(|info| info.s_nssai.to_string()).unwrap_or_default(),
+        slice: session
+            .network_slicing_info
+            .as_ref()
+            .map(|info| info.s_nssai.to_string())
+            .unwrap_or_default(),
         address: address.unwrap_or_default(),
         started: request.invocation_time_stamp.to_string(),
         ..Record::default()
@@ -89,16 +102,21 @@ fn record(request: &ChargingDataRequest) -> Result<Record, Problem> {
 }
 
 impl ChfConvergedCharging for Chf {
-    async fn post_chargingdata(&self, body: ChargingDataRequest) -> Result<Created<ChargingDataResponse>, Problem> {
+    async fn post_chargingdata(
+        &self,
+        body: ChargingDataRequest,
+    ) -> Result<Created<ChargingDataResponse>, Problem> {
         let record = record(&body)?;
         let id = self.accounts().open(record).ok_or_else(|| {
-            Problem::new(503, "NF_CONGESTION").detail("too many sessions are charged: raise chf.max_sessions")
+            Problem::new(503, "NF_CONGESTION")
+                .detail("too many sessions are charged: raise chf.max_sessions")
         })?;
         if let Some(uri) = &body.notify_uri {
             self.notify().insert(id, uri.clone());
         }
         let answer = self.account_for(id, &body);
-        let location = format!("{}/nchf-convergedcharging/v3/chargingdata/{id}", self.context.api_root());
+        let location =
+            format!("{}/nchf-convergedcharging/v3/chargingdata/{id}", self.context.api_root());
         Ok(Created { location, body: answer })
     }
 
@@ -114,7 +132,11 @@ impl ChfConvergedCharging for Chf {
         Ok(self.account_for(id, &body))
     }
 
-    async fn release_chargingdata(&self, charging_data_ref: &str, body: ChargingDataRequest) -> Result<(), Problem> {
+    async fn release_chargingdata(
+        &self,
+        charging_data_ref: &str,
+        body: ChargingDataRequest,
+    ) -> Result<(), Problem> {
         let id = self.find(charging_data_ref)?;
         self.notify().remove(&id);
         self.account_for(id, &body);
@@ -133,7 +155,9 @@ pub async fn reauthorize(chf: &Chf, sessions: &[u64]) {
             notification_type: NotificationType::Reauthorization,
             reauthorization_details: None,
         };
-        if let Err(problem) = SmfCallbackClient::new(chf.context.callback_peer()).charging_notify(&uri, body).await {
+        if let Err(problem) =
+            SmfCallbackClient::new(chf.context.callback_peer()).charging_notify(&uri, body).await
+        {
             tracing::info!(%problem, "an SMF did not take a change of an account");
         }
     }

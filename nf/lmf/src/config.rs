@@ -14,13 +14,16 @@ pub struct LmfConfig {
     pub user_plane: UserPlaneConfig,
     /// Milliseconds that a UE may take to answer an LPP message.
     pub lpp_ms: u32,
-    /// Milliseconds that a UE may take to bring up its user plane connection, before it is asked over NAS.
+    /// Milliseconds that a UE may take to bring up its user plane connection, before it is asked
+    /// over NAS.
     pub connect_ms: u32,
     /// Milliseconds that a gNB may take to answer an NRPPa message.
     pub nrppa_ms: u32,
-    /// Milliseconds within which all gNBs tell where they send and receive; asked once a minute at the most.
+    /// Milliseconds within which all gNBs tell where they send and receive; asked once a minute at
+    /// the most.
     pub gnbs_ms: u32,
-    /// Reports of a gNB, 120 ms apart, that are averaged for a UE that cannot be asked itself; 1: it is asked once.
+    /// Reports of a gNB, 120 ms apart, that are averaged for a UE that cannot be asked itself; 1:
+    /// it is asked once.
     pub ecid_reports: u32,
     /// Requests under way at a time; more are refused until some end.
     pub max_requests: usize,
@@ -40,8 +43,9 @@ pub struct UserPlaneConfig {
     pub bind: SocketAddr,
     /// The address that UEs are told; it has to be one that they reach through N6.
     pub address: IpAddr,
-    /// How UEs' connections are protected: `auto` is QUIC, and TLS over TCP beside it for UEs that have no QUIC, each by the
-    /// library that was measured to be the fastest; `quinn`, `rustls` or another name is that alone.
+    /// How UEs' connections are protected: `auto` is QUIC, and TLS over TCP beside it for UEs that
+    /// have no QUIC, each by the library that was measured to be the fastest; `quinn`,
+    /// `rustls` or another name is that alone.
     pub channel: String,
     /// Octets of the largest IP packet of the path to UEs, for QUIC.
     pub mtu: u16,
@@ -55,7 +59,8 @@ pub struct UserPlaneConfig {
     pub max_connections: usize,
     /// Octets of a UE's messages that are kept while its connection is not complete.
     pub early_octets: usize,
-    /// Real-time properties of the process that the LMF is in; the start fails where one is not in force.
+    /// Real-time properties of the process that the LMF is in; the start fails where one is not in
+    /// force.
     pub realtime: RealtimeConfig,
 }
 
@@ -94,7 +99,9 @@ fn default_radius() -> f64 {
 impl CellConfig {
     /// The identity as a number of 36 bits.
     pub fn identity(&self) -> Option<u64> {
-        u64::from_str_radix(&self.nr_cell_id, 16).ok().filter(|id| self.nr_cell_id.len() == 9 && id >> 36 == 0)
+        u64::from_str_radix(&self.nr_cell_id, 16)
+            .ok()
+            .filter(|id| self.nr_cell_id.len() == 9 && id >> 36 == 0)
     }
 }
 
@@ -133,7 +140,8 @@ impl Default for UserPlaneConfig {
 }
 
 impl UserPlaneConfig {
-    /// The kinds of channels that are taken, at most one over TCP and one over UDP; none where the name is none of this build.
+    /// The kinds of channels that are taken, at most one over TCP and one over UDP; none where the
+    /// name is none of this build.
     pub fn kinds(&self) -> Option<Vec<Kind>> {
         match self.channel.as_str() {
             "auto" => Some(vec![Kind::Rustls, Kind::Quinn]),
@@ -145,7 +153,8 @@ impl UserPlaneConfig {
     pub(crate) fn why(&self) -> &'static str {
         match self.channel.as_str() {
             "auto" => {
-                "auto: quinn is the fastest where there is a radio, rustls where there is none; the UE takes what it has"
+                "auto: quinn is the fastest where there is a radio, rustls where there is none; \
+                 the UE takes what it has"
             }
             _ => "lmf.user_plane.channel",
         }
@@ -174,34 +183,56 @@ impl LmfConfig {
         }
         let user_plane = &self.user_plane;
         if user_plane.mtu < 1280 {
-            findings.push(Finding::new("user_plane.mtu", "QUIC needs packets of 1280 octets: write 1400"));
+            findings.push(Finding::new(
+                "user_plane.mtu",
+                "QUIC needs packets of 1280 octets: write 1400",
+            ));
         }
         if user_plane.kinds().is_none() {
-            let kinds: Vec<_> = Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
-            let text = format!("there is no channel {:?}: write auto, {}", user_plane.channel, kinds.join(", "));
+            let kinds: Vec<_> =
+                Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
+            let text = format!(
+                "there is no channel {:?}: write auto, {}",
+                user_plane.channel,
+                kinds.join(", ")
+            );
             findings.push(Finding::new("user_plane.channel", text));
         }
         if user_plane.certificate.is_some() != user_plane.key.is_some() {
-            findings.push(Finding::new("user_plane.key", "a certificate and its key go together: write both, or none"));
+            findings.push(Finding::new(
+                "user_plane.key",
+                "a certificate and its key go together: write both, or none",
+            ));
         }
         if user_plane.address.is_unspecified() {
-            findings
-                .push(Finding::new("user_plane.address", "UEs are told this address: write one that they can reach"));
+            findings.push(Finding::new(
+                "user_plane.address",
+                "UEs are told this address: write one that they can reach",
+            ));
         }
         for (n, cell) in self.cells.iter().enumerate() {
             let at = |name: &str| format!("cells[{n}].{name}");
             if cell.identity().is_none() {
-                findings.push(Finding::new(at("nr_cell_id"), "write nine hexadecimal digits, such as \"000000010\""));
+                findings.push(Finding::new(
+                    at("nr_cell_id"),
+                    "write nine hexadecimal digits, such as \"000000010\"",
+                ));
             }
             if cell.pci > 1007 {
                 findings.push(Finding::new(at("pci"), "a physical cell identity is 0 to 1007"));
             }
             if !cell.place.is_valid() {
-                findings.push(Finding::new(at("lat"), "latitude is -90 to 90, longitude -180 to 180 degrees"));
+                findings.push(Finding::new(
+                    at("lat"),
+                    "latitude is -90 to 90, longitude -180 to 180 degrees",
+                ));
             }
         }
         if self.path_loss.exponent.is_nan() || self.path_loss.exponent < 1.0 {
-            findings.push(Finding::new("path_loss.exponent", "signals fade with 2 in free space: write 2 to 4"));
+            findings.push(Finding::new(
+                "path_loss.exponent",
+                "signals fade with 2 in free space: write 2 to 4",
+            ));
         }
         findings
     }

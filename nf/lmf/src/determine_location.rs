@@ -10,22 +10,28 @@ use martlet_lcs_position::{Estimate, Heard, solve, solve_times};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::N1MessageClass;
 use martlet_sbi_api::nlmf_location::{
-    AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, GnssId, GnssPositioningMethodAndUsage,
-    InputData, LocationData, PositioningMethod, PositioningMethodAndUsage, PositioningMode,
-    UeUpPositioningCapabilities, UncertaintyEllipse, Usage,
+    AccuracyFulfilmentIndicator, GeographicArea, GeographicalCoordinates, GnssId,
+    GnssPositioningMethodAndUsage, InputData, LocationData, PositioningMethod,
+    PositioningMethodAndUsage, PositioningMode, UeUpPositioningCapabilities, UncertaintyEllipse,
+    Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Determines where a UE is: by what it measures, asked over the user plane where the UE has that, else over NAS; by its
-/// cell where it has neither.
+/// Determines where a UE is: by what it measures, asked over the user plane where the UE has that,
+/// else over NAS; by its cell where it has neither.
 pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<LocationData, Problem> {
-    let supi = input.supi.as_ref().ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?;
+    let supi = input
+        .supi
+        .as_ref()
+        .ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?;
     let ue: Supi = supi.as_str().into();
     let limit = input.max_resp_time.map_or(u64::MAX, |seconds| u64::from(seconds) * 1000);
     let limit = Duration::from_millis(limit.min(shared.config.lpp_ms.into()));
     let (carrier, outcome) = match session(shared, &ue, &input).await {
-        Ok(Some(session)) => (session.carrier().name(), measured(shared, session, limit, &input).await),
+        Ok(Some(session)) => {
+            (session.carrier().name(), measured(shared, session, limit, &input).await)
+        }
         Ok(None) => ("none", by_network(shared, &ue, &input).await),
         Err(problem) => ("none", Err(problem)),
     };
@@ -35,9 +41,14 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
 }
 
 /// A session with the UE, over the user plane where that works.
-async fn session(shared: &Arc<Shared>, ue: &Supi, input: &InputData) -> Result<Option<Session>, Problem> {
+async fn session(
+    shared: &Arc<Shared>,
+    ue: &Supi,
+    input: &InputData,
+) -> Result<Option<Session>, Problem> {
     let capabilities = input.ue_up_pos_caps.as_deref().unwrap_or_default();
-    let user_plane = shared.config.user_plane.enabled && capabilities.contains(&UeUpPositioningCapabilities::LcsUpp);
+    let user_plane = shared.config.user_plane.enabled
+        && capabilities.contains(&UeUpPositioningCapabilities::LcsUpp);
     let lpp = input.ue_lcs_cap.as_ref().and_then(|it| it.lpp_support).unwrap_or(true);
     if user_plane {
         match shared.connect(ue).await {
@@ -61,8 +72,8 @@ enum Found {
     By(PositioningMethod),
 }
 
-/// Where the UE is by what it has: satellites, else round trips, else differences of times, else how loud it hears cells. What a method gives
-/// that fails is the next one's to give.
+/// Where the UE is by what it has: satellites, else round trips, else differences of times, else
+/// how loud it hears cells. What a method gives that fails is the next one's to give.
 async fn measured(
     shared: &Arc<Shared>,
     session: Session,
@@ -80,11 +91,13 @@ async fn measured(
                 found.map(|it| (it, Found::By(PositioningMethod::MultiRtt)))
             }
             Method::DlTdoa if able.dl_tdoa && shared.config.cells.len() > 2 => {
-                by_times(shared, &mut conversation).await.map(|it| (it, Found::By(PositioningMethod::DlTdoa)))
+                by_times(shared, &mut conversation)
+                    .await
+                    .map(|it| (it, Found::By(PositioningMethod::DlTdoa)))
             }
-            Method::NrEcid if able.nr_ecid => {
-                by_loudness(shared, &mut conversation).await.map(|it| (it, Found::By(PositioningMethod::NrEcid)))
-            }
+            Method::NrEcid if able.nr_ecid => by_loudness(shared, &mut conversation)
+                .await
+                .map(|it| (it, Found::By(PositioningMethod::NrEcid))),
             _ => continue,
         };
         match tried {
@@ -109,17 +122,22 @@ async fn measured(
         Found::Gnss => {
             let mut data = data(shared, &estimate, None);
             let usage = Usage::SuccessResultsUsedToGenerateLocation;
-            let gps = GnssPositioningMethodAndUsage { mode: PositioningMode::UeBased, gnss: GnssId::Gps, usage };
+            let gps = GnssPositioningMethodAndUsage {
+                mode: PositioningMode::UeBased,
+                gnss: GnssId::Gps,
+                usage,
+            };
             data.gnss_positioning_data_list = Some(vec![gps]);
             data
         }
     };
     data.ncgi = input.ncgi.clone();
     let wanted = input.location_qos.as_ref().and_then(|qos| qos.h_accuracy);
-    data.accuracy_fulfilment_indicator = wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
-        true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
-        false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
-    });
+    data.accuracy_fulfilment_indicator =
+        wanted.map(|metres| match estimate.ellipse.semi_major <= metres {
+            true => AccuracyFulfilmentIndicator::RequestedAccuracyFulfilled,
+            false => AccuracyFulfilmentIndicator::RequestedAccuracyNotFulfilled,
+        });
     Ok(data)
 }
 
@@ -154,7 +172,10 @@ async fn by_times(shared: &Shared, conversation: &mut Conversation) -> Result<Es
     solve_times(&timed).map_err(failed)
 }
 
-async fn by_loudness(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
+async fn by_loudness(
+    shared: &Shared,
+    conversation: &mut Conversation,
+) -> Result<Estimate, Problem> {
     position(shared, &nr_ecid(conversation).await?)
 }
 
@@ -169,14 +190,22 @@ fn position(shared: &Shared, cells: &[HeardCell]) -> Result<Estimate, Problem> {
     };
     let heard: Vec<Heard> = cells
         .iter()
-        .filter_map(|it| known(it.pci, it.identity).map(|cell| Heard { cell: cell.place, dbm: it.dbm }))
+        .filter_map(|it| {
+            known(it.pci, it.identity).map(|cell| Heard { cell: cell.place, dbm: it.dbm })
+        })
         .collect();
     solve(&heard, &shared.config.path_loss).map_err(failed)
 }
 
-/// Where the UE is by what its gNB knows of it: what the UE has told it that it hears, else its cell.
-async fn by_network(shared: &Arc<Shared>, ue: &Supi, input: &InputData) -> Result<LocationData, Problem> {
-    let measured = ecid(shared, ue, &next_identity()).await.and_then(|cells| position(shared, &cells));
+/// Where the UE is by what its gNB knows of it: what the UE has told it that it hears, else its
+/// cell.
+async fn by_network(
+    shared: &Arc<Shared>,
+    ue: &Supi,
+    input: &InputData,
+) -> Result<LocationData, Problem> {
+    let measured =
+        ecid(shared, ue, &next_identity()).await.and_then(|cells| position(shared, &cells));
     match measured {
         Ok(estimate) => {
             let how = (PositioningMethod::NrEcid, PositioningMode::Conventional);
@@ -194,19 +223,30 @@ async fn by_network(shared: &Arc<Shared>, ue: &Supi, input: &InputData) -> Resul
 /// Where the UE's cell is.
 fn by_cell(shared: &Shared, input: &InputData) -> Result<LocationData, Problem> {
     let unknown = |why: &str| Problem::new(500, "POSITIONING_FAILED").detail(why.to_string());
-    let ncgi = input.ncgi.as_ref().ok_or_else(|| unknown("the UE is idle, and has no LPP to ask it"))?;
+    let ncgi =
+        input.ncgi.as_ref().ok_or_else(|| unknown("the UE is idle, and has no LPP to ask it"))?;
     let cells = &shared.config.cells;
-    let cell = cells.iter().find(|cell| cell.nr_cell_id.eq_ignore_ascii_case(ncgi.nr_cell_id.as_ref()));
-    let cell = cell.ok_or_else(|| unknown("the place of the UE's cell is not known: add it to lmf.cells"))?;
-    let ellipse =
-        martlet_lcs_position::Ellipse { semi_major: cell.radius_m, semi_minor: cell.radius_m, orientation: 0.0 };
+    let cell =
+        cells.iter().find(|cell| cell.nr_cell_id.eq_ignore_ascii_case(ncgi.nr_cell_id.as_ref()));
+    let cell = cell
+        .ok_or_else(|| unknown("the place of the UE's cell is not known: add it to lmf.cells"))?;
+    let ellipse = martlet_lcs_position::Ellipse {
+        semi_major: cell.radius_m,
+        semi_minor: cell.radius_m,
+        orientation: 0.0,
+    };
     let estimate = Estimate { place: cell.place, ellipse };
-    let mut data = data(shared, &estimate, Some((PositioningMethod::Cellid, PositioningMode::Conventional)));
+    let mut data =
+        data(shared, &estimate, Some((PositioningMethod::Cellid, PositioningMode::Conventional)));
     data.ncgi = Some(ncgi.clone());
     Ok(data)
 }
 
-fn data(shared: &Shared, estimate: &Estimate, how: Option<(PositioningMethod, PositioningMode)>) -> LocationData {
+fn data(
+    shared: &Shared,
+    estimate: &Estimate,
+    how: Option<(PositioningMethod, PositioningMode)>,
+) -> LocationData {
     let point = GeographicalCoordinates { lon: estimate.place.lon, lat: estimate.place.lat };
     let ellipse = UncertaintyEllipse {
         semi_major: estimate.ellipse.semi_major,
@@ -218,6 +258,7 @@ fn data(shared: &Shared, estimate: &Estimate, how: Option<(PositioningMethod, Po
     data.age_of_location_estimate = Some(0);
     data.serving_lmf_identification = Some(shared.context.instance_id().to_string());
     let usage = Usage::SuccessResultsUsedToGenerateLocation;
-    data.positioning_data_list = how.map(|(method, mode)| vec![PositioningMethodAndUsage { method, mode, usage }]);
+    data.positioning_data_list =
+        how.map(|(method, mode)| vec![PositioningMethodAndUsage { method, mode, usage }]);
     data
 }

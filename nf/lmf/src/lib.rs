@@ -1,7 +1,9 @@
-//! The LMF: determines where UEs are (TS 23.501, 6.2.16; TS 23.273), over the user plane where they have it (TS 24.572).
+//! The LMF: determines where UEs are (TS 23.501, 6.2.16; TS 23.273), over the user plane where they
+//! have it (TS 24.572).
 //!
-//! [`owner`](self) is the task that owns the connections of all UEs; `user_plane` is where their channels come in;
-//! `determine_location` is the procedure, `lpp` what it says to the UE, `nrppa` what to gNBs, and `session` how that gets there.
+//! [`owner`](self) is the task that owns the connections of all UEs; `user_plane` is where their
+//! channels come in; `determine_location` is the procedure, `lpp` what it says to the UE, `nrppa`
+//! what to gNBs, and `session` how that gets there.
 #![forbid(unsafe_code)]
 
 mod config;
@@ -62,7 +64,11 @@ impl NetworkFunction for Lmf {
 
     async fn create(config: LmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         realtime(config.user_plane.realtime)?;
-        let door = if config.user_plane.enabled { Some(Door::open(&config.user_plane).await?) } else { None };
+        let door = if config.user_plane.enabled {
+            Some(Door::open(&config.user_plane).await?)
+        } else {
+            None
+        };
         let (owner, commands) = mpsc::channel(QUEUE);
         let requests = Semaphore::new(config.max_requests);
         let shared = Shared::new(config, context, owner);
@@ -83,7 +89,11 @@ impl NetworkFunction for Lmf {
             IpAddr::V4(four) => LmfAddress::Ipv4(four),
             IpAddr::V6(six) => LmfAddress::Ipv6(six),
         };
-        let limits = LmfLimits { ues: config.max_connections, early: config.early_octets, ..LmfLimits::default() };
+        let limits = LmfLimits {
+            ues: config.max_connections,
+            early: config.early_octets,
+            ..LmfLimits::default()
+        };
         let side = LmfSide::new(Timers::default(), limits, address);
         if let Some(door) = door {
             tokio::spawn(door.run(self.shared.owner.clone(), shutdown.clone()));
@@ -93,7 +103,10 @@ impl NetworkFunction for Lmf {
     }
 
     /// `locate/imsi-…`: as a GMLC would ask the UE's AMF.
-    fn ask(self: &Arc<Self>, question: &str) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
+    fn ask(
+        self: &Arc<Self>,
+        question: &str,
+    ) -> Option<BoxFuture<'static, Result<serde_json::Value, Problem>>> {
         let supi = question.strip_prefix("locate/")?.to_string();
         let shared = self.shared.clone();
         Some(Box::pin(async move { shared.locate(&supi).await }))

@@ -1,7 +1,7 @@
 //! Who waits for LPP messages over NAS.
 //!
-//! The correlation identity goes through the UE, and another one can be guessed: so it counts only for the UE of its session, which is
-//! the one that the AMF says the message is from.
+//! The correlation identity goes through the UE, and another one can be guessed: so it counts only
+//! for the UE of its session, which is the one that the AMF says the message is from.
 use crate::owner::Supi;
 use martlet_lcs_protocol::Payload;
 use martlet_lcsupp::PayloadType;
@@ -41,7 +41,11 @@ impl Listening {
 
     /// A message of a UE came.
     pub(crate) fn heard(&self, ue: &str, correlation: &str, octets: Vec<u8>) -> Heard {
-        let payload = Payload { payload_type: PayloadType::Lpp, octets, session: correlation.as_bytes().to_vec() };
+        let payload = Payload {
+            payload_type: PayloadType::Lpp,
+            octets,
+            session: correlation.as_bytes().to_vec(),
+        };
         match self.all().get(correlation) {
             Some((of, _)) if **of != *ue => Heard::Another,
             Some((_, sink)) if sink.try_send(payload).is_ok() => Heard::Taken,

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 static REQUESTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Requests for a position, by how they were carried and their outcome";
-    register_int_counter_vec!("martlet_lmf_requests_total", help, &["carrier", "result"]).expect("registered once")
+    register_int_counter_vec!("martlet_lmf_requests_total", help, &["carrier", "result"])
+        .expect("registered once")
 });
 static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Messages and channels of UEs that were not acted on, by what was wrong";
@@ -12,10 +13,12 @@ static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
 });
 static CHANNELS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Channels of UEs that came up, by what protects them";
-    register_int_counter_vec!("martlet_lmf_channels_total", help, &["channel"]).expect("registered once")
+    register_int_counter_vec!("martlet_lmf_channels_total", help, &["channel"])
+        .expect("registered once")
 });
 static CONNECTIONS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_lmf_connections", "UEs with a user plane connection").expect("registered once")
+    register_int_gauge!("martlet_lmf_connections", "UEs with a user plane connection")
+        .expect("registered once")
 });
 
 /// Counts a request that ended.

@@ -1,4 +1,5 @@
-//! NRPPa with gNBs (TS 38.455), through the AMF: requests and their answers, and reports that come by themselves.
+//! NRPPa with gNBs (TS 38.455), through the AMF: requests and their answers, and reports that come
+//! by themselves.
 mod ecid;
 mod multi_rtt;
 mod trps;
@@ -14,8 +15,9 @@ use martlet_nrppa::{Cause, Message, Pdu};
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
-    N1N2MessageTransferReqData, N2InfoContainer, N2InfoContent, N2InformationClass, N2InformationTransferReqData,
-    NgapIeType, NonUeN2InfoSubscriptionCreateData, NrppaInformation, UeN1N2InfoSubscriptionCreateData,
+    N1N2MessageTransferReqData, N2InfoContainer, N2InfoContent, N2InformationClass,
+    N2InformationTransferReqData, NgapIeType, NonUeN2InfoSubscriptionCreateData, NrppaInformation,
+    UeN1N2InfoSubscriptionCreateData,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -76,7 +78,9 @@ impl Waiting {
     /// The next message.
     async fn next(&mut self, until: Instant) -> Result<Heard, Problem> {
         let heard = tokio::time::timeout_at(until.into(), self.messages.recv()).await;
-        heard.ok().flatten().ok_or_else(|| Problem::new(504, "PEER_NOT_RESPONDING").detail("the gNB does not answer"))
+        heard.ok().flatten().ok_or_else(|| {
+            Problem::new(504, "PEER_NOT_RESPONDING").detail("the gNB does not answer")
+        })
     }
 }
 
@@ -100,12 +104,15 @@ impl Nrppa {
             Problem::new(400, "INVALID_MSG_FORMAT").detail(format!("NRPPa: {error}"))
         })?;
         let key = match (&message, about) {
-            (Message::ECidMeasurementReport(it), Some(ue)) => Key::Measurement(ue.into(), it.ue_measurement_id),
+            (Message::ECidMeasurementReport(it), Some(ue)) => {
+                Key::Measurement(ue.into(), it.ue_measurement_id)
+            }
             (Message::ECidMeasurementFailureIndication(it), Some(ue)) => {
                 Key::Measurement(ue.into(), it.ue_measurement_id)
             }
             (Message::ErrorIndication(it), _) => {
-                let named = it.criticality_diagnostics.as_ref().and_then(|it| it.nrppatransaction_id);
+                let named =
+                    it.criticality_diagnostics.as_ref().and_then(|it| it.nrppatransaction_id);
                 Key::Transaction(named.unwrap_or(transaction))
             }
             _ => Key::Transaction(transaction),
@@ -124,7 +131,8 @@ impl Nrppa {
     fn begin(shared: &Arc<Shared>, about: Option<Supi>) -> Result<(u16, Waiting), Problem> {
         let mut table = shared.nrppa.table();
         if table.waiting.len() >= usize::from(u16::MAX / 2) {
-            return Err(Problem::new(503, "NF_CONGESTION").detail("too many NRPPa transactions are under way"));
+            return Err(Problem::new(503, "NF_CONGESTION")
+                .detail("too many NRPPa transactions are under way"));
         }
         let transaction = loop {
             // 0 to 32,767.
@@ -142,8 +150,11 @@ impl Nrppa {
     /// An identity for a measurement of a UE, 1 to 15, and what its reports come by.
     fn measure(shared: &Arc<Shared>, ue: &Supi) -> Result<(i64, Waiting), Problem> {
         let mut table = shared.nrppa.table();
-        let free = (1..=15).find(|id| !table.waiting.contains_key(&Key::Measurement(ue.clone(), *id)));
-        let id = free.ok_or_else(|| Problem::new(503, "NF_CONGESTION").detail("the UE is measured often enough"))?;
+        let free =
+            (1..=15).find(|id| !table.waiting.contains_key(&Key::Measurement(ue.clone(), *id)));
+        let id = free.ok_or_else(|| {
+            Problem::new(503, "NF_CONGESTION").detail("the UE is measured often enough")
+        })?;
         let (sink, messages) = mpsc::channel(WAITING);
         let key = Key::Measurement(ue.clone(), id);
         table.waiting.insert(key.clone(), (Some(ue.clone()), sink));
@@ -168,12 +179,18 @@ fn unexpected(what: &str, message: &Message) -> Problem {
 impl Shared {
     fn own_id(&self) -> Result<NfInstanceId, Problem> {
         let id = self.context.instance_id().parse();
-        id.map_err(|_| Problem::new(500, "SYSTEM_FAILURE").detail("the LMF's nfInstanceId is no UUID"))
+        id.map_err(|_| {
+            Problem::new(500, "SYSTEM_FAILURE").detail("the LMF's nfInstanceId is no UUID")
+        })
     }
 
     fn container(&self) -> Result<N2InfoContainer, Problem> {
         let ngap_data = RefToBinaryData { content_id: "n2".into() };
-        let content = N2InfoContent { ngap_ie_type: Some(NgapIeType::NrppaPdu), ngap_data, ..Default::default() };
+        let content = N2InfoContent {
+            ngap_ie_type: Some(NgapIeType::NrppaPdu),
+            ngap_data,
+            ..Default::default()
+        };
         let mut container = N2InfoContainer::new(N2InformationClass::NRPPa);
         container.nrppa_info = Some(NrppaInformation::new(self.own_id()?, content));
         Ok(container)
@@ -184,11 +201,15 @@ impl Shared {
         Duration::from_millis(self.config.nrppa_ms.into())
     }
 
-    /// Namf_Communication_N1N2MessageSubscribe: what a UE's gNB has for the LMF comes here from now on.
+    /// Namf_Communication_N1N2MessageSubscribe: what a UE's gNB has for the LMF comes here from now
+    /// on.
     pub(crate) async fn subscribe_to_gnb_of(&self, ue: &Supi) -> Result<(), Problem> {
         let data = UeN1N2InfoSubscriptionCreateData {
             n2_information_class: Some(N2InformationClass::NRPPa),
-            n2_notify_callback_uri: Some(format!("{}/nlmf-callback/v1/n2-messages/{ue}", self.context.api_root())),
+            n2_notify_callback_uri: Some(format!(
+                "{}/nlmf-callback/v1/n2-messages/{ue}",
+                self.context.api_root()
+            )),
             nf_id: Some(self.own_id()?),
             ..Default::default()
         };
@@ -205,7 +226,9 @@ impl Shared {
 
     /// Tells the gNB of a UE something.
     async fn tell_gnb_of(&self, ue: &Supi, correlation: &str, pdu: &Pdu) -> Result<(), Problem> {
-        let octets = pdu.encode().map_err(|error| Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string()))?;
+        let octets = pdu
+            .encode()
+            .map_err(|error| Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string()))?;
         let request = N1N2MessageTransferReqData {
             n2_info_container: Some(self.container()?),
             lcs_correlation_id: Some(correlation.into()),
@@ -216,13 +239,19 @@ impl Shared {
     }
 
     /// Asks the gNB of a UE.
-    async fn ask_gnb_of(self: &Arc<Self>, ue: &Supi, correlation: &str, message: Message) -> Result<Message, Problem> {
+    async fn ask_gnb_of(
+        self: &Arc<Self>,
+        ue: &Supi,
+        correlation: &str,
+        message: Message,
+    ) -> Result<Message, Problem> {
         let (transaction, mut waiting) = Nrppa::begin(self, Some(ue.clone()))?;
         self.tell_gnb_of(ue, correlation, &Pdu { transaction, message }).await?;
         Ok(waiting.next(Instant::now() + self.nrppa_limit()).await?.message)
     }
 
-    /// Asks gNBs, or all where none are named; the answers of so many, or of those that answer in time.
+    /// Asks gNBs, or all where none are named; the answers of so many, or of those that answer in
+    /// time.
     async fn ask_gnbs(
         self: &Arc<Self>,
         gnbs: Option<Vec<GlobalRanNodeId>>,
@@ -232,7 +261,9 @@ impl Shared {
     ) -> Result<Vec<Heard>, Problem> {
         let (transaction, mut waiting) = Nrppa::begin(self, None)?;
         let pdu = Pdu { transaction, message };
-        let octets = pdu.encode().map_err(|error| Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string()))?;
+        let octets = pdu
+            .encode()
+            .map_err(|error| Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string()))?;
         let mut request = N2InformationTransferReqData::new(self.container()?);
         request.global_ran_node_list = gnbs;
         let body = Multipart::new(request).part("n2", content_type::NGAP, octets);

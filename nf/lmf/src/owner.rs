@@ -1,9 +1,11 @@
-//! The task that owns the connections of all UEs: what reaches it goes through the protocol's state machine, and what that
-//! asks for is done.
+//! The task that owns the connections of all UEs: what reaches it goes through the protocol's state
+//! machine, and what that asks for is done.
 use crate::Shared;
 use crate::metrics;
 use martlet_lcs_channel::{Kind, until};
-use martlet_lcs_protocol::{ChannelId, LmfAction, LmfEvent, LmfSide, Loss, NotConnected, Payload, Wrong};
+use martlet_lcs_protocol::{
+    ChannelId, LmfAction, LmfEvent, LmfSide, Loss, NotConnected, Payload, Wrong,
+};
 use martlet_lcsupp::{BindingIdentity, PayloadType};
 use martlet_nf::Shutdown;
 use martlet_sbi_api::namf_communication::N1MessageClass;
@@ -29,9 +31,19 @@ pub(crate) enum Command {
     /// A message for a UE could not be brought to it.
     Unreachable { ue: Supi },
     /// Open a session of a UE; its payloads go to the sink.
-    Open { ue: Supi, session: Vec<u8>, sink: mpsc::Sender<Payload>, answer: oneshot::Sender<Result<(), NotConnected>> },
+    Open {
+        ue: Supi,
+        session: Vec<u8>,
+        sink: mpsc::Sender<Payload>,
+        answer: oneshot::Sender<Result<(), NotConnected>>,
+    },
     /// Send a payload of a session.
-    Send { ue: Supi, session: Vec<u8>, payload: Vec<u8>, answer: oneshot::Sender<Result<(), NotConnected>> },
+    Send {
+        ue: Supi,
+        session: Vec<u8>,
+        payload: Vec<u8>,
+        answer: oneshot::Sender<Result<(), NotConnected>>,
+    },
     /// Close a session.
     Close { ue: Supi, session: Vec<u8> },
     /// Somebody brought up a channel.
@@ -66,8 +78,19 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn new(shared: Arc<Shared>, lmf: LmfSide<Supi>, commands: mpsc::Receiver<Command>) -> Self {
-        Owner { shared, lmf, commands, channels: HashMap::new(), waiting: HashMap::new(), sinks: HashMap::new() }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        lmf: LmfSide<Supi>,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
+        Owner {
+            shared,
+            lmf,
+            commands,
+            channels: HashMap::new(),
+            waiting: HashMap::new(),
+            sinks: HashMap::new(),
+        }
     }
 
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
@@ -128,7 +151,9 @@ impl Owner {
             }
             Command::Status { ue, answer } => {
                 let channel = self.lmf.channel_of(&ue).filter(|_| self.lmf.is_established(&ue));
-                let _ = answer.send(channel.and_then(|channel| self.channels.get(&channel)).map(|(kind, _)| *kind));
+                let _ = answer.send(
+                    channel.and_then(|channel| self.channels.get(&channel)).map(|(kind, _)| *kind),
+                );
             }
         }
     }
@@ -167,8 +192,9 @@ impl Owner {
                 LmfAction::Send(channel, octets) => {
                     // A UE that does not read what it asked for loses its channel.
                     let channels = &self.channels;
-                    let full =
-                        channels.get(&channel).is_some_and(|(_, it)| it.try_send(ToChannel::Send(octets)).is_err());
+                    let full = channels
+                        .get(&channel)
+                        .is_some_and(|(_, it)| it.try_send(ToChannel::Send(octets)).is_err());
                     if full {
                         metrics::refused("a UE does not read");
                         self.channels.remove(&channel);
@@ -214,7 +240,9 @@ impl Owner {
                     metrics::refused("a session does not read");
                 }
             }
-            LmfEvent::Modified | LmfEvent::NotModified(_) => tracing::info!(supi = %ue, ?event, "a connection moved"),
+            LmfEvent::Modified | LmfEvent::NotModified(_) => {
+                tracing::info!(supi = %ue, ?event, "a connection moved")
+            }
             LmfEvent::Refused(wrong) => {
                 metrics::refused(label(&wrong));
                 tracing::info!(supi = %ue, ?wrong, "a message of a UE was not acted on");

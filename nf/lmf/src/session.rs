@@ -56,7 +56,11 @@ pub(crate) fn next_identity() -> String {
 
 impl Session {
     /// Opens one.
-    pub(crate) async fn open(shared: &Arc<Shared>, ue: &Supi, carrier: Carrier) -> Result<Self, Problem> {
+    pub(crate) async fn open(
+        shared: &Arc<Shared>,
+        ue: &Supi,
+        carrier: Carrier,
+    ) -> Result<Self, Problem> {
         let identity = next_identity();
         let (sink, payloads) = mpsc::channel(WAITING);
         match carrier {
@@ -69,7 +73,14 @@ impl Session {
             }
             Carrier::ControlPlane => shared.listening.listen(ue, &identity, sink),
         }
-        Ok(Session { shared: shared.clone(), ue: ue.clone(), carrier, identity, payloads, ready: VecDeque::new() })
+        Ok(Session {
+            shared: shared.clone(),
+            ue: ue.clone(),
+            carrier,
+            identity,
+            payloads,
+            ready: VecDeque::new(),
+        })
     }
 
     /// Whose it is.
@@ -92,17 +103,22 @@ impl Session {
         match self.carrier {
             Carrier::UserPlane => {
                 let mut payload = Vec::with_capacity(message.len() + 2);
-                push_lpp_message(&mut payload, message)
-                    .map_err(|error| Problem::new(500, "POSITIONING_FAILED").detail(error.to_string()))?;
+                push_lpp_message(&mut payload, message).map_err(|error| {
+                    Problem::new(500, "POSITIONING_FAILED").detail(error.to_string())
+                })?;
                 let (answer, answered) = oneshot::channel();
                 let session = self.identity.clone().into_bytes();
-                self.shared.ask(Command::Send { ue: self.ue.clone(), session, payload, answer }).await?;
+                self.shared
+                    .ask(Command::Send { ue: self.ue.clone(), session, payload, answer })
+                    .await?;
                 let sent = answered.await.map_err(|_| gone("the LMF ends"))?;
                 sent.map_err(|why| gone(&format!("the UE has no connection: {why:?}")))
             }
             Carrier::ControlPlane => {
                 let correlation = Some(self.identity.clone());
-                self.shared.to_ue(&self.ue, N1MessageClass::Lpp, correlation, message.to_vec()).await
+                self.shared
+                    .to_ue(&self.ue, N1MessageClass::Lpp, correlation, message.to_vec())
+                    .await
             }
         }
     }
@@ -114,8 +130,10 @@ impl Session {
                 return Ok(message);
             }
             let payload = tokio::time::timeout_at(until.into(), self.payloads.recv()).await;
-            let payload = payload
-                .map_err(|_| Problem::new(504, "PEER_NOT_RESPONDING").detail(format!("{} does not answer", self.ue)))?;
+            let payload = payload.map_err(|_| {
+                Problem::new(504, "PEER_NOT_RESPONDING")
+                    .detail(format!("{} does not answer", self.ue))
+            })?;
             let payload = payload.ok_or_else(|| gone("the UE's connection has ended"))?;
             match self.carrier {
                 // Checked where it came in.
@@ -134,7 +152,10 @@ impl Drop for Session {
     fn drop(&mut self) {
         match self.carrier {
             Carrier::UserPlane => {
-                let close = Command::Close { ue: self.ue.clone(), session: self.identity.clone().into_bytes() };
+                let close = Command::Close {
+                    ue: self.ue.clone(),
+                    session: self.identity.clone().into_bytes(),
+                };
                 // Where the queue is full, the session goes with its connection.
                 let _ = self.shared.owner.try_send(close);
             }

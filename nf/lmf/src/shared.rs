@@ -33,8 +33,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(config: LmfConfig, context: Arc<NfContext>, owner: mpsc::Sender<Command>) -> Arc<Self> {
-        Arc::new(Shared { config, context, owner, listening: Listening::default(), nrppa: Nrppa::default() })
+    pub(crate) fn new(
+        config: LmfConfig,
+        context: Arc<NfContext>,
+        owner: mpsc::Sender<Command>,
+    ) -> Arc<Self> {
+        Arc::new(Shared {
+            config,
+            context,
+            owner,
+            listening: Listening::default(),
+            nrppa: Nrppa::default(),
+        })
     }
 
     /// An AMF, for what is about no UE.
@@ -61,7 +71,8 @@ impl Shared {
         correlation: Option<String>,
         octets: Vec<u8>,
     ) -> Result<(), Problem> {
-        let mut container = N1MessageContainer::new(class, RefToBinaryData { content_id: "n1".into() });
+        let mut container =
+            N1MessageContainer::new(class, RefToBinaryData { content_id: "n1".into() });
         container.nf_id = self.context.instance_id().parse().ok();
         let request = N1N2MessageTransferReqData {
             n1_message_container: Some(container),
@@ -97,14 +108,13 @@ impl Shared {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(loss))) => Err(not_connected(loss)),
             Ok(Err(_)) => Err(gone("the LMF ends")),
-            Err(_) => {
-                Err(Problem::new(504, "PEER_NOT_RESPONDING").detail("the UE does not connect over the user plane"))
-            }
+            Err(_) => Err(Problem::new(504, "PEER_NOT_RESPONDING")
+                .detail("the UE does not connect over the user plane")),
         }
     }
 
-    /// A UE's AMF is another one: its messages come from there now, and it is told that its connection goes on (TS 24.572,
-    /// modification of a user plane connection).
+    /// A UE's AMF is another one: its messages come from there now, and it is told that its
+    /// connection goes on (TS 24.572, modification of a user plane connection).
     pub(crate) async fn moved(&self, ue: &Supi) -> Result<(), Problem> {
         self.subscribe(ue, N1MessageClass::UppCmi).await?;
         self.ask(Command::Modify { ue: ue.clone() }).await
@@ -113,8 +123,12 @@ impl Shared {
     /// Namf_Location_ProvidePositioningInfo: where a UE is, as whoever is outside asks it.
     pub(crate) async fn locate(&self, supi: &str) -> Result<serde_json::Value, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-loc", &Criteria::default()).await?;
-        let request = RequestPosInfo::new(ExternalClientType::PlmnOperatorServices, LocationType::CurrentLocation);
-        let position = AmfLocationClient::new(amf.about(supi)).provide_positioning_info(supi, request).await?;
+        let request = RequestPosInfo::new(
+            ExternalClientType::PlmnOperatorServices,
+            LocationType::CurrentLocation,
+        );
+        let position =
+            AmfLocationClient::new(amf.about(supi)).provide_positioning_info(supi, request).await?;
         let mut position = serde_json::to_value(position).unwrap_or_default();
         let over = self.connected(&supi.into()).await?;
         if let Some(position) = position.as_object_mut() {

@@ -3,7 +3,8 @@ use crate::config::UserPlaneConfig;
 use crate::metrics;
 use crate::owner::{Command, ToChannel};
 use martlet_lcs_channel::{
-    AsyncChannel, AsyncListener, ChannelError, Engines, Identity, Incoming, Kind, Options, server_engines,
+    AsyncChannel, AsyncListener, ChannelError, Engines, Identity, Incoming, Kind, Options,
+    server_engines,
 };
 use martlet_lcs_protocol::ChannelId;
 use martlet_nf::{Shutdown, StartError};
@@ -43,7 +44,9 @@ impl Visitor {
 
     async fn let_in(self) -> Result<AsyncChannel, ChannelError> {
         match self {
-            Visitor::Tls(_, stream, engines) => AsyncChannel::handshake(stream, engines()?, HANDSHAKE).await,
+            Visitor::Tls(_, stream, engines) => {
+                AsyncChannel::handshake(stream, engines()?, HANDSHAKE).await
+            }
             Visitor::Quic(_, incoming) => incoming.accept(HANDSHAKE).await,
         }
     }
@@ -69,8 +72,9 @@ fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
     let identity = Identity::self_signed(&[&address, "localhost"]);
     let identity = identity.map_err(|error| StartError(format!("lmf.user_plane: {error}")))?;
     if let Some(path) = &config.write_certificate {
-        std::fs::write(path, &identity.certificates)
-            .map_err(|error| StartError(format!("lmf.user_plane.write_certificate: {}: {error}", path.display())))?;
+        std::fs::write(path, &identity.certificates).map_err(|error| {
+            StartError(format!("lmf.user_plane.write_certificate: {}: {error}", path.display()))
+        })?;
     }
     Ok(identity)
 }
@@ -78,30 +82,37 @@ fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
 impl Door {
     /// Opens it.
     pub(crate) async fn open(config: &UserPlaneConfig) -> Result<Self, StartError> {
-        let wrong = |error: ChannelError| StartError(format!("lmf.user_plane.certificate: {error}"));
+        let wrong =
+            |error: ChannelError| StartError(format!("lmf.user_plane.certificate: {error}"));
         let taken = |transport: &str, at: SocketAddr, error: &dyn std::fmt::Display| {
-            StartError(format!("cannot listen on {transport} {at} for UEs: {error}; change lmf.user_plane.bind"))
+            StartError(format!(
+                "cannot listen on {transport} {at} for UEs: {error}; change lmf.user_plane.bind"
+            ))
         };
-        let kinds =
-            config.kinds().ok_or_else(|| StartError("lmf.user_plane.channel: there is none of this name".into()))?;
+        let kinds = config.kinds().ok_or_else(|| {
+            StartError("lmf.user_plane.channel: there is none of this name".into())
+        })?;
         let identity = identity(config)?;
         let (mut tls, mut quic, mut at) = (None, None, config.bind);
         for kind in kinds.iter().copied() {
             if let Some(engines) = server_engines(kind, &identity).map_err(wrong)? {
-                let listener = TcpListener::bind(at).await.map_err(|error| taken("TCP", at, &error))?;
+                let listener =
+                    TcpListener::bind(at).await.map_err(|error| taken("TCP", at, &error))?;
                 // Where any port is good, both have the same number.
                 at = listener.local_addr().unwrap_or(at);
                 tls = Some((kind, listener, engines));
             } else {
                 let options = Options { mtu: config.mtu, ..Options::default() };
-                let listener = AsyncListener::bind(at, &identity, &options).map_err(|error| match error {
-                    ChannelError::Io(error) => taken("UDP", at, &error),
-                    other => wrong(other),
-                })?;
+                let listener =
+                    AsyncListener::bind(at, &identity, &options).map_err(|error| match error {
+                        ChannelError::Io(error) => taken("UDP", at, &error),
+                        other => wrong(other),
+                    })?;
                 quic = Some((kind, listener));
             }
         }
-        let channels: Vec<_> = kinds.iter().map(|kind| format!("{} ({})", kind.name(), transport(*kind))).collect();
+        let channels: Vec<_> =
+            kinds.iter().map(|kind| format!("{} ({})", kind.name(), transport(*kind))).collect();
         tracing::info!(bind = %at, address = %config.address, channels = channels.join(", "), why = config.why(), "UEs are positioned over the user plane");
         Ok(Door { tls, quic, connections: Arc::new(Semaphore::new(config.max_connections)) })
     }
@@ -111,15 +122,18 @@ impl Door {
         let Door { tls, quic, .. } = self;
         let tls = async {
             match tls {
-                Some((kind, listener, engines)) => {
-                    listener.accept().await.map(|(stream, _)| Visitor::Tls(*kind, stream, engines.clone()))
-                }
+                Some((kind, listener, engines)) => listener
+                    .accept()
+                    .await
+                    .map(|(stream, _)| Visitor::Tls(*kind, stream, engines.clone())),
                 None => std::future::pending().await,
             }
         };
         let quic = async {
             match quic {
-                Some((kind, listener)) => listener.accept().await.map(|incoming| Visitor::Quic(*kind, incoming.into())),
+                Some((kind, listener)) => {
+                    listener.accept().await.map(|incoming| Visitor::Quic(*kind, incoming.into()))
+                }
                 None => std::future::pending().await,
             }
         };
@@ -168,7 +182,11 @@ pub(crate) fn transport(kind: Kind) -> &'static str {
     if kind.is_quic() { "QUIC over UDP" } else { "TLS over TCP" }
 }
 
-async fn serve(id: ChannelId, visitor: Visitor, owner: &mpsc::Sender<Command>) -> Result<(), ChannelError> {
+async fn serve(
+    id: ChannelId,
+    visitor: Visitor,
+    owner: &mpsc::Sender<Command>,
+) -> Result<(), ChannelError> {
     let kind = visitor.kind();
     let mut channel = visitor.let_in().await?;
     metrics::channel(kind.name());

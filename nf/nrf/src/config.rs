@@ -29,9 +29,11 @@ pub struct NrfConfig {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Lenience {
-    /// Those that discover get the whole root of a service as its `apiPrefix`: they look nowhere else for it.
+    /// Those that discover get the whole root of a service as its `apiPrefix`: they look nowhere
+    /// else for it.
     pub absolute_prefixes: bool,
-    /// Instances that propose no interval of heartbeats when they register stay although they send none.
+    /// Instances that propose no interval of heartbeats when they register stay although they send
+    /// none.
     pub no_heartbeats: bool,
 }
 
@@ -61,6 +63,9 @@ impl NrfConfig {
             ("subscription_s", self.subscription_s.into(), "86400"),
         ];
         let zero = numbers.iter().filter(|(_, value, _)| *value == 0);
-        zero.map(|(name, _, usual)| Finding::new(*name, format!("0 lets nothing work: write {usual}"))).collect()
+        zero.map(|(name, _, usual)| {
+            Finding::new(*name, format!("0 lets nothing work: write {usual}"))
+        })
+        .collect()
     }
 }

@@ -19,20 +19,26 @@ impl NfDiscovery for Nrf {
         }
         let state = self.state();
         let registered = state.registry.iter().map(|entry| &entry.profile);
-        let there = |p: &&NfProfile| p.nf_status == NfStatus::Registered && matching::meets(p, &query);
+        let there =
+            |p: &&NfProfile| p.nf_status == NfStatus::Registered && matching::meets(p, &query);
         let all: Vec<&NfProfile> = registered.filter(there).collect();
-        let mut found: Vec<&NfProfile> = all.iter().copied().filter(|p| matching::fits(p, &query)).collect();
+        let mut found: Vec<&NfProfile> =
+            all.iter().copied().filter(|p| matching::fits(p, &query)).collect();
         if found.is_empty() && !all.is_empty() {
             // TS 29.510, 5.3.2.2.2.
             return Err(Problem::new(403, "REQUEST_NOT_ALLOWED")
                 .detail("the consumer is not allowed to discover these instances"));
         }
-        // Preferences order, they exclude nobody (6.2.3.2.3.1): place first, then priority, then the least loaded.
-        let far = |p: &NfProfile| query.preferred_locality.is_some() && p.locality != query.preferred_locality;
+        // Preferences order, they exclude nobody (6.2.3.2.3.1): place first, then priority, then
+        // the least loaded.
+        let far = |p: &NfProfile| {
+            query.preferred_locality.is_some() && p.locality != query.preferred_locality
+        };
         found.sort_by_key(|p| (far(p), p.priority.unwrap_or(0), p.load.unwrap_or(0)));
         let complete = found.len();
         found.truncate(query.limit.map_or(USUAL_LIMIT, |n| n as usize));
-        let mut shown: Vec<NfProfile> = found.into_iter().map(|p| matching::as_shown(p, &query)).collect();
+        let mut shown: Vec<NfProfile> =
+            found.into_iter().map(|p| matching::as_shown(p, &query)).collect();
         if self.config.lenient.absolute_prefixes {
             shown.iter_mut().for_each(matching::with_absolute_prefixes);
         }

@@ -1,4 +1,5 @@
-//! The NRF: which network functions there are, what they offer, and what becomes of them (TS 23.501, 6.2.6; TS 29.510).
+//! The NRF: which network functions there are, what they offer, and what becomes of them (TS
+//! 23.501, 6.2.6; TS 29.510).
 #![forbid(unsafe_code)]
 
 mod config;
@@ -54,8 +55,18 @@ impl NetworkFunction for Nrf {
     async fn create(config: NrfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let registry = Registry::new(config.max_instances);
         let subscriptions = Subscriptions::new(config.max_subscriptions);
-        let signer = config.token_key.as_deref().map(tokens::Signer::load).transpose().map_err(StartError)?;
-        Ok(Arc::new(Nrf { context, config, state: Mutex::new(State { registry, subscriptions }), signer }))
+        let signer = config
+            .token_key
+            .as_deref()
+            .map(tokens::Signer::load)
+            .transpose()
+            .map_err(StartError)?;
+        Ok(Arc::new(Nrf {
+            context,
+            config,
+            state: Mutex::new(State { registry, subscriptions }),
+            signer,
+        }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {

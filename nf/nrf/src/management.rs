@@ -4,8 +4,8 @@ use crate::registry::Entry;
 use martlet_sbi::{Created, JsonPatch, Problem, StatusReply};
 use martlet_sbi_api::common::{DateTime, Links};
 use martlet_sbi_api::nnrf_nfmanagement::{
-    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, NotificationEventType, SubscriptionData,
-    UriList,
+    NfInstanceQuery, NfInstancesQuery, NfManagement, NfProfile, NfStatus, NotificationEventType,
+    SubscriptionData, UriList,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -22,27 +22,42 @@ impl NfManagement for Nrf {
     async fn get_nf_instances(&self, query: NfInstancesQuery) -> Result<UriList, Problem> {
         let root = self.context.api_root();
         let state = self.state();
-        let of_type = |entry: &&Entry| query.nf_type.as_ref().is_none_or(|t| *t == entry.profile.nf_type);
+        let of_type =
+            |entry: &&Entry| query.nf_type.as_ref().is_none_or(|t| *t == entry.profile.nf_type);
         let uris: Vec<String> = state
             .registry
             .iter()
             .filter(of_type)
-            .map(|entry| format!("{root}/nnrf-nfm/v1/nf-instances/{}", entry.profile.nf_instance_id))
+            .map(|entry| {
+                format!("{root}/nnrf-nfm/v1/nf-instances/{}", entry.profile.nf_instance_id)
+            })
             .collect();
         let total = uris.len();
         let size = query.page_size.or(query.limit).map_or(total.max(1), |n| n as usize);
         let skip = (query.page_number.unwrap_or(1).max(1) as usize - 1).saturating_mul(size);
         let shown: Vec<_> = uris.into_iter().skip(skip).take(size).collect();
-        let items =
-            Links::Many(shown.into_iter().map(|uri| martlet_sbi_api::common::Link { href: Some(uri) }).collect());
+        let items = Links::Many(
+            shown
+                .into_iter()
+                .map(|uri| martlet_sbi_api::common::Link { href: Some(uri) })
+                .collect(),
+        );
         let own = Links::to(format!("{root}/nnrf-nfm/v1/nf-instances"));
         let links = BTreeMap::from([("self".to_string(), own), ("items".to_string(), items)]);
         Ok(UriList { links: Some(links), total_item_count: Some(total as u32) })
     }
 
-    async fn get_nf_instance(&self, nf_instance_id: &str, _: NfInstanceQuery) -> Result<NfProfile, Problem> {
+    async fn get_nf_instance(
+        &self,
+        nf_instance_id: &str,
+        _: NfInstanceQuery,
+    ) -> Result<NfProfile, Problem> {
         let state = self.state();
-        state.registry.get(nf_instance_id).map(|entry| entry.profile.clone()).ok_or_else(|| unknown(nf_instance_id))
+        state
+            .registry
+            .get(nf_instance_id)
+            .map(|entry| entry.profile.clone())
+            .ok_or_else(|| unknown(nf_instance_id))
     }
 
     async fn register_nf_instance(
@@ -52,9 +67,15 @@ impl NfManagement for Nrf {
     ) -> Result<StatusReply<NfProfile>, Problem> {
         let mut profile = body;
         if profile.nf_instance_id.as_str() != nf_instance_id {
-            return Err(Problem::mandatory_ie_incorrect("/nfInstanceId", "it is another one than the path's"));
+            return Err(Problem::mandatory_ie_incorrect(
+                "/nfInstanceId",
+                "it is another one than the path's",
+            ));
         }
-        if profile.fqdn.is_none() && profile.ipv4_addresses.is_none() && profile.ipv6_addresses.is_none() {
+        if profile.fqdn.is_none()
+            && profile.ipv4_addresses.is_none()
+            && profile.ipv6_addresses.is_none()
+        {
             let detail = "an instance needs an FQDN or an IP address to be reached";
             return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(detail));
         }
@@ -90,18 +111,24 @@ impl NfManagement for Nrf {
     ) -> Result<StatusReply<NfProfile>, Problem> {
         let (changed, told) = {
             let mut state = self.state();
-            let entry = state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
+            let entry =
+                state.registry.get_mut(nf_instance_id).ok_or_else(|| unknown(nf_instance_id))?;
             let patched: NfProfile = patch(&entry.profile, &body)?;
-            if patched.nf_instance_id != entry.profile.nf_instance_id || patched.nf_type != entry.profile.nf_type {
+            if patched.nf_instance_id != entry.profile.nf_instance_id
+                || patched.nf_type != entry.profile.nf_type
+            {
                 let detail = "identity and type of an instance do not change";
                 return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
             }
             entry.seen = Instant::now();
-            // What only says that the instance lives, and how loaded it is, concerns nobody else (5.2.2.3.2).
-            let quiet =
-                |item: &martlet_sbi::PatchItem| matches!(item.path.as_str(), "/nfStatus" | "/load" | "/loadTimeStamp");
+            // What only says that the instance lives, and how loaded it is, concerns nobody else
+            // (5.2.2.3.2).
+            let quiet = |item: &martlet_sbi::PatchItem| {
+                matches!(item.path.as_str(), "/nfStatus" | "/load" | "/loadTimeStamp")
+            };
             let changed = patched != entry.profile;
-            let heartbeat = body.0.iter().all(quiet) && patched.nf_status == entry.profile.nf_status;
+            let heartbeat =
+                body.0.iter().all(quiet) && patched.nf_status == entry.profile.nf_status;
             if changed {
                 entry.profile = patched.clone();
             }
@@ -122,15 +149,23 @@ impl NfManagement for Nrf {
         Ok(())
     }
 
-    async fn create_subscription(&self, body: SubscriptionData) -> Result<Created<SubscriptionData>, Problem> {
+    async fn create_subscription(
+        &self,
+        body: SubscriptionData,
+    ) -> Result<Created<SubscriptionData>, Problem> {
         if martlet_sbi::ApiRoot::split(&body.nf_status_notification_uri).is_none() {
-            return Err(Problem::mandatory_ie_incorrect("/nfStatusNotificationUri", "it is no http or https URI"));
+            return Err(Problem::mandatory_ie_incorrect(
+                "/nfStatusNotificationUri",
+                "it is no http or https URI",
+            ));
         }
         let mut data = body;
         let valid = self.validity(&mut data);
-        let held = self.state().subscriptions.add(data, Instant::now(), valid).ok_or_else(|| {
-            Problem::new(500, "INSUFFICIENT_RESOURCES").detail("too many subscriptions: raise nrf.max_subscriptions")
-        })?;
+        let held =
+            self.state().subscriptions.add(data, Instant::now(), valid).ok_or_else(|| {
+                Problem::new(500, "INSUFFICIENT_RESOURCES")
+                    .detail("too many subscriptions: raise nrf.max_subscriptions")
+            })?;
         let id = held.subscription_id.as_deref().unwrap_or_default();
         let location = format!("{}/nnrf-nfm/v1/subscriptions/{id}", self.context.api_root());
         Ok(Created { location, body: held })
@@ -142,14 +177,21 @@ impl NfManagement for Nrf {
         body: JsonPatch,
     ) -> Result<StatusReply<SubscriptionData>, Problem> {
         let mut state = self.state();
-        let held = state.subscriptions.get(subscription_id).ok_or_else(|| no_subscription(subscription_id))?;
+        let held = state
+            .subscriptions
+            .get(subscription_id)
+            .ok_or_else(|| no_subscription(subscription_id))?;
         let mut patched: SubscriptionData = patch(held, &body)?;
         patched.subscription_id = Some(subscription_id.to_string());
         let asked = patched.validity_time.clone();
         let valid = self.validity(&mut patched);
         state.subscriptions.replace(subscription_id, patched.clone(), Instant::now(), valid);
         // 204 where everything is as asked for (5.2.2.5.6).
-        Ok(if patched.validity_time == asked { StatusReply::no_content() } else { StatusReply::ok(patched) })
+        Ok(if patched.validity_time == asked {
+            StatusReply::no_content()
+        } else {
+            StatusReply::ok(patched)
+        })
     }
 
     async fn remove_subscription(&self, subscription_id: &str) -> Result<(), Problem> {
@@ -176,8 +218,10 @@ impl Nrf {
 
 /// Applies a patch to a value of a type, or says what of it does not apply.
 fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> Result<T, Problem> {
-    let mut json = serde_json::to_value(value).map_err(|e| Problem::system_failure(e.to_string()))?;
-    let items = serde_json::to_value(&patch.0).map_err(|e| Problem::system_failure(e.to_string()))?;
+    let mut json =
+        serde_json::to_value(value).map_err(|e| Problem::system_failure(e.to_string()))?;
+    let items =
+        serde_json::to_value(&patch.0).map_err(|e| Problem::system_failure(e.to_string()))?;
     let items: json_patch::Patch =
         serde_json::from_value(items).map_err(|e| Problem::invalid_message(e.to_string()))?;
     json_patch::patch(&mut json, &items).map_err(|e| Problem::invalid_message(e.to_string()))?;

@@ -1,4 +1,5 @@
-//! Which instances meet a query (TS 29.510, table 6.2.3.2.3.1-1). What a profile does not mention it does not restrict.
+//! Which instances meet a query (TS 29.510, table 6.2.3.2.3.1-1). What a profile does not mention
+//! it does not restrict.
 use martlet_sbi_api::common::{Dnn, Snssai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
@@ -13,14 +14,26 @@ pub fn meets(profile: &NfProfile, query: &SearchQuery) -> bool {
     query.target_nf_type.as_ref() == Some(&profile.nf_type)
         && query.target_nf_instance_id.as_ref().is_none_or(|id| *id == profile.nf_instance_id)
         && query.target_nf_fqdn.as_ref().is_none_or(|fqdn| profile.fqdn.as_ref() == Some(fqdn))
-        && query.service_names.as_ref().is_none_or(|names| services(profile).any(|s| names.0.contains(&s.service_name)))
+        && query
+            .service_names
+            .as_ref()
+            .is_none_or(|names| services(profile).any(|s| names.0.contains(&s.service_name)))
         && listed(&query.target_plmn_list.as_ref().map(|l| &l.0), &profile.plmn_list.as_ref())
-        && query.snssais.as_ref().is_none_or(|slices| slices.0.iter().any(|slice| serves_slice(profile, slice)))
-        && query.dnn.as_ref().is_none_or(|dnn| serves_dnn(profile, dnn, query.snssais.as_ref().map(|s| &s.0[..])))
+        && query
+            .snssais
+            .as_ref()
+            .is_none_or(|slices| slices.0.iter().any(|slice| serves_slice(profile, slice)))
+        && query
+            .dnn
+            .as_ref()
+            .is_none_or(|dnn| serves_dnn(profile, dnn, query.snssais.as_ref().map(|s| &s.0[..])))
         && fits_amf(profile, query)
         && serves_area(profile, query)
         && serves_subscriber(profile, query)
-        && query.target_nf_set_id.as_ref().is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
+        && query
+            .target_nf_set_id
+            .as_ref()
+            .is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
 }
 
 /// The profile with the services that were asked for.
@@ -31,8 +44,12 @@ pub fn as_shown(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
         shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| asked(s)));
         shown.nf_services.iter_mut().for_each(|list| list.retain(asked));
     }
-    // A map of services is for consumers that announce its feature; others know the array alone (TS 29.510, 6.2.9).
-    let has_map = query.requester_features.as_deref().is_some_and(|features| announces(features, SERVICE_MAP));
+    // A map of services is for consumers that announce its feature; others know the array alone (TS
+    // 29.510, 6.2.9).
+    let has_map = query
+        .requester_features
+        .as_deref()
+        .is_some_and(|features| announces(features, SERVICE_MAP));
     if let (false, None, Some(map)) = (has_map, &shown.nf_services, &shown.nf_service_list) {
         shown.nf_services = Some(map.values().cloned().collect());
     }
@@ -42,16 +59,20 @@ pub fn as_shown(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
 /// Number of the feature that a list of services is a map (TS 29.510, table 6.2.9-1).
 const SERVICE_MAP: usize = 6;
 
-/// Whether a feature is in a bit map of hexadecimal digits, the last of which has the features 1 to 4 (TS 29.571, 5.2.2).
+/// Whether a feature is in a bit map of hexadecimal digits, the last of which has the features 1 to
+/// 4 (TS 29.571, 5.2.2).
 fn announces(features: &str, number: usize) -> bool {
     let digit = features.chars().rev().nth((number - 1) / 4).and_then(|digit| digit.to_digit(16));
     digit.is_some_and(|digit| digit >> ((number - 1) % 4) & 1 == 1)
 }
 
-/// Gives each service the whole of its root as the path before its name, for consumers that look nowhere else.
+/// Gives each service the whole of its root as the path before its name, for consumers that look
+/// nowhere else.
 pub fn with_absolute_prefixes(profile: &mut NfProfile) {
-    let of_profile = profile.ipv4_addresses.as_ref().and_then(|list| list.first()).map(|ip| ip.to_string());
-    let host = of_profile.or_else(|| Some(format!("[{}]", profile.ipv6_addresses.as_ref()?.first()?)));
+    let of_profile =
+        profile.ipv4_addresses.as_ref().and_then(|list| list.first()).map(|ip| ip.to_string());
+    let host =
+        of_profile.or_else(|| Some(format!("[{}]", profile.ipv6_addresses.as_ref()?.first()?)));
     let host = host.or_else(|| profile.fqdn.clone()).unwrap_or_default();
     let listed = profile.nf_service_list.iter_mut().flat_map(|list| list.values_mut());
     for service in listed.chain(profile.nf_services.iter_mut().flatten()) {
@@ -63,15 +84,23 @@ pub fn with_absolute_prefixes(profile: &mut NfProfile) {
         let ipv4 = endpoint.and_then(|it| it.ipv4_address).map(|ip| ip.to_string());
         let ipv6 = || Some(format!("[{}]", endpoint?.ipv6_address?));
         let host = ipv4.or_else(ipv6).unwrap_or_else(|| host.clone());
-        let port = endpoint.and_then(|it| it.port).map(|port| format!(":{port}")).unwrap_or_default();
-        let path = Some(prefix.trim_matches('/')).filter(|path| !path.is_empty()).map(|path| format!("/{path}"));
-        let root = format!("{}://{host}{port}{}", service.scheme.as_str(), path.unwrap_or_default());
+        let port =
+            endpoint.and_then(|it| it.port).map(|port| format!(":{port}")).unwrap_or_default();
+        let path = Some(prefix.trim_matches('/'))
+            .filter(|path| !path.is_empty())
+            .map(|path| format!("/{path}"));
+        let root =
+            format!("{}://{host}{port}{}", service.scheme.as_str(), path.unwrap_or_default());
         service.api_prefix = Some(root);
     }
 }
 
 fn services(profile: &NfProfile) -> impl Iterator<Item = &NfService> {
-    profile.nf_service_list.iter().flat_map(|list| list.values()).chain(profile.nf_services.iter().flatten())
+    profile
+        .nf_service_list
+        .iter()
+        .flat_map(|list| list.values())
+        .chain(profile.nf_services.iter().flatten())
 }
 
 /// Whether one of those asked for is among those served, where both sides name any.
@@ -84,20 +113,28 @@ fn listed<T: PartialEq>(asked: &Option<&Vec<T>>, served: &Option<&Vec<T>>) -> bo
 
 /// Whether the consumer may use the instance.
 fn allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
-    let by_type = profile
-        .allowed_nf_types
-        .as_ref()
-        .is_none_or(|types| query.requester_nf_type.as_ref().is_some_and(|requester| types.contains(requester)));
-    // A consumer of no slice of its own, such as an AMF of all of them, is not kept from any (TS 33.518, 4.2.2.2.1).
+    let by_type = profile.allowed_nf_types.as_ref().is_none_or(|types| {
+        query.requester_nf_type.as_ref().is_some_and(|requester| types.contains(requester))
+    });
+    // A consumer of no slice of its own, such as an AMF of all of them, is not kept from any (TS
+    // 33.518, 4.2.2.2.1).
     let by_slice = match (&query.requester_snssais, &profile.allowed_nssais) {
-        (Some(asked), Some(allowed)) => asked.0.iter().any(|slice| allowed.iter().any(|one| one.covers(&slice.snssai))),
+        (Some(asked), Some(allowed)) => {
+            asked.0.iter().any(|slice| allowed.iter().any(|one| one.covers(&slice.snssai)))
+        }
         _ => true,
     };
-    by_type && by_slice && listed(&query.requester_plmn_list.as_ref().map(|l| &l.0), &profile.allowed_plmns.as_ref())
+    by_type
+        && by_slice
+        && listed(
+            &query.requester_plmn_list.as_ref().map(|l| &l.0),
+            &profile.allowed_plmns.as_ref(),
+        )
 }
 
 fn serves_slice(profile: &NfProfile, slice: &Snssai) -> bool {
-    let per_plmn = || profile.per_plmn_snssai_list.iter().flatten().flat_map(|p| p.s_nssai_list.iter());
+    let per_plmn =
+        || profile.per_plmn_snssai_list.iter().flatten().flat_map(|p| p.s_nssai_list.iter());
     match &profile.s_nssais {
         Some(list) => list.iter().any(|s| s.covers(slice)),
         None => profile.per_plmn_snssai_list.is_none() || per_plmn().any(|s| s.covers(slice)),
@@ -157,10 +194,15 @@ fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
     by_routing
         && query.supi.as_ref().is_none_or(|supi| {
             let digits = supi.imsi().unwrap_or(supi);
-            let within = |range: &martlet_sbi_api::nnrf_nfmanagement::SupiRange| match (&range.start, &range.end) {
+            let within = |range: &martlet_sbi_api::nnrf_nfmanagement::SupiRange| match (
+                &range.start,
+                &range.end,
+            ) {
                 // Digits of one length compare as the numbers do.
                 (Some(start), Some(end)) => {
-                    digits.len() == start.len() && start.as_str() <= digits && digits <= end.as_str()
+                    digits.len() == start.len()
+                        && start.as_str() <= digits
+                        && digits <= end.as_str()
                 }
                 // A pattern that is not evaluated excludes nobody.
                 _ => true,
@@ -175,8 +217,14 @@ mod tests {
 
     #[test]
     fn features_are_counted_from_the_right() {
-        assert!(announces("20", SERVICE_MAP) && announces("172", SERVICE_MAP) && announces("f2", 8));
-        assert!(!announces("1f", SERVICE_MAP) && !announces("", SERVICE_MAP) && !announces("x0", SERVICE_MAP));
+        assert!(
+            announces("20", SERVICE_MAP) && announces("172", SERVICE_MAP) && announces("f2", 8)
+        );
+        assert!(
+            !announces("1f", SERVICE_MAP)
+                && !announces("", SERVICE_MAP)
+                && !announces("x0", SERVICE_MAP)
+        );
     }
 
     #[test]
@@ -199,8 +247,12 @@ mod tests {
         ))
         .unwrap();
         with_absolute_prefixes(&mut profile);
-        let prefixes: Vec<_> =
-            profile.nf_services.unwrap().into_iter().map(|service| service.api_prefix.unwrap()).collect();
+        let prefixes: Vec<_> = profile
+            .nf_services
+            .unwrap()
+            .into_iter()
+            .map(|service| service.api_prefix.unwrap())
+            .collect();
         assert_eq!(prefixes, ["http://127.0.0.12:7777", "http://127.0.0.9/a", "http://other:1"]);
     }
 }

@@ -14,7 +14,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 static NOTIFICATIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Notifications of status changes, by outcome";
-    register_int_counter_vec!("martlet_nrf_notifications_total", help, &["result"]).expect("registered once")
+    register_int_counter_vec!("martlet_nrf_notifications_total", help, &["result"])
+        .expect("registered once")
 });
 
 impl Nrf {
@@ -24,17 +25,25 @@ impl Nrf {
         if uris.is_empty() {
             return;
         }
-        let instance = format!("{}/nnrf-nfm/v1/nf-instances/{}", self.context.api_root(), profile.nf_instance_id);
+        let instance = format!(
+            "{}/nnrf-nfm/v1/nf-instances/{}",
+            self.context.api_root(),
+            profile.nf_instance_id
+        );
         let mut data = NotificationData::new(event, instance);
-        // The profile goes along with a departure too: it says what kind of function is no longer there.
+        // The profile goes along with a departure too: it says what kind of function is no longer
+        // there.
         data.nf_profile = Some(profile.clone());
         for uri in uris {
-            let (client, data) = (NfStatusCallbackClient::new(self.context.callback_peer()), data.clone());
+            let (client, data) =
+                (NfStatusCallbackClient::new(self.context.callback_peer()), data.clone());
             tokio::spawn(async move {
                 for attempt in 1..=ATTEMPTS {
                     match client.nf_status_notify(&uri, data.clone()).await {
                         Ok(()) => return NOTIFICATIONS.with_label_values(&["taken"]).inc(),
-                        Err(problem) => tracing::debug!(uri, attempt, %problem, "a notification was not taken"),
+                        Err(problem) => {
+                            tracing::debug!(uri, attempt, %problem, "a notification was not taken")
+                        }
                     }
                     tokio::time::sleep(PAUSE * attempt).await;
                 }
@@ -48,8 +57,12 @@ impl Nrf {
         let overdue = self.state().registry.sweep(now);
         for overdue in overdue {
             let (event, profile, what) = match overdue {
-                Overdue::Suspended(profile) => (NotificationEventType::NfProfileChanged, profile, "suspended"),
-                Overdue::Removed(profile) => (NotificationEventType::NfDeregistered, profile, "removed"),
+                Overdue::Suspended(profile) => {
+                    (NotificationEventType::NfProfileChanged, profile, "suspended")
+                }
+                Overdue::Removed(profile) => {
+                    (NotificationEventType::NfDeregistered, profile, "removed")
+                }
             };
             let (nf, id) = (profile.nf_type.as_str(), profile.nf_instance_id.as_str());
             tracing::warn!(nf, id, "{what}, since its heartbeats stay out");

@@ -72,7 +72,8 @@ impl Registry {
                 overdue.push(Overdue::Removed(Box::new(entry.profile.clone())));
                 return false;
             }
-            if silent >= entry.interval * MISSED && entry.profile.nf_status == NfStatus::Registered {
+            if silent >= entry.interval * MISSED && entry.profile.nf_status == NfStatus::Registered
+            {
                 entry.profile.nf_status = NfStatus::Suspended;
                 overdue.push(Overdue::Suspended(Box::new(entry.profile.clone())));
             }

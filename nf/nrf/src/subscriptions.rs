@@ -1,5 +1,7 @@
 //! Who is told of what becomes of instances (TS 29.510, 5.2.2.5).
-use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NotificationEventType, SubscrCond, SubscriptionData};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    NfProfile, NotificationEventType, SubscrCond, SubscriptionData,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -22,7 +24,12 @@ impl Subscriptions {
     }
 
     /// Adds one and gives it its identity; `None` where there is no room.
-    pub fn add(&mut self, mut data: SubscriptionData, now: Instant, valid: Duration) -> Option<SubscriptionData> {
+    pub fn add(
+        &mut self,
+        mut data: SubscriptionData,
+        now: Instant,
+        valid: Duration,
+    ) -> Option<SubscriptionData> {
         self.held.retain(|_, held| held.until > now);
         if self.held.len() >= self.most {
             return None;
@@ -54,13 +61,20 @@ impl Subscriptions {
     }
 
     /// The URIs of those to be told of an event.
-    pub fn told_of(&self, event: &NotificationEventType, profile: &NfProfile, now: Instant) -> Vec<String> {
+    pub fn told_of(
+        &self,
+        event: &NotificationEventType,
+        profile: &NfProfile,
+        now: Instant,
+    ) -> Vec<String> {
         let concerned = self.held.values().filter(|held| held.until > now).map(|held| &held.data);
         let concerned = concerned.filter(|data| {
             let wanted = data.req_notif_events.as_ref().is_none_or(|events| events.contains(event));
             // Nobody needs to hear of himself.
             let own = data.req_nf_instance_id.as_ref() == Some(&profile.nf_instance_id);
-            wanted && !own && data.subscr_cond.as_ref().is_none_or(|condition| meets(condition, profile))
+            wanted
+                && !own
+                && data.subscr_cond.as_ref().is_none_or(|condition| meets(condition, profile))
         });
         concerned.map(|data| data.nf_status_notification_uri.clone()).collect()
     }
@@ -68,22 +82,44 @@ impl Subscriptions {
 
 /// Whether an instance meets the condition of a subscription (TS 29.510, 6.1.6.2.35).
 fn meets(condition: &SubscrCond, profile: &NfProfile) -> bool {
-    let services =
-        || profile.nf_service_list.iter().flat_map(|list| list.values()).chain(profile.nf_services.iter().flatten());
+    let services = || {
+        profile
+            .nf_service_list
+            .iter()
+            .flat_map(|list| list.values())
+            .chain(profile.nf_services.iter().flatten())
+    };
     let amf = profile.amf_info.as_ref();
     let slices = |wanted: &Vec<_>| {
-        profile.s_nssais.as_ref().is_none_or(|list| wanted.iter().any(|slice| list.iter().any(|s| s.covers(slice))))
+        profile
+            .s_nssais
+            .as_ref()
+            .is_none_or(|list| wanted.iter().any(|slice| list.iter().any(|s| s.covers(slice))))
     };
     condition.nf_instance_id.as_ref().is_none_or(|id| *id == profile.nf_instance_id)
-        && condition.nf_instance_id_list.as_ref().is_none_or(|list| list.contains(&profile.nf_instance_id))
-        && condition.nf_type.as_ref().is_none_or(|nf_type| *nf_type == profile.nf_type)
-        && condition.service_name.as_ref().is_none_or(|name| services().any(|s| s.service_name == *name))
-        && condition.amf_set_id.as_ref().is_none_or(|set| amf.is_some_and(|amf| amf.amf_set_id == *set))
-        && condition.amf_region_id.as_ref().is_none_or(|region| amf.is_some_and(|amf| amf.amf_region_id == *region))
         && condition
-            .guami_list
+            .nf_instance_id_list
             .as_ref()
-            .is_none_or(|list| amf.is_some_and(|amf| amf.guami_list.iter().any(|guami| list.contains(guami))))
+            .is_none_or(|list| list.contains(&profile.nf_instance_id))
+        && condition.nf_type.as_ref().is_none_or(|nf_type| *nf_type == profile.nf_type)
+        && condition
+            .service_name
+            .as_ref()
+            .is_none_or(|name| services().any(|s| s.service_name == *name))
+        && condition
+            .amf_set_id
+            .as_ref()
+            .is_none_or(|set| amf.is_some_and(|amf| amf.amf_set_id == *set))
+        && condition
+            .amf_region_id
+            .as_ref()
+            .is_none_or(|region| amf.is_some_and(|amf| amf.amf_region_id == *region))
+        && condition.guami_list.as_ref().is_none_or(|list| {
+            amf.is_some_and(|amf| amf.guami_list.iter().any(|guami| list.contains(guami)))
+        })
         && condition.snssai_list.as_ref().is_none_or(slices)
-        && condition.nf_set_id.as_ref().is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
+        && condition
+            .nf_set_id
+            .as_ref()
+            .is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
 }

@@ -1,4 +1,5 @@
-//! Access tokens (TS 29.510, 5.4.2.2; TS 33.501, 13.4.1.1): JSON web tokens signed with the NRF's key.
+//! Access tokens (TS 29.510, 5.4.2.2; TS 33.501, 13.4.1.1): JSON web tokens signed with the NRF's
+//! key.
 use crate::Nrf;
 use martlet_nf::tokens::{Claims, SigningKey};
 use martlet_sbi::Problem;
@@ -10,27 +11,36 @@ pub struct Signer(SigningKey);
 impl Signer {
     /// From a private key in PEM.
     pub fn load(file: &str) -> Result<Signer, String> {
-        SigningKey::load(file.as_ref()).map(Signer).map_err(|error| format!("nrf.token_key: {error}"))
+        SigningKey::load(file.as_ref())
+            .map(Signer)
+            .map_err(|error| format!("nrf.token_key: {error}"))
     }
 }
 
 impl NrfAccessToken for Nrf {
     async fn access_token_request(&self, body: AccessTokenReq) -> Result<AccessTokenRsp, Problem> {
-        let refused = |cause: &str, detail: &str| Problem::new(400, cause).detail(detail.to_string());
+        let refused =
+            |cause: &str, detail: &str| Problem::new(400, cause).detail(detail.to_string());
         let Some(signer) = &self.signer else {
-            return Err(refused("unauthorized_client", "this NRF gives no tokens: nrf.token_key is not configured"));
+            return Err(refused(
+                "unauthorized_client",
+                "this NRF gives no tokens: nrf.token_key is not configured",
+            ));
         };
         if body.grant_type != "client_credentials" {
             return Err(refused("unsupported_grant_type", "the grant type is client_credentials"));
         }
-        let target = body.target_nf_type.ok_or_else(|| refused("invalid_request", "targetNfType is missing"))?;
+        let target = body
+            .target_nf_type
+            .ok_or_else(|| refused("invalid_request", "targetNfType is missing"))?;
         if body.scope.is_empty() || body.nf_instance_id.is_empty() {
             return Err(refused("invalid_request", "nfInstanceId or scope is missing"));
         }
         // Who is registered is known, and its type is what it registered as.
         let known = self.state().registry.iter().any(|entry| {
             let profile = &entry.profile;
-            let claimed = body.nf_type.as_deref().is_none_or(|claimed| claimed == profile.nf_type.as_str());
+            let claimed =
+                body.nf_type.as_deref().is_none_or(|claimed| claimed == profile.nf_type.as_str());
             profile.nf_instance_id.as_str() == body.nf_instance_id && claimed
         });
         if !known {

@@ -1,7 +1,9 @@
 //! The NRF as its consumers see it, through the local binding and over HTTP/2.
 use martlet_nf::{CommonConfig, Environment, Shutdown, start};
 use martlet_nrf::{Nrf, NrfConfig};
-use martlet_sbi::{ApiRoot, Bindings, CallPolicy, JsonPatch, LocalBinding, PatchItem, Peer, Problem};
+use martlet_sbi::{
+    ApiRoot, Bindings, CallPolicy, JsonPatch, LocalBinding, PatchItem, Peer, Problem,
+};
 use martlet_sbi_api::common::{Snssai, UriScheme};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::*;
@@ -23,7 +25,11 @@ async fn nrf(http: bool, port: u16) -> Consumer {
     let (trigger, shutdown) = Shutdown::new();
     let local = LocalBinding::new();
     let remote = Arc::new(HttpBinding::new(ClientLimits::default()));
-    let bindings = if http { Bindings::new().with_remote(remote) } else { Bindings::new().with_local(local.clone()) };
+    let bindings = if http {
+        Bindings::new().with_remote(remote)
+    } else {
+        Bindings::new().with_local(local.clone())
+    };
     let environment = Environment {
         bindings: bindings.clone(),
         fabric: None,
@@ -33,8 +39,15 @@ async fn nrf(http: bool, port: u16) -> Consumer {
         shutdown,
     };
     let address = format!("127.0.0.1:{port}").parse().unwrap();
-    start::<Nrf>(NrfConfig::default(), &CommonConfig::at(address, address), &environment).await.unwrap();
-    let peer = Peer::new(Arc::new(bindings), ApiRoot::http(address.to_string()), "SMF", CallPolicy::default());
+    start::<Nrf>(NrfConfig::default(), &CommonConfig::at(address, address), &environment)
+        .await
+        .unwrap();
+    let peer = Peer::new(
+        Arc::new(bindings),
+        ApiRoot::http(address.to_string()),
+        "SMF",
+        CallPolicy::default(),
+    );
     Consumer {
         management: NfManagementClient::new(peer.clone()),
         discovery: NfDiscoveryClient::new(peer),
@@ -49,11 +62,22 @@ fn smf(id: u8, dnn: &str) -> NfProfile {
     profile.ipv4_addresses = Some(vec!["127.0.0.9".parse().unwrap()]);
     profile.heart_beat_timer = Some(10);
     let item: DnnSmfInfoItem = serde_json::from_value(serde_json::json!({"dnn": dnn})).unwrap();
-    let slice = SnssaiSmfInfoItem { s_nssai: Snssai::new(1, None).into(), dnn_smf_info_list: vec![item] };
+    let slice =
+        SnssaiSmfInfoItem { s_nssai: Snssai::new(1, None).into(), dnn_smf_info_list: vec![item] };
     profile.smf_info = Some(SmfInfo { s_nssai_smf_info_list: vec![slice], ..Default::default() });
-    let version = NfServiceVersion { api_version_in_uri: "v1".into(), api_full_version: "1.0.0".into(), expiry: None };
+    let version = NfServiceVersion {
+        api_version_in_uri: "v1".into(),
+        api_full_version: "1.0.0".into(),
+        expiry: None,
+    };
     let name = ServiceName::from("nsmf-pdusession");
-    let service = NfService::new("1".into(), name, vec![version], UriScheme::Http, NfServiceStatus::Registered);
+    let service = NfService::new(
+        "1".into(),
+        name,
+        vec![version],
+        UriScheme::Http,
+        NfServiceStatus::Registered,
+    );
     profile.nf_service_list = Some([("1".to_string(), service)].into());
     profile
 }
@@ -77,7 +101,10 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
     let reply = management.register_nf_instance(&first.nf_instance_id, first.clone()).await?;
     assert_eq!(reply.status, 201);
     assert!(reply.location.unwrap().ends_with(first.nf_instance_id.as_str()));
-    assert_eq!(management.register_nf_instance(&first.nf_instance_id, first.clone()).await?.status, 200);
+    assert_eq!(
+        management.register_nf_instance(&first.nf_instance_id, first.clone()).await?.status,
+        200
+    );
     management.register_nf_instance(&second.nf_instance_id, second.clone()).await?;
 
     let found = discovery.search_nf_instances(find("internet")).await?;
@@ -85,10 +112,17 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
     // Who does not say so gets them as an array.
     let older = SearchQuery { requester_features: None, ..find("internet") };
     let shown = discovery.search_nf_instances(older).await?.nf_instances.remove(0);
-    assert_eq!(shown.nf_services.map(|list| list.len()), first.nf_service_list.as_ref().map(|map| map.len()));
+    assert_eq!(
+        shown.nf_services.map(|list| list.len()),
+        first.nf_service_list.as_ref().map(|map| map.len())
+    );
     assert!(discovery.search_nf_instances(find("other")).await?.nf_instances.is_empty());
-    let incomplete =
-        discovery.search_nf_instances(SearchQuery { target_nf_type: Some(NfType::Smf), ..Default::default() }).await;
+    let incomplete = discovery
+        .search_nf_instances(SearchQuery {
+            target_nf_type: Some(NfType::Smf),
+            ..Default::default()
+        })
+        .await;
     assert_eq!(incomplete.unwrap_err().cause(), "MANDATORY_QUERY_PARAM_MISSING");
 
     let item = |path: &str, value: serde_json::Value| PatchItem {
@@ -98,15 +132,24 @@ async fn life_of_an_instance(consumer: &Consumer) -> Result<(), Problem> {
         value: Some(value),
     };
     let beat = JsonPatch(vec![item("/nfStatus", "REGISTERED".into())]);
-    assert_eq!(management.update_nf_instance(&first.nf_instance_id, beat.clone()).await?.status, 204);
+    assert_eq!(
+        management.update_nf_instance(&first.nf_instance_id, beat.clone()).await?.status,
+        204
+    );
     let moved = JsonPatch(vec![item("/nfInstanceId", second.nf_instance_id.as_str().into())]);
     let refused = management.update_nf_instance(&first.nf_instance_id, moved).await.unwrap_err();
     assert_eq!(refused.cause(), "MODIFICATION_NOT_ALLOWED");
     let nonsense = JsonPatch(vec![item("/no/such/place", 1.into())]);
-    assert_eq!(management.update_nf_instance(&first.nf_instance_id, nonsense).await.unwrap_err().status(), 400);
+    assert_eq!(
+        management.update_nf_instance(&first.nf_instance_id, nonsense).await.unwrap_err().status(),
+        400
+    );
 
     management.deregister_nf_instance(&first.nf_instance_id).await?;
-    assert_eq!(management.update_nf_instance(&first.nf_instance_id, beat).await.unwrap_err().status(), 404);
+    assert_eq!(
+        management.update_nf_instance(&first.nf_instance_id, beat).await.unwrap_err().status(),
+        404
+    );
     assert!(discovery.search_nf_instances(find("internet")).await?.nf_instances.is_empty());
     Ok(())
 }
@@ -126,7 +169,10 @@ struct Listener(Mutex<Vec<(String, String)>>);
 impl NfStatusCallback for Listener {
     async fn nf_status_notify(&self, body: NotificationData) -> Result<(), Problem> {
         let id = body.nf_profile.map(|p| p.nf_instance_id.to_string()).unwrap_or_default();
-        self.0.lock().unwrap().push((body.event.as_str().to_string(), id[id.len() - 2..].to_string()));
+        self.0
+            .lock()
+            .unwrap()
+            .push((body.event.as_str().to_string(), id[id.len() - 2..].to_string()));
         Ok(())
     }
 }
@@ -142,18 +188,38 @@ async fn subscribers_hear_of_instances_also_of_those_that_fall_silent() {
         subscr_cond: Some(SubscrCond::nf_type(NfType::Smf)),
         ..Default::default()
     };
-    let id = consumer.management.create_subscription(data).await.unwrap().body.subscription_id.unwrap();
-    consumer.management.register_nf_instance(&smf(1, "internet").nf_instance_id, smf(1, "internet")).await.unwrap();
+    let id =
+        consumer.management.create_subscription(data).await.unwrap().body.subscription_id.unwrap();
+    consumer
+        .management
+        .register_nf_instance(&smf(1, "internet").nf_instance_id, smf(1, "internet"))
+        .await
+        .unwrap();
     // Three heartbeats stay out, and then seven more.
     tokio::time::sleep(Duration::from_secs(31)).await;
-    assert!(consumer.discovery.search_nf_instances(find("internet")).await.unwrap().nf_instances.is_empty());
+    assert!(
+        consumer
+            .discovery
+            .search_nf_instances(find("internet"))
+            .await
+            .unwrap()
+            .nf_instances
+            .is_empty()
+    );
     tokio::time::sleep(Duration::from_secs(71)).await;
     let heard = std::mem::take(&mut *listener.0.lock().unwrap());
     let event = |name: &str| (name.to_string(), "01".to_string());
-    assert_eq!(heard, [event("NF_REGISTERED"), event("NF_PROFILE_CHANGED"), event("NF_DEREGISTERED")]);
+    assert_eq!(
+        heard,
+        [event("NF_REGISTERED"), event("NF_PROFILE_CHANGED"), event("NF_DEREGISTERED")]
+    );
 
     consumer.management.remove_subscription(&id).await.unwrap();
-    consumer.management.register_nf_instance(&smf(2, "ims").nf_instance_id, smf(2, "ims")).await.unwrap();
+    consumer
+        .management
+        .register_nf_instance(&smf(2, "ims").nf_instance_id, smf(2, "ims"))
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(listener.0.lock().unwrap().is_empty());
 }

@@ -61,8 +61,8 @@ pub struct NssfConfig {
     /// Sets of AMFs that serve some slices, before `target_amf_set`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub amf_sets: Vec<AmfSetConfig>,
-    /// Set of AMFs that serve the slices, such as `001-01-01-001` (MCC, MNC, region, set); left out, the AMF that asks
-    /// stays.
+    /// Set of AMFs that serve the slices, such as `001-01-01-001` (MCC, MNC, region, set); left
+    /// out, the AMF that asks stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_amf_set: Option<String>,
 }
@@ -88,7 +88,8 @@ impl NssfConfig {
     pub(crate) fn supported(&self, tai: Option<&Tai>) -> &[Snssai] {
         let here = |area: &&AreaConfig| {
             tai.is_some_and(|tai| {
-                area.tac == tai.tac.to_u32() && area.plmn.as_ref().is_none_or(|plmn| is(&tai.plmn_id, plmn))
+                area.tac == tai.tac.to_u32()
+                    && area.plmn.as_ref().is_none_or(|plmn| is(&tai.plmn_id, plmn))
             })
         };
         self.areas.iter().find(here).map_or(&self.slices, |area| &area.slices)
@@ -101,16 +102,24 @@ impl NssfConfig {
         if self.slices.is_empty() {
             wrong("slices".into(), "a network has one slice at least: write - sst: 1".into());
         }
-        let unknown = |slice: &Snssai| format!("slice {slice} is not among nssf.slices: add it there");
+        let unknown =
+            |slice: &Snssai| format!("slice {slice} is not among nssf.slices: add it there");
         for (n, area) in self.areas.iter().enumerate() {
             if area.tac >> 24 != 0 {
                 wrong(format!("areas[{n}].tac"), "a tracking area code has 24 bits".into());
             }
-            let digits = |plmn: &String| matches!(plmn.len(), 5 | 6) && plmn.bytes().all(|b| b.is_ascii_digit());
+            let digits = |plmn: &String| {
+                matches!(plmn.len(), 5 | 6) && plmn.bytes().all(|b| b.is_ascii_digit())
+            };
             if area.plmn.as_ref().is_some_and(|plmn| !digits(plmn)) {
-                wrong(format!("areas[{n}].plmn"), "write MCC and MNC as five or six digits, such as 00101".into());
+                wrong(
+                    format!("areas[{n}].plmn"),
+                    "write MCC and MNC as five or six digits, such as 00101".into(),
+                );
             }
-            for (m, slice) in area.slices.iter().enumerate().filter(|(_, slice)| !self.slices.contains(slice)) {
+            for (m, slice) in
+                area.slices.iter().enumerate().filter(|(_, slice)| !self.slices.contains(slice))
+            {
                 wrong(format!("areas[{n}].slices[{m}]"), unknown(slice));
             }
         }
@@ -127,15 +136,17 @@ impl NssfConfig {
     }
 }
 
-/// `AmfSetId` with its network and region (TS 29.531, 6.1.6.2.2): `^[0-9]{3}-[0-9]{2,3}-[A-Fa-f0-9]{2}-[0-3][A-Fa-f0-9]{2}$`.
+/// `AmfSetId` with its network and region (TS 29.531, 6.1.6.2.2):
+/// `^[0-9]{3}-[0-9]{2,3}-[A-Fa-f0-9]{2}-[0-3][A-Fa-f0-9]{2}$`.
 fn is_amf_set(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [mcc, mnc, region, set] = parts[..] else { return false };
     let decimal = |part: &str, lengths: &[usize]| {
         lengths.contains(&part.len()) && part.bytes().all(|digit| digit.is_ascii_digit())
     };
-    let hexadecimal =
-        |part: &str, length: usize| part.len() == length && part.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let hexadecimal = |part: &str, length: usize| {
+        part.len() == length && part.bytes().all(|digit| digit.is_ascii_hexdigit())
+    };
     decimal(mcc, &[3])
         && decimal(mnc, &[2, 3])
         && hexadecimal(region, 2)
@@ -150,7 +161,11 @@ mod tests {
     #[test]
     fn the_defaults_are_right_and_mistakes_are_told_by_place() {
         assert_eq!(NssfConfig::default().check(), []);
-        let area = AreaConfig { plmn: Some("1/1".into()), tac: 1 << 24, slices: vec![Snssai::new(2, None)] };
+        let area = AreaConfig {
+            plmn: Some("1/1".into()),
+            tac: 1 << 24,
+            slices: vec![Snssai::new(2, None)],
+        };
         let instance = InstanceConfig { slice: Snssai::new(3, None), nsi: "a".into(), nrf: None };
         let config = NssfConfig {
             areas: vec![area],
@@ -161,9 +176,17 @@ mod tests {
         let paths: Vec<_> = config.check().into_iter().map(|finding| finding.path).collect();
         assert_eq!(
             paths,
-            ["areas[0].tac", "areas[0].plmn", "areas[0].slices[0]", "instances[0].slice", "target_amf_set"]
+            [
+                "areas[0].tac",
+                "areas[0].plmn",
+                "areas[0].slices[0]",
+                "instances[0].slice",
+                "target_amf_set"
+            ]
         );
-        assert!(is_amf_set("001-01-01-3ff") && !is_amf_set("001-01-01") && !is_amf_set("001-1-01-001"));
+        assert!(
+            is_amf_set("001-01-01-3ff") && !is_amf_set("001-01-01") && !is_amf_set("001-1-01-001")
+        );
     }
 
     #[test]
@@ -179,8 +202,10 @@ mod tests {
             ..NssfConfig::default()
         };
         let supported = |mnc: &str, tac: &str| {
-            let tai: Tai =
-                serde_json::from_value(serde_json::json!({"plmnId": {"mcc": "001", "mnc": mnc}, "tac": tac})).unwrap();
+            let tai: Tai = serde_json::from_value(
+                serde_json::json!({"plmnId": {"mcc": "001", "mnc": mnc}, "tac": tac}),
+            )
+            .unwrap();
             config.supported(Some(&tai)).iter().map(|slice| slice.sst).collect::<Vec<_>>()
         };
         assert_eq!(supported("01", "000007"), [2]);

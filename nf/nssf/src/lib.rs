@@ -38,24 +38,39 @@ impl NetworkFunction for Nssf {
 }
 
 impl NssfNsSelection for Nssf {
-    async fn ns_selection_get(&self, query: NsSelectionQuery) -> Result<AuthorizedNetworkSliceInfo, Problem> {
+    async fn ns_selection_get(
+        &self,
+        query: NsSelectionQuery,
+    ) -> Result<AuthorizedNetworkSliceInfo, Problem> {
         if query.nf_type.is_none() || query.nf_id.is_none() {
-            return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("nf-type and nf-id"));
+            return Err(
+                Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("nf-type and nf-id")
+            );
         }
         let supported = self.config.supported(query.tai.as_ref().map(|tai| &tai.0));
-        match (query.slice_info_request_for_registration, query.slice_info_request_for_pdu_session) {
+        match (query.slice_info_request_for_registration, query.slice_info_request_for_pdu_session)
+        {
             (Some(request), None) => {
-                let mut info = selection::for_registration(&request.0, supported, &self.config.slices)?;
-                let lists = info.allowed_nssai_list.iter().flatten().flat_map(|list| &list.allowed_snssai_list);
+                let mut info =
+                    selection::for_registration(&request.0, supported, &self.config.slices)?;
+                let lists = info
+                    .allowed_nssai_list
+                    .iter()
+                    .flatten()
+                    .flat_map(|list| &list.allowed_snssai_list);
                 let allowed: Vec<_> = lists.map(|allowed| allowed.allowed_snssai).collect();
                 info.target_amf_set = self.config.amf_set(&allowed);
                 Ok(info)
             }
-            (None, Some(request)) => {
-                selection::for_session(&request.0, supported, &self.config.instances, self.context.nrf().root())
-            }
+            (None, Some(request)) => selection::for_session(
+                &request.0,
+                supported,
+                &self.config.instances,
+                self.context.nrf().root(),
+            ),
             _ => {
-                let detail = "exactly one of the slice-info-request parameters for registration and PDU session";
+                let detail = "exactly one of the slice-info-request parameters for registration \
+                              and PDU session";
                 Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail(detail))
             }
         }

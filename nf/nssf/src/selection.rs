@@ -3,14 +3,15 @@ use crate::InstanceConfig;
 use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::common::{AccessType, Snssai};
 use martlet_sbi_api::nnssf_ns_selection::{
-    AllowedNssai, AllowedSnssai, AuthorizedNetworkSliceInfo, ConfiguredSnssai, NsiInformation, SliceInfoForPduSession,
-    SliceInfoForRegistration,
+    AllowedNssai, AllowedSnssai, AuthorizedNetworkSliceInfo, ConfiguredSnssai, NsiInformation,
+    SliceInfoForPduSession, SliceInfoForRegistration,
 };
 
 /// Slices in one Allowed NSSAI (TS 24.501, 9.11.3.37).
 const MOST_ALLOWED: usize = 8;
 
-/// For a registration: what the UE asked for, as far as it is subscribed and there; else its default slices.
+/// For a registration: what the UE asked for, as far as it is subscribed and there; else its
+/// default slices.
 pub fn for_registration(
     request: &SliceInfoForRegistration,
     supported: &[Snssai],
@@ -18,7 +19,12 @@ pub fn for_registration(
 ) -> Result<AuthorizedNetworkSliceInfo, Problem> {
     let subscribed = request.subscribed_nssai.as_deref().unwrap_or_default();
     let is_subscribed = |slice: &Snssai| subscribed.iter().any(|s| s.subscribed_snssai == *slice);
-    let defaults = || subscribed.iter().filter(|s| s.default_indication == Some(true)).map(|s| s.subscribed_snssai);
+    let defaults = || {
+        subscribed
+            .iter()
+            .filter(|s| s.default_indication == Some(true))
+            .map(|s| s.subscribed_snssai)
+    };
     let requested = request.requested_nssai.clone().unwrap_or_default();
     let (mut allowed, mut not_in_plmn, mut not_in_ta) = (Vec::new(), Vec::new(), Vec::new());
     for slice in &requested {
@@ -34,7 +40,8 @@ pub fn for_registration(
         allowed = defaults().filter(|slice| supported.contains(slice)).collect();
     }
     if allowed.is_empty() {
-        return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED").detail("no subscribed slice is there where the UE is"));
+        return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED")
+            .detail("no subscribed slice is there where the UE is"));
     }
     allowed.truncate(MOST_ALLOWED);
     let configured: Vec<_> = subscribed
@@ -57,8 +64,8 @@ pub fn for_registration(
     })
 }
 
-/// For a PDU session: whether its slice is there, and which instance of it (TS 29.531, 5.2.2.2.3). An instance without an
-/// NRF of its own is known to `nrf`.
+/// For a PDU session: whether its slice is there, and which instance of it (TS 29.531, 5.2.2.2.3).
+/// An instance without an NRF of its own is known to `nrf`.
 pub fn for_session(
     request: &SliceInfoForPduSession,
     supported: &[Snssai],
@@ -91,8 +98,10 @@ mod tests {
     }
 
     fn ask(requested: &[u8], supported: &[u8]) -> Result<(Vec<u8>, usize, usize), String> {
-        let subscribed =
-            |sst: u8, default| SubscribedSnssai { subscribed_snssai: slice(sst), default_indication: Some(default) };
+        let subscribed = |sst: u8, default| SubscribedSnssai {
+            subscribed_snssai: slice(sst),
+            default_indication: Some(default),
+        };
         let request = SliceInfoForRegistration {
             subscribed_nssai: Some(vec![subscribed(1, true), subscribed(2, false)]),
             requested_nssai: Some(requested.iter().map(|s| slice(*s)).collect()),

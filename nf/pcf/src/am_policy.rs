@@ -2,8 +2,8 @@
 use crate::{Pcf, user_unknown};
 use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::npcf_am_policy_control::{
-    PcfAmPolicyControl, PolicyAssociation, PolicyAssociationRequest, PolicyAssociationUpdateRequest, PolicyUpdate,
-    RequestTrigger,
+    PcfAmPolicyControl, PolicyAssociation, PolicyAssociationRequest,
+    PolicyAssociationUpdateRequest, PolicyUpdate, RequestTrigger,
 };
 use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
 
@@ -14,8 +14,8 @@ pub struct AmAssociation {
 }
 
 impl Pcf {
-    /// The policy: what the AMF may do is what the subscription says, but for an RFSP index that is configured. No area
-    /// is restricted.
+    /// The policy: what the AMF may do is what the subscription says, but for an RFSP index that is
+    /// configured. No area is restricted.
     fn am_policy(&self, request: &PolicyAssociationRequest) -> PolicyAssociation {
         PolicyAssociation {
             supp_feat: "0".into(),
@@ -31,7 +31,8 @@ impl Pcf {
 }
 
 fn unknown(id: &str) -> Problem {
-    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND").detail(format!("there is no policy association {id}"))
+    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND")
+        .detail(format!("there is no policy association {id}"))
 }
 
 impl PcfAmPolicyControl for Pcf {
@@ -41,16 +42,22 @@ impl PcfAmPolicyControl for Pcf {
     ) -> Result<Created<PolicyAssociation>, Problem> {
         let supi = body.supi.clone();
         let udr = self.udr(&supi).await?;
-        let policy_data = udr.read_access_and_mobility_policy_data(&supi, PolicyFeaturesQuery::default()).await;
+        let policy_data =
+            udr.read_access_and_mobility_policy_data(&supi, PolicyFeaturesQuery::default()).await;
         crate::if_there(policy_data).map_err(user_unknown)?;
         let policy = self.am_policy(&body);
-        let id = self.am.add(supi.to_string(), AmAssociation { request: body }).ok_or_else(|| {
-            Problem::new(503, "NF_CONGESTION").detail("too many policy associations: raise pcf.max_am_policies")
-        })?;
+        let id =
+            self.am.add(supi.to_string(), AmAssociation { request: body }).ok_or_else(|| {
+                Problem::new(503, "NF_CONGESTION")
+                    .detail("too many policy associations: raise pcf.max_am_policies")
+            })?;
         Ok(Created { location: self.am_resource(&id), body: policy })
     }
 
-    async fn read_individual_am_policy_association(&self, pol_asso_id: &str) -> Result<PolicyAssociation, Problem> {
+    async fn read_individual_am_policy_association(
+        &self,
+        pol_asso_id: &str,
+    ) -> Result<PolicyAssociation, Problem> {
         let association = self.am.get(pol_asso_id).ok_or_else(|| unknown(pol_asso_id))?;
         let policy = self.am_policy(&association.request);
         Ok(PolicyAssociation { request: Some(association.request), ..policy })
@@ -76,7 +83,10 @@ impl PcfAmPolicyControl for Pcf {
         })
     }
 
-    async fn delete_individual_am_policy_association(&self, pol_asso_id: &str) -> Result<(), Problem> {
+    async fn delete_individual_am_policy_association(
+        &self,
+        pol_asso_id: &str,
+    ) -> Result<(), Problem> {
         if self.am.remove(pol_asso_id) { Ok(()) } else { Err(unknown(pol_asso_id)) }
     }
 }

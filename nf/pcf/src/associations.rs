@@ -1,5 +1,6 @@
-//! Policy associations by their identity: bounded, and one for each thing that they are about. They lie there packed: what an
-//! SMF or AMF says has many members, few of which are there, and is looked at seldom.
+//! Policy associations by their identity: bounded, and one for each thing that they are about. They
+//! lie there packed: what an SMF or AMF says has many members, few of which are there, and is
+//! looked at seldom.
 use martlet_sbi::compact::{self, Compact};
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -42,8 +43,8 @@ impl<T: Compact> Associations<T> {
         self.tables.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Adds an association; one about the same subject is replaced, since its owner has forgotten it. `None` where
-    /// there is no room.
+    /// Adds an association; one about the same subject is replaced, since its owner has forgotten
+    /// it. `None` where there is no room.
     pub fn add(&self, subject: String, association: T) -> Option<String> {
         let mut tables = self.tables();
         if let Some(before) = tables.by_subject.remove(subject.as_str()) {
@@ -79,7 +80,11 @@ impl<T: Compact> Associations<T> {
     /// All of them with their identities.
     pub fn all(&self) -> Vec<(String, T)> {
         let tables = self.tables();
-        tables.by_id.iter().filter_map(|(id, (_, octets))| Some((id.to_string(), unpack(octets)?))).collect()
+        tables
+            .by_id
+            .iter()
+            .filter_map(|(id, (_, octets))| Some((id.to_string(), unpack(octets)?)))
+            .collect()
     }
 
     /// Takes an association away: whether it was there.
@@ -123,12 +128,16 @@ mod tests {
         let supi = "imsi-001010000000001".parse().unwrap();
         let uri = "http://127.0.0.16:7777/nsmf-callback/v1/sm-policy/29348729384798".to_string();
         let dnn = "internet".parse().unwrap();
-        let context = SmPolicyContextData::new(supi, 1, PduSessionType::Ipv4, dnn, uri, Snssai::new(1, None));
+        let context =
+            SmPolicyContextData::new(supi, 1, PduSessionType::Ipv4, dnn, uri, Snssai::new(1, None));
         let association = SmAssociation { context: context.clone(), requested: Vec::new() };
         let packed = pack(&association);
         let loose = size_of::<SmAssociation>();
         println!("{} octets packed, {loose} as they are used", packed.len());
         assert!(packed.len() * 3 < loose, "{} of {loose}", packed.len());
-        assert_eq!(unpack::<SmAssociation>(&packed).map(|association| association.context), Some(context));
+        assert_eq!(
+            unpack::<SmAssociation>(&packed).map(|association| association.context),
+            Some(context)
+        );
     }
 }

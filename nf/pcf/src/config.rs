@@ -11,7 +11,8 @@ pub struct PcfConfig {
     pub max_am_policies: usize,
     /// Session policy associations at a time.
     pub max_sm_policies: usize,
-    /// Index to RAT and frequency selection priority (1 to 256) of UEs; left out, what is subscribed.
+    /// Index to RAT and frequency selection priority (1 to 256) of UEs; left out, what is
+    /// subscribed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rfsp: Option<u16>,
     /// 5QI of a session's default flow.
@@ -34,7 +35,8 @@ pub struct UeRequestConfig {
     pub five_qis: Vec<u8>,
     /// Flows of one session that its UE may ask for.
     pub most: u8,
-    /// Highest guaranteed bit rate of one flow in each direction, such as `1 Mbps`; left out, no GBR flow is granted.
+    /// Highest guaranteed bit rate of one flow in each direction, such as `1 Mbps`; left out, no
+    /// GBR flow is granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guaranteed: Option<String>,
 }
@@ -60,8 +62,9 @@ pub struct FlowConfig {
     pub five_qi: u8,
     /// Allocation and retention priority level (1 to 15); 0 for that of the session.
     pub arp: u8,
-    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8 5060 to assigned`; of Ethernet
-    /// sessions frames, such as `ethernet type 88f7 vlan 5 from 02-00-00-00-00-01`.
+    /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8
+    /// 5060 to assigned`; of Ethernet sessions frames, such as `ethernet type 88f7 vlan 5 from
+    /// 02-00-00-00-00-01`.
     pub filters: Vec<String>,
     /// Looked at in this order, the lowest first: 0 to 254.
     pub precedence: u8,
@@ -111,7 +114,8 @@ impl Default for PcfConfig {
 impl PcfConfig {
     /// Session AMBR where none is subscribed.
     pub(crate) fn ambr(&self) -> Ambr {
-        let rate = || self.default_ambr.parse().unwrap_or_else(|_| BitRate::from_bps(1_000_000_000));
+        let rate =
+            || self.default_ambr.parse().unwrap_or_else(|_| BitRate::from_bps(1_000_000_000));
         Ambr { uplink: rate(), downlink: rate() }
     }
 
@@ -149,7 +153,8 @@ impl PcfConfig {
         if self.ue_requests.five_qis.contains(&0) {
             wrong("ue_requests.five_qis", "a 5QI is 1 to 255");
         }
-        if self.ue_requests.guaranteed.as_ref().is_some_and(|rate| rate.parse::<BitRate>().is_err()) {
+        if self.ue_requests.guaranteed.as_ref().is_some_and(|rate| rate.parse::<BitRate>().is_err())
+        {
             wrong("ue_requests.guaranteed", "no bit rate: write for example 1 Mbps");
         }
         for (n, flow) in self.flows.iter().enumerate() {
@@ -163,15 +168,22 @@ impl PcfConfig {
                 wrong("name", "two flows have this name");
             }
             if flow.five_qi == 0 {
-                wrong("five_qi", "a 5QI is 1 to 255: write 1 for voice, 2 for video, 5 for signalling");
+                wrong(
+                    "five_qi",
+                    "a 5QI is 1 to 255: write 1 for voice, 2 for video, 5 for signalling",
+                );
             }
             if flow.arp > 15 {
                 wrong("arp", "a priority level is 1 to 15");
             }
             if flow.filters.is_empty() || flow.filters.len() > 15 {
-                wrong("filters", "a flow has 1 to 15 filters, such as permit out 17 from any to assigned");
+                wrong(
+                    "filters",
+                    "a flow has 1 to 15 filters, such as permit out 17 from any to assigned",
+                );
             }
-            if let Some(why) = flow.filters.iter().find_map(|text| crate::frames::read(text).err()) {
+            if let Some(why) = flow.filters.iter().find_map(|text| crate::frames::read(text).err())
+            {
                 wrong("filters", &why);
             }
             if flow.precedence == 255 {

@@ -1,8 +1,8 @@
 //! Filters for frames of Ethernet sessions, as the configuration has them.
 use martlet_sbi_api::npcf_sm_policy_control::EthFlowDescription;
 
-/// `ethernet [type HEX] [vlan NUMBER] [priority NUMBER] [from ADDRESS] [to ADDRESS]`, as the frame goes downlink; `None` for
-/// what is no such filter.
+/// `ethernet [type HEX] [vlan NUMBER] [priority NUMBER] [from ADDRESS] [to ADDRESS]`, as the frame
+/// goes downlink; `None` for what is no such filter.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -16,8 +16,13 @@ pub fn read(text: &str) -> Result<Option<EthFlowDescription>, String> {
     let (mut vlan, mut priority) = (None, None);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| wrong("a word lacks its value"))?;
-        let number =
-            |most: u16| value.parse::<u16>().ok().filter(|n| *n <= most).ok_or_else(|| wrong("a number is none"));
+        let number = |most: u16| {
+            value
+                .parse::<u16>()
+                .ok()
+                .filter(|n| *n <= most)
+                .ok_or_else(|| wrong("a number is none"))
+        };
         match word {
             "type" => {
                 let kind = u16::from_str_radix(value.trim_start_matches("0x"), 16)
@@ -28,11 +33,16 @@ pub fn read(text: &str) -> Result<Option<EthFlowDescription>, String> {
             "priority" => priority = Some(number(7)?),
             "from" | "to" => {
                 let octets: Vec<&str> = value.split(['-', ':']).collect();
-                if octets.len() != 6 || octets.iter().any(|o| o.len() != 2 || u8::from_str_radix(o, 16).is_err()) {
+                if octets.len() != 6
+                    || octets.iter().any(|o| o.len() != 2 || u8::from_str_radix(o, 16).is_err())
+                {
                     return Err(wrong("a link address has six octets"));
                 }
-                let place =
-                    if word == "from" { &mut description.source_mac_addr } else { &mut description.dest_mac_addr };
+                let place = if word == "from" {
+                    &mut description.source_mac_addr
+                } else {
+                    &mut description.dest_mac_addr
+                };
                 *place = Some(octets.join("-").to_ascii_lowercase());
             }
             _ => return Err(wrong("a word is not known")),
@@ -51,11 +61,17 @@ mod tests {
     #[test]
     fn frames_are_read() {
         assert_eq!(read("permit out ip from any to assigned"), Ok(None));
-        let all = read("ethernet type 0x88f7 vlan 5 priority 3 from 02:00:00:00:00:0A").unwrap().unwrap();
+        let all =
+            read("ethernet type 0x88f7 vlan 5 priority 3 from 02:00:00:00:00:0A").unwrap().unwrap();
         assert_eq!((all.eth_type.as_str(), all.vlan_tags.unwrap()[0].as_str()), ("88f7", "6005"));
         assert_eq!(all.source_mac_addr.as_deref(), Some("02-00-00-00-00-0a"));
-        for wrong in ["ethernet type", "ethernet type x", "ethernet vlan 4095", "ethernet from 02:00", "ethernet up 1"]
-        {
+        for wrong in [
+            "ethernet type",
+            "ethernet type x",
+            "ethernet vlan 4095",
+            "ethernet from 02:00",
+            "ethernet up 1",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -52,7 +52,8 @@ impl NetworkFunction for Pcf {
     type Config = PcfConfig;
 
     async fn create(config: PcfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let (am, sm) = (Associations::new(config.max_am_policies), Associations::new(config.max_sm_policies));
+        let (am, sm) =
+            (Associations::new(config.max_am_policies), Associations::new(config.max_sm_policies));
         Ok(Arc::new(Pcf { context, config: RwLock::new(Arc::new(config)), am, sm }))
     }
 
@@ -72,8 +73,8 @@ impl NetworkFunction for Pcf {
     }
 }
 
-/// Policy data, where the UDR has some: a subscriber without any gets what is configured. A subscriber that is not known
-/// stays an error.
+/// Policy data, where the UDR has some: a subscriber without any gets what is configured. A
+/// subscriber that is not known stays an error.
 fn if_there<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match outcome {
         Ok(data) => Ok(Some(data)),

@@ -1,13 +1,15 @@
-//! Npcf_SMPolicyControl (TS 29.512): one session rule with what the subscription allows, and one PCC rule for all traffic.
+//! Npcf_SMPolicyControl (TS 29.512): one session rule with what the subscription allows, and one
+//! PCC rule for all traffic.
 use crate::config::FlowConfig;
 use crate::ue_request::{self, Requested};
 use crate::{Pcf, PcfConfig, user_unknown};
 use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::npcf_sm_policy_control::{
-    AuthorizedDefaultQos, ChargingData, FlowDirection, FlowInformation, MeteringMethod, PccRule, PcfSmPolicyControl,
-    PolicyControlRequestTrigger, QosData, RuleStatus, SessionRule, SmPolicyContextData, SmPolicyControl,
-    SmPolicyDecision, SmPolicyDeleteData, SmPolicyNotification, SmPolicyUpdateContextData,
+    AuthorizedDefaultQos, ChargingData, FlowDirection, FlowInformation, MeteringMethod, PccRule,
+    PcfSmPolicyControl, PolicyControlRequestTrigger, QosData, RuleStatus, SessionRule,
+    SmPolicyContextData, SmPolicyControl, SmPolicyDecision, SmPolicyDeleteData,
+    SmPolicyNotification, SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
@@ -29,7 +31,8 @@ pub struct SmAssociation {
 }
 
 fn unknown(id: &str) -> Problem {
-    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND").detail(format!("there is no policy association {id}"))
+    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND")
+        .detail(format!("there is no policy association {id}"))
 }
 
 impl Pcf {
@@ -82,7 +85,12 @@ fn everything() -> PccRule {
         flow_direction: Some(FlowDirection::Bidirectional),
         ..Default::default()
     };
-    PccRule { pcc_rule_id: RULE.into(), precedence: Some(LAST), flow_infos: Some(vec![all]), ..Default::default() }
+    PccRule {
+        pcc_rule_id: RULE.into(),
+        precedence: Some(LAST),
+        flow_infos: Some(vec![all]),
+        ..Default::default()
+    }
 }
 
 fn is_for(flow: &FlowConfig, context: &SmPolicyContextData) -> bool {
@@ -115,7 +123,12 @@ fn rule(flow: &FlowConfig) -> PccRule {
 fn charging(flow: &FlowConfig) -> Option<ChargingData> {
     let rating_group = Some(flow.rating_group?);
     let metering_method = Some(MeteringMethod::Volume);
-    Some(ChargingData { chg_id: flow.name.clone(), rating_group, metering_method, ..Default::default() })
+    Some(ChargingData {
+        chg_id: flow.name.clone(),
+        rating_group,
+        metering_method,
+        ..Default::default()
+    })
 }
 
 fn quality(flow: &FlowConfig, config: &PcfConfig) -> QosData {
@@ -136,7 +149,8 @@ fn quality(flow: &FlowConfig, config: &PcfConfig) -> QosData {
     }
 }
 
-/// What tells a consumer that has one decision of another: what goes has no value (TS 29.512, 4.2.3.2).
+/// What tells a consumer that has one decision of another: what goes has no value (TS 29.512,
+/// 4.2.3.2).
 fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPolicyDecision> {
     fn of<T: Clone + PartialEq>(
         before: &Option<BTreeMap<String, Option<T>>>,
@@ -146,7 +160,8 @@ fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPol
         let (before, now) = (before.as_ref().unwrap_or(&empty), now.as_ref().unwrap_or(&empty));
         let gone = before.keys().filter(|id| !now.contains_key(*id)).map(|id| (id.clone(), None));
         let changed = now.iter().filter(|(id, value)| before.get(*id) != Some(value));
-        let all: BTreeMap<_, _> = gone.chain(changed.map(|(id, value)| (id.clone(), value.clone()))).collect();
+        let all: BTreeMap<_, _> =
+            gone.chain(changed.map(|(id, value)| (id.clone(), value.clone()))).collect();
         (!all.is_empty()).then_some(all)
     }
     let changed = SmPolicyDecision {
@@ -160,8 +175,8 @@ fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPol
 }
 
 impl Pcf {
-    /// Takes another configuration, and tells the SMFs of the sessions for which it decides otherwise (TS 29.512, 4.2.3.2).
-    /// How many those are.
+    /// Takes another configuration, and tells the SMFs of the sessions for which it decides
+    /// otherwise (TS 29.512, 4.2.3.2). How many those are.
     pub(crate) fn decide_anew(self: &Arc<Self>, config: PcfConfig) -> usize {
         let all = self.sm.all();
         let before: Vec<_> = all.iter().map(|(_, association)| self.decide(association)).collect();
@@ -176,8 +191,12 @@ impl Pcf {
         tokio::spawn(async move {
             // One after the other: a change of policy is no reason to flood an SMF.
             for (id, context, changed) in told {
-                let uri = format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", pcf.context.api_root());
-                let body = SmPolicyNotification { resource_uri: Some(uri), sm_policy_decision: Some(changed) };
+                let uri =
+                    format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", pcf.context.api_root());
+                let body = SmPolicyNotification {
+                    resource_uri: Some(uri),
+                    sm_policy_decision: Some(changed),
+                };
                 let smf = SmfCallbackClient::new(pcf.context.callback_peer().about(&context.supi));
                 let uri = format!("{}/update", context.notification_uri);
                 if let Err(problem) = smf.sm_policy_update_notify(&uri, body).await {
@@ -191,31 +210,40 @@ impl Pcf {
 
 /// Whether the policy data have the data network of the session.
 fn has(data: &SmPolicyData, context: &SmPolicyContextData) -> bool {
-    let slices = data.sm_policy_snssai_data.values().filter(|slice| slice.snssai == context.slice_info);
+    let slices =
+        data.sm_policy_snssai_data.values().filter(|slice| slice.snssai == context.slice_info);
     // A slice without data networks allows them all (TS 29.519, 5.4.2.6).
     slices.map(|slice| slice.sm_policy_dnn_data.as_ref()).any(|networks| {
-        networks.is_none_or(|networks| networks.values().any(|network| network.dnn.eq_ignore_ascii_case(&context.dnn)))
+        networks.is_none_or(|networks| {
+            networks.values().any(|network| network.dnn.eq_ignore_ascii_case(&context.dnn))
+        })
     })
 }
 
 impl PcfSmPolicyControl for Pcf {
-    async fn create_sm_policy(&self, body: SmPolicyContextData) -> Result<Created<SmPolicyDecision>, Problem> {
+    async fn create_sm_policy(
+        &self,
+        body: SmPolicyContextData,
+    ) -> Result<Created<SmPolicyDecision>, Problem> {
         let udr = self.udr(&body.supi).await?;
         let (snssai, dnn) = (Some(Json(body.slice_info)), Some(body.dnn.clone()));
         let query = SmPolicyDataQuery { snssai, dnn, ..Default::default() };
         let policy_data = udr.read_session_management_policy_data(&body.supi, query).await;
         let policy_data = crate::if_there(policy_data).map_err(user_unknown)?;
         if policy_data.is_some_and(|data| !has(&data, &body)) {
-            let detail = format!("no policy for data network {} in slice {}", body.dnn, body.slice_info);
+            let detail =
+                format!("no policy for data network {} in slice {}", body.dnn, body.slice_info);
             return Err(Problem::new(403, "POLICY_CONTEXT_DENIED").detail(detail));
         }
         let subject = format!("{} {}", body.supi, body.pdu_session_id);
         let association = SmAssociation { context: body, requested: Vec::new() };
         let decision = self.decide(&association);
         let id = self.sm.add(subject, association).ok_or_else(|| {
-            Problem::new(503, "NF_CONGESTION").detail("too many policy associations: raise pcf.max_sm_policies")
+            Problem::new(503, "NF_CONGESTION")
+                .detail("too many policy associations: raise pcf.max_sm_policies")
         })?;
-        let location = format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", self.context.api_root());
+        let location =
+            format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", self.context.api_root());
         Ok(Created { location, body: decision })
     }
 
@@ -236,8 +264,11 @@ impl PcfSmPolicyControl for Pcf {
                 ue_request::carry_out(&mut association.requested, request, &config)?;
             }
             // What the SMF could not carry out of what its UE asked for, the UE does not have.
-            let reports =
-                body.rule_reports.iter().flatten().filter(|report| report.rule_status == RuleStatus::Inactive);
+            let reports = body
+                .rule_reports
+                .iter()
+                .flatten()
+                .filter(|report| report.rule_status == RuleStatus::Inactive);
             let lost: Vec<&String> = reports.flat_map(|report| &report.pcc_rule_ids).collect();
             association.requested.retain(|requested| !lost.contains(&&requested.name()));
             take_over(&mut association.context, body);
@@ -247,7 +278,11 @@ impl PcfSmPolicyControl for Pcf {
         Ok(changed.ok_or_else(|| unknown(sm_policy_id))??.unwrap_or_default())
     }
 
-    async fn delete_sm_policy(&self, sm_policy_id: &str, _: SmPolicyDeleteData) -> Result<(), Problem> {
+    async fn delete_sm_policy(
+        &self,
+        sm_policy_id: &str,
+        _: SmPolicyDeleteData,
+    ) -> Result<(), Problem> {
         if self.sm.remove(sm_policy_id) { Ok(()) } else { Err(unknown(sm_policy_id)) }
     }
 }

@@ -1,10 +1,11 @@
-//! What UEs ask for by themselves (TS 29.512, 4.2.4.17): granted as far as the operator allows it, as a PCC rule of the
-//! session's own.
+//! What UEs ask for by themselves (TS 29.512, 4.2.4.17): granted as far as the operator allows it,
+//! as a PCC rule of the session's own.
 use crate::PcfConfig;
 use martlet_sbi::{Compact, Problem};
 use martlet_sbi_api::common::{Arp, BitRate};
 use martlet_sbi_api::npcf_sm_policy_control::{
-    FlowInformation, PacketFilterInfo, PccRule, QosData, RequestedQos, RuleOperation, UeInitiatedResourceRequest,
+    FlowInformation, PacketFilterInfo, PccRule, QosData, RequestedQos, RuleOperation,
+    UeInitiatedResourceRequest,
 };
 
 /// Packet filters of one rule (TS 24.501, 9.11.4.13).
@@ -74,7 +75,8 @@ fn wrong(why: &str) -> Problem {
 /// Carries a request out; all of it or nothing.
 ///
 /// # Errors
-/// It is not granted (`POLICY_CONTEXT_DENIED`), or not possible (`ERROR_TRAFFIC_MAPPING_INFO_REJECTED`).
+/// It is not granted (`POLICY_CONTEXT_DENIED`), or not possible
+/// (`ERROR_TRAFFIC_MAPPING_INFO_REJECTED`).
 pub fn carry_out(
     all: &mut Vec<Requested>,
     request: &UeInitiatedResourceRequest,
@@ -82,7 +84,9 @@ pub fn carry_out(
 ) -> Result<(), Problem> {
     let named = |all: &[Requested]| {
         let name = request.pcc_rule_id.as_deref();
-        all.iter().position(|r| Some(r.name().as_str()) == name).ok_or_else(|| wrong("the rule is not one of the UE's"))
+        all.iter()
+            .position(|r| Some(r.name().as_str()) == name)
+            .ok_or_else(|| wrong("the rule is not one of the UE's"))
     };
     if let RuleOperation::DeletePccRule = request.rule_op {
         all.remove(named(all)?);
@@ -93,7 +97,9 @@ pub fn carry_out(
         let qos = request.req_qos.clone().ok_or_else(|| denied("no QoS is asked for"))?;
         granted(&qos, config)?;
         if all.len() >= config.ue_requests.most.into() {
-            return Err(denied("the UE has as many flows of its own as pcf.ue_requests.most allows"));
+            return Err(denied(
+                "the UE has as many flows of its own as pcf.ue_requests.most allows",
+            ));
         }
         let number = (1..).find(|n| all.iter().all(|r| r.number != *n)).unwrap_or(1);
         let precedence = request.precedence.unwrap_or(PRECEDENCE);
@@ -103,12 +109,16 @@ pub fn carry_out(
         return Ok(());
     }
     let index = named(all)?;
-    let Some(mut changed) = all.get(index).cloned() else { return Err(wrong("the rule is not one of the UE's")) };
+    let Some(mut changed) = all.get(index).cloned() else {
+        return Err(wrong("the rule is not one of the UE's"));
+    };
     match request.rule_op {
         RuleOperation::ModifyPccRuleAndAddPacketFilters => changed.filters.extend(given),
         RuleOperation::ModifyPccRuleAndReplacePacketFilters => changed.filters = given,
         RuleOperation::ModifyPccRuleAndDeletePacketFilters => {
-            let gone = |filter: &PacketFilterInfo| given.iter().any(|g| g.pack_filt_id == filter.pack_filt_id);
+            let gone = |filter: &PacketFilterInfo| {
+                given.iter().any(|g| g.pack_filt_id == filter.pack_filt_id)
+            };
             changed.filters.retain(|filter| !gone(filter));
         }
         RuleOperation::ModifyPccRuleWithoutModifyPacketFilters => {}
@@ -139,8 +149,13 @@ fn granted(qos: &RequestedQos, config: &PcfConfig) -> Result<(), Problem> {
     if !allowed.five_qis.contains(&qos.five_qi) {
         return Err(denied("the 5QI is not among pcf.ue_requests.five_qis"));
     }
-    let most = allowed.guaranteed.as_ref().and_then(|rate| rate.parse::<BitRate>().ok()).map_or(0, |rate| rate.bps());
-    let asked = [&qos.gbr_ul, &qos.gbr_dl].into_iter().flatten().map(|rate| rate.bps()).max().unwrap_or(0);
+    let most = allowed
+        .guaranteed
+        .as_ref()
+        .and_then(|rate| rate.parse::<BitRate>().ok())
+        .map_or(0, |rate| rate.bps());
+    let asked =
+        [&qos.gbr_ul, &qos.gbr_dl].into_iter().flatten().map(|rate| rate.bps()).max().unwrap_or(0);
     if asked > most {
         return Err(denied("the guaranteed bit rate is beyond pcf.ue_requests.guaranteed"));
     }
@@ -153,11 +168,16 @@ mod tests {
 
     fn filter(id: &str) -> PacketFilterInfo {
         let cont = Some("permit out 17 from any to assigned".to_string());
-        PacketFilterInfo { pack_filt_id: Some(id.into()), pack_filt_cont: cont, ..Default::default() }
+        PacketFilterInfo {
+            pack_filt_id: Some(id.into()),
+            pack_filt_cont: cont,
+            ..Default::default()
+        }
     }
 
     fn request(op: RuleOperation, filters: &[&str]) -> UeInitiatedResourceRequest {
-        let mut request = UeInitiatedResourceRequest::new(op, filters.iter().map(|id| filter(id)).collect());
+        let mut request =
+            UeInitiatedResourceRequest::new(op, filters.iter().map(|id| filter(id)).collect());
         request.req_qos = Some(RequestedQos { five_qi: 7, ..Default::default() });
         request
     }
@@ -172,19 +192,38 @@ mod tests {
             (request.pcc_rule_id, request.req_qos) = (Some("ue-1".into()), None);
             request
         };
-        carry_out(&mut all, &named(RuleOperation::ModifyPccRuleAndAddPacketFilters, &["2"]), &config).unwrap();
+        carry_out(
+            &mut all,
+            &named(RuleOperation::ModifyPccRuleAndAddPacketFilters, &["2"]),
+            &config,
+        )
+        .unwrap();
         assert_eq!(all[0].rule().flow_infos.unwrap().len(), 2);
-        carry_out(&mut all, &named(RuleOperation::ModifyPccRuleAndDeletePacketFilters, &["1"]), &config).unwrap();
+        carry_out(
+            &mut all,
+            &named(RuleOperation::ModifyPccRuleAndDeletePacketFilters, &["1"]),
+            &config,
+        )
+        .unwrap();
         let before = all.clone();
         let none = named(RuleOperation::ModifyPccRuleAndDeletePacketFilters, &["2"]);
-        assert_eq!(carry_out(&mut all, &none, &config).unwrap_err().cause(), "ERROR_TRAFFIC_MAPPING_INFO_REJECTED");
+        assert_eq!(
+            carry_out(&mut all, &none, &config).unwrap_err().cause(),
+            "ERROR_TRAFFIC_MAPPING_INFO_REJECTED"
+        );
         let mut greedy = request(RuleOperation::CreatePccRule, &["1"]);
         greedy.req_qos = Some(RequestedQos { five_qi: 1, ..Default::default() });
-        assert_eq!(carry_out(&mut all, &greedy, &config).unwrap_err().cause(), "POLICY_CONTEXT_DENIED");
+        assert_eq!(
+            carry_out(&mut all, &greedy, &config).unwrap_err().cause(),
+            "POLICY_CONTEXT_DENIED"
+        );
         let rate = Some(BitRate::from_bps(1));
         greedy.req_qos = Some(RequestedQos { five_qi: 7, gbr_ul: rate, ..Default::default() });
         assert!(carry_out(&mut all, &greedy, &config).is_err() && all == before);
         carry_out(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).unwrap();
-        assert!(all.is_empty() && carry_out(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).is_err());
+        assert!(
+            all.is_empty()
+                && carry_out(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).is_err()
+        );
     }
 }

@@ -5,7 +5,8 @@ use martlet_pcf::{Pcf, PcfConfig};
 use martlet_sbi::{ApiRoot, Bindings, CallPolicy, LocalBinding, Peer, Problem};
 use martlet_sbi_api::common::{Ambr, PduSessionType, Snssai};
 use martlet_sbi_api::npcf_am_policy_control::{
-    PcfAmPolicyControlClient, PolicyAssociationRequest, PolicyAssociationUpdateRequest, RequestTrigger,
+    PcfAmPolicyControlClient, PolicyAssociationRequest, PolicyAssociationUpdateRequest,
+    RequestTrigger,
 };
 use martlet_sbi_api::npcf_sm_policy_control::{
     PcfSmPolicyControlClient, SmPolicyContextData, SmPolicyDeleteData, SmPolicyUpdateContextData,
@@ -34,10 +35,12 @@ fn at(last: u8) -> SocketAddr {
 }
 
 async fn core(test: &str, config: PcfConfig) -> Core {
-    let database = std::env::temp_dir().join(format!("martlet-pcf-{test}-{}.db", std::process::id()));
+    let database =
+        std::env::temp_dir().join(format!("martlet-pcf-{test}-{}.db", std::process::id()));
     let _ = std::fs::remove_file(&database);
     let store = Store::open(&database).unwrap();
-    let subscriber = Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
+    let subscriber =
+        Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet");
     store.add(&[subscriber], true).unwrap();
     drop(store);
     let (trigger, shutdown) = Shutdown::new();
@@ -52,21 +55,36 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     };
     let common = |last| CommonConfig::at(at(last), at(10));
     start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
-    // Tests look into the file and write into it from the thread of the UDR: there, writes are not gathered.
-    let udr = UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
+    // Tests look into the file and write into it from the thread of the UDR: there, writes are not
+    // gathered.
+    let udr =
+        UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
     start::<Udr>(udr, &common(11), &environment).await.unwrap();
     start::<Pcf>(config, &common(14), &environment).await.unwrap();
     // Each registers with the NRF in a task of its own.
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    let peer = Peer::new(Arc::new(bindings), ApiRoot::http(at(14).to_string()), "AMF", CallPolicy::default());
-    let (am, sm) = (PcfAmPolicyControlClient::new(peer.clone()), PcfSmPolicyControlClient::new(peer));
+    let peer = Peer::new(
+        Arc::new(bindings),
+        ApiRoot::http(at(14).to_string()),
+        "AMF",
+        CallPolicy::default(),
+    );
+    let (am, sm) =
+        (PcfAmPolicyControlClient::new(peer.clone()), PcfSmPolicyControlClient::new(peer));
     Core { am, sm, database, _trigger: trigger }
 }
 
 fn session(imsi: u32, dnn: &str) -> SmPolicyContextData {
     let supi = format!("imsi-0010100000{imsi:05}").parse().unwrap();
     let uri = "http://127.0.0.16:7777/nsmf-callback/v1/sm-policy/1".to_string();
-    SmPolicyContextData::new(supi, 5, PduSessionType::Ipv4, dnn.parse().unwrap(), uri, Snssai::new(1, None))
+    SmPolicyContextData::new(
+        supi,
+        5,
+        PduSessionType::Ipv4,
+        dnn.parse().unwrap(),
+        uri,
+        Snssai::new(1, None),
+    )
 }
 
 fn id(location: &str) -> &str {
@@ -83,7 +101,11 @@ fn ambr(rate: &str) -> Ambr {
 
 #[tokio::test]
 async fn a_session_gets_what_is_subscribed_else_what_is_configured() {
-    let core = core("sm", PcfConfig { default_5qi: 7, default_ambr: "20 Mbps".into(), ..Default::default() }).await;
+    let core = core(
+        "sm",
+        PcfConfig { default_5qi: 7, default_ambr: "20 Mbps".into(), ..Default::default() },
+    )
+    .await;
     let created = core.sm.create_sm_policy(session(1, "internet")).await.unwrap();
     let rule = created.body.sess_rules.unwrap().into_values().flatten().next().unwrap();
     assert_eq!(rule.auth_sess_ambr, Some(ambr("20 Mbps")));
@@ -94,18 +116,24 @@ async fn a_session_gets_what_is_subscribed_else_what_is_configured() {
     let again = core.sm.create_sm_policy(wishes).await.unwrap();
     let rule = again.body.sess_rules.unwrap().into_values().flatten().next().unwrap();
     assert_eq!(rule.auth_sess_ambr, Some(ambr("100 Mbps")));
-    // The SMF has forgotten the first association, since it asks for a second one about the same session.
+    // The SMF has forgotten the first association, since it asks for a second one about the same
+    // session.
     let gone = core.sm.get_sm_policy(id(&created.location)).await.unwrap_err();
     assert_eq!(why(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
 
     let policy = id(&again.location);
-    let nothing = core.sm.update_sm_policy(policy, SmPolicyUpdateContextData::default()).await.unwrap();
+    let nothing =
+        core.sm.update_sm_policy(policy, SmPolicyUpdateContextData::default()).await.unwrap();
     assert_eq!(nothing.sess_rules, None);
-    let change = SmPolicyUpdateContextData { subs_sess_ambr: Some(ambr("5 Mbps")), ..Default::default() };
+    let change =
+        SmPolicyUpdateContextData { subs_sess_ambr: Some(ambr("5 Mbps")), ..Default::default() };
     let changed = core.sm.update_sm_policy(policy, change).await.unwrap();
     let rule = changed.sess_rules.unwrap().into_values().flatten().next().unwrap();
     assert_eq!(rule.auth_sess_ambr, Some(ambr("5 Mbps")));
-    assert_eq!(core.sm.get_sm_policy(policy).await.unwrap().context.subs_sess_ambr, Some(ambr("5 Mbps")));
+    assert_eq!(
+        core.sm.get_sm_policy(policy).await.unwrap().context.subs_sess_ambr,
+        Some(ambr("5 Mbps"))
+    );
 
     core.sm.delete_sm_policy(policy, SmPolicyDeleteData::default()).await.unwrap();
     let gone = core.sm.delete_sm_policy(policy, SmPolicyDeleteData::default()).await.unwrap_err();
@@ -145,7 +173,10 @@ async fn a_ue_gets_its_policy_and_the_change_that_it_asks_for() {
     let changed = core.am.report_observed_event_triggers(policy, update).await.unwrap();
     assert_eq!((changed.rfsp, changed.ue_ambr), (Some(4), None));
     assert_eq!(changed.resource_uri, created.location);
-    assert_eq!(core.am.read_individual_am_policy_association(policy).await.unwrap().request.unwrap().rfsp, Some(4));
+    assert_eq!(
+        core.am.read_individual_am_policy_association(policy).await.unwrap().request.unwrap().rfsp,
+        Some(4)
+    );
 
     core.am.delete_individual_am_policy_association(policy).await.unwrap();
     let gone = core.am.read_individual_am_policy_association(policy).await.unwrap_err();

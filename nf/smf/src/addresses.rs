@@ -28,7 +28,9 @@ pub fn parse6(text: &str) -> Result<(Ipv6Addr, u8), String> {
     let (address, length): (Ipv6Addr, u8) =
         (address.parse().map_err(|_| wrong())?, length.parse().map_err(|_| wrong())?);
     if !(32..=62).contains(&length) {
-        return Err(format!("{text}: each session gets 64 bits of it, so a pool has a prefix of 32 to 62 bits"));
+        return Err(format!(
+            "{text}: each session gets 64 bits of it, so a pool has a prefix of 32 to 62 bits"
+        ));
     }
     let network = Ipv6Addr::from(u128::from(address) & (u128::MAX << (128 - length)));
     if network != address {
@@ -115,13 +117,14 @@ impl Pool {
         (self.first..=self.last).contains(&address) && self.used.insert(address)
     }
 
-    /// One that is in use already. Those before it that are not are free again; `next` goes on behind it, and a little
-    /// further, since the last ones given may not be known.
+    /// One that is in use already. Those before it that are not are free again; `next` goes on
+    /// behind it, and a little further, since the last ones given may not be known.
     fn keep(&mut self, address: u64) -> bool {
         if !self.take_fixed(address) {
             return false;
         }
-        let next = self.next.max(address.saturating_add(1 + UNKNOWN)).min(self.last.saturating_add(1));
+        let next =
+            self.next.max(address.saturating_add(1 + UNKNOWN)).min(self.last.saturating_add(1));
         self.given_back.extend((self.next..next).filter(|skipped| *skipped != address));
         self.next = next;
         true
@@ -166,7 +169,8 @@ impl Pools {
         network.map_or((false, false), |network| (network.ipv4.is_some(), network.ipv6.is_some()))
     }
 
-    /// An address in a data network: a fixed one where there is one; `None` where it is in use, or all are.
+    /// An address in a data network: a fixed one where there is one; `None` where it is in use, or
+    /// all are.
     pub fn take(&self, dnn: &str, fixed: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
         let mut pools = self.pools();
         let pool = pools.get_mut(&dnn.to_ascii_lowercase())?.ipv4.as_mut()?;
@@ -186,8 +190,9 @@ impl Pools {
         }
     }
 
-    /// Takes the addresses that a session has from before this SMF was started again. New ones come from beyond them, as long
-    /// as there are any. False where they are not to be had; then none is taken.
+    /// Takes the addresses that a session has from before this SMF was started again. New ones come
+    /// from beyond them, as long as there are any. False where they are not to be had; then
+    /// none is taken.
     pub fn keep(&self, dnn: &str, addresses: &Addresses) -> bool {
         let mut pools = self.pools();
         let Some(network) = pools.get_mut(&dnn.to_ascii_lowercase()) else { return false };
@@ -224,7 +229,8 @@ impl Pools {
         let pools = self.pools();
         let of = |pool: &Pool| serde_json::json!({"used": pool.used.len(), "of": pool.last - pool.first + 1});
         let one = |(name, network): (&String, &Network)| {
-            let mut shown = network.ipv4.as_ref().map_or_else(|| serde_json::json!({"used": 0, "of": 0}), of);
+            let mut shown =
+                network.ipv4.as_ref().map_or_else(|| serde_json::json!({"used": 0, "of": 0}), of);
             if let Some(pool) = &network.ipv6 {
                 shown["ipv6"] = of(pool);
             }
@@ -302,7 +308,10 @@ mod tests {
     #[test]
     fn addresses_of_before_are_passed_over() {
         let pools = pools("10.0.0.0/16");
-        let kept = Addresses { ipv4: Some(Ipv4Addr::new(10, 0, 0, 9)), prefix: Some(0xfd45_0000_0000_0002) };
+        let kept = Addresses {
+            ipv4: Some(Ipv4Addr::new(10, 0, 0, 9)),
+            prefix: Some(0xfd45_0000_0000_0002),
+        };
         assert!(pools.keep("internet", &kept) && !pools.keep("internet", &kept));
         let next = pools.take("internet", None).unwrap();
         assert!(u32::from(next) > u32::from(Ipv4Addr::new(10, 0, 0, 9)) + 64, "{next}");

@@ -1,8 +1,10 @@
-//! Packet filters of QoS rules, in the three forms in which UE, PCF and UPF have them (TS 24.501, 9.11.4.13; TS 29.512,
-//! 5.6.2.14; TS 29.244, 8.2.5).
+//! Packet filters of QoS rules, in the three forms in which UE, PCF and UPF have them (TS 24.501,
+//! 9.11.4.13; TS 29.512, 5.6.2.14; TS 29.244, 8.2.5).
 use martlet_nas::{QosPacketFilter, QosPacketFilterComponent, QosPacketFilterDirection};
 use martlet_pfcp::ie::{CTag, EthernetPacketFilter, Ethertype, MacAddress, STag, SdfFilter, Tag};
-use martlet_sbi_api::npcf_sm_policy_control::{EthFlowDescription, FlowDirection, FlowInformation, PacketFilterInfo};
+use martlet_sbi_api::npcf_sm_policy_control::{
+    EthFlowDescription, FlowDirection, FlowInformation, PacketFilterInfo,
+};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -59,7 +61,8 @@ impl Filter {
         if let Some(description) = &info.eth_flow_description {
             return Filter::of_frames(info, description);
         }
-        let beside = info.tos_traffic_class.is_some() || info.spi.is_some() || info.flow_label.is_some();
+        let beside =
+            info.tos_traffic_class.is_some() || info.spi.is_some() || info.flow_label.is_some();
         let description = match &info.flow_description {
             Some(description) => description.clone(),
             None if beside => EVERYTHING.into(),
@@ -70,10 +73,16 @@ impl Filter {
             Some(FlowDirection::Downlink) => (false, true),
             _ => (true, true),
         };
-        let hexadecimal = |text: &String| u32::from_str_radix(text, 16).map_err(|_| "a field is not hexadecimal");
+        let hexadecimal =
+            |text: &String| u32::from_str_radix(text, 16).map_err(|_| "a field is not hexadecimal");
         let traffic_class = info.tos_traffic_class.as_ref().map(hexadecimal).transpose()?;
         let filter = Filter {
-            id: info.pack_filt_id.as_ref().and_then(|id| id.parse().ok()).filter(|id| *id <= 15).unwrap_or(0),
+            id: info
+                .pack_filt_id
+                .as_ref()
+                .and_then(|id| id.parse().ok())
+                .filter(|id| *id <= 15)
+                .unwrap_or(0),
             description,
             uplink,
             downlink,
@@ -95,7 +104,9 @@ impl Filter {
         PacketFilterInfo {
             pack_filt_id: Some(self.id.to_string()),
             pack_filt_cont: Some(self.description.clone()),
-            tos_traffic_class: self.traffic_class.map(|[value, mask]| format!("{value:02x}{mask:02x}")),
+            tos_traffic_class: self
+                .traffic_class
+                .map(|[value, mask]| format!("{value:02x}{mask:02x}")),
             spi: self.spi.map(|spi| format!("{spi:08x}")),
             flow_label: self.flow_label.map(|label| format!("{label:05x}")),
             flow_direction: Some(direction),
@@ -116,7 +127,8 @@ impl Filter {
         }
     }
 
-    /// For the UE, whose remote side is the description's source; `place` counts in its rule, from 1.
+    /// For the UE, whose remote side is the description's source; `place` counts in its rule, from
+    /// 1.
     pub fn to_nas(&self, place: u8) -> QosPacketFilter {
         let direction = match (self.uplink, self.downlink) {
             (true, false) => QosPacketFilterDirection::Uplink,
@@ -124,14 +136,23 @@ impl Filter {
             _ => QosPacketFilterDirection::Bidirectional,
         };
         // It was read before.
-        let components = self.components().unwrap_or_else(|_| vec![QosPacketFilterComponent::MatchAll]);
-        QosPacketFilter::Match { direction, identifier: if self.id > 0 { self.id } else { place }, components }
+        let components =
+            self.components().unwrap_or_else(|_| vec![QosPacketFilterComponent::MatchAll]);
+        QosPacketFilter::Match {
+            direction,
+            identifier: if self.id > 0 { self.id } else { place },
+            components,
+        }
     }
 
     /// Of frames; what the description says holds for the downlink unless it says otherwise.
-    fn of_frames(info: &FlowInformation, description: &EthFlowDescription) -> Result<Filter, &'static str> {
+    fn of_frames(
+        info: &FlowInformation,
+        description: &EthFlowDescription,
+    ) -> Result<Filter, &'static str> {
         let address = |text: &Option<String>| text.as_deref().map(mac).transpose();
-        let (from, to) = (address(&description.source_mac_addr)?, address(&description.dest_mac_addr)?);
+        let (from, to) =
+            (address(&description.source_mac_addr)?, address(&description.dest_mac_addr)?);
         if description.src_mac_addr_end.is_some() || description.dest_mac_addr_end.is_some() {
             return Err("ranges of link addresses are not taken");
         }
@@ -140,9 +161,16 @@ impl Filter {
         }
         let up = description.f_dir == Some(FlowDirection::Uplink);
         let (local, remote) = if up { (from, to) } else { (to, from) };
-        let number =
-            |text: &str| u16::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| "a type or tag is none");
-        let tags: Vec<u16> = description.vlan_tags.iter().flatten().map(|tag| number(tag)).collect::<Result<_, _>>()?;
+        let number = |text: &str| {
+            u16::from_str_radix(text.trim_start_matches("0x"), 16)
+                .map_err(|_| "a type or tag is none")
+        };
+        let tags: Vec<u16> = description
+            .vlan_tags
+            .iter()
+            .flatten()
+            .map(|tag| number(tag))
+            .collect::<Result<_, _>>()?;
         let ethertype = match description.eth_type.as_str() {
             "" => None,
             text => Some(number(text)?),
@@ -161,13 +189,18 @@ impl Filter {
     /// Of frames, for the UPF: each way as the frame goes.
     pub fn to_ethernet(&self, uplink: bool) -> Option<EthernetPacketFilter> {
         let frame = self.frame?;
-        let (source, destination) = if uplink { (frame.local, frame.remote) } else { (frame.remote, frame.local) };
+        let (source, destination) =
+            if uplink { (frame.local, frame.remote) } else { (frame.remote, frame.local) };
         let addresses = MacAddress { source, destination, ..MacAddress::default() };
         let tag = Tag { pcp: frame.c_pcp, dei: None, vid: frame.c_vid };
         Some(EthernetPacketFilter {
             filter_id: None,
             properties: None,
-            mac_addresses: if addresses == MacAddress::default() { vec![] } else { vec![addresses] },
+            mac_addresses: if addresses == MacAddress::default() {
+                vec![]
+            } else {
+                vec![addresses]
+            },
             ethertype: frame.ethertype.map(Ethertype),
             c_tag: (tag != Tag::default()).then_some(CTag(tag)),
             s_tag: frame.s_vid.map(|vid| STag(Tag { vid: Some(vid), ..Tag::default() })),
@@ -175,7 +208,8 @@ impl Filter {
         })
     }
 
-    /// `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS 29.212, 5.4.2).
+    /// `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]` (RFC 6733, 4.3.1; TS
+    /// 29.212, 5.4.2).
     pub fn components(&self) -> Result<Vec<QosPacketFilterComponent>, &'static str> {
         use QosPacketFilterComponent::*;
         if let Some(frame) = &self.frame {
@@ -184,7 +218,12 @@ impl Filter {
                 frame.local.map(SourceMacAddress),
                 frame.c_vid.map(CTagVid),
                 frame.s_vid.map(STagVid),
-                frame.c_pcp.map(|pcp| CTagPcpDei { pcp_present: true, dei_present: false, pcp, dei: false }),
+                frame.c_pcp.map(|pcp| CTagPcpDei {
+                    pcp_present: true,
+                    dei_present: false,
+                    pcp,
+                    dei: false,
+                }),
                 frame.ethertype.map(QosPacketFilterComponent::Ethertype),
             ]
             .into_iter()
@@ -193,11 +232,16 @@ impl Filter {
             return Ok(if all.is_empty() { vec![MatchAll] } else { all });
         }
         let words: Vec<&str> = self.description.split_ascii_whitespace().collect();
-        let [_, _, protocol, "from", rest @ ..] = words.as_slice() else { return Err("a flow description is no rule") };
+        let [_, _, protocol, "from", rest @ ..] = words.as_slice() else {
+            return Err("a flow description is no rule");
+        };
         if words[0] != "permit" || words[1] != "out" {
             return Err("a flow description begins with permit out");
         }
-        let to = rest.iter().position(|word| *word == "to").ok_or("a flow description has no destination")?;
+        let to = rest
+            .iter()
+            .position(|word| *word == "to")
+            .ok_or("a flow description has no destination")?;
         let (source, destination) = (&rest[..to], &rest[to + 1..]);
         let mut all = Vec::new();
         for (side, remote) in [(source, true), (destination, false)] {
@@ -217,7 +261,9 @@ impl Filter {
             let number = protocol.parse().map_err(|_| "a protocol is a number, or ip")?;
             all.push(ProtocolIdentifierOrNextHeader(number));
         }
-        all.extend(self.traffic_class.map(|[value, mask]| TypeOfServiceOrTrafficClass { value, mask }));
+        all.extend(
+            self.traffic_class.map(|[value, mask]| TypeOfServiceOrTrafficClass { value, mask }),
+        );
         all.extend(self.spi.map(SecurityParameterIndex));
         all.extend(self.flow_label.map(|label| {
             let [_, a, b, c] = label.to_be_bytes();
@@ -252,8 +298,12 @@ impl Filter {
         for component in components {
             match component {
                 C::MatchAll => once &= components.len() == 1,
-                C::Ipv4RemoteAddress { address, mask } => put(&mut remote, ipv4(*address, *mask)?, &mut once),
-                C::Ipv4LocalAddress { address, mask } => put(&mut local, ipv4(*address, *mask)?, &mut once),
+                C::Ipv4RemoteAddress { address, mask } => {
+                    put(&mut remote, ipv4(*address, *mask)?, &mut once)
+                }
+                C::Ipv4LocalAddress { address, mask } => {
+                    put(&mut local, ipv4(*address, *mask)?, &mut once)
+                }
                 C::Ipv6RemoteAddressPrefix { address, prefix_length } => {
                     put(&mut remote, ipv6(*address, *prefix_length)?, &mut once);
                 }
@@ -263,14 +313,22 @@ impl Filter {
                 C::ProtocolIdentifierOrNextHeader(number) => put(&mut protocol, *number, &mut once),
                 C::SingleLocalPort(port) => put(&mut local_ports, port.to_string(), &mut once),
                 C::SingleRemotePort(port) => put(&mut remote_ports, port.to_string(), &mut once),
-                C::LocalPortRange { low, high } => put(&mut local_ports, ports(*low, *high)?, &mut once),
-                C::RemotePortRange { low, high } => put(&mut remote_ports, ports(*low, *high)?, &mut once),
+                C::LocalPortRange { low, high } => {
+                    put(&mut local_ports, ports(*low, *high)?, &mut once)
+                }
+                C::RemotePortRange { low, high } => {
+                    put(&mut remote_ports, ports(*low, *high)?, &mut once)
+                }
                 C::SecurityParameterIndex(spi) => put(&mut filter.spi, *spi, &mut once),
                 C::TypeOfServiceOrTrafficClass { value, mask } => {
                     put(&mut filter.traffic_class, [*value, *mask], &mut once);
                 }
                 C::FlowLabel([a, b, c]) => {
-                    put(&mut filter.flow_label, u32::from_be_bytes([0, a & 0x0f, *b, *c]), &mut once);
+                    put(
+                        &mut filter.flow_label,
+                        u32::from_be_bytes([0, a & 0x0f, *b, *c]),
+                        &mut once,
+                    );
                 }
                 _ => return Err("a component that policies for IP have no word for"),
             }
@@ -289,7 +347,8 @@ impl Filter {
             ports.map_or_else(|| address.clone(), |ports| format!("{address} {ports}"))
         };
         let protocol = protocol.map_or_else(|| "ip".to_string(), |number| number.to_string());
-        let (remote, local) = (side(remote, "any", remote_ports), side(local, "assigned", local_ports));
+        let (remote, local) =
+            (side(remote, "any", remote_ports), side(local, "assigned", local_ports));
         filter.description = format!("permit out {protocol} from {remote} to {local}");
         Ok(filter)
     }
@@ -297,7 +356,8 @@ impl Filter {
 
 /// `02-00-00-00-00-01`, or with colons.
 fn mac(text: &str) -> Result<[u8; 6], &'static str> {
-    let octets: Option<Vec<u8>> = text.split(['-', ':']).map(|octet| u8::from_str_radix(octet, 16).ok()).collect();
+    let octets: Option<Vec<u8>> =
+        text.split(['-', ':']).map(|octet| u8::from_str_radix(octet, 16).ok()).collect();
     octets.and_then(|octets| octets.try_into().ok()).ok_or("a link address is none")
 }
 
@@ -317,13 +377,18 @@ fn ipv6(address: [u8; 16], length: u8) -> Result<String, &'static str> {
 }
 
 fn ports(low: u16, high: u16) -> Result<String, &'static str> {
-    if low > high { Err("a range of ports that ends before it begins") } else { Ok(format!("{low}-{high}")) }
+    if low > high {
+        Err("a range of ports that ends before it begins")
+    } else {
+        Ok(format!("{low}-{high}"))
+    }
 }
 
 fn network(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'static str> {
     use QosPacketFilterComponent::*;
     let wrong = "an address is none";
-    let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+    let (address, length) =
+        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let length: Option<u8> = length.map(|text| text.parse().map_err(|_| wrong)).transpose()?;
     Ok(match address.parse::<IpAddr>().map_err(|_| wrong)? {
         IpAddr::V4(ip) => {
@@ -352,8 +417,10 @@ fn network(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'stati
 
 fn range(text: &str, remote: bool) -> Result<QosPacketFilterComponent, &'static str> {
     use QosPacketFilterComponent::*;
-    let port =
-        |text: &str| text.parse::<u16>().map_err(|_| "a port is a number up to 65535; lists of ports are not taken");
+    let port = |text: &str| {
+        text.parse::<u16>()
+            .map_err(|_| "a port is a number up to 65535; lists of ports are not taken")
+    };
     Ok(match (text.split_once('-'), remote) {
         (Some((low, high)), true) => RemotePortRange { low: port(low)?, high: port(high)? },
         (Some((low, high)), false) => LocalPortRange { low: port(low)?, high: port(high)? },
@@ -384,7 +451,9 @@ mod tests {
             };
             assert_eq!(Filter::of_policy(&info).as_ref(), Ok(&filter));
             match filter.to_nas(1) {
-                QosPacketFilter::Match { components, identifier: 3, .. } => Ok::<_, &str>(components),
+                QosPacketFilter::Match { components, identifier: 3, .. } => {
+                    Ok::<_, &str>(components)
+                }
                 other => panic!("{other:?}"),
             }
         };
@@ -418,7 +487,8 @@ mod tests {
     fn filters_are_read_for_the_ue() {
         use QosPacketFilterComponent::*;
         let read = |text: &str| {
-            Filter { description: text.into(), uplink: true, downlink: true, ..Filter::default() }.components()
+            Filter { description: text.into(), uplink: true, downlink: true, ..Filter::default() }
+                .components()
         };
         assert_eq!(read("permit out ip from any to assigned").unwrap(), [MatchAll]);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! QoS flows of a session beside its default one (TS 23.501, 5.7): which rules of the policy make which flow, and under which
-//! identifiers UE, gNB and UPF know them.
+//! QoS flows of a session beside its default one (TS 23.501, 5.7): which rules of the policy make
+//! which flow, and under which identifiers UE, gNB and UPF know them.
 use crate::filter::Filter;
 use martlet_sbi_api::common::Arp;
 use martlet_sbi_api::npcf_sm_policy_control::{ChargingData, PccRule, QosData, SmPolicyDecision};
@@ -22,9 +22,13 @@ pub struct Decided {
 }
 
 impl Decided {
-    /// Takes a decision over: what it does not name stays, what it names without a value goes (TS 29.512, 4.2.6.2).
+    /// Takes a decision over: what it does not name stays, what it names without a value goes (TS
+    /// 29.512, 4.2.6.2).
     pub fn take(&mut self, decision: &SmPolicyDecision) {
-        fn merge<T: Clone>(into: &mut BTreeMap<String, Box<T>>, from: &Option<BTreeMap<String, Option<T>>>) {
+        fn merge<T: Clone>(
+            into: &mut BTreeMap<String, Box<T>>,
+            from: &Option<BTreeMap<String, Option<T>>>,
+        ) {
             for (id, value) in from.iter().flatten() {
                 match value {
                     Some(value) => drop(into.insert(id.clone(), value.clone().into())),
@@ -35,7 +39,8 @@ impl Decided {
         merge(&mut self.rules, &decision.pcc_rules);
         merge(&mut self.qos, &decision.qos_decs);
         merge(&mut self.charging, &decision.chg_decs);
-        // A rule without QoS of its own is about the default flow, which is there in any case; most sessions have no other.
+        // A rule without QoS of its own is about the default flow, which is there in any case; most
+        // sessions have no other.
         self.rules.retain(|_, rule| rule.ref_qos_data.is_some());
     }
 
@@ -93,8 +98,8 @@ pub fn rating_groups(flows: &[Flow]) -> BTreeSet<u32> {
     flows.iter().flat_map(|flow| &flow.rules).filter_map(|rule| rule.rating_group).collect()
 }
 
-/// The flows of a decision; those that there were before keep their identifiers. A rule that cannot be carried out is
-/// logged and left out.
+/// The flows of a decision; those that there were before keep their identifiers. A rule that cannot
+/// be carried out is logged and left out.
 pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
     let mut flows: Vec<Flow> = Vec::new();
     for (name, rule) in &decided.rules {
@@ -103,7 +108,10 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
             tracing::warn!(rule = name, qos, "a PCC rule names QoS that the policy does not have");
             continue;
         };
-        let (Some(five_qi), false) = (data.five_qi, data.def_qos_flow_indication == Some(true)) else { continue };
+        let (Some(five_qi), false) = (data.five_qi, data.def_qos_flow_indication == Some(true))
+        else {
+            continue;
+        };
         let filters = match filters(rule) {
             Ok(filters) => filters,
             Err(why) => {
@@ -112,19 +120,33 @@ pub fn bind(before: &[Flow], decided: &Decided, default: &Arp) -> Vec<Flow> {
             }
         };
         let rates = |uplink: &Option<martlet_sbi_api::common::BitRate>, downlink: &Option<_>| {
-            let bps = |rate: &Option<martlet_sbi_api::common::BitRate>| rate.as_ref().map(|rate| rate.bps());
+            let bps = |rate: &Option<martlet_sbi_api::common::BitRate>| {
+                rate.as_ref().map(|rate| rate.bps())
+            };
             let (uplink, downlink) = (bps(uplink), bps(downlink));
             (uplink.is_some() || downlink.is_some())
                 .then(|| Rates { uplink: uplink.unwrap_or(0), downlink: downlink.unwrap_or(0) })
         };
         let rule_id = |taken: &[Flow]| {
-            let old = before.iter().flat_map(|flow| &flow.rules).find(|old| old.pcc == *name).map(|old| old.id);
-            let used = |id: &u8| taken.iter().chain(before).flat_map(|flow| &flow.rules).any(|rule| rule.id == *id);
+            let old = before
+                .iter()
+                .flat_map(|flow| &flow.rules)
+                .find(|old| old.pcc == *name)
+                .map(|old| old.id);
+            let used = |id: &u8| {
+                taken.iter().chain(before).flat_map(|flow| &flow.rules).any(|rule| rule.id == *id)
+            };
             old.or_else(|| (2..=255).find(|id| !used(id)))
         };
         let precedence = rule.precedence.map_or(200, |precedence| precedence.min(254) as u8);
         let Some(id) = rule_id(&flows) else { continue };
-        let rule = Rule { id, pcc: name.clone(), precedence, filters, rating_group: decided.rating_group(rule) };
+        let rule = Rule {
+            id,
+            pcc: name.clone(),
+            precedence,
+            filters,
+            rating_group: decided.rating_group(rule),
+        };
         if let Some(flow) = flows.iter_mut().find(|flow| flow.qos == *qos) {
             flow.rules.push(rule);
             continue;
@@ -193,7 +215,8 @@ mod tests {
                           "video": {"qosId": "video", "5qi": 7}}}"#,
         ));
         let first = bind(&[], &decided, &arp());
-        let seen: Vec<_> = first.iter().map(|flow| (flow.qfi, flow.qos.as_str(), flow.rules.len())).collect();
+        let seen: Vec<_> =
+            first.iter().map(|flow| (flow.qfi, flow.qos.as_str(), flow.rules.len())).collect();
         assert_eq!(seen, [(2, "voice", 2), (3, "video", 1)]);
         assert_eq!(first[0].guaranteed, Some(Rates { uplink: 1_000_000, downlink: 1_000_000 }));
         // What goes leaves its identifiers to nobody else at once; what stays has its own.

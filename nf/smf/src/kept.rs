@@ -1,8 +1,10 @@
-//! Sessions outlive the process: what of them is kept, and how a new SMF goes on with them (TS 23.527, 4.3).
+//! Sessions outlive the process: what of them is kept, and how a new SMF goes on with them (TS
+//! 23.527, 4.3).
 //!
-//! What changes is written a moment later (`smf.state.interval_ms`), many sessions in one transaction. Of an SMF that is
-//! killed, that moment is lost: a session that came up within it is not known any more (the AMF learns it with the next
-//! update, the UPF with its next report), and one that changed is as it was before.
+//! What changes is written a moment later (`smf.state.interval_ms`), many sessions in one
+//! transaction. Of an SMF that is killed, that moment is lost: a session that came up within it is
+//! not known any more (the AMF learns it with the next update, the UPF with its next report), and
+//! one that changed is as it was before.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
 use crate::procedures::charging::{self, Charging};
@@ -27,7 +29,10 @@ pub const SMF: &str = "smf";
 
 /// Under whose name an SMF keeps its sessions.
 pub fn owner(config: &SmfConfig) -> String {
-    config.set.as_ref().map_or_else(|| SMF.into(), |set| format!("{}{}", prefix(&set.id), set.member))
+    config
+        .set
+        .as_ref()
+        .map_or_else(|| SMF.into(), |set| format!("{}{}", prefix(&set.id), set.member))
 }
 
 /// What the names of all SMFs of a set begin with.
@@ -121,7 +126,9 @@ pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
     let mut kept = Kept::default();
     for (id, value) in all {
         match (id.as_str(), id.parse()) {
-            (SMF, _) => kept.recovery = serde_json::from_slice(&value).ok().map(|smf: KeptSmf| smf.recovery),
+            (SMF, _) => {
+                kept.recovery = serde_json::from_slice(&value).ok().map(|smf: KeptSmf| smf.recovery)
+            }
             (_, Ok(reference)) => kept.sessions.push((reference, value)),
             _ => {}
         }
@@ -132,7 +139,8 @@ pub fn open(config: &SmfConfig) -> Result<(Option<Journal>, Kept), StartError> {
     Ok((Some(journal), kept))
 }
 
-/// Goes on with what was kept. `elsewhere` are sessions of other members of the set, some of them with addresses of this one's pools.
+/// Goes on with what was kept. `elsewhere` are sessions of other members of the set, some of them
+/// with addresses of this one's pools.
 pub fn restore(smf: &Arc<Smf>, kept: Kept, elsewhere: Vec<Vec<u8>>) {
     let Some(journal) = &smf.journal else { return };
     let root = Some(smf.context.api_root().clone());
@@ -175,13 +183,23 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept, elsewhere: Vec<Vec<u8>>) {
 }
 
 /// A session as it was kept; `taken` from another SMF of the set.
-pub fn session(smf: &Arc<Smf>, reference: u64, value: &[u8], taken: bool) -> Result<Session, String> {
+pub fn session(
+    smf: &Arc<Smf>,
+    reference: u64,
+    value: &[u8],
+    taken: bool,
+) -> Result<Session, String> {
     let kept: KeptSession = serde_json::from_slice(value).map_err(|e| e.to_string())?;
     // Addresses of another member's pools are that one's to give.
     if !smf.pools.keep(&kept.dnn, &kept.addresses) && smf.sessions.is_own(reference) {
-        return Err(format!("its address {} is not in a pool of {}, or is in use", kept.addresses, kept.dnn));
+        return Err(format!(
+            "its address {} is not in a pool of {}, or is in use",
+            kept.addresses, kept.dnn
+        ));
     }
-    let Some(inbox) = smf.sessions.add_again(reference, &kept.supi, kept.id, smf.config.session_queue) else {
+    let Some(inbox) =
+        smf.sessions.add_again(reference, &kept.supi, kept.id, smf.config.session_queue)
+    else {
         smf.pools.give_back(&kept.dnn, &kept.addresses);
         return Err("there is no room: raise smf.max_sessions".into());
     };
@@ -189,7 +207,8 @@ pub fn session(smf: &Arc<Smf>, reference: u64, value: &[u8], taken: bool) -> Res
     let (upf, seid, teid, address) = kept.upf;
     // The association with the UPF is to come: where the UPF keeps its sessions, it is the first.
     let generation = |upf| if taken { smf.n4.generation(upf) } else { 0 };
-    let upf = UpfSession { upf, generation: generation(upf), seid, teid, address, second: kept.second };
+    let upf =
+        UpfSession { upf, generation: generation(upf), seid, teid, address, second: kept.second };
     let anchor = kept.anchor.map(|(upf, seid, teid, address)| UpfSession {
         upf,
         generation: generation(upf),
@@ -269,7 +288,9 @@ impl Session {
     pub fn keep(&self) {
         let Some(journal) = &self.smf.journal else { return };
         // A session that is being released is not gone on with: its UE hears of the end.
-        let Some(upf) = self.upf.filter(|_| !self.is_releasing() && !self.lost) else { return self.erase() };
+        let Some(upf) = self.upf.filter(|_| !self.is_releasing() && !self.lost) else {
+            return self.erase();
+        };
         let kept = KeptSession {
             supi: self.supi.clone(),
             id: self.id,

@@ -1,7 +1,9 @@
-//! The SMF: PDU sessions, from the UE's request to the UPF's rules (TS 23.501, 6.2.2; TS 29.502; TS 29.244).
+//! The SMF: PDU sessions, from the UE's request to the UPF's rules (TS 23.501, 6.2.2; TS 29.502; TS
+//! 29.244).
 //!
-//! A session's context ([`session`]) belongs to one task ([`task`]), in which its procedures run one after the other
-//! ([`procedures`]). Requests of the AMF and reports of the UPF reach it as events.
+//! A session's context ([`session`]) belongs to one task ([`task`]), in which its procedures run
+//! one after the other ([`procedures`]). Requests of the AMF and reports of the UPF reach it as
+//! events.
 #![forbid(unsafe_code)]
 
 mod addresses;
@@ -24,8 +26,8 @@ mod task;
 mod usage;
 
 pub use config::{
-    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N4Config, OnFailure, SetConfig, SliceConfig,
-    SmfConfig, UpfConfig,
+    BranchingConfig, ChargingConfig, ChargingMode, DnnConfig, LimitConfig, N4Config, OnFailure,
+    SetConfig, SliceConfig, SmfConfig, UpfConfig,
 };
 
 use addresses::Pools;
@@ -66,7 +68,8 @@ impl NetworkFunction for Smf {
 
     async fn create(config: SmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let instance_id = context.instance_id().parse();
-        let instance_id = instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+        let instance_id =
+            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let pools = Pools::new(&config.dnns).map_err(StartError)?;
         let (journal, kept) = kept::open(&config)?;
         let elsewhere = match &journal {
@@ -74,12 +77,24 @@ impl NetworkFunction for Smf {
             None => Vec::new(),
         };
         let n4 = n4::N4::open(&config, kept.recovery, journal.is_some()).await?;
-        let sessions = Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
+        let sessions =
+            Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
         let restorations = Semaphore::new(RESTORATIONS);
         let limits = limits::RoomLimits::new(&config.limits);
         let smf = Arc::new_cyclic(|itself| {
             let itself = itself.clone();
-            Smf { context, instance_id, config, pools, sessions, limits, n4, journal, restorations, itself }
+            Smf {
+                context,
+                instance_id,
+                config,
+                pools,
+                sessions,
+                limits,
+                n4,
+                journal,
+                restorations,
+                itself,
+            }
         });
         kept::restore(&smf, kept, elsewhere);
         Ok(smf)
@@ -92,12 +107,14 @@ impl NetworkFunction for Smf {
     }
 
     fn profile(&self, profile: &mut NfProfile) {
-        let dnn = |dnn: &DnnConfig| serde_json::from_value(serde_json::json!({"dnn": dnn.name})).ok();
+        let dnn =
+            |dnn: &DnnConfig| serde_json::from_value(serde_json::json!({"dnn": dnn.name})).ok();
         let item = |slice: &SliceConfig| SnssaiSmfInfoItem {
             s_nssai: slice.snssai().into(),
             dnn_smf_info_list: self.config.dnns.iter().filter_map(dnn).collect(),
         };
-        profile.s_nssais = Some(self.config.slices.iter().map(|slice| slice.snssai().into()).collect());
+        profile.s_nssais =
+            Some(self.config.slices.iter().map(|slice| slice.snssai().into()).collect());
         let list = self.config.slices.iter().map(item).collect();
         if let Some(set) = &self.config.set {
             profile.nf_set_id_list = Some(vec![set.name()]);

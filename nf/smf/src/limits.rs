@@ -1,5 +1,6 @@
-//! How many sessions a slice, or a data network in a slice, may have at a time (`smf.limits`): beyond, UEs are refused with a cause that says
-//! which of both is full, and wait (TS 24.501, 6.2.7 and 6.2.8; T3584 and T3585).
+//! How many sessions a slice, or a data network in a slice, may have at a time (`smf.limits`):
+//! beyond, UEs are refused with a cause that says which of both is full, and wait (TS 24.501, 6.2.7
+//! and 6.2.8; T3584 and T3585).
 use crate::LimitConfig;
 use martlet_nas::GsmCause;
 use martlet_sbi_api::common::Snssai;
@@ -15,7 +16,8 @@ pub struct RoomLimits(Vec<(LimitConfig, Arc<Semaphore>)>);
 impl RoomLimits {
     /// With nothing taken.
     pub fn new(config: &[LimitConfig]) -> Self {
-        let limit = |limit: &LimitConfig| (limit.clone(), Arc::new(Semaphore::new(limit.max_sessions)));
+        let limit =
+            |limit: &LimitConfig| (limit.clone(), Arc::new(Semaphore::new(limit.max_sessions)));
         RoomLimits(config.iter().map(limit).collect())
     }
 
@@ -26,10 +28,12 @@ impl RoomLimits {
     pub fn take(&self, slice: Snssai, dnn: &str) -> Result<Room, GsmCause> {
         let mut room = Vec::new();
         for (limit, free) in self.0.iter().filter(|(limit, _)| limit.is_of(slice, dnn)) {
-            room.push(free.clone().try_acquire_owned().map_err(|_| match limit.dnn.is_empty() {
-                true => GsmCause::InsufficientResourcesForSpecificSlice,
-                false => GsmCause::InsufficientResourcesForSpecificSliceAndDnn,
-            })?);
+            room.push(free.clone().try_acquire_owned().map_err(
+                |_| match limit.dnn.is_empty() {
+                    true => GsmCause::InsufficientResourcesForSpecificSlice,
+                    false => GsmCause::InsufficientResourcesForSpecificSliceAndDnn,
+                },
+            )?);
         }
         Ok(room)
     }
@@ -58,7 +62,10 @@ mod tests {
         assert_eq!(full, GsmCause::InsufficientResourcesForSpecificSliceAndDnn);
         // What it had taken of the slice is free again.
         let second = limits.take(slice, "ims").unwrap();
-        assert_eq!(limits.take(slice, "ims").unwrap_err(), GsmCause::InsufficientResourcesForSpecificSlice);
+        assert_eq!(
+            limits.take(slice, "ims").unwrap_err(),
+            GsmCause::InsufficientResourcesForSpecificSlice
+        );
         assert!(limits.take(other, "internet").unwrap().is_empty());
         assert!(limits.keep(slice, "internet").is_empty());
         drop((first, second));

@@ -1,14 +1,15 @@
 //! The SMF's metrics.
 use prometheus::{
-    HistogramVec, IntCounter, IntCounterVec, IntGauge, register_histogram_vec, register_int_counter,
-    register_int_counter_vec, register_int_gauge,
+    HistogramVec, IntCounter, IntCounterVec, IntGauge, register_histogram_vec,
+    register_int_counter, register_int_counter_vec, register_int_gauge,
 };
 use std::sync::LazyLock;
 use std::time::Instant;
 
 /// Sessions that are there.
-pub static SESSIONS: LazyLock<IntGauge> =
-    LazyLock::new(|| register_int_gauge!("martlet_smf_sessions", "PDU sessions").expect("registered once"));
+pub static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_smf_sessions", "PDU sessions").expect("registered once")
+});
 
 static PROCEDURES: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let labels = &["procedure", "result"];
@@ -18,11 +19,16 @@ static PROCEDURES: LazyLock<IntCounterVec> = LazyLock::new(|| {
 static SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
     let buckets = prometheus::exponential_buckets(50e-6, 2.0, 18).expect("constants that fit");
     let help = "Time that procedures take";
-    register_histogram_vec!("martlet_smf_procedure_seconds", help, &["procedure"], buckets).expect("registered once")
+    register_histogram_vec!("martlet_smf_procedure_seconds", help, &["procedure"], buckets)
+        .expect("registered once")
 });
 static N4: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    register_int_counter_vec!("martlet_smf_n4_total", "N4 messages, by what became of them", &["event"])
-        .expect("registered once")
+    register_int_counter_vec!(
+        "martlet_smf_n4_total",
+        "N4 messages, by what became of them",
+        &["event"]
+    )
+    .expect("registered once")
 });
 
 /// Counts and times a procedure's end.
@@ -32,7 +38,8 @@ pub fn procedure(name: &str, result: &str, started: Instant) {
 }
 
 static TAKEN: LazyLock<IntCounter> = LazyLock::new(|| {
-    let help = "Sessions that another SMF of the set had gone on with, thinking that this one was gone";
+    let help =
+        "Sessions that another SMF of the set had gone on with, thinking that this one was gone";
     register_int_counter!("martlet_smf_sessions_taken_total", help).expect("registered once")
 });
 

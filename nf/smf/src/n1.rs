@@ -32,8 +32,10 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
     let build = || -> Result<Vec<u8>, String> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let (downlink, uplink) = (accepted.ambr.downlink.bps(), accepted.ambr.uplink.bps());
-        let slice =
-            identifiers::Slice::from_parts(accepted.slice.sst, accepted.slice.sd.map(|sd| sd.to_string()).as_deref());
+        let slice = identifiers::Slice::from_parts(
+            accepted.slice.sst,
+            accepted.slice.sd.map(|sd| sd.to_string()).as_deref(),
+        );
         let mut message = NasPduSessionEstablishmentAccept::new(
             NasPduSessionType::from_session_type(match accepted.kind {
                 PduSessionType::Ipv6 => PduSessionTypeValue::Ipv6,
@@ -62,7 +64,9 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
             message = message.with_fgsm_cause(NasFGsmCause::from_cause(cause));
         }
         if accepted.always_on {
-            message = message.with_always_on_pdu_session_indication(NasAlwaysOnPduSessionIndication::from_apsi(true));
+            message = message.with_always_on_pdu_session_indication(
+                NasAlwaysOnPduSessionIndication::from_apsi(true),
+            );
         }
         if !accepted.given.is_empty() {
             let options = accepted.given.write().map_err(|e| text(&e))?;
@@ -70,7 +74,11 @@ pub fn accept(accepted: Accepted<'_>) -> Option<Vec<u8>> {
         }
         Nas5gsMessage::new_5gsm(message, accepted.id, accepted.pti).encode().map_err(|e| text(&e))
     };
-    build().inspect_err(|error| tracing::error!(error, "a PDU SESSION ESTABLISHMENT ACCEPT does not encode")).ok()
+    build()
+        .inspect_err(|error| {
+            tracing::error!(error, "a PDU SESSION ESTABLISHMENT ACCEPT does not encode")
+        })
+        .ok()
 }
 
 /// PDU address (TS 24.501, 9.11.4.10).
@@ -79,13 +87,19 @@ fn address(accepted: &Accepted<'_>) -> NasPduAddress {
     match (ipv4, accepted.addresses.prefix) {
         (Some(ipv4), None) => NasPduAddress::from_ipv4(ipv4.octets()),
         (None, _) => NasPduAddress::new([&[2][..], &interface].concat()),
-        (Some(ipv4), Some(_)) => NasPduAddress::new([&[3][..], &interface, &ipv4.octets()].concat()),
+        (Some(ipv4), Some(_)) => {
+            NasPduAddress::new([&[3][..], &interface, &ipv4.octets()].concat())
+        }
     }
 }
 
 fn nas_rule(rule: &Rule, qfi: u8, code: QosRuleOpCode) -> QosRule {
-    let filters = rule.filters.iter().enumerate().map(|(n, filter)| filter.to_nas(n as u8 + 1)).collect();
-    QosRule::new(rule.id, code).with_packet_filters(filters).with_precedence(rule.precedence).with_qfi(qfi)
+    let filters =
+        rule.filters.iter().enumerate().map(|(n, filter)| filter.to_nas(n as u8 + 1)).collect();
+    QosRule::new(rule.id, code)
+        .with_packet_filters(filters)
+        .with_precedence(rule.precedence)
+        .with_qfi(qfi)
 }
 
 /// The default rule, and those of further flows.
@@ -94,8 +108,9 @@ fn rules(qfi: u8, flows: &[Flow]) -> Result<NasQosRules, ValueError> {
         return qos::default_rule(1, qfi);
     }
     let mut all = qos::default_rule(1, qfi)?.rules();
-    let further =
-        flows.iter().flat_map(|flow| flow.rules.iter().map(|rule| nas_rule(rule, flow.qfi, QosRuleOpCode::Create)));
+    let further = flows.iter().flat_map(|flow| {
+        flow.rules.iter().map(|rule| nas_rule(rule, flow.qfi, QosRuleOpCode::Create))
+    });
     all.extend(further);
     NasQosRules::from_rules(&all)
 }
@@ -116,7 +131,12 @@ fn description(flow: &Flow, code: QosFlowOpCode) -> Result<QosFlowDescription, V
 
 fn descriptions(default: (u8, u8), flows: &[Flow]) -> Result<NasQosFlowDescriptions, ValueError> {
     let (qfi, five_qi) = default;
-    let first = QosFlowDescription::new(qfi, QosFlowOpCode::Create, true, vec![QosFlowParameter::FiveQi(five_qi)]);
+    let first = QosFlowDescription::new(
+        qfi,
+        QosFlowOpCode::Create,
+        true,
+        vec![QosFlowParameter::FiveQi(five_qi)],
+    );
     let further = flows.iter().map(|flow| description(flow, QosFlowOpCode::Create));
     let all = std::iter::once(Ok(first)).chain(further).collect::<Result<Vec<_>, _>>()?;
     NasQosFlowDescriptions::from_descriptions(&all)
@@ -135,10 +155,15 @@ pub struct Changed<'a> {
     pub now: &'a [Flow],
 }
 
-/// PDU SESSION MODIFICATION COMMAND that has the UE ask for another session to the same data network (TS 24.501, 6.3.2.2).
+/// PDU SESSION MODIFICATION COMMAND that has the UE ask for another session to the same data
+/// network (TS 24.501, 6.3.2.2).
 pub fn reactivation_command(id: u8) -> Vec<u8> {
     let cause = NasFGsmCause::from_cause(GsmCause::ReactivationRequested);
-    encode(Nas5gsMessage::new_5gsm(NasPduSessionModificationCommand::new().with_fgsm_cause(cause), id, 0))
+    encode(Nas5gsMessage::new_5gsm(
+        NasPduSessionModificationCommand::new().with_fgsm_cause(cause),
+        id,
+        0,
+    ))
 }
 
 /// PDU SESSION MODIFICATION COMMAND; `None` where a value does not fit, which is logged.
@@ -147,7 +172,8 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
         let text = |e: &dyn std::fmt::Display| e.to_string();
         let mut command = NasPduSessionModificationCommand::new();
         if let Some(ambr) = changed.ambr {
-            let ambr = qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps()).map_err(|e| text(&e))?;
+            let ambr =
+                qos::session_ambr(ambr.downlink.bps(), ambr.uplink.bps()).map_err(|e| text(&e))?;
             command = command.with_session_ambr(ambr);
         }
         if let Some(always_on) = changed.always_on {
@@ -155,7 +181,10 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
             command = command.with_always_on_pdu_session_indication(indication);
         }
         let rules_of = |flows: &[Flow]| -> Vec<(u8, Rule)> {
-            flows.iter().flat_map(|flow| flow.rules.iter().map(|rule| (flow.qfi, rule.clone()))).collect()
+            flows
+                .iter()
+                .flat_map(|flow| flow.rules.iter().map(|rule| (flow.qfi, rule.clone())))
+                .collect()
         };
         let (old, new) = (rules_of(changed.before), rules_of(changed.now));
         let mut rules: Vec<QosRule> = Vec::new();
@@ -168,7 +197,8 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
             rules.push(nas_rule(rule, *qfi, code));
         }
         if !rules.is_empty() {
-            command = command.with_authorized_qos_rules(NasQosRules::from_rules(&rules).map_err(|e| text(&e))?);
+            command = command
+                .with_authorized_qos_rules(NasQosRules::from_rules(&rules).map_err(|e| text(&e))?);
         }
         let mut all = Vec::new();
         if let Some((qfi, five_qi)) = changed.default {
@@ -181,11 +211,14 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
         }
         for flow in changed.now {
             let same = |old: &Flow| {
-                (old.five_qi, old.guaranteed, old.maximum) == (flow.five_qi, flow.guaranteed, flow.maximum)
+                (old.five_qi, old.guaranteed, old.maximum)
+                    == (flow.five_qi, flow.guaranteed, flow.maximum)
             };
             match of(changed.before, flow.qfi) {
                 None => all.push(description(flow, QosFlowOpCode::Create).map_err(|e| text(&e))?),
-                Some(old) if !same(&old) => all.push(description(flow, QosFlowOpCode::Modify).map_err(|e| text(&e))?),
+                Some(old) if !same(&old) => {
+                    all.push(description(flow, QosFlowOpCode::Modify).map_err(|e| text(&e))?)
+                }
                 Some(_) => {}
             }
         }
@@ -195,7 +228,11 @@ pub fn modification_command(changed: &Changed<'_>) -> Option<Vec<u8>> {
         }
         Nas5gsMessage::new_5gsm(command, changed.id, changed.pti).encode().map_err(|e| text(&e))
     };
-    build().inspect_err(|error| tracing::error!(error, "a PDU SESSION MODIFICATION COMMAND does not encode")).ok()
+    build()
+        .inspect_err(|error| {
+            tracing::error!(error, "a PDU SESSION MODIFICATION COMMAND does not encode")
+        })
+        .ok()
 }
 
 fn encode(message: Nas5gsMessage) -> Vec<u8> {
@@ -203,7 +240,8 @@ fn encode(message: Nas5gsMessage) -> Vec<u8> {
     message.encode().unwrap_or_default()
 }
 
-/// T3396, T3584 or T3585, by the cause: a UE that there is no room for waits (TS 24.501, 6.2.7 and 6.2.8); 0 for one that may try at once.
+/// T3396, T3584 or T3585, by the cause: a UE that there is no room for waits (TS 24.501, 6.2.7 and
+/// 6.2.8); 0 for one that may try at once.
 fn back_off_timer(cause: GsmCause, seconds: u32) -> Option<NasGprsTimer3> {
     let waits = matches!(
         cause,
@@ -225,12 +263,20 @@ pub fn reject(id: u8, pti: u8, cause: GsmCause, back_off: u32) -> Vec<u8> {
 
 /// PDU SESSION RELEASE COMMAND.
 pub fn release_command(id: u8, pti: u8, cause: GsmCause) -> Vec<u8> {
-    encode(Nas5gsMessage::new_5gsm(NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(cause)), id, pti))
+    encode(Nas5gsMessage::new_5gsm(
+        NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(cause)),
+        id,
+        pti,
+    ))
 }
 
 /// PDU SESSION RELEASE REJECT.
 pub fn release_reject(id: u8, pti: u8, cause: GsmCause) -> Vec<u8> {
-    encode(Nas5gsMessage::new_5gsm(NasPduSessionReleaseReject::new(NasFGsmCause::from_cause(cause)), id, pti))
+    encode(Nas5gsMessage::new_5gsm(
+        NasPduSessionReleaseReject::new(NasFGsmCause::from_cause(cause)),
+        id,
+        pti,
+    ))
 }
 
 /// PDU SESSION MODIFICATION REJECT; `back_off` in seconds.

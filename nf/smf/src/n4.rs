@@ -9,8 +9,8 @@ mod rules;
 pub use branching::{branching_point, branching_tunnels, divided};
 pub use forwarding::{forward, forwarding_tunnel, stop_forwarding, switch_to_gnb, take_control};
 pub use rules::{
-    CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, also_counting, deletion, establishment, group_of, query,
-    to_buffer, to_buffer_anew, to_flows, to_gnb, to_quotas, urr_of,
+    CHARGING, Downlink, FlowsChange, Plan, Quota, Subject, also_counting, deletion, establishment,
+    group_of, query, to_buffer, to_buffer_anew, to_flows, to_gnb, to_quotas, urr_of,
 };
 
 use crate::session::UpfSession;
@@ -65,7 +65,8 @@ pub trait SessionLayer {
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool;
     /// A UPF does not answer any more.
     fn upf_lost(&self, upf: SocketAddr);
-    /// A UPF that had been associated is associated anew: it has none of the sessions that it had (TS 29.244, 6.2.6.2.2).
+    /// A UPF that had been associated is associated anew: it has none of the sessions that it had
+    /// (TS 29.244, 6.2.6.2.2).
     fn associated_anew(&self, upf: SocketAddr);
     /// How many sessions are at a UPF.
     fn sessions_at(&self, upf: SocketAddr) -> usize;
@@ -114,19 +115,33 @@ pub struct N4 {
 const ERA: u64 = 2_208_988_800;
 
 impl N4 {
-    /// Binds. `since` is the time at which the SMF started that knew the sessions of this one: to UPFs it is the same.
-    pub async fn open(config: &SmfConfig, since: Option<u32>, lasting: bool) -> Result<N4, StartError> {
+    /// Binds. `since` is the time at which the SMF started that knew the sessions of this one: to
+    /// UPFs it is the same.
+    pub async fn open(
+        config: &SmfConfig,
+        since: Option<u32>,
+        lasting: bool,
+    ) -> Result<N4, StartError> {
         let n4 = &config.n4;
         let socket = UdpSocket::bind((n4.bind, n4.port)).await.map_err(|e| {
-            StartError(format!("N4 cannot use {}:{}: {e}; `smf.n4` in the configuration names both", n4.bind, n4.port))
+            StartError(format!(
+                "N4 cannot use {}:{}: {e}; `smf.n4` in the configuration names both",
+                n4.bind, n4.port
+            ))
         })?;
-        let limits = Limits { t1: Duration::from_millis(n4.t1_ms.into()), n1: n4.n1, ..Limits::default() };
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let limits =
+            Limits { t1: Duration::from_millis(n4.t1_ms.into()), n1: n4.n1, ..Limits::default() };
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let tables = Tables {
             requests: Requests::new(limits, rand::rng().random()),
             answers: Answers::new(limits),
             waiting: HashMap::new(),
-            associations: config.upfs.iter().map(|upf: &UpfConfig| Association::new(upf.clone())).collect(),
+            associations: config
+                .upfs
+                .iter()
+                .map(|upf: &UpfConfig| Association::new(upf.clone()))
+                .collect(),
         };
         Ok(N4 {
             socket,
@@ -165,15 +180,22 @@ impl N4 {
         }
     }
 
-    /// An associated UPF for a data network, slice and place (TS 23.501, 6.3.3.3): one that serves the place before one that
-    /// serves all, and that before one of another place; of those alike the one with the least load, and the first in the
-    /// configuration. One that wants to be spared is passed over as often as it asks for. Branching points are no anchors.
-    pub fn choose(&self, wanted: &Wanted<'_>, except: Option<SocketAddr>) -> Result<SocketAddr, N4Error> {
+    /// An associated UPF for a data network, slice and place (TS 23.501, 6.3.3.3): one that serves
+    /// the place before one that serves all, and that before one of another place; of those
+    /// alike the one with the least load, and the first in the configuration. One that wants to
+    /// be spared is passed over as often as it asks for. Branching points are no anchors.
+    pub fn choose(
+        &self,
+        wanted: &Wanted<'_>,
+        except: Option<SocketAddr>,
+    ) -> Result<SocketAddr, N4Error> {
         let tables = self.tables();
         let now = Instant::now();
         let fits = tables.associations.iter().filter(|association| {
             let n4 = association.upf.n4;
-            association.takes_sessions(wanted) && Some(n4) != except && !self.branching.contains(&n4)
+            association.takes_sessions(wanted)
+                && Some(n4) != except
+                && !self.branching.contains(&n4)
         });
         let mut fits: Vec<_> = fits.collect();
         fits.sort_by_key(|association| (association.rank(wanted), association.load.metric()));
@@ -193,16 +215,24 @@ impl N4 {
     /// Whether gNBs of a tracking area reach a UPF.
     pub fn reaches(&self, upf: SocketAddr, tac: Option<u32>) -> bool {
         let tables = self.tables();
-        tables.associations.iter().find(|association| association.upf.n4 == upf).is_some_and(|it| it.reaches(tac))
+        tables
+            .associations
+            .iter()
+            .find(|association| association.upf.n4 == upf)
+            .is_some_and(|it| it.reaches(tac))
     }
 
-    /// A UPF that gNBs of the wanted place reach, and that can stand before an anchor which they do not reach.
+    /// A UPF that gNBs of the wanted place reach, and that can stand before an anchor which they do
+    /// not reach.
     pub fn between(&self, anchor: SocketAddr, wanted: &Wanted<'_>) -> Option<SocketAddr> {
         let tables = self.tables();
         let fits = tables.associations.iter().filter(|association| {
-            association.takes_sessions(wanted) && association.reaches(wanted.tac) && association.upf.n4 != anchor
+            association.takes_sessions(wanted)
+                && association.reaches(wanted.tac)
+                && association.upf.n4 != anchor
         });
-        let best = fits.min_by_key(|association| (association.rank(wanted), association.load.metric()));
+        let best =
+            fits.min_by_key(|association| (association.rank(wanted), association.load.metric()));
         best.map(|association| association.upf.n4)
     }
 
@@ -213,7 +243,8 @@ impl N4 {
         found.map_or(u8::MAX, |association| association.rank(wanted))
     }
 
-    /// Sends a request and waits for its answer, which may be late but not lost: it is repeated until then.
+    /// Sends a request and waits for its answer, which may be late but not lost: it is repeated
+    /// until then.
     pub async fn request(
         &self,
         upf: SocketAddr,
@@ -226,7 +257,8 @@ impl N4 {
         let octets = {
             let mut tables = self.tables();
             let build = |sequence| Packet { seid, sequence, message }.encode();
-            let (sequence, octets) = tables.requests.send(upf, Instant::now(), build).ok_or(N4Error::Busy)?;
+            let (sequence, octets) =
+                tables.requests.send(upf, Instant::now(), build).ok_or(N4Error::Busy)?;
             tables.waiting.insert(sequence, sender);
             octets
         };
@@ -247,7 +279,11 @@ impl N4 {
     }
 
     /// Keeps associations up and hands reports on, until the shutdown.
-    pub async fn run(&self, sessions: &impl SessionLayer, shutdown: Shutdown) -> Result<(), StartError> {
+    pub async fn run(
+        &self,
+        sessions: &impl SessionLayer,
+        shutdown: Shutdown,
+    ) -> Result<(), StartError> {
         let upfs: Vec<SocketAddr> = self.tables().associations.iter().map(|a| a.upf.n4).collect();
         let associations = async {
             let keep = upfs.iter().map(|upf| self.keep_associated(*upf, sessions));
@@ -282,7 +318,12 @@ impl N4 {
                 continue;
             };
             if capture::wants(capture::Link::N4) {
-                capture::record(capture::Link::N4, Some(from), self.socket.local_addr().ok(), &buffer[..length]);
+                capture::record(
+                    capture::Link::N4,
+                    Some(from),
+                    self.socket.local_addr().ok(),
+                    &buffer[..length],
+                );
             }
             if let Some(answer) = self.react(from, &buffer[..length], sessions) {
                 self.send(from, &answer).await;

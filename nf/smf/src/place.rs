@@ -1,9 +1,10 @@
-//! Where a session's user plane is: at one UPF, or at one that gNBs speak to and an anchor behind it.
+//! Where a session's user plane is: at one UPF, or at one that gNBs speak to and an anchor behind
+//! it.
 use martlet_ngap::transfer::GtpTunnel;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// In our session endpoint identifier, for the UPF of two that does not count what the session uses: the anchor behind an uplink
-/// classifier, the intermediate UPF before an anchor.
+/// In our session endpoint identifier, for the UPF of two that does not count what the session
+/// uses: the anchor behind an uplink classifier, the intermediate UPF before an anchor.
 pub const SECOND: u64 = 1 << 63;
 
 /// A session at a UPF.
@@ -29,7 +30,8 @@ impl UpfSession {
         GtpTunnel { second_address: self.second, ..GtpTunnel::new(self.address, self.teid) }
     }
 
-    /// A gNB's end of N3, which may have addresses of both IP versions: one that this end can send to.
+    /// A gNB's end of N3, which may have addresses of both IP versions: one that this end can send
+    /// to.
     pub fn gnb(&self, tunnel: &GtpTunnel) -> (u32, IpAddr) {
         (tunnel.teid, tunnel.address_from(self.address))
     }
@@ -42,7 +44,8 @@ pub struct Place {
     pub upf: UpfSession,
     /// The UPF that leads to the data network, where that is another one.
     pub anchor: Option<UpfSession>,
-    /// Of two, the first has no exit of its own: it is there because the anchor does not reach the UE's gNB (I-UPF).
+    /// Of two, the first has no exit of its own: it is there because the anchor does not reach the
+    /// UE's gNB (I-UPF).
     pub intermediate: bool,
 }
 
@@ -62,7 +65,8 @@ impl Place {
         if (seid & SECOND != 0) == self.intermediate { Some(self.upf) } else { self.anchor }
     }
 
-    /// Our session endpoint identifiers without what tells sessions apart: [`SECOND`] or nothing, each with its UPF.
+    /// Our session endpoint identifiers without what tells sessions apart: [`SECOND`] or nothing,
+    /// each with its UPF.
     pub fn all(&self) -> impl Iterator<Item = (u64, UpfSession)> + use<> {
         let place = *self;
         [0, SECOND].into_iter().filter_map(move |bit| Some((bit, place.of(bit)?)))

@@ -1,5 +1,5 @@
-//! The security policy of a session's user plane (TS 33.501, 6.6.1; TS 23.501, 5.10.3): the subscription's, else the data network's. The
-//! gNB carries it out, and says what it could not.
+//! The security policy of a session's user plane (TS 33.501, 6.6.1; TS 23.501, 5.10.3): the
+//! subscription's, else the data network's. The gNB carries it out, and says what it could not.
 use crate::metrics;
 use crate::session::Session;
 use martlet_nas::NasPduSessionEstablishmentRequest;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpPolicy {
     policy: UpSecurityPolicy,
-    /// The UE protects the integrity of all that it can send, and not of 64 kbit/s alone (TS 24.501, 9.11.4.7).
+    /// The UE protects the integrity of all that it can send, and not of 64 kbit/s alone (TS
+    /// 24.501, 9.11.4.7).
     full_rate: bool,
 }
 
@@ -78,15 +79,21 @@ pub fn carried_out(session: &Session, outcome: Option<SecurityOutcome>) {
     let (Some(policy), Some(outcome)) = (session.protection, outcome) else { return };
     let missing = |wanted, done: bool| wanted == Protection::Required && !done;
     let asked = policy.to_ngap();
-    if missing(asked.integrity, outcome.integrity) || missing(asked.confidentiality, outcome.confidentiality) {
+    if missing(asked.integrity, outcome.integrity)
+        || missing(asked.confidentiality, outcome.confidentiality)
+    {
         metrics::n4("user plane not protected");
         tracing::warn!(supi = %session.supi, session = session.id, ?asked, ?outcome, "a gNB does not protect what it has to");
     }
 }
 
-/// What a gNB is told at a path switch: the policy, where it has another one (TS 33.501, 6.6.1; TS 33.515, 4.2.2.1.3). One that comes with
-/// less than is required would have the session go on unprotected.
-pub fn corrected(session: &Session, of_gnb: Option<UserPlaneSecurity>) -> Option<UserPlaneSecurity> {
+/// What a gNB is told at a path switch: the policy, where it has another one (TS 33.501, 6.6.1; TS
+/// 33.515, 4.2.2.1.3). One that comes with less than is required would have the session go on
+/// unprotected.
+pub fn corrected(
+    session: &Session,
+    of_gnb: Option<UserPlaneSecurity>,
+) -> Option<UserPlaneSecurity> {
     let not_needed = UserPlaneSecurity {
         integrity: Protection::NotNeeded,
         confidentiality: Protection::NotNeeded,

@@ -7,18 +7,22 @@ use martlet_sbi::trace::Origin;
 use martlet_sbi::{Created, Multipart, Problem};
 use martlet_sbi_api::namf_communication::N1N2MsgTxfrFailureNotification;
 use martlet_sbi_api::nchf_converged_charging::ChargingNotifyRequest;
-use martlet_sbi_api::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
+use martlet_sbi_api::npcf_sm_policy_control::{
+    PartialSuccessReport, SmPolicyNotification, TerminationNotification,
+};
 use martlet_sbi_api::nsmf_callback::SmfCallback;
 use martlet_sbi_api::nsmf_pdusession::{
-    SmContextCreateData, SmContextCreatedData, SmContextReleaseData, SmContextReleasedData, SmContextRetrieveData,
-    SmContextRetrievedData, SmContextUpdateData, SmContextUpdatedData, SmfPduSession,
+    SmContextCreateData, SmContextCreatedData, SmContextReleaseData, SmContextReleasedData,
+    SmContextRetrieveData, SmContextRetrievedData, SmContextUpdateData, SmContextUpdatedData,
+    SmfPduSession,
 };
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationData;
 use tokio::sync::oneshot;
 
 fn unknown(reference: &str) -> Problem {
-    Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("there is no session context {reference}"))
+    Problem::new(404, "CONTEXT_NOT_FOUND")
+        .detail(format!("there is no session context {reference}"))
 }
 
 impl Smf {
@@ -30,7 +34,10 @@ impl Smf {
             (None, Some(smf)) if smf.config.set.is_some() => {
                 // What it takes from the store is this SMF's to keep, whoever gives up meanwhile.
                 let reference = reference.to_string();
-                tokio::spawn(async move { set::take_over(&smf, &reference).await }).await.ok().flatten()
+                tokio::spawn(async move { set::take_over(&smf, &reference).await })
+                    .await
+                    .ok()
+                    .flatten()
             }
             (found, _) => found,
         };
@@ -42,7 +49,8 @@ impl Smf {
         let session = self.find(reference).await?;
         match session.send(event) {
             true => Ok(()),
-            false => Err(Problem::new(503, "NF_CONGESTION").detail("the session has too many requests waiting")),
+            false => Err(Problem::new(503, "NF_CONGESTION")
+                .detail("the session has too many requests waiting")),
         }
     }
 }
@@ -52,7 +60,8 @@ impl SmfPduSession for Smf {
         &self,
         body: Multipart<SmContextCreateData>,
     ) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
-        let smf = self.itself.upgrade().ok_or_else(|| Problem::system_failure("the SMF is ending"))?;
+        let smf =
+            self.itself.upgrade().ok_or_else(|| Problem::system_failure("the SMF is ending"))?;
         establishment::create(&smf, body).await
     }
 
@@ -62,7 +71,8 @@ impl SmfPduSession for Smf {
         body: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let (reply, answer) = oneshot::channel();
-        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply)).await?;
+        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))
+            .await?;
         answer.await.map_err(|_| unknown(sm_context_ref))?
     }
 
@@ -113,16 +123,28 @@ impl SmfCallback for Smf {
         self.tell(sm_context_ref, SessionEvent::PolicyEnded).await
     }
 
-    async fn charging_notify(&self, sm_context_ref: &str, _: ChargingNotifyRequest) -> Result<(), Problem> {
+    async fn charging_notify(
+        &self,
+        sm_context_ref: &str,
+        _: ChargingNotifyRequest,
+    ) -> Result<(), Problem> {
         self.tell(sm_context_ref, SessionEvent::ChargingAsked).await
     }
 
-    async fn deregistration_notify(&self, sm_context_ref: &str, _: DeregistrationData) -> Result<(), Problem> {
+    async fn deregistration_notify(
+        &self,
+        sm_context_ref: &str,
+        _: DeregistrationData,
+    ) -> Result<(), Problem> {
         let (reply, _) = oneshot::channel();
         self.tell(sm_context_ref, SessionEvent::Release(reply)).await
     }
 
-    async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {
+    async fn sdm_change_notify(
+        &self,
+        supi: &str,
+        _: ModificationNotification,
+    ) -> Result<(), Problem> {
         for session in self.sessions.all_of(supi) {
             session.send(SessionEvent::SubscriptionChanged);
         }

@@ -109,7 +109,8 @@ pub struct Session {
     pub upf: Option<UpfSession>,
     /// The UPF that leads to the data network, where `upf` is another one before it.
     pub anchor: Option<UpfSession>,
-    /// `upf` has no exit of its own: it is before the anchor because that does not reach the UE's gNB.
+    /// `upf` has no exit of its own: it is before the anchor because that does not reach the UE's
+    /// gNB.
     pub intermediate: bool,
     /// Tracking area of the UE.
     pub tac: Option<u32>,
@@ -167,7 +168,8 @@ impl Session {
 
     /// It is there from now on.
     pub fn settle(&mut self, place: Place) {
-        (self.upf, self.anchor, self.intermediate) = (Some(place.upf), place.anchor, place.intermediate);
+        (self.upf, self.anchor, self.intermediate) =
+            (Some(place.upf), place.anchor, place.intermediate);
         self.locate();
     }
 
@@ -178,7 +180,8 @@ impl Session {
         }
     }
 
-    /// The UPF that counts what the session uses: an uplink classifier, which sees all of it, else the anchor.
+    /// The UPF that counts what the session uses: an uplink classifier, which sees all of it, else
+    /// the anchor.
     pub fn counts(&self) -> Option<UpfSession> {
         self.place()?.of(0)
     }
@@ -188,19 +191,26 @@ impl Session {
         self.upf.map_or((tunnel.teid, tunnel.address), |upf| upf.gnb(tunnel))
     }
 
-    /// Sends the UPF a change of the session. A UPF that has lost the session gets all of it, as it is to be now.
+    /// Sends the UPF a change of the session. A UPF that has lost the session gets all of it, as it
+    /// is to be now.
     pub async fn modify(&mut self, change: SessionModificationRequest) -> Result<(), N4Error> {
         self.modify_at(self.upf.ok_or(N4Error::NoUpf)?, change).await
     }
 
     /// The same for one of two UPFs.
-    pub async fn modify_at(&mut self, upf: UpfSession, change: SessionModificationRequest) -> Result<(), N4Error> {
+    pub async fn modify_at(
+        &mut self,
+        upf: UpfSession,
+        change: SessionModificationRequest,
+    ) -> Result<(), N4Error> {
         if !self.is_ours().await {
             return Err(N4Error::NoUpf);
         }
         match self.smf.n4.request(upf.upf, Some(upf.seid), change).await? {
             Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => Ok(()),
-            Message::SessionModificationResponse(answer) if answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND => {
+            Message::SessionModificationResponse(answer)
+                if answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND =>
+            {
                 tracing::warn!(supi = %self.supi, session = self.id, upf = %upf.upf, "the UPF has lost the session");
                 user_plane::restore(self).await
             }

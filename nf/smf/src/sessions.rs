@@ -36,7 +36,13 @@ struct Tables {
 
 impl Tables {
     /// Takes a session in; its inbox.
-    fn enter(&mut self, reference: u64, supi: &str, id: u8, queue: usize) -> mpsc::Receiver<SessionEvent> {
+    fn enter(
+        &mut self,
+        reference: u64,
+        supi: &str,
+        id: u8,
+        queue: usize,
+    ) -> mpsc::Receiver<SessionEvent> {
         let (sender, inbox) = mpsc::channel(queue);
         let subject = (supi.to_string(), id);
         self.by_subject.insert(subject.clone(), reference);
@@ -62,9 +68,11 @@ impl Sessions {
     /// For the member of a set with this number, 0 to 127.
     pub fn new(most: usize, member: u8) -> Self {
         // Identities of one start differ from those of the one before.
-        let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let own = u64::from(member & 0x7f) << 56;
-        let tables = Tables { last: own | (epoch.as_secs() & 0xffff_ffff) << 24, ..Tables::default() };
+        let tables =
+            Tables { last: own | (epoch.as_secs() & 0xffff_ffff) << 24, ..Tables::default() };
         Sessions { tables: Mutex::new(tables), most, own }
     }
 
@@ -73,7 +81,12 @@ impl Sessions {
     }
 
     /// Adds a session: its identity and inbox; `None` where there is no room.
-    pub fn add(&self, supi: &str, id: u8, queue: usize) -> Option<(u64, mpsc::Receiver<SessionEvent>)> {
+    pub fn add(
+        &self,
+        supi: &str,
+        id: u8,
+        queue: usize,
+    ) -> Option<(u64, mpsc::Receiver<SessionEvent>)> {
         let mut tables = self.tables();
         if tables.by_reference.len() >= self.most {
             return None;
@@ -83,8 +96,15 @@ impl Sessions {
         Some((reference, tables.enter(reference, supi, id, queue)))
     }
 
-    /// Takes a session in that was there before this SMF was started again: its inbox; `None` where there is no room.
-    pub fn add_again(&self, reference: u64, supi: &str, id: u8, queue: usize) -> Option<mpsc::Receiver<SessionEvent>> {
+    /// Takes a session in that was there before this SMF was started again: its inbox; `None` where
+    /// there is no room.
+    pub fn add_again(
+        &self,
+        reference: u64,
+        supi: &str,
+        id: u8,
+        queue: usize,
+    ) -> Option<mpsc::Receiver<SessionEvent>> {
         let mut tables = self.tables();
         if tables.by_reference.len() >= self.most || tables.by_reference.contains_key(&reference) {
             return None;
@@ -145,7 +165,9 @@ impl Sessions {
 impl Tables {
     /// Sessions that have something at a UPF.
     fn at(&self, upf: SocketAddr) -> impl Iterator<Item = &Entry> {
-        self.by_reference.values().filter(move |entry| entry.place.is_some_and(|place| place.is_at(upf)))
+        self.by_reference
+            .values()
+            .filter(move |entry| entry.place.is_some_and(|place| place.is_at(upf)))
     }
 }
 
@@ -166,14 +188,18 @@ impl SessionLayer for Sessions {
 
     fn upf_lost(&self, upf: SocketAddr) {
         let tables = self.tables();
-        let told = tables.at(upf).filter(|entry| entry.handle.send(SessionEvent::UpfLost(upf.into()))).count();
+        let told = tables
+            .at(upf)
+            .filter(|entry| entry.handle.send(SessionEvent::UpfLost(upf.into())))
+            .count();
         tracing::warn!(%upf, sessions = told, "the UPF does not answer");
     }
 
     fn report(&self, seid: u64, report: SessionReportRequest) -> bool {
         let tables = self.tables();
         let Some(entry) = tables.by_reference.get(&(seid & !SECOND)) else { return false };
-        // An anchor behind an uplink classifier has nothing to say that the classifier does not say.
+        // An anchor behind an uplink classifier has nothing to say that the classifier does not
+        // say.
         let silent = seid & SECOND != 0 && entry.place.is_none_or(|place| !place.intermediate);
         silent || entry.handle.send(SessionEvent::Report(report.into()))
     }

@@ -1,6 +1,7 @@
-//! SMFs of a set (TS 23.501, 5.22; TS 29.244, 5.22): where they keep their sessions in one place (`smf.state.place`), another one goes on
-//! with the sessions of one that is gone. It does so when somebody has something for a session, and by itself when it finds that a
-//! member does not answer. Each session is claimed by one of them alone.
+//! SMFs of a set (TS 23.501, 5.22; TS 29.244, 5.22): where they keep their sessions in one place
+//! (`smf.state.place`), another one goes on with the sessions of one that is gone. It does so when
+//! somebody has something for a session, and by itself when it finds that a member does not answer.
+//! Each session is claimed by one of them alone.
 use crate::kept::{self, SMF, owner, prefix};
 use crate::n4::take_control;
 use crate::procedures::{establishment, modification, user_plane};
@@ -11,7 +12,9 @@ use martlet_nf::{Shutdown, StartError};
 use martlet_pfcp::Message;
 use martlet_sbi::ApiRoot;
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
-use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification, SmfPduSessionClient, StatusInfo};
+use martlet_sbi_api::nsmf_pdusession::{
+    ResourceStatus, SmContextStatusNotification, SmfPduSessionClient, StatusInfo,
+};
 use martlet_store::{Inheritance, Place, StoreError};
 use std::collections::HashMap;
 use std::path::Path;
@@ -76,16 +79,21 @@ async fn lives(smf: &Smf, root: ApiRoot) -> bool {
     let peer = smf.context.nrf().at(root).within(PATIENCE);
     let answer = SmfPduSessionClient::new(peer).retrieve_sm_context("0", None).await;
     // It has no such session, but it says so; one that stands still says nothing.
-    answer.err().is_none_or(|problem| problem.transport.is_none() && problem.cause() != "TIMED_OUT_REQUEST")
+    answer
+        .err()
+        .is_none_or(|problem| problem.transport.is_none() && problem.cause() != "TIMED_OUT_REQUEST")
 }
 
-/// Goes on with a session that a member of the set has left; `None` where there is none, or the member lives.
+/// Goes on with a session that a member of the set has left; `None` where there is none, or the
+/// member lives.
 pub async fn take_over(smf: &Arc<Smf>, reference: &str) -> Option<SessionHandle> {
     smf.config.set.as_ref()?;
     let number: u64 = reference.parse().ok()?;
     let (config, name) = (smf.config.clone(), reference.to_string());
     let left = tokio::task::spawn_blocking(move || find(&config, &name)).await.ok()?;
-    let left = left.inspect_err(|error| tracing::warn!(%error, "the sessions of the set cannot be read")).ok()??;
+    let left = left
+        .inspect_err(|error| tracing::warn!(%error, "the sessions of the set cannot be read"))
+        .ok()??;
     if let Some(root) = left.root.clone()
         && lives(smf, root).await
     {
@@ -96,7 +104,8 @@ pub async fn take_over(smf: &Arc<Smf>, reference: &str) -> Option<SessionHandle>
     claim(smf, number, left).await
 }
 
-/// A session that was this SMF's before another one went on with it is not in the table any more, or no more in a moment.
+/// A session that was this SMF's before another one went on with it is not in the table any more,
+/// or no more in a moment.
 async fn gone(smf: &Smf, reference: &str) -> bool {
     for _ in 0..20 {
         let Some(stale) = smf.sessions.get(reference) else { return true };
@@ -112,15 +121,17 @@ async fn claim(smf: &Arc<Smf>, reference: u64, left: Left) -> Option<SessionHand
     if !gone(smf, &name).await {
         return smf.sessions.get(&name);
     }
-    let claimed = tokio::task::spawn_blocking(move || left.inheritance.claim(&reference.to_string())).await;
+    let claimed =
+        tokio::task::spawn_blocking(move || left.inheritance.claim(&reference.to_string())).await;
     let Ok(Ok(Some(value))) = claimed else {
         // Somebody else did, who may be this one; or its SMF is at work.
         return smf.sessions.get(&reference.to_string());
     };
     smf.journal.iter().for_each(|journal| journal.adopt(&name));
     let session = kept::session(smf, reference, &value, true);
-    let session =
-        session.inspect_err(|reason| tracing::warn!(reference, reason, "a session of the set is lost")).ok()?;
+    let session = session
+        .inspect_err(|reason| tracing::warn!(reference, reason, "a session of the set is lost"))
+        .ok()?;
     let handle = smf.sessions.get(&reference.to_string())?;
     session.keep();
     tracing::info!(supi = %session.supi, session = session.id, "a session goes on here: its SMF is gone");
@@ -165,7 +176,8 @@ async fn adopt(session: &mut Session) {
 }
 
 impl Session {
-    /// Whether the session is this SMF's still. Waits for the place of the sessions where this SMF was not heard of there for a while.
+    /// Whether the session is this SMF's still. Waits for the place of the sessions where this SMF
+    /// was not heard of there for a while.
     pub(crate) async fn is_ours(&self) -> bool {
         match &self.smf.journal {
             Some(journal) => journal.is_ours(self.reference).await,
@@ -173,8 +185,8 @@ impl Session {
         }
     }
 
-    /// Another SMF of the set has gone on with the session, thinking that this one was gone: here it ends, without a word to anybody. Its
-    /// address stays in use.
+    /// Another SMF of the set has gone on with the session, thinking that this one was gone: here
+    /// it ends, without a word to anybody. Its address stays in use.
     pub(crate) fn leave_to_another(&self) {
         tracing::warn!(supi = %self.supi, session = self.id, "another SMF of the set has gone on with the session: it ends here");
         metrics::taken();
@@ -182,7 +194,8 @@ impl Session {
     }
 }
 
-/// Tells sessions that another SMF has taken; ends with an error where another process has this SMF's name.
+/// Tells sessions that another SMF has taken; ends with an error where another process has this
+/// SMF's name.
 pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError> {
     let Some(journal) = &smf.journal else {
         shutdown.wait().await;
@@ -202,12 +215,13 @@ pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError
     }
 }
 
-/// The PCF would tell the SMF that is gone of a change: there is a new association, and what it says now holds. What the UE itself has
-/// asked for stays until it gives it up.
+/// The PCF would tell the SMF that is gone of a change: there is a new association, and what it
+/// says now holds. What the UE itself has asked for stays until it gives it up.
 async fn policy_anew(session: &mut Session) {
     let Some((pcf, id)) = session.policy.clone() else { return };
     let before = modification::now(session);
-    let subscribed = establishment::subscription(&session.smf, &session.supi, session.slice, &session.dnn).await;
+    let subscribed =
+        establishment::subscription(&session.smf, &session.supi, session.slice, &session.dnn).await;
     let made = match subscribed {
         Ok(subscribed) => establishment::policy(session, &subscribed).await,
         Err(problem) => Err(problem),
@@ -224,7 +238,9 @@ async fn policy_anew(session: &mut Session) {
 
 /// Looks after the other members: what one that does not answer has left is taken over.
 pub async fn watch(smf: Arc<Smf>, shutdown: Shutdown) {
-    let Some(every) = smf.config.set.as_ref().map(|set| Duration::from_millis(set.watch_ms.max(10).into())) else {
+    let Some(every) =
+        smf.config.set.as_ref().map(|set| Duration::from_millis(set.watch_ms.max(10).into()))
+    else {
         return;
     };
     let mut missed: HashMap<String, u32> = HashMap::new();
@@ -270,7 +286,10 @@ async fn take_all(smf: &Arc<Smf>, owner: &str) {
     for (id, _) in all {
         let Ok(reference) = id.parse() else { continue };
         let (config, of) = (smf.config.clone(), owner.to_string());
-        let Ok(Ok(inheritance)) = tokio::task::spawn_blocking(move || open(&config, &of)).await else { return };
+        let Ok(Ok(inheritance)) = tokio::task::spawn_blocking(move || open(&config, &of)).await
+        else {
+            return;
+        };
         claim(smf, reference, Left { inheritance, root: None }).await;
     }
 }

@@ -1,6 +1,7 @@
 //! The task that owns a session: what it does with each event, and when none comes.
 use crate::procedures::{
-    audit, charging, downlink_data, handover, intermediate_upf, modification, release, relocation, update, user_plane,
+    audit, charging, downlink_data, handover, intermediate_upf, modification, release, relocation,
+    update, user_plane,
 };
 use crate::session::{Session, SessionEvent};
 use martlet_nas::GsmCause;
@@ -30,7 +31,8 @@ impl Session {
         self.forget();
     }
 
-    /// Acts on an event, or on the end of the session's patience: false where the session has ended.
+    /// Acts on an event, or on the end of the session's patience: false where the session has
+    /// ended.
     async fn act(&mut self, event: Option<Option<SessionEvent>>) -> bool {
         Origin::default().adopt();
         let goes_on = match event {
@@ -59,7 +61,9 @@ impl Session {
                 true
             }
             // The UE makes it anew, at another UPF if there is one.
-            Some(Some(SessionEvent::UpfLeaves(upf))) if self.place().is_some_and(|place| place.is_at(*upf)) => {
+            Some(Some(SessionEvent::UpfLeaves(upf)))
+                if self.place().is_some_and(|place| place.is_at(*upf)) =>
+            {
                 release::by_network(self, GsmCause::ReactivationRequested).await
             }
             Some(Some(SessionEvent::UpfLeaves(_))) => true,
@@ -79,12 +83,16 @@ impl Session {
                 modification::by_policy(self, *decision).await;
                 true
             }
-            Some(Some(SessionEvent::SubscriptionChanged)) => modification::by_subscription(self).await,
+            Some(Some(SessionEvent::SubscriptionChanged)) => {
+                modification::by_subscription(self).await
+            }
             // TS 23.502, 4.3.2.2.1, step 16: there is no session then.
             Some(Some(SessionEvent::Unprotected)) => {
                 release::by_network(self, GsmCause::RequestRejectedUnspecified).await
             }
-            Some(Some(SessionEvent::PolicyEnded)) => release::by_network(self, GsmCause::ReactivationRequested).await,
+            Some(Some(SessionEvent::PolicyEnded)) => {
+                release::by_network(self, GsmCause::ReactivationRequested).await
+            }
             Some(Some(SessionEvent::Taken)) => true,
             Some(None) => false,
             None if self.is_releasing() => release::command_again(self).await,

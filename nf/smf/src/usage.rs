@@ -4,7 +4,8 @@ use martlet_pfcp::ie::{UrrId, VolumeMeasurement};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A rating group: `None` is the session's own (`smf.charging.rating_group`), which all belongs to that no rule gives another one.
+/// A rating group: `None` is the session's own (`smf.charging.rating_group`), which all belongs to
+/// that no rule gives another one.
 pub type Group = Option<u32>;
 
 /// Octets from and to the UE.
@@ -24,7 +25,9 @@ impl Used {
         for (urr, volume) in reports {
             let Some(group) = counted_by(urr) else { continue };
             let used = self.0.entry(group).or_default();
-            let Some(VolumeMeasurement { octets: [_, uplink, downlink], .. }) = volume else { continue };
+            let Some(VolumeMeasurement { octets: [_, uplink, downlink], .. }) = volume else {
+                continue;
+            };
             used.uplink = used.uplink.saturating_add(uplink.unwrap_or(0));
             used.downlink = used.downlink.saturating_add(downlink.unwrap_or(0));
         }
@@ -112,7 +115,10 @@ mod tests {
     #[test]
     fn each_rule_counts_one_group() {
         let volume = |uplink, downlink| {
-            Some(VolumeMeasurement { octets: [None, Some(uplink), Some(downlink)], ..Default::default() })
+            Some(VolumeMeasurement {
+                octets: [None, Some(uplink), Some(downlink)],
+                ..Default::default()
+            })
         };
         let seventh = n4::urr_of(7).unwrap();
         let mut used = Used::default();
@@ -137,6 +143,9 @@ mod tests {
         let mut told = Told::default();
         told.set(Some(7), Granted { denied: true, ..Granted::default() });
         assert_eq!(told.groups(), BTreeSet::from([None, Some(7)]));
-        assert_eq!((told.quota(), told.others()), (None, vec![(7, Some(Quota { octets: 0, left_at_report: 0 }))]));
+        assert_eq!(
+            (told.quota(), told.others()),
+            (None, vec![(7, Some(Quota { octets: 0, left_at_report: 0 }))])
+        );
     }
 }

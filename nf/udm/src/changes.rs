@@ -1,4 +1,5 @@
-//! Changes of subscription data on their way from the UDR to AMFs and SMFs (TS 23.502, 4.5.1; TS 29.503, 5.2.2.5).
+//! Changes of subscription data on their way from the UDR to AMFs and SMFs (TS 23.502, 4.5.1; TS
+//! 29.503, 5.2.2.5).
 use crate::Udm;
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
@@ -7,14 +8,16 @@ use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
 use martlet_sbi_api::nudr_callback::UdrDataCallback;
-use martlet_sbi_api::nudr_dr::{DataChangeNotify, SubscriptionDataSubscriptions, UdrDataRepositoryClient};
+use martlet_sbi_api::nudr_dr::{
+    DataChangeNotify, SubscriptionDataSubscriptions, UdrDataRepositoryClient,
+};
 use std::time::Duration;
 
 /// Between attempts to reach a UDR that is not there yet.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Asks the UDR to tell of changes of any subscriber, however long it takes. The UDR keeps it, and this UDM asks for the same
-/// after each start.
+/// Asks the UDR to tell of changes of any subscriber, however long it takes. The UDR keeps it, and
+/// this UDM asks for the same after each start.
 pub async fn subscribe(udm: &Udm) {
     let root = udm.context.api_root();
     let wanted = SubscriptionDataSubscriptions {
@@ -30,7 +33,8 @@ pub async fn subscribe(udm: &Udm) {
         immediate_report: None,
     };
     loop {
-        // First a moment: that there is no UDR yet, as the NRF would say now, is remembered for a while and refuses UEs.
+        // First a moment: that there is no UDR yet, as the NRF would say now, is remembered for a
+        // while and refuses UEs.
         tokio::time::sleep(PAUSE).await;
         let made: Result<_, Problem> = async {
             let peer = udm.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
@@ -46,13 +50,21 @@ pub async fn subscribe(udm: &Udm) {
 
 impl UdrDataCallback for Udm {
     async fn on_data_change(&self, body: DataChangeNotify) -> Result<(), Problem> {
-        let Some(supi) = body.ue_id else { return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("ueId")) };
+        let Some(supi) = body.ue_id else {
+            return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("ueId"));
+        };
         // The subscriber's data as the UDM offers them stand for those of the UDR.
         let resource_id = format!("{}/nudm-sdm/v2/{supi}", self.context.api_root());
-        let changes = body.notify_items.into_iter().flatten().flat_map(|item| item.changes).collect();
+        let changes =
+            body.notify_items.into_iter().flatten().flat_map(|item| item.changes).collect();
         let notify_items = vec![NotifyItem { resource_id, changes }];
-        for reference in body.original_callback_reference.into_iter().flatten().filter(|uri| !uri.is_empty()) {
-            let notification = ModificationNotification { notify_items: notify_items.clone(), subscription_id: None };
+        for reference in
+            body.original_callback_reference.into_iter().flatten().filter(|uri| !uri.is_empty())
+        {
+            let notification = ModificationNotification {
+                notify_items: notify_items.clone(),
+                subscription_id: None,
+            };
             // AMFs and SMFs take the same message, each at the URI that it gave.
             let consumer = AmfCallbackClient::new(self.context.callback_peer().about(&supi));
             let supi = supi.clone();

@@ -1,5 +1,5 @@
-//! The UDM: reveals who a SUCI is, makes authentication vectors, and serves subscription data and registrations, all on
-//! data of the UDR (TS 23.501, 6.2.7).
+//! The UDM: reveals who a SUCI is, makes authentication vectors, and serves subscription data and
+//! registrations, all on data of the UDR (TS 23.501, 6.2.7).
 #![forbid(unsafe_code)]
 
 mod changes;
@@ -41,7 +41,10 @@ pub(crate) struct Sidf {
 
 impl Sidf {
     fn new(config: &UdmConfig) -> Result<Arc<Self>, String> {
-        Ok(Arc::new(Sidf { keys: home_network_keys::load(config)?, null_scheme: config.null_scheme }))
+        Ok(Arc::new(Sidf {
+            keys: home_network_keys::load(config)?,
+            null_scheme: config.null_scheme,
+        }))
     }
 }
 
@@ -67,8 +70,15 @@ impl Udm {
 fn as_v1(route: &Route) -> Route {
     // Leaked once for each operation, at the start.
     let OperationInfo { api, name, ref method, path, errors, body, .. } = *route.operation;
-    let operation =
-        Box::leak(Box::new(OperationInfo { api, version: "v1", name, method: method.clone(), path, errors, body }));
+    let operation = Box::leak(Box::new(OperationInfo {
+        api,
+        version: "v1",
+        name,
+        method: method.clone(),
+        path,
+        errors,
+        body,
+    }));
     Route { operation, handler: route.handler.clone() }
 }
 
@@ -104,7 +114,11 @@ impl NetworkFunction for Udm {
     /// Other keys: a new one beside the old one, until no USIM has the old one any more.
     fn reload(self: &Arc<Self>, config: UdmConfig) -> Option<String> {
         let sidf = Sidf::new(&config).ok()?;
-        let taken = format!("{} home network keys, null scheme {}", config.home_network_keys.len(), config.null_scheme);
+        let taken = format!(
+            "{} home network keys, null scheme {}",
+            config.home_network_keys.len(),
+            config.null_scheme
+        );
         *self.sidf.write().unwrap_or_else(|e| e.into_inner()) = sidf;
         Some(taken)
     }

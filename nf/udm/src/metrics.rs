@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 static VECTORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     let help = "Authentication vectors asked for, by outcome";
-    register_int_counter_vec!("martlet_udm_vectors_total", help, &["result"]).expect("registered once")
+    register_int_counter_vec!("martlet_udm_vectors_total", help, &["result"])
+        .expect("registered once")
 });
 
 /// Counts a vector that was made, or the cause for which it was not.

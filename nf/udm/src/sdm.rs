@@ -4,10 +4,10 @@ use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::TextList;
 use martlet_sbi_api::common::PlmnId;
 use martlet_sbi_api::nudm_sdm::{
-    AccessAndMobilitySubscriptionData, AcknowledgeInfo, AmDataQuery, AmfInfo, DataSetName, DataSetsQuery,
-    IdTranslationQuery, IdTranslationResult, Nssai, PduSession, PlmnQuery, SdmSubscription, SmDataQuery, SmSubsData,
-    SmfSelectionSubscriptionData, SubscriptionDataSets, UdmSubscriberDataManagement, UeContextInAmfData,
-    UeContextInSmfData,
+    AccessAndMobilitySubscriptionData, AcknowledgeInfo, AmDataQuery, AmfInfo, DataSetName,
+    DataSetsQuery, IdTranslationQuery, IdTranslationResult, Nssai, PduSession, PlmnQuery,
+    SdmSubscription, SmDataQuery, SmSubsData, SmfSelectionSubscriptionData, SubscriptionDataSets,
+    UdmSubscriberDataManagement, UeContextInAmfData, UeContextInSmfData,
 };
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_dr::{self, FieldsQuery, ProvisionedDataQuery, ProvisionedDataSets};
@@ -19,7 +19,11 @@ fn digits(plmn: &PlmnId) -> String {
 }
 
 impl UdmSubscriberDataManagement for Udm {
-    async fn get_data_sets(&self, supi: &str, query: DataSetsQuery) -> Result<SubscriptionDataSets, Problem> {
+    async fn get_data_sets(
+        &self,
+        supi: &str,
+        query: DataSetsQuery,
+    ) -> Result<SubscriptionDataSets, Problem> {
         let Some(names) = query.dataset_names.clone() else {
             return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("dataset-names"));
         };
@@ -32,9 +36,12 @@ impl UdmSubscriberDataManagement for Udm {
         for name in names.0 {
             match name {
                 DataSetName::Am | DataSetName::SmfSel if together.is_some() => {}
-                DataSetName::Am => sets.am_data = Some(self.get_am_data(supi, AmDataQuery::default()).await?),
+                DataSetName::Am => {
+                    sets.am_data = Some(self.get_am_data(supi, AmDataQuery::default()).await?)
+                }
                 DataSetName::SmfSel => {
-                    sets.smf_sel_data = Some(self.get_smf_sel_data(supi, PlmnQuery::default()).await?)
+                    sets.smf_sel_data =
+                        Some(self.get_smf_sel_data(supi, PlmnQuery::default()).await?)
                 }
                 DataSetName::Sm => {
                     let (single_nssai, dnn) = (query.single_nssai.clone(), query.dnn.clone());
@@ -42,10 +49,12 @@ impl UdmSubscriberDataManagement for Udm {
                     sets.sm_data = Some(self.get_sm_data(supi, query).await?);
                 }
                 DataSetName::UecSmf => {
-                    sets.uec_smf_data = Some(self.get_ue_ctx_in_smf_data(supi, FeaturesQuery::default()).await?);
+                    sets.uec_smf_data =
+                        Some(self.get_ue_ctx_in_smf_data(supi, FeaturesQuery::default()).await?);
                 }
                 DataSetName::UecAmf => {
-                    sets.uec_amf_data = Some(self.get_ue_ctx_in_amf_data(supi, FeaturesQuery::default()).await?);
+                    sets.uec_amf_data =
+                        Some(self.get_ue_ctx_in_amf_data(supi, FeaturesQuery::default()).await?);
                 }
                 // The subscriber has no data of other kinds (TS 29.503, 5.2.2.2.7).
                 _ => {}
@@ -57,40 +66,66 @@ impl UdmSubscriberDataManagement for Udm {
     async fn get_nssai(&self, supi: &str, query: PlmnQuery) -> Result<Nssai, Problem> {
         let plmn = self.serving_plmn(query.plmn_id.map(|p| digits(&p.0)).as_deref());
         let data = self.udr(supi).await?.query_am_data(supi, &plmn, FieldsQuery::default()).await?;
-        data.nssai.ok_or_else(|| Problem::new(404, "DATA_NOT_FOUND").detail("the subscriber has no slices"))
+        data.nssai.ok_or_else(|| {
+            Problem::new(404, "DATA_NOT_FOUND").detail("the subscriber has no slices")
+        })
     }
 
-    async fn get_ue_ctx_in_amf_data(&self, supi: &str, _: FeaturesQuery) -> Result<UeContextInAmfData, Problem> {
-        let registered = self.udr(supi).await?.query_amf_context_3gpp(supi, FieldsQuery::default()).await?;
+    async fn get_ue_ctx_in_amf_data(
+        &self,
+        supi: &str,
+        _: FeaturesQuery,
+    ) -> Result<UeContextInAmfData, Problem> {
+        let registered =
+            self.udr(supi).await?.query_amf_context_3gpp(supi, FieldsQuery::default()).await?;
         let amf = AmfInfo::new(registered.amf_instance_id, registered.guami);
         Ok(UeContextInAmfData { amf_info: Some(vec![amf]), ..Default::default() })
     }
 
-    async fn get_am_data(&self, supi: &str, query: AmDataQuery) -> Result<AccessAndMobilitySubscriptionData, Problem> {
+    async fn get_am_data(
+        &self,
+        supi: &str,
+        query: AmDataQuery,
+    ) -> Result<AccessAndMobilitySubscriptionData, Problem> {
         let plmn = query.plmn_id.map(|p| digits(&p.0.plmn_id));
         let plmn = self.serving_plmn(plmn.as_deref());
         self.udr(supi).await?.query_am_data(supi, &plmn, FieldsQuery::default()).await
     }
 
-    async fn get_smf_sel_data(&self, supi: &str, query: PlmnQuery) -> Result<SmfSelectionSubscriptionData, Problem> {
+    async fn get_smf_sel_data(
+        &self,
+        supi: &str,
+        query: PlmnQuery,
+    ) -> Result<SmfSelectionSubscriptionData, Problem> {
         let plmn = self.serving_plmn(query.plmn_id.map(|p| digits(&p.0)).as_deref());
         self.udr(supi).await?.query_smf_select_data(supi, &plmn, FieldsQuery::default()).await
     }
 
-    async fn get_ue_ctx_in_smf_data(&self, supi: &str, _: FeaturesQuery) -> Result<UeContextInSmfData, Problem> {
-        let list = match self.udr(supi).await?.query_smf_reg_list(supi, FeaturesQuery::default()).await {
-            Ok(list) => list,
-            Err(problem) if problem.status() == 404 && problem.cause() != "USER_NOT_FOUND" => Vec::new(),
-            Err(problem) => return Err(problem),
-        };
+    async fn get_ue_ctx_in_smf_data(
+        &self,
+        supi: &str,
+        _: FeaturesQuery,
+    ) -> Result<UeContextInSmfData, Problem> {
+        let list =
+            match self.udr(supi).await?.query_smf_reg_list(supi, FeaturesQuery::default()).await {
+                Ok(list) => list,
+                Err(problem) if problem.status() == 404 && problem.cause() != "USER_NOT_FOUND" => {
+                    Vec::new()
+                }
+                Err(problem) => return Err(problem),
+            };
         let mut sessions = BTreeMap::new();
         for registration in list {
             let Some(dnn) = registration.dnn else { continue };
-            let mut session = PduSession::new(dnn, registration.smf_instance_id, registration.plmn_id);
+            let mut session =
+                PduSession::new(dnn, registration.smf_instance_id, registration.plmn_id);
             session.single_nssai = Some(registration.single_nssai);
             sessions.insert(registration.pdu_session_id.to_string(), session);
         }
-        Ok(UeContextInSmfData { pdu_sessions: (!sessions.is_empty()).then_some(sessions), ..Default::default() })
+        Ok(UeContextInSmfData {
+            pdu_sessions: (!sessions.is_empty()).then_some(sessions),
+            ..Default::default()
+        })
     }
 
     async fn get_sm_data(&self, supi: &str, query: SmDataQuery) -> Result<SmSubsData, Problem> {
@@ -100,18 +135,29 @@ impl UdmSubscriberDataManagement for Udm {
         self.udr(supi).await?.query_sm_data(supi, &plmn, query).await
     }
 
-    async fn subscribe(&self, ue_id: &str, body: SdmSubscription) -> Result<Created<SdmSubscription>, Problem> {
-        let is_empty = body.monitored_resource_uris.is_empty() || body.callback_reference.is_empty();
+    async fn subscribe(
+        &self,
+        ue_id: &str,
+        body: SdmSubscription,
+    ) -> Result<Created<SdmSubscription>, Problem> {
+        let is_empty =
+            body.monitored_resource_uris.is_empty() || body.callback_reference.is_empty();
         if is_empty && !self.config.empty_subscriptions {
-            let missing = "monitoredResourceUris and callbackReference say what is watched and who is told of it";
+            let missing = "monitoredResourceUris and callbackReference say what is watched and \
+                           who is told of it";
             return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(missing));
         }
         let created = self.udr(ue_id).await?.create_sdm_subscriptions(ue_id, body).await?;
         let mut body = created.body;
-        let id = body.subscription_id.clone().or_else(|| created.location.rsplit('/').next().map(str::to_string));
+        let id = body
+            .subscription_id
+            .clone()
+            .or_else(|| created.location.rsplit('/').next().map(str::to_string));
         let id = id.filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| Problem::system_failure("the UDR gave the subscription no identity"))?;
-        let location = format!("{}/nudm-sdm/v2/{ue_id}/sdm-subscriptions/{id}", self.context.api_root());
+        let id =
+            id.ok_or_else(|| Problem::system_failure("the UDR gave the subscription no identity"))?;
+        let location =
+            format!("{}/nudm-sdm/v2/{ue_id}/sdm-subscriptions/{id}", self.context.api_root());
         body.subscription_id = Some(id);
         Ok(Created { location, body })
     }
@@ -120,10 +166,15 @@ impl UdmSubscriberDataManagement for Udm {
         self.udr(ue_id).await?.remove_sdm_subscriptions(ue_id, subscription_id).await
     }
 
-    async fn get_supi_or_gpsi(&self, ue_id: &str, _: IdTranslationQuery) -> Result<IdTranslationResult, Problem> {
+    async fn get_supi_or_gpsi(
+        &self,
+        ue_id: &str,
+        _: IdTranslationQuery,
+    ) -> Result<IdTranslationResult, Problem> {
         let identity = self.udr(ue_id).await?.get_identity_data(ue_id).await?;
         let supi = identity.supi_list.and_then(|list| list.into_iter().next());
-        let mut result = IdTranslationResult::new(supi.ok_or_else(|| Problem::new(404, "USER_NOT_FOUND"))?);
+        let mut result =
+            IdTranslationResult::new(supi.ok_or_else(|| Problem::new(404, "USER_NOT_FOUND"))?);
         let mut gpsis = identity.gpsi_list.into_iter().flatten();
         result.gpsi = gpsis.next();
         let others: Vec<_> = gpsis.collect();
@@ -145,11 +196,12 @@ impl UdmSubscriberDataManagement for Udm {
 }
 
 /// Their names at the UDR (TS 29.505, 5.2.2).
-const TOGETHER: [(DataSetName, &str); 2] = [(DataSetName::Am, "AM"), (DataSetName::SmfSel, "SMF_SEL")];
+const TOGETHER: [(DataSetName, &str); 2] =
+    [(DataSetName::Am, "AM"), (DataSetName::SmfSel, "SMF_SEL")];
 
 impl Udm {
-    /// What an AMF asks for with each registration, in one request to the UDR; `None` where less is asked for, or where the UDR gives
-    /// its data one by one only.
+    /// What an AMF asks for with each registration, in one request to the UDR; `None` where less is
+    /// asked for, or where the UDR gives its data one by one only.
     async fn provisioned(
         &self,
         supi: &str,
@@ -159,20 +211,27 @@ impl Udm {
         if !TOGETHER.iter().all(|(name, _)| names.contains(name)) {
             return Ok(None);
         }
-        let plmn = self.serving_plmn(query.plmn_id.as_ref().map(|p| digits(&p.0.plmn_id)).as_deref());
+        let plmn =
+            self.serving_plmn(query.plmn_id.as_ref().map(|p| digits(&p.0.plmn_id)).as_deref());
         let names = TOGETHER.iter().map(|(_, name)| name.to_string()).collect();
-        let asked = ProvisionedDataQuery { dataset_names: Some(TextList(names)), ..Default::default() };
+        let asked =
+            ProvisionedDataQuery { dataset_names: Some(TextList(names)), ..Default::default() };
         match self.udr(supi).await?.query_provisioned_data(supi, &plmn, asked).await {
             Ok(sets) if sets.am_data.is_some() && sets.smf_sel_data.is_some() => Ok(Some(sets)),
             Ok(_) => Ok(None),
-            Err(problem) if problem.cause() == "USER_NOT_FOUND" || problem.transport.is_some() => Err(problem),
+            Err(problem) if problem.cause() == "USER_NOT_FOUND" || problem.transport.is_some() => {
+                Err(problem)
+            }
             Err(_) => Ok(None),
         }
     }
 
     /// Takes the UE's acknowledgement of something that the UDM had sent it.
     async fn acknowledged(&self, supi: &str, what: &str) -> Result<(), Problem> {
-        self.udr(supi).await?.query_am_data(supi, &self.config.home_plmn, FieldsQuery::default()).await?;
+        self.udr(supi)
+            .await?
+            .query_am_data(supi, &self.config.home_plmn, FieldsQuery::default())
+            .await?;
         tracing::info!(%supi, "the UE acknowledged {what}");
         Ok(())
     }

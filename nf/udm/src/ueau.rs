@@ -1,10 +1,11 @@
-//! Nudm_UEAuthentication: who a SUCI is, and vectors for it (TS 29.503, 5.4; TS 33.501, 6.1.3 and 6.12).
+//! Nudm_UEAuthentication: who a SUCI is, and vectors for it (TS 29.503, 5.4; TS 33.501, 6.1.3 and
+//! 6.12).
 use crate::{Udm, metrics};
 use martlet_sbi::{Created, JsonPatch, PatchItem, Problem};
 use martlet_sbi_api::common::{Hex, SecretHex, Supi};
 use martlet_sbi_api::nudm_ueau::{
-    AuthEvent, AuthType, AuthenticationInfoRequest, AuthenticationInfoResult, AuthenticationVector, Av5GHeAka,
-    AvEapAkaPrime, UdmUeAuthentication,
+    AuthEvent, AuthType, AuthenticationInfoRequest, AuthenticationInfoResult, AuthenticationVector,
+    Av5GHeAka, AvEapAkaPrime, UdmUeAuthentication,
 };
 use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_dr::{AuthMethod, AuthenticationSubscription, UdrDataRepositoryClient};
@@ -29,16 +30,26 @@ impl UdmUeAuthentication for Udm {
         outcome
     }
 
-    async fn confirm_auth(&self, supi: &str, body: AuthEvent) -> Result<Created<AuthEvent>, Problem> {
+    async fn confirm_auth(
+        &self,
+        supi: &str,
+        body: AuthEvent,
+    ) -> Result<Created<AuthEvent>, Problem> {
         self.udr(supi).await?.create_authentication_status(supi, body.clone()).await?;
         // One event a subscriber is kept, so its identity need not tell several apart.
         let location = format!("{}/nudm-ueau/v1/{supi}/auth-events/1", self.context.api_root());
         Ok(Created { location, body })
     }
 
-    async fn delete_auth(&self, supi: &str, auth_event_id: &str, _: AuthEvent) -> Result<(), Problem> {
+    async fn delete_auth(
+        &self,
+        supi: &str,
+        auth_event_id: &str,
+        _: AuthEvent,
+    ) -> Result<(), Problem> {
         if auth_event_id != "1" {
-            return Err(Problem::new(404, "DATA_NOT_FOUND").detail(format!("{supi} has no event {auth_event_id}")));
+            return Err(Problem::new(404, "DATA_NOT_FOUND")
+                .detail(format!("{supi} has no event {auth_event_id}")));
         }
         self.udr(supi).await?.delete_authentication_status(supi).await
     }
@@ -60,7 +71,8 @@ impl Udm {
             if let Some(info) = &body.resynchronization_info {
                 match aka::verify_auts(&subscriber.key, &Rand::new(&info.rand.0), &info.auts.0) {
                     Ok(sqn_ms) => last = sqn::resynchronised(last, sqn_ms),
-                    // TS 33.102, 6.3.5: a forged AUTS changes nothing, and the UE gets a fresh challenge.
+                    // TS 33.102, 6.3.5: a forged AUTS changes nothing, and the UE gets a fresh
+                    // challenge.
                     Err(error) => {
                         tracing::warn!(%supi, %error, "the resynchronisation is not the subscriber's and is ignored")
                     }
@@ -91,8 +103,12 @@ impl Udm {
         }
         let sidf = self.sidf();
         if !sidf.null_scheme && is_null_scheme(supi_or_suci) {
-            tracing::warn!(suci = supi_or_suci, "an identity that is not concealed is refused: see udm.null_scheme");
-            return Err(Problem::new(403, "AUTHENTICATION_REJECTED").detail("the null scheme is not allowed here"));
+            tracing::warn!(
+                suci = supi_or_suci,
+                "an identity that is not concealed is refused: see udm.null_scheme"
+            );
+            return Err(Problem::new(403, "AUTHENTICATION_REJECTED")
+                .detail("the null scheme is not allowed here"));
         }
         let revealed = sidf.keys.deconceal(supi_or_suci).map_err(|error| match error {
             SidfError::Text(_) => not_parsed(supi_or_suci, error.to_string()),
@@ -102,25 +118,35 @@ impl Udm {
             SidfError::UnknownKey { .. } => {
                 Problem::new(501, "UNSUPPORTED_PROTECTION_SCHEME").detail(error.to_string())
             }
-            SidfError::Suci(_) => Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(error.to_string()),
+            SidfError::Suci(_) => {
+                Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(error.to_string())
+            }
         })?;
-        revealed.try_into().map_err(|e| Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(format!("{e}")))
+        revealed
+            .try_into()
+            .map_err(|e| Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(format!("{e}")))
     }
 }
 
-/// Whether a SUCI's protection scheme is the null scheme: suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2).
+/// Whether a SUCI's protection scheme is the null scheme: suci-0-MCC-MNC-routing-scheme-key-output
+/// (TS 29.571, 5.3.2).
 fn is_null_scheme(suci: &str) -> bool {
     suci.starts_with("suci-") && suci.rsplit('-').nth(2) == Some("0")
 }
 
-/// A text that is no SUCI we know: for a scheme that is not ours, for a scheme output that is too short, or altogether.
+/// A text that is no SUCI we know: for a scheme that is not ours, for a scheme output that is too
+/// short, or altogether.
 fn not_parsed(text: &str, detail: String) -> Problem {
-    // suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2); a network identifier may have hyphens itself.
+    // suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2); a network identifier may have
+    // hyphens itself.
     let mut parts = text.rsplit('-');
     let (output, key, scheme) = (parts.next(), parts.next(), parts.next());
-    let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let is_hex =
+        |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit());
     let formed = output.is_some_and(is_hex) && key.is_some_and(|key| key.parse::<u8>().is_ok());
-    match scheme.filter(|scheme| text.starts_with("suci-") && formed && scheme.len() == 1 && is_hex(scheme)) {
+    match scheme
+        .filter(|scheme| text.starts_with("suci-") && formed && scheme.len() == 1 && is_hex(scheme))
+    {
         Some("1" | "2") => Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(detail),
         Some("0") | None => Problem::mandatory_ie_incorrect("supiOrSuci", detail),
         Some(scheme) => Problem::new(501, "UNSUPPORTED_PROTECTION_SCHEME")
@@ -128,8 +154,14 @@ fn not_parsed(text: &str, detail: String) -> Problem {
     }
 }
 
-/// Writes the next sequence number where the last one is still the one that was read: false where it is not.
-async fn move_on(udr: &UdrDataRepositoryClient, supi: &str, read: &str, next: u64) -> Result<bool, Problem> {
+/// Writes the next sequence number where the last one is still the one that was read: false where
+/// it is not.
+async fn move_on(
+    udr: &UdrDataRepositoryClient,
+    supi: &str,
+    read: &str,
+    next: u64,
+) -> Result<bool, Problem> {
     let item = |op: &str, value: &str| PatchItem {
         op: op.into(),
         path: "/sequenceNumber/sqn".into(),
@@ -156,8 +188,14 @@ struct Subscriber {
 
 impl Subscriber {
     /// The vector for a serving network, of the subscriber's method.
-    fn vector(&self, rand: &[u8; 16], sqn: u64, network: &str) -> Result<AuthenticationVector, Problem> {
-        let refused = |e: SecurityError| Problem::new(403, "AUTHENTICATION_REJECTED").detail(e.to_string());
+    fn vector(
+        &self,
+        rand: &[u8; 16],
+        sqn: u64,
+        network: &str,
+    ) -> Result<AuthenticationVector, Problem> {
+        let refused =
+            |e: SecurityError| Problem::new(403, "AUTHENTICATION_REJECTED").detail(e.to_string());
         let (key, amf, random) = (&self.key, self.amf, Rand::new(rand));
         if self.method == AuthMethod::EapAkaPrime {
             let vector = aka::eap_vector(key, &random, sqn, amf, network).map_err(refused)?;
@@ -192,10 +230,13 @@ impl Subscriber {
         let k = text(&data.enc_permanent_key);
         let key = match data.algorithm_id.as_deref() {
             Some(algorithm) if algorithm.starts_with("tuak") => {
-                let (iterations, res) =
-                    tuak_parameters(algorithm).ok_or_else(|| rejected("TUAK has no such parameters"))?;
-                let key = SubscriberKey::tuak_from_hex(&k, &text(&data.enc_topc_key), iterations, res);
-                key.map_err(|_| rejected("K or TOPc is missing or is not of its length in hexadecimal digits"))?
+                let (iterations, res) = tuak_parameters(algorithm)
+                    .ok_or_else(|| rejected("TUAK has no such parameters"))?;
+                let key =
+                    SubscriberKey::tuak_from_hex(&k, &text(&data.enc_topc_key), iterations, res);
+                key.map_err(|_| {
+                    rejected("K or TOPc is missing or is not of its length in hexadecimal digits")
+                })?
             }
             Some("milenage") | None => {
                 let key = SubscriberKey::from_hex(&k, &text(&data.enc_opc_key));
@@ -203,15 +244,27 @@ impl Subscriber {
             }
             Some(_) => return Err(rejected("algorithm is neither milenage nor tuak")),
         };
-        let number = data.sequence_number.as_ref().and_then(|s| s.sqn.clone()).unwrap_or_else(|| "000000000000".into());
-        let sqn = sqn::from_text(&number).ok_or_else(|| rejected("sequence number is not of 12 hexadecimal digits"))?;
+        let number = data
+            .sequence_number
+            .as_ref()
+            .and_then(|s| s.sqn.clone())
+            .unwrap_or_else(|| "000000000000".into());
+        let sqn = sqn::from_text(&number)
+            .ok_or_else(|| rejected("sequence number is not of 12 hexadecimal digits"))?;
         let mut amf = [0x80, 0x00];
         if let Some(field) = &data.authentication_management_field {
-            hex::decode_to_slice(field, &mut amf).map_err(|_| rejected("AMF is not of 4 hexadecimal digits"))?;
+            hex::decode_to_slice(field, &mut amf)
+                .map_err(|_| rejected("AMF is not of 4 hexadecimal digits"))?;
         }
         // The separation bit tells a 5G vector from others (TS 33.501, 6.1.3.2.0).
         amf[0] |= 0x80;
-        Ok(Subscriber { key, sqn, sqn_text: number, amf, method: data.authentication_method.clone() })
+        Ok(Subscriber {
+            key,
+            sqn,
+            sqn_text: number,
+            amf,
+            method: data.authentication_method.clone(),
+        })
     }
 }
 

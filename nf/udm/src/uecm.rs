@@ -4,9 +4,10 @@ use martlet_nf::NfContext;
 use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, trace};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_uecm::{
-    Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData, DeregistrationReason,
-    FeaturesQuery, RegistrationDataSetName, RegistrationDataSets, RegistrationsQuery, SmfDeregistrationQuery,
-    SmfRegistration, SmfRegistrationInfo, SmfRegistrationsQuery, UdmUeContextManagement,
+    Amf3GppAccessRegistration, Amf3GppAccessRegistrationModification, DeregistrationData,
+    DeregistrationReason, FeaturesQuery, RegistrationDataSetName, RegistrationDataSets,
+    RegistrationsQuery, SmfDeregistrationQuery, SmfRegistration, SmfRegistrationInfo,
+    SmfRegistrationsQuery, UdmUeContextManagement,
 };
 use martlet_sbi_api::nudr_dr::FieldsQuery;
 
@@ -20,13 +21,19 @@ fn absent<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
 }
 
 impl UdmUeContextManagement for Udm {
-    async fn get_registrations(&self, ue_id: &str, query: RegistrationsQuery) -> Result<RegistrationDataSets, Problem> {
+    async fn get_registrations(
+        &self,
+        ue_id: &str,
+        query: RegistrationsQuery,
+    ) -> Result<RegistrationDataSets, Problem> {
         let Some(names) = query.registration_dataset_names else {
-            return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("registration-dataset-names"));
+            return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING")
+                .detail("registration-dataset-names"));
         };
         let mut sets = RegistrationDataSets::default();
         if names.0.contains(&RegistrationDataSetName::Amf3gpp) {
-            sets.amf3_gpp = absent(self.get_3gpp_registration(ue_id, FeaturesQuery::default()).await)?;
+            sets.amf3_gpp =
+                absent(self.get_3gpp_registration(ue_id, FeaturesQuery::default()).await)?;
         }
         if names.0.contains(&RegistrationDataSetName::SmfPduSessions) {
             let query = SmfRegistrationsQuery { single_nssai: query.single_nssai, dnn: query.dnn };
@@ -42,13 +49,15 @@ impl UdmUeContextManagement for Udm {
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
         let udr = self.udr(ue_id).await?;
         let before = absent(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
-        // An AMF that was started anew has another identity behind the same URI, and would take the word for its own.
+        // An AMF that was started anew has another identity behind the same URI, and would take the
+        // word for its own.
         let elsewhere = |old: &Amf3GppAccessRegistration| {
-            old.amf_instance_id != body.amf_instance_id && old.dereg_callback_uri != body.dereg_callback_uri
+            old.amf_instance_id != body.amf_instance_id
+                && old.dereg_callback_uri != body.dereg_callback_uri
         };
         let old = before.filter(|old| elsewhere(old) && old.purge_flag != Some(true));
-        // A consumer that gives up takes this handler with it wherever it waits. What the UDR has taken by then is told to the AMF of
-        // before all the same.
+        // A consumer that gives up takes this handler with it wherever it waits. What the UDR has
+        // taken by then is told to the AMF of before all the same.
         let (context, supi, new) = (self.context.clone(), ue_id.to_string(), body.clone());
         let (answer, stored) = tokio::sync::oneshot::channel();
         trace::spawn(trace::Origin::here(), async move {
@@ -59,10 +68,15 @@ impl UdmUeContextManagement for Udm {
             }
             let _ = answer.send(reply);
         });
-        let mut reply = stored.await.map_err(|_| Problem::system_failure("the registration was not stored"))??;
+        let mut reply = stored
+            .await
+            .map_err(|_| Problem::system_failure("the registration was not stored"))??;
         if reply.status == 201 {
             let root = self.context.api_root();
-            reply = StatusReply::created(format!("{root}/nudm-uecm/v1/{ue_id}/registrations/amf-3gpp-access"), body);
+            reply = StatusReply::created(
+                format!("{root}/nudm-uecm/v1/{ue_id}/registrations/amf-3gpp-access"),
+                body,
+            );
         }
         Ok(reply)
     }
@@ -77,17 +91,30 @@ impl UdmUeContextManagement for Udm {
         if registered.guami != body.0.guami {
             return Err(Problem::new(403, "INVALID_GUAMI").detail("another AMF is registered"));
         }
-        let changes = serde_json::to_value(&body.0).map_err(|e| Problem::system_failure(e.to_string()))?;
+        let changes =
+            serde_json::to_value(&body.0).map_err(|e| Problem::system_failure(e.to_string()))?;
         let items =
-            changes.as_object().into_iter().flatten().filter(|(name, _)| *name != "guami").map(|(name, value)| {
-                // `add` puts a member in its place whether it is there or not (RFC 6902, 4.1).
-                PatchItem { op: "add".into(), path: format!("/{name}"), from: None, value: Some(value.clone()) }
-            });
+            changes.as_object().into_iter().flatten().filter(|(name, _)| *name != "guami").map(
+                |(name, value)| {
+                    // `add` puts a member in its place whether it is there or not (RFC 6902, 4.1).
+                    PatchItem {
+                        op: "add".into(),
+                        path: format!("/{name}"),
+                        from: None,
+                        value: Some(value.clone()),
+                    }
+                },
+            );
         udr.amf_context_3gpp(ue_id, JsonPatch(items.collect())).await
     }
 
-    async fn get_3gpp_registration(&self, ue_id: &str, _: FeaturesQuery) -> Result<Amf3GppAccessRegistration, Problem> {
-        let registered = self.udr(ue_id).await?.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await?;
+    async fn get_3gpp_registration(
+        &self,
+        ue_id: &str,
+        _: FeaturesQuery,
+    ) -> Result<Amf3GppAccessRegistration, Problem> {
+        let registered =
+            self.udr(ue_id).await?.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await?;
         if registered.purge_flag == Some(true) {
             return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE was purged"));
         }
@@ -99,11 +126,14 @@ impl UdmUeContextManagement for Udm {
         ue_id: &str,
         query: SmfRegistrationsQuery,
     ) -> Result<SmfRegistrationInfo, Problem> {
-        let mut list = self.udr(ue_id).await?.query_smf_reg_list(ue_id, FeaturesQuery::default()).await?;
+        let mut list =
+            self.udr(ue_id).await?.query_smf_reg_list(ue_id, FeaturesQuery::default()).await?;
         list.retain(|r| query.single_nssai.as_ref().is_none_or(|s| s.0 == r.single_nssai));
         list.retain(|r| query.dnn.is_none() || query.dnn == r.dnn);
         if list.is_empty() {
-            return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("no SMF serves {ue_id}")));
+            return Err(
+                Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("no SMF serves {ue_id}"))
+            );
         }
         Ok(SmfRegistrationInfo { smf_registration_list: list })
     }
@@ -115,15 +145,20 @@ impl UdmUeContextManagement for Udm {
         body: SmfRegistration,
     ) -> Result<StatusReply<SmfRegistration>, Problem> {
         if pdu_session_id.parse() != Ok(body.pdu_session_id) {
-            return Err(Problem::mandatory_ie_incorrect("/pduSessionId", "it is another one than the path's"));
+            return Err(Problem::mandatory_ie_incorrect(
+                "/pduSessionId",
+                "it is another one than the path's",
+            ));
         }
         let udr = self.udr(ue_id).await?;
-        let reply = udr.create_or_update_smf_registration(ue_id, pdu_session_id, body.clone()).await?;
+        let reply =
+            udr.create_or_update_smf_registration(ue_id, pdu_session_id, body.clone()).await?;
         if reply.status != 201 {
             return Ok(reply);
         }
         let root = self.context.api_root();
-        let location = format!("{root}/nudm-uecm/v1/{ue_id}/registrations/smf-registrations/{pdu_session_id}");
+        let location =
+            format!("{root}/nudm-uecm/v1/{ue_id}/registrations/smf-registrations/{pdu_session_id}");
         Ok(StatusReply::created(location, body))
     }
 
@@ -135,7 +170,8 @@ impl UdmUeContextManagement for Udm {
     ) -> Result<(), Problem> {
         let udr = self.udr(ue_id).await?;
         if let Some(asking) = query.smf_instance_id {
-            let registered = udr.query_smf_registration(ue_id, pdu_session_id, FieldsQuery::default()).await?;
+            let registered =
+                udr.query_smf_registration(ue_id, pdu_session_id, FieldsQuery::default()).await?;
             if registered.smf_instance_id != asking {
                 let detail = "another SMF has taken the session over";
                 return Err(Problem::new(422, "UNPROCESSABLE_REQUEST").detail(detail));
@@ -144,13 +180,20 @@ impl UdmUeContextManagement for Udm {
         udr.delete_smf_registration(ue_id, pdu_session_id).await
     }
 
-    async fn retrieve_smf_registration(&self, ue_id: &str, pdu_session_id: &str) -> Result<SmfRegistration, Problem> {
-        self.udr(ue_id).await?.query_smf_registration(ue_id, pdu_session_id, FieldsQuery::default()).await
+    async fn retrieve_smf_registration(
+        &self,
+        ue_id: &str,
+        pdu_session_id: &str,
+    ) -> Result<SmfRegistration, Problem> {
+        self.udr(ue_id)
+            .await?
+            .query_smf_registration(ue_id, pdu_session_id, FieldsQuery::default())
+            .await
     }
 }
 
-/// Tells the AMF that served the UE before that it no longer does (TS 23.502, 4.2.2.2.2, step 14d). It does not keep the new one
-/// waiting.
+/// Tells the AMF that served the UE before that it no longer does (TS 23.502, 4.2.2.2.2, step 14d).
+/// It does not keep the new one waiting.
 fn tell_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
     let reason = match initial {
         true => DeregistrationReason::UeInitialRegistration,

@@ -6,21 +6,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UdrConfig {
-    /// The subscriber database: an SQLite file, a `postgresql://` address, or `:memory:` for one that ends with the process.
+    /// The subscriber database: an SQLite file, a `postgresql://` address, or `:memory:` for one
+    /// that ends with the process.
     pub path: String,
-    /// File of the operator's key with which keys of subscribers are sealed, where `MARTLET_STORE_KEY` has none; empty for
-    /// the one beside the database, which is made when it is missing.
+    /// File of the operator's key with which keys of subscribers are sealed, where
+    /// `MARTLET_STORE_KEY` has none; empty for the one beside the database, which is made when
+    /// it is missing.
     pub key_file: String,
     /// Subscriptions to a subscriber's data at a time.
     pub max_subscriptions: usize,
-    /// Milliseconds for which writes to an SQLite file are gathered, at most 1000: what is lost when the process is killed. With 0
-    /// each is written before it is answered.
+    /// Milliseconds for which writes to an SQLite file are gathered, at most 1000: what is lost
+    /// when the process is killed. With 0 each is written before it is answered.
     pub gather_ms: u32,
 }
 
 impl Default for UdrConfig {
     fn default() -> Self {
-        UdrConfig { path: "martlet.db".into(), key_file: String::new(), max_subscriptions: 16, gather_ms: 5 }
+        UdrConfig {
+            path: "martlet.db".into(),
+            key_file: String::new(),
+            max_subscriptions: 16,
+            gather_ms: 5,
+        }
     }
 }
 
@@ -29,14 +36,20 @@ impl UdrConfig {
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.path.is_empty() {
-            findings.push(Finding::new("path", "write the file of the subscriber database, such as martlet.db"));
+            findings.push(Finding::new(
+                "path",
+                "write the file of the subscriber database, such as martlet.db",
+            ));
         }
         if self.max_subscriptions == 0 {
-            findings.push(Finding::new("max_subscriptions", "0 lets no AMF register a UE: write 16"));
+            findings
+                .push(Finding::new("max_subscriptions", "0 lets no AMF register a UE: write 16"));
         }
         if self.gather_ms > 1000 {
-            findings
-                .push(Finding::new("gather_ms", "others who write into the file wait for so long: write 1000 at most"));
+            findings.push(Finding::new(
+                "gather_ms",
+                "others who write into the file wait for so long: write 1000 at most",
+            ));
         }
         findings
     }

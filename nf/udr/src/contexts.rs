@@ -30,9 +30,17 @@ impl Udr {
         self.subscriber(supi)?;
         let json = serde_json::to_string(&value).map_err(failure::of_json)?;
         let made = self.store.put_context(supi, kind, key, &json).map_err(failure::of_store)?;
-        let location =
-            || format!("{}/nudr-dr/v2/subscription-data/{supi}/context-data/{kind}/{key}", self.context.api_root());
-        Ok(if made { StatusReply::created(location().trim_end_matches('/'), value) } else { StatusReply::no_content() })
+        let location = || {
+            format!(
+                "{}/nudr-dr/v2/subscription-data/{supi}/context-data/{kind}/{key}",
+                self.context.api_root()
+            )
+        };
+        Ok(if made {
+            StatusReply::created(location().trim_end_matches('/'), value)
+        } else {
+            StatusReply::no_content()
+        })
     }
 
     /// A context of a subscriber, or 404.
@@ -45,19 +53,31 @@ impl Udr {
     ) -> Result<T, Problem> {
         self.subscriber(supi)?;
         let found = self.store.context(supi, kind, key).map_err(failure::of_store)?;
-        let json = found.ok_or_else(|| Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}")))?;
+        let json = found.ok_or_else(|| {
+            Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))
+        })?;
         serde_json::from_str(&json).map_err(failure::of_json)
     }
 
     /// All contexts of a kind.
-    pub(crate) fn all<T: DeserializeOwned>(&self, supi: &str, kind: &str) -> Result<Vec<T>, Problem> {
+    pub(crate) fn all<T: DeserializeOwned>(
+        &self,
+        supi: &str,
+        kind: &str,
+    ) -> Result<Vec<T>, Problem> {
         self.subscriber(supi)?;
         let found = self.store.contexts(supi, kind).map_err(failure::of_store)?;
         found.iter().map(|(_, json)| serde_json::from_str(json).map_err(failure::of_json)).collect()
     }
 
     /// Takes a context away, or 404.
-    pub(crate) fn take(&self, supi: &str, kind: &str, key: &str, cause: &str) -> Result<(), Problem> {
+    pub(crate) fn take(
+        &self,
+        supi: &str,
+        kind: &str,
+        key: &str,
+        cause: &str,
+    ) -> Result<(), Problem> {
         match self.store.remove_context(supi, kind, key).map_err(failure::of_store)? {
             true => Ok(()),
             false => Err(Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))),
@@ -72,7 +92,9 @@ pub fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> R
     let items = serde_json::to_value(&patch.0).map_err(failure::of_json)?;
     let items: json_patch::Patch = serde_json::from_value(items).map_err(|e| wrong(&e))?;
     json_patch::patch(&mut json, &items).map_err(|e| match e.kind {
-        json_patch::PatchErrorKind::TestFailed => Problem::new(409, "MODIFICATION_CONFLICT").detail(e.to_string()),
+        json_patch::PatchErrorKind::TestFailed => {
+            Problem::new(409, "MODIFICATION_CONFLICT").detail(e.to_string())
+        }
         _ => wrong(&e),
     })?;
     serde_json::from_value(json).map_err(|e| wrong(&e))

@@ -5,7 +5,8 @@ use prometheus::{IntCounter, register_int_counter};
 use std::sync::LazyLock;
 
 static FAILURES: LazyLock<IntCounter> = LazyLock::new(|| {
-    register_int_counter!("martlet_udr_store_failures_total", "Calls that the store failed").expect("registered once")
+    register_int_counter!("martlet_udr_store_failures_total", "Calls that the store failed")
+        .expect("registered once")
 });
 
 /// 500; the details stay in the log, since they may tell of the machine.

@@ -32,7 +32,9 @@ impl Udr {
     /// A subscriber, or 404.
     fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
         let found = self.store.subscriber(supi).map_err(failure::of_store)?;
-        found.ok_or_else(|| Problem::new(404, "USER_NOT_FOUND").detail(format!("there is no subscriber {supi}")))
+        found.ok_or_else(|| {
+            Problem::new(404, "USER_NOT_FOUND").detail(format!("there is no subscriber {supi}"))
+        })
     }
 }
 
@@ -41,11 +43,15 @@ impl NetworkFunction for Udr {
     type Config = UdrConfig;
 
     async fn create(config: UdrConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let key_file = Some(Path::new(&config.key_file)).filter(|file| !file.as_os_str().is_empty());
+        let key_file =
+            Some(Path::new(&config.key_file)).filter(|file| !file.as_os_str().is_empty());
         let place = Place::parse(&config.path);
         let opened = Store::open_at(&place, key_file);
-        let store = opened.map_err(|e| StartError(format!("{e}; `udr.path` in the configuration names the place")))?;
-        let epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let store = opened.map_err(|e| {
+            StartError(format!("{e}; `udr.path` in the configuration names the place"))
+        })?;
+        let epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // Identities of one start differ from those of the one before.
         let last_subscription = AtomicU64::new(epoch.as_millis() as u64);
         Ok(Arc::new(Udr { context, config, store, last_subscription }))

@@ -1,27 +1,31 @@
-//! The subscription in the forms of TS 29.503 and TS 29.519: made from what the store has of a subscriber.
+//! The subscription in the forms of TS 29.503 and TS 29.519: made from what the store has of a
+//! subscriber.
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{
-    Ambr, Area, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability, PreemptionVulnerability,
-    RestrictionType, SecretText, ServiceAreaRestriction, Snssai, SscMode, SubscribedDefaultQos, Supi, Tac,
-    UpConfidentiality, UpIntegrity, UpSecurity,
+    Ambr, Area, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability,
+    PreemptionVulnerability, RestrictionType, SecretText, ServiceAreaRestriction, Snssai, SscMode,
+    SubscribedDefaultQos, Supi, Tac, UpConfidentiality, UpIntegrity, UpSecurity,
 };
 use martlet_sbi_api::nudm_sdm::{
-    AccessAndMobilitySubscriptionData, DnnConfiguration, DnnInfo, FrameRouteInfo, IpAddress, Nssai, PduSessionTypes,
-    SessionManagementSubscriptionData, SmSubsData, SmfSelectionSubscriptionData, SnssaiInfo, SscModes,
+    AccessAndMobilitySubscriptionData, DnnConfiguration, DnnInfo, FrameRouteInfo, IpAddress, Nssai,
+    PduSessionTypes, SessionManagementSubscriptionData, SmSubsData, SmfSelectionSubscriptionData,
+    SnssaiInfo, SscModes,
 };
 use martlet_sbi_api::nudr_dr::{
-    AuthMethod, AuthenticationSubscription, IdentityData, SequenceNumber, SmDataQuery, SmPolicyData, SmPolicyDataQuery,
-    SmPolicyDnnData, SmPolicySnssaiData, SqnScheme,
+    AuthMethod, AuthenticationSubscription, IdentityData, SequenceNumber, SmDataQuery,
+    SmPolicyData, SmPolicyDataQuery, SmPolicyDnnData, SmPolicySnssaiData, SqnScheme,
 };
 use martlet_store::{
-    AuthenticationMethod, ServiceArea, SessionType, SubscribedDnn, SubscribedSlice, Subscriber, UpProtection,
-    UpSecurityPolicy,
+    AuthenticationMethod, ServiceArea, SessionType, SubscribedDnn, SubscribedSlice, Subscriber,
+    UpProtection, UpSecurityPolicy,
 };
 use std::collections::BTreeMap;
 
 /// A text of the store in its checked form. The store checks its subscribers, so a failure is ours.
 fn checked<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Problem> {
-    text.parse().map_err(|_| Problem::system_failure(format!("the subscriber database holds the {what} {text:?}")))
+    text.parse().map_err(|_| {
+        Problem::system_failure(format!("the subscriber database holds the {what} {text:?}"))
+    })
 }
 
 fn ambr(uplink: &str, downlink: &str) -> Result<Ambr, Problem> {
@@ -44,7 +48,9 @@ fn session_type(kind: SessionType) -> PduSessionType {
 }
 
 /// TS 29.505, 5.4.2.2.
-pub fn authentication_subscription(subscriber: &Subscriber) -> Result<AuthenticationSubscription, Problem> {
+pub fn authentication_subscription(
+    subscriber: &Subscriber,
+) -> Result<AuthenticationSubscription, Problem> {
     let mut data = AuthenticationSubscription::new(match subscriber.authentication_method {
         AuthenticationMethod::FiveGAka => AuthMethod::FiveGAka,
         AuthenticationMethod::EapAkaPrime => AuthMethod::EapAkaPrime,
@@ -90,7 +96,8 @@ fn service_area(area: &ServiceArea) -> ServiceAreaRestriction {
 
 /// TS 29.503, 6.1.6.2.4.
 pub fn am_data(subscriber: &Subscriber) -> Result<AccessAndMobilitySubscriptionData, Problem> {
-    let of = |default: bool| subscriber.slices.iter().filter(move |s| s.default == default).map(snssai);
+    let of =
+        |default: bool| subscriber.slices.iter().filter(move |s| s.default == default).map(snssai);
     let others: Vec<Snssai> = of(false).collect();
     let nssai = Nssai {
         default_single_nssais: of(true).collect(),
@@ -107,7 +114,9 @@ pub fn am_data(subscriber: &Subscriber) -> Result<AccessAndMobilitySubscriptionD
 }
 
 /// TS 29.503, 6.1.6.2.10.
-pub fn smf_selection_data(subscriber: &Subscriber) -> Result<SmfSelectionSubscriptionData, Problem> {
+pub fn smf_selection_data(
+    subscriber: &Subscriber,
+) -> Result<SmfSelectionSubscriptionData, Problem> {
     let info = |dnn: &SubscribedDnn| {
         let mut info = DnnInfo::new(checked::<Dnn>(&dnn.name, "data network")?);
         info.default_dnn_indicator = dnn.default.then_some(true);
@@ -122,7 +131,10 @@ pub fn smf_selection_data(subscriber: &Subscriber) -> Result<SmfSelectionSubscri
 }
 
 /// TS 29.503, 6.1.6.2.8; `None` where nothing is left of what was asked for.
-pub fn sm_data(subscriber: &Subscriber, query: &SmDataQuery) -> Result<Option<SmSubsData>, Problem> {
+pub fn sm_data(
+    subscriber: &Subscriber,
+    query: &SmDataQuery,
+) -> Result<Option<SmSubsData>, Problem> {
     let mut data = Vec::new();
     for slice in &subscriber.slices {
         if query.single_nssai.as_ref().is_some_and(|asked| asked.0 != snssai(slice)) {
@@ -144,10 +156,14 @@ pub fn sm_data(subscriber: &Subscriber, query: &SmDataQuery) -> Result<Option<Sm
 }
 
 fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
-    // The default one among them too, which says nothing new (TS 29.503, 6.1.6.2.11), for SMFs that look at this list alone.
+    // The default one among them too, which says nothing new (TS 29.503, 6.1.6.2.11), for SMFs that
+    // look at this list alone.
     let types: Vec<_> = dnn.session_types.iter().copied().map(session_type).collect();
     let default_session_type = types.first().cloned();
-    let types = PduSessionTypes { default_session_type, allowed_session_types: (!types.is_empty()).then_some(types) };
+    let types = PduSessionTypes {
+        default_session_type,
+        allowed_session_types: (!types.is_empty()).then_some(types),
+    };
     let mut modes = dnn.ssc_modes.iter().map(|mode| match mode {
         2 => SscMode::SscMode2,
         3 => SscMode::SscMode3,
@@ -157,11 +173,15 @@ fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
     let others: Vec<_> = modes.collect();
     ssc_modes.allowed_ssc_modes = (!others.is_empty()).then_some(others);
     let mut configuration = DnnConfiguration::new(types, ssc_modes);
-    let (ipv6, ipv4): (Vec<&String>, Vec<&String>) = dnn.framed_routes.iter().partition(|route| route.contains(':'));
+    let (ipv6, ipv4): (Vec<&String>, Vec<&String>) =
+        dnn.framed_routes.iter().partition(|route| route.contains(':'));
     let of_ipv4 = |r: &String| FrameRouteInfo { ipv4_mask: Some(r.clone()), ..Default::default() };
-    let of_ipv6 = |r: &String| FrameRouteInfo { ipv6_prefix: Some(r.clone()), ..Default::default() };
-    configuration.ipv4_frame_route_list = (!ipv4.is_empty()).then(|| ipv4.into_iter().map(of_ipv4).collect());
-    configuration.ipv6_frame_route_list = (!ipv6.is_empty()).then(|| ipv6.into_iter().map(of_ipv6).collect());
+    let of_ipv6 =
+        |r: &String| FrameRouteInfo { ipv6_prefix: Some(r.clone()), ..Default::default() };
+    configuration.ipv4_frame_route_list =
+        (!ipv4.is_empty()).then(|| ipv4.into_iter().map(of_ipv4).collect());
+    configuration.ipv6_frame_route_list =
+        (!ipv6.is_empty()).then(|| ipv6.into_iter().map(of_ipv6).collect());
     let arp = Arp {
         priority_level: dnn.arp_priority,
         preempt_cap: PreemptionCapability::NotPreempt,
@@ -169,7 +189,8 @@ fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
     };
     configuration.five_g_qos_profile = Some(SubscribedDefaultQos::new(dnn.five_qi, arp));
     configuration.session_ambr = Some(ambr(&dnn.ambr_uplink, &dnn.ambr_downlink)?);
-    let fixed = IpAddress { ipv4_addr: dnn.static_ipv4, ipv6_addr: dnn.static_ipv6, ..Default::default() };
+    let fixed =
+        IpAddress { ipv4_addr: dnn.static_ipv4, ipv6_addr: dnn.static_ipv6, ..Default::default() };
     let some = fixed.ipv4_addr.is_some() || fixed.ipv6_addr.is_some();
     configuration.static_ip_address = some.then(|| vec![fixed]);
     configuration.up_security = dnn.up_security.map(up_security);
@@ -193,8 +214,11 @@ fn up_security(policy: UpSecurityPolicy) -> UpSecurity {
 
 /// TS 29.505, 5.4.2.9.
 pub fn identity_data(subscriber: &Subscriber) -> Result<IdentityData, Problem> {
-    let gpsi =
-        subscriber.msisdn.as_ref().map(|number| checked::<Gpsi>(&format!("msisdn-{number}"), "GPSI")).transpose()?;
+    let gpsi = subscriber
+        .msisdn
+        .as_ref()
+        .map(|number| checked::<Gpsi>(&format!("msisdn-{number}"), "GPSI"))
+        .transpose()?;
     Ok(IdentityData {
         supi_list: Some(vec![checked::<Supi>(&subscriber.supi, "SUPI")?]),
         gpsi_list: gpsi.map(|gpsi| vec![gpsi]),
@@ -202,14 +226,20 @@ pub fn identity_data(subscriber: &Subscriber) -> Result<IdentityData, Problem> {
 }
 
 /// TS 29.519, 5.4.2.5.
-pub fn sm_policy_data(subscriber: &Subscriber, query: &SmPolicyDataQuery) -> Result<SmPolicyData, Problem> {
+pub fn sm_policy_data(
+    subscriber: &Subscriber,
+    query: &SmPolicyDataQuery,
+) -> Result<SmPolicyData, Problem> {
     let mut data = SmPolicyData::default();
     for slice in &subscriber.slices {
         if query.snssai.as_ref().is_some_and(|asked| asked.0 != snssai(slice)) {
             continue;
         }
         let mut of_slice = SmPolicySnssaiData::new(snssai(slice));
-        let asked = slice.dnns.iter().filter(|d| query.dnn.as_ref().is_none_or(|q| q.eq_ignore_ascii_case(&d.name)));
+        let asked = slice
+            .dnns
+            .iter()
+            .filter(|d| query.dnn.as_ref().is_none_or(|q| q.eq_ignore_ascii_case(&d.name)));
         let one = |dnn: &SubscribedDnn| {
             Ok((dnn.name.clone(), SmPolicyDnnData::new(checked::<Dnn>(&dnn.name, "data network")?)))
         };

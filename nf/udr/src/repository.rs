@@ -9,9 +9,9 @@ use martlet_sbi_api::nudm_sdm::{
 use martlet_sbi_api::nudm_ueau::AuthEvent;
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery, SmfRegistration};
 use martlet_sbi_api::nudr_dr::{
-    AmPolicyData, AuthenticationSubscription, FieldsQuery, IdentityData, PolicyDataSubscription, PolicyFeaturesQuery,
-    ProvisionedDataQuery, ProvisionedDataSets, SmDataQuery, SmPolicyData, SmPolicyDataQuery,
-    SubscriptionDataSubscriptions, UdrDataRepository,
+    AmPolicyData, AuthenticationSubscription, FieldsQuery, IdentityData, PolicyDataSubscription,
+    PolicyFeaturesQuery, ProvisionedDataQuery, ProvisionedDataSets, SmDataQuery, SmPolicyData,
+    SmPolicyDataQuery, SubscriptionDataSubscriptions, UdrDataRepository,
 };
 use std::sync::atomic::Ordering;
 
@@ -19,7 +19,11 @@ use std::sync::atomic::Ordering;
 const SQN: &str = "/sequenceNumber/sqn";
 
 impl UdrDataRepository for Udr {
-    async fn query_auth_subs_data(&self, ue_id: &str, _: FeaturesQuery) -> Result<AuthenticationSubscription, Problem> {
+    async fn query_auth_subs_data(
+        &self,
+        ue_id: &str,
+        _: FeaturesQuery,
+    ) -> Result<AuthenticationSubscription, Problem> {
         provisioned::authentication_subscription(&*self.subscriber(ue_id)?)
     }
 
@@ -37,21 +41,29 @@ impl UdrDataRepository for Udr {
         let text = patched.sequence_number.and_then(|number| number.sqn).unwrap_or_default();
         let valid = text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         let next = valid.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
-        let next =
-            next.ok_or_else(|| Problem::mandatory_ie_incorrect(SQN, "it is not of twelve hexadecimal digits"))?;
+        let next = next.ok_or_else(|| {
+            Problem::mandatory_ie_incorrect(SQN, "it is not of twelve hexadecimal digits")
+        })?;
         match self.store.move_sqn(ue_id, subscriber.sqn, next).map_err(failure::of_store)? {
             true => Ok(None),
-            false => {
-                Err(Problem::new(409, "MODIFICATION_CONFLICT").detail("another changed the sequence number meanwhile"))
-            }
+            false => Err(Problem::new(409, "MODIFICATION_CONFLICT")
+                .detail("another changed the sequence number meanwhile")),
         }
     }
 
-    async fn create_authentication_status(&self, ue_id: &str, body: AuthEvent) -> Result<(), Problem> {
+    async fn create_authentication_status(
+        &self,
+        ue_id: &str,
+        body: AuthEvent,
+    ) -> Result<(), Problem> {
         self.put(ue_id, kind::AUTHENTICATION, ONLY, body).map(|_| ())
     }
 
-    async fn query_authentication_status(&self, ue_id: &str, _: FieldsQuery) -> Result<AuthEvent, Problem> {
+    async fn query_authentication_status(
+        &self,
+        ue_id: &str,
+        _: FieldsQuery,
+    ) -> Result<AuthEvent, Problem> {
         self.get(ue_id, kind::AUTHENTICATION, ONLY, "DATA_NOT_FOUND")
     }
 
@@ -66,7 +78,9 @@ impl UdrDataRepository for Udr {
         query: ProvisionedDataQuery,
     ) -> Result<ProvisionedDataSets, Problem> {
         let subscriber = self.subscriber(ue_id)?;
-        let wanted = |name: &str| query.dataset_names.as_ref().is_none_or(|names| names.0.iter().any(|n| n == name));
+        let wanted = |name: &str| {
+            query.dataset_names.as_ref().is_none_or(|names| names.0.iter().any(|n| n == name))
+        };
         let mut sets = ProvisionedDataSets::default();
         if wanted("AM") {
             sets.am_data = Some(provisioned::am_data(&subscriber)?);
@@ -76,7 +90,10 @@ impl UdrDataRepository for Udr {
         }
         if wanted("SM") {
             let (single_nssai, dnn) = (query.single_nssai, query.dnn);
-            sets.sm_data = provisioned::sm_data(&subscriber, &SmDataQuery { single_nssai, dnn, ..Default::default() })?;
+            sets.sm_data = provisioned::sm_data(
+                &subscriber,
+                &SmDataQuery { single_nssai, dnn, ..Default::default() },
+            )?;
         }
         Ok(sets)
     }
@@ -107,11 +124,16 @@ impl UdrDataRepository for Udr {
     ) -> Result<SmSubsData, Problem> {
         let data = provisioned::sm_data(&*self.subscriber(ue_id)?, &query)?;
         data.ok_or_else(|| {
-            Problem::new(404, "DATA_NOT_FOUND").detail("the subscription has no such slice and data network")
+            Problem::new(404, "DATA_NOT_FOUND")
+                .detail("the subscription has no such slice and data network")
         })
     }
 
-    async fn query_amf_context_3gpp(&self, ue_id: &str, _: FieldsQuery) -> Result<Amf3GppAccessRegistration, Problem> {
+    async fn query_amf_context_3gpp(
+        &self,
+        ue_id: &str,
+        _: FieldsQuery,
+    ) -> Result<Amf3GppAccessRegistration, Problem> {
         self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")
     }
 
@@ -123,13 +145,22 @@ impl UdrDataRepository for Udr {
         self.put(ue_id, kind::AMF, ONLY, body)
     }
 
-    async fn amf_context_3gpp(&self, ue_id: &str, body: JsonPatch) -> Result<Option<PatchResult>, Problem> {
-        let registered: Amf3GppAccessRegistration = self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")?;
+    async fn amf_context_3gpp(
+        &self,
+        ue_id: &str,
+        body: JsonPatch,
+    ) -> Result<Option<PatchResult>, Problem> {
+        let registered: Amf3GppAccessRegistration =
+            self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")?;
         self.put(ue_id, kind::AMF, ONLY, patch(&registered, &body)?)?;
         Ok(None)
     }
 
-    async fn query_smf_reg_list(&self, ue_id: &str, _: FeaturesQuery) -> Result<Vec<SmfRegistration>, Problem> {
+    async fn query_smf_reg_list(
+        &self,
+        ue_id: &str,
+        _: FeaturesQuery,
+    ) -> Result<Vec<SmfRegistration>, Problem> {
         self.all(ue_id, kind::SMF)
     }
 
@@ -149,16 +180,27 @@ impl UdrDataRepository for Udr {
         body: SmfRegistration,
     ) -> Result<StatusReply<SmfRegistration>, Problem> {
         if pdu_session_id.parse::<u8>().is_err() {
-            return Err(Problem::mandatory_ie_incorrect("pduSessionId", "it is no number up to 255"));
+            return Err(Problem::mandatory_ie_incorrect(
+                "pduSessionId",
+                "it is no number up to 255",
+            ));
         }
         self.put(ue_id, kind::SMF, pdu_session_id, body)
     }
 
-    async fn delete_smf_registration(&self, ue_id: &str, pdu_session_id: &str) -> Result<(), Problem> {
+    async fn delete_smf_registration(
+        &self,
+        ue_id: &str,
+        pdu_session_id: &str,
+    ) -> Result<(), Problem> {
         self.take(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
     }
 
-    async fn query_sdm_subscriptions(&self, ue_id: &str, _: FeaturesQuery) -> Result<Vec<SdmSubscription>, Problem> {
+    async fn query_sdm_subscriptions(
+        &self,
+        ue_id: &str,
+        _: FeaturesQuery,
+    ) -> Result<Vec<SdmSubscription>, Problem> {
         self.all(ue_id, kind::SDM)
     }
 
@@ -177,9 +219,11 @@ impl UdrDataRepository for Udr {
         };
         let again = held.iter().find(same).and_then(|s| s.subscription_id.clone());
         if again.is_none() && held.len() >= self.config.max_subscriptions {
-            return Err(Problem::new(403, "QUOTA_EXCEEDED").detail(format!("{ue_id} has {} subscriptions", held.len())));
+            return Err(Problem::new(403, "QUOTA_EXCEEDED")
+                .detail(format!("{ue_id} has {} subscriptions", held.len())));
         }
-        let id = again.unwrap_or_else(|| self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string());
+        let id = again
+            .unwrap_or_else(|| self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string());
         body.subscription_id = Some(id.clone());
         let location = format!(
             "{}/nudr-dr/v2/subscription-data/{ue_id}/context-data/sdm-subscriptions/{id}",
@@ -208,7 +252,8 @@ impl UdrDataRepository for Udr {
         let mut body = body;
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         body.subscription_id = Some(id.clone());
-        let location = format!("{}/nudr-dr/v2/subscription-data/subs-to-notify/{id}", self.context.api_root());
+        let location =
+            format!("{}/nudr-dr/v2/subscription-data/subs-to-notify/{id}", self.context.api_root());
         self.keep_subscription(&id, &body)?;
         Ok(Created { location, body })
     }
@@ -238,12 +283,16 @@ impl UdrDataRepository for Udr {
         body: PolicyDataSubscription,
     ) -> Result<Created<PolicyDataSubscription>, Problem> {
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
-        let location = format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
+        let location =
+            format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
         self.keep_subscription(&id, &body)?;
         Ok(Created { location, body })
     }
 
-    async fn delete_individual_policy_data_subscription(&self, subs_id: &str) -> Result<(), Problem> {
+    async fn delete_individual_policy_data_subscription(
+        &self,
+        subs_id: &str,
+    ) -> Result<(), Problem> {
         self.take(NOBODY, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
     }
 }
@@ -259,13 +308,20 @@ impl Udr {
         // A consumer that subscribes to the same again has lost the one before.
         for (old, text) in &all {
             let before: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-            if ["callbackReference", "notificationUri", "ueId"].iter().all(|name| before[name] == json[name]) {
+            if ["callbackReference", "notificationUri", "ueId"]
+                .iter()
+                .all(|name| before[name] == json[name])
+            {
                 self.store.remove_context(NOBODY, kind::CHANGES, old).map_err(failure::of_store)?;
             }
         }
         if held >= MOST_CHANGE_SUBSCRIPTIONS {
-            return Err(Problem::new(403, "QUOTA_EXCEEDED").detail(format!("there are {held} subscriptions")));
+            return Err(Problem::new(403, "QUOTA_EXCEEDED")
+                .detail(format!("there are {held} subscriptions")));
         }
-        self.store.put_context(NOBODY, kind::CHANGES, id, &json.to_string()).map_err(failure::of_store).map(|_| ())
+        self.store
+            .put_context(NOBODY, kind::CHANGES, id, &json.to_string())
+            .map_err(failure::of_store)
+            .map(|_| ())
     }
 }

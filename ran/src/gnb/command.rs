@@ -2,8 +2,8 @@
 use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus, XnPlan};
 use crate::positioning::Surroundings;
 use crate::ue::{
-    Event, ModificationRequest, PduSession, PduSessionRequest, PositioningKind, RegistrationOutcome, RegistrationType,
-    ServicePurpose,
+    Event, ModificationRequest, PduSession, PduSessionRequest, PositioningKind,
+    RegistrationOutcome, RegistrationType, ServicePurpose,
 };
 use bytes::Bytes;
 use martlet_nas::Nas5gsMessage;
@@ -65,28 +65,101 @@ impl<T: Clone> Waiting<T> {
 /// What a UE is asked to do.
 #[allow(missing_docs)]
 pub(crate) enum Command {
-    Register { kind: RegistrationType, reply: Reply<RegistrationOutcome> },
-    Establish { request: PduSessionRequest, reply: Reply<PduSession> },
-    Modify { psi: u8, request: Box<ModificationRequest>, reply: Reply<PduSession> },
-    Release { psi: u8, reply: Reply<()> },
-    Service { purpose: ServicePurpose, uplink_data: Vec<u8>, reply: Reply<()> },
-    Deregister { switch_off: bool, reply: Reply<()> },
-    ReleaseToIdle { reply: Reply<()> },
-    WaitIdle { reply: Reply<()> },
-    WaitPaging { reply: Reply<()> },
-    Positioning { kind: PositioningKind, message: Vec<u8>, routing: Option<Vec<u8>>, reply: Reply<()> },
-    Surroundings { surroundings: Box<Surroundings>, reply: Reply<()> },
-    SendIp { psi: u8, packet: Bytes, reply: Reply<()> },
-    SendRawNas { nas: Vec<u8>, reply: Reply<()> },
-    SendSessionMessage { psi: u8, message: Box<Nas5gsMessage>, reply: Reply<()> },
-    Replay { reply: Reply<()> },
-    Withhold { messages: u8, reply: Reply<()> },
-    WrongMac { message: Box<Nas5gsMessage>, reply: Reply<()> },
-    Status { reply: Reply<UeStatus> },
-    Forget { reply: Reply<()> },
-    Subscribe { reply: Reply<broadcast::Receiver<UeEvent>> },
-    Move { gnb: Gnb, reply: Reply<()> },
-    ChangeCell { cell: u16, reply: Reply<()> },
-    Handover { gnb: Gnb, plan: HandoverPlan, reply: Reply<HandoverOutcome> },
-    PathSwitch { gnb: Gnb, plan: XnPlan, reply: Reply<HandoverOutcome> },
+    Register {
+        kind: RegistrationType,
+        reply: Reply<RegistrationOutcome>,
+    },
+    Establish {
+        request: PduSessionRequest,
+        reply: Reply<PduSession>,
+    },
+    Modify {
+        psi: u8,
+        request: Box<ModificationRequest>,
+        reply: Reply<PduSession>,
+    },
+    Release {
+        psi: u8,
+        reply: Reply<()>,
+    },
+    Service {
+        purpose: ServicePurpose,
+        uplink_data: Vec<u8>,
+        reply: Reply<()>,
+    },
+    Deregister {
+        switch_off: bool,
+        reply: Reply<()>,
+    },
+    ReleaseToIdle {
+        reply: Reply<()>,
+    },
+    WaitIdle {
+        reply: Reply<()>,
+    },
+    WaitPaging {
+        reply: Reply<()>,
+    },
+    Positioning {
+        kind: PositioningKind,
+        message: Vec<u8>,
+        routing: Option<Vec<u8>>,
+        reply: Reply<()>,
+    },
+    Surroundings {
+        surroundings: Box<Surroundings>,
+        reply: Reply<()>,
+    },
+    SendIp {
+        psi: u8,
+        packet: Bytes,
+        reply: Reply<()>,
+    },
+    SendRawNas {
+        nas: Vec<u8>,
+        reply: Reply<()>,
+    },
+    SendSessionMessage {
+        psi: u8,
+        message: Box<Nas5gsMessage>,
+        reply: Reply<()>,
+    },
+    Replay {
+        reply: Reply<()>,
+    },
+    Withhold {
+        messages: u8,
+        reply: Reply<()>,
+    },
+    WrongMac {
+        message: Box<Nas5gsMessage>,
+        reply: Reply<()>,
+    },
+    Status {
+        reply: Reply<UeStatus>,
+    },
+    Forget {
+        reply: Reply<()>,
+    },
+    Subscribe {
+        reply: Reply<broadcast::Receiver<UeEvent>>,
+    },
+    Move {
+        gnb: Gnb,
+        reply: Reply<()>,
+    },
+    ChangeCell {
+        cell: u16,
+        reply: Reply<()>,
+    },
+    Handover {
+        gnb: Gnb,
+        plan: HandoverPlan,
+        reply: Reply<HandoverOutcome>,
+    },
+    PathSwitch {
+        gnb: Gnb,
+        plan: XnPlan,
+        reply: Reply<HandoverOutcome>,
+    },
 }

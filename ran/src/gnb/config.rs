@@ -1,6 +1,8 @@
 //! What a simulated gNB is.
 use crate::ue::Slice;
-use martlet_ngap::ngap::{NRCGI, PLMNIdentity, SNSSAI, TAI, UserLocationInformation, UserLocationInformationNR};
+use martlet_ngap::ngap::{
+    NRCGI, PLMNIdentity, SNSSAI, TAI, UserLocationInformation, UserLocationInformationNR,
+};
 use martlet_ngap::{Error, helpers};
 use martlet_sctp::StackChoice;
 use martlet_security::Plmn;
@@ -26,11 +28,13 @@ pub struct GnbConfig {
     pub n2_local: Option<IpAddr>,
     /// The AMF's N2 address and SCTP port (38412).
     pub amf: SocketAddr,
-    /// Address of N3. A GTP-U endpoint is opened there unless it is `None`: then the gNB has no user plane.
+    /// Address of N3. A GTP-U endpoint is opened there unless it is `None`: then the gNB has no
+    /// user plane.
     pub n3: Option<IpAddr>,
     /// UDP port of N3: 2152 unless several gNBs share an address in a test.
     pub n3_port: u16,
-    /// A model of the air interface between the gNB and its UEs' interfaces; `None`: packets take no time there.
+    /// A model of the air interface between the gNB and its UEs' interfaces; `None`: packets take
+    /// no time there.
     pub radio: Option<crate::user_plane::RadioConfig>,
     /// Transmission and reception points that the gNB tells LMFs of, and measures UEs at.
     pub trps: Vec<crate::nrppa::Trp>,
@@ -44,8 +48,8 @@ pub struct GnbConfig {
     pub setup_timeout: Duration,
     /// How long a procedure of a UE may take before its caller is told that it failed.
     pub procedure_timeout: Duration,
-    /// Whether a K_gNB that is not the UE's own makes the initial context setup fail, as it makes access stratum
-    /// security fail on a real radio interface.
+    /// Whether a K_gNB that is not the UE's own makes the initial context setup fail, as it makes
+    /// access stratum security fail on a real radio interface.
     pub check_k_gnb: bool,
     /// Whether it can protect the integrity of the user plane.
     pub up_integrity: bool,
@@ -119,7 +123,8 @@ impl Identity {
         // Checked when it was made; a gNB has as many cells as its identity leaves bits for.
         let most = (1u32 << (36 - u32::from(bits)).min(16)) - 1;
         let number = u32::from(number).min(most) as u16;
-        helpers::nr_cgi(self.plmn, id, bits.into(), number).unwrap_or_else(|_| unreachable!("its identity was checked"))
+        helpers::nr_cgi(self.plmn, id, bits.into(), number)
+            .unwrap_or_else(|_| unreachable!("its identity was checked"))
     }
 
     /// In the first cell of the gNB.

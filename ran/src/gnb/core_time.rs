@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 /// Waits that are remembered; no procedure has as many.
 const WAITS: usize = 16;
 
-/// Remembers a UE's waits for the core: each from its last uplink message to the next downlink message.
+/// Remembers a UE's waits for the core: each from its last uplink message to the next downlink
+/// message.
 #[derive(Debug, Default)]
 pub(super) struct CoreTime {
     sent: Option<Instant>,

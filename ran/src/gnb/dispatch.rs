@@ -3,7 +3,9 @@ use super::ue_task::{Downlink, ToUe};
 use super::{Gnb, amf_configuration_update, error_indication, handover_target, ng_reset, paging};
 use crate::nrppa;
 use martlet_ngap::NgapPduKind as Kind;
-use martlet_ngap::ngap::{AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs};
+use martlet_ngap::ngap::{
+    AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs,
+};
 use martlet_ngap::{Error, ie};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -22,14 +24,23 @@ pub(super) async fn run(gnb: &Gnb) -> String {
             Ok(pdu) => pdu,
             Err(error) => {
                 tracing::warn!(gnb = gnb.name(), %error, "undecodable NGAP message");
-                error_indication::send(gnb, Cause::protocol(CauseProtocol::transfer_syntax_error), (None, None)).await;
+                error_indication::send(
+                    gnb,
+                    Cause::protocol(CauseProtocol::transfer_syntax_error),
+                    (None, None),
+                )
+                .await;
                 continue;
             }
         };
         if let Err(error) = one(gnb, pdu, at).await {
             tracing::warn!(gnb = gnb.name(), %error, "NGAP message with an information element at fault");
-            error_indication::send(gnb, Cause::protocol(CauseProtocol::abstract_syntax_error_reject), (None, None))
-                .await;
+            error_indication::send(
+                gnb,
+                Cause::protocol(CauseProtocol::abstract_syntax_error_reject),
+                (None, None),
+            )
+            .await;
         }
     }
 }
@@ -55,19 +66,24 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         Kind::Initiating_DownlinkNonUEAssociatedNRPPaTransport => nrppa::of_gnb(gnb, &pdu).await,
         Kind::Initiating_HandoverResourceAllocation => handover_target::request(gnb, pdu, at).await,
         Kind::Initiating_UEContextRelease => {
-            let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else { return to_ue(gnb, pdu, at).await };
+            let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else {
+                return to_ue(gnb, pdu, at).await;
+            };
             let (mailbox, ids) = match ids {
                 UENGAPIDs::uE_NGAP_ID_pair(pair) => {
                     let (amf, ran) = (pair.amf_ue_ngap_id.0, pair.ran_ue_ngap_id.0);
                     (gnb.table().by_ran_id(ran), (Some(amf), Some(ran)))
                 }
-                UENGAPIDs::aMF_UE_NGAP_ID(amf) => (gnb.table().by_amf_id(amf.0), (Some(amf.0), None)),
+                UENGAPIDs::aMF_UE_NGAP_ID(amf) => {
+                    (gnb.table().by_amf_id(amf.0), (Some(amf.0), None))
+                }
                 UENGAPIDs::choice_Extensions(_) => (None, (None, None)),
             };
             match mailbox {
-                Some(mailbox) => {
-                    gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
-                }
+                Some(mailbox) => gnb.deliver(
+                    &mailbox,
+                    ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })),
+                ),
                 None => unknown_ue(gnb, ids).await,
             }
             Ok(())
@@ -81,7 +97,11 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     let amf_id: Option<AMFUENGAPID> = pdu.ie::<ie::AMF_UE_NGAP_ID>().transpose()?;
     let ran_id: Option<RANUENGAPID> = pdu.ie::<ie::RAN_UE_NGAP_ID>().transpose()?;
     let Some(ran_id) = ran_id else {
-        tracing::warn!(gnb = gnb.name(), message = pdu.procedure_name(), "a message that this gNB does not handle");
+        tracing::warn!(
+            gnb = gnb.name(),
+            message = pdu.procedure_name(),
+            "a message that this gNB does not handle"
+        );
         let cause = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
         error_indication::send(gnb, cause, (amf_id.map(|id| id.0), None)).await;
         return Ok(());
@@ -90,7 +110,9 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     let redirected = pdu.ie::<ie::OldAMF>().is_some();
     let mailbox = gnb.table().by_ran_id(ran_id.0);
     match mailbox.or_else(|| redirected.then(|| gnb.with_another_amf(ran_id.0)).flatten()) {
-        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
+        Some(mailbox) => {
+            gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
+        }
         None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
     }
     Ok(())

@@ -17,7 +17,10 @@ pub enum GnbError {
         error: SctpError,
     },
     /// The AMF refused: NG SETUP FAILURE.
-    #[error("gNB {gnb}: the AMF refused NG setup, cause {cause}: compare PLMN, TAC and slices with the AMF's")]
+    #[error(
+        "gNB {gnb}: the AMF refused NG setup, cause {cause}: compare PLMN, TAC and slices with \
+         the AMF's"
+    )]
     SetupRefused {
         /// Name of the gNB.
         gnb: String,
@@ -47,7 +50,10 @@ pub enum GnbError {
         reason: String,
     },
     /// The N3 address cannot be used.
-    #[error("gNB {gnb}: no GTP-U endpoint at {address}: {error}; is the address this machine's, and the port free?")]
+    #[error(
+        "gNB {gnb}: no GTP-U endpoint at {address}: {error}; is the address this machine's, and \
+         the port free?"
+    )]
     UserPlane {
         /// Name of the gNB.
         gnb: String,
@@ -97,9 +103,8 @@ impl UeError {
     /// The 5GMM or 5GSM cause of a rejection.
     pub fn cause(&self) -> Option<u8> {
         match self {
-            UeError::Rejected(cause) | UeError::Session(SessionCause::Sm(cause) | SessionCause::Mm(cause)) => {
-                Some(*cause)
-            }
+            UeError::Rejected(cause)
+            | UeError::Session(SessionCause::Sm(cause) | SessionCause::Mm(cause)) => Some(*cause),
             UeError::Aborted(Abort::SecurityModeRejected(cause)) => Some(*cause),
             _ => None,
         }

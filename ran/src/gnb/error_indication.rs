@@ -4,7 +4,8 @@ use super::ue_task::ToUe;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, build_ngap_ie, extract_ngap_ies};
 
-/// Tell the AMF about a message that cannot be used. `ids` are those of the message, as far as it had them.
+/// Tell the AMF about a message that cannot be used. `ids` are those of the message, as far as it
+/// had them.
 pub(super) async fn send(gnb: &Gnb, cause: Cause, ids: (Option<u64>, Option<u32>)) {
     match message(cause, ids) {
         Ok(message) => {
@@ -12,7 +13,9 @@ pub(super) async fn send(gnb: &Gnb, cause: Cause, ids: (Option<u64>, Option<u32>
                 tracing::debug!(gnb = gnb.name(), %error, "ERROR INDICATION was not sent");
             }
         }
-        Err(error) => tracing::error!(gnb = gnb.name(), %error, "ERROR INDICATION cannot be encoded"),
+        Err(error) => {
+            tracing::error!(gnb = gnb.name(), %error, "ERROR INDICATION cannot be encoded")
+        }
     }
 }
 
@@ -29,8 +32,8 @@ fn message(cause: Cause, (amf_id, ran_id): (Option<u64>, Option<u32>)) -> Result
     pdu.encode()
 }
 
-/// The AMF could not use a message of ours. Where it names a UE by identifiers that it does not know, that UE's
-/// connection is of no more use.
+/// The AMF could not use a message of ours. Where it names a UE by identifiers that it does not
+/// know, that UE's connection is of no more use.
 pub(super) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     extract_ngap_ies!(pdu, ErrorIndication,
         opt amf_id: u64 = AMF_UE_NGAP_ID(id),
@@ -42,13 +45,17 @@ pub(super) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     let unknown = matches!(
         cause,
         Some(Cause::radioNetwork(
-            CauseRadioNetwork::unknown_local_UE_NGAP_ID | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID
+            CauseRadioNetwork::unknown_local_UE_NGAP_ID
+                | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID
         ))
     );
     if let Some(mailbox) = ran_id.and_then(|id| gnb.table().by_ran_id(id))
         && unknown
     {
-        gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"));
+        gnb.deliver(
+            &mailbox,
+            ToUe::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"),
+        );
     }
     Ok(())
 }

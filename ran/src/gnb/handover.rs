@@ -1,5 +1,5 @@
-//! N2 handover at the source gNB (TS 38.413, 8.4.1, 8.4.5, 8.4.6): asked for, commanded, or cancelled; and the gNB that a
-//! UE has left.
+//! N2 handover at the source gNB (TS 38.413, 8.4.1, 8.4.5, 8.4.6): asked for, commanded, or
+//! cancelled; and the gNB that a UE has left.
 use super::command::Reply;
 use super::handover_target::{self, AtTarget};
 use super::ue_task::{Connection, Downlink, Fault, UeTask};
@@ -7,12 +7,15 @@ use super::{Gnb, UeError, handover_containers, ran_status_transfer};
 use crate::sample::Procedure;
 use crate::user_plane::Port;
 use martlet_ngap::ngap::*;
-use martlet_ngap::transfer::{HandoverCommand as CommandTransfer, HandoverRequired as RequiredTransfer};
+use martlet_ngap::transfer::{
+    HandoverCommand as CommandTransfer, HandoverRequired as RequiredTransfer,
+};
 use martlet_ngap::{NgapPduKind as Kind, build_ngap, build_ngap_ie, extract_ngap_ies, helpers, ie};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a gNB that a UE has left goes on forwarding what still comes (TS 38.300, 9.2.3.2.1, step 12).
+/// How long a gNB that a UE has left goes on forwarding what still comes (TS 38.300, 9.2.3.2.1,
+/// step 12).
 const LINGER: Duration = Duration::from_millis(500);
 
 /// What becomes of a handover.
@@ -55,7 +58,8 @@ pub struct HandoverOutcome {
     pub sessions: Vec<u8>,
     /// Until the UE was told to go: HANDOVER COMMAND. Zero for an Xn handover.
     pub preparation: Duration,
-    /// Until the core had followed: the context at the source is released, or the path is switched.
+    /// Until the core had followed: the context at the source is released, or the path is
+    /// switched.
     pub total: Duration,
 }
 
@@ -136,12 +140,18 @@ pub(super) async fn send(gnb: &Gnb, connection: &Connection, message: Vec<u8>) {
 }
 
 /// HANDOVER REQUIRED.
-pub(super) async fn require(ue: &mut UeTask, target: Gnb, plan: HandoverPlan, reply: Reply<HandoverOutcome>) {
+pub(super) async fn require(
+    ue: &mut UeTask,
+    target: Gnb,
+    plan: HandoverPlan,
+    reply: Reply<HandoverOutcome>,
+) {
     let Some((amf_id, ran_id)) = ue.ids() else {
         return reply.done(Err(UeError::State("only a connected UE is handed over")));
     };
     if ue.sessions.is_empty() {
-        return reply.done(Err(UeError::State("a UE is handed over with its PDU sessions: it has none")));
+        return reply
+            .done(Err(UeError::State("a UE is handed over with its PDU sessions: it has none")));
     }
     if ue.handover.is_some() || target.is(&ue.gnb) {
         return reply.done(Err(UeError::State("a handover is underway, or leads nowhere")));
@@ -164,9 +174,16 @@ pub(super) async fn require(ue: &mut UeTask, target: Gnb, plan: HandoverPlan, re
     }
 }
 
-fn required(ue: &UeTask, target: &Gnb, plan: &HandoverPlan, ids: (u64, u32)) -> Result<Vec<u8>, Fault> {
+fn required(
+    ue: &UeTask,
+    target: &Gnb,
+    plan: &HandoverPlan,
+    ids: (u64, u32),
+) -> Result<Vec<u8>, Fault> {
     let transfer = RequiredTransfer { direct_forwarding: plan.direct_forwarding }.encode()?;
-    let item = |psi: &u8| PDUSessionResourceItemHORqd::new(PDUSessionID(*psi), transfer.clone().into(), None);
+    let item = |psi: &u8| {
+        PDUSessionResourceItemHORqd::new(PDUSessionID(*psi), transfer.clone().into(), None)
+    };
     let list = PDUSessionResourceListHORqd(ue.sessions.keys().map(item).collect());
     let (config, identity) = (target.config(), target.identity());
     let node = helpers::global_gnb_id(identity.plmn, config.gnb_id, config.gnb_id_bits.into())?;
@@ -191,7 +208,10 @@ fn required(ue: &UeTask, target: &Gnb, plan: &HandoverPlan, ids: (u64, u32)) -> 
     ies.push(build_ngap_ie!(HandoverRequired, SourceToTarget_TransparentContainer(container))?);
     type Required<'a> = HandoverRequired<'a>;
     use martlet_ngap::Message;
-    let pdu = NGAP_PDU::of_message(&HandoverRequired::new(ProtocolIEContainer(ies)), Required::CRITICALITY)?;
+    let pdu = NGAP_PDU::of_message(
+        &HandoverRequired::new(ProtocolIEContainer(ies)),
+        Required::CRITICALITY,
+    )?;
     Ok(pdu.encode()?)
 }
 
@@ -216,11 +236,17 @@ async fn cancel(ue: &mut UeTask) -> Result<Instant, super::LinkError> {
     }
 }
 
-/// The handover is over before the UE has left. What the target has of the UE, the AMF has it released.
+/// The handover is over before the UE has left. What the target has of the UE, the AMF has it
+/// released.
 pub(super) fn give_up(ue: &mut UeTask, error: UeError) {
     let Some(handover) = ue.handover.take() else { return };
     if let Some(at) = handover.at_target {
-        ue.left.push(Left { gnb: handover.target, connection: at.connection, ports: at.ports, outcome: None });
+        ue.left.push(Left {
+            gnb: handover.target,
+            connection: at.connection,
+            ports: at.ports,
+            outcome: None,
+        });
     }
     ue.record(Procedure::Handover, Some(handover.start), Some(error.to_string()));
     ue.waiters.handover.finish(Err(error));
@@ -259,8 +285,8 @@ pub(super) async fn command(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault
         HandoverTurn::Arrives | HandoverTurn::NewKeyNotProved => {}
         _ => return Ok(()),
     }
-    // A UE that is told of a new key without its proof stays where it is, and with the key that it has (TS 33.501, 6.9.2.3.3); its gNB
-    // hears it again, and gives the handover up.
+    // A UE that is told of a new key without its proof stays where it is, and with the key that it
+    // has (TS 33.501, 6.9.2.3.3); its gNB hears it again, and gives the handover up.
     let told = handover.at_target.as_ref().and_then(|at| at.new_key.as_ref());
     if told.is_some_and(Option::is_none) {
         tracing::warn!(supi = ue.supi(), "a new K_AMF does not prove itself: the UE stays");
@@ -287,7 +313,10 @@ pub(super) async fn left_downlink(ue: &mut UeTask, downlink: Downlink) {
         return tracing::debug!(supi = ue.supi(), kind = ?downlink.pdu.kind(), "for a gNB that the UE has left");
     }
     let amf_id = amf_id_of(&downlink.pdu);
-    let found = ue.left.iter().position(|left| left.connection.amf_id == amf_id && left.gnb.is(&downlink.gnb));
+    let found = ue
+        .left
+        .iter()
+        .position(|left| left.connection.amf_id == amf_id && left.gnb.is(&downlink.gnb));
     let Some(mut left) = found.map(|at| ue.left.swap_remove(at)) else { return };
     complete_release(&left.gnb, &left.connection).await;
     if let Some((start, mut outcome)) = left.outcome.take() {

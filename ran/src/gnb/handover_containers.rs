@@ -1,5 +1,6 @@
-//! What source and target gNB tell each other through the core, which passes it on unread (TS 38.413, 9.3.1.29 and
-//! 9.3.1.30). There is no radio interface behind them: their RRC messages are the shortest that TS 38.331 allows.
+//! What source and target gNB tell each other through the core, which passes it on unread (TS
+//! 38.413, 9.3.1.29 and 9.3.1.30). There is no radio interface behind them: their RRC messages are
+//! the shortest that TS 38.331 allows.
 use super::Gnb;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, aper};
@@ -21,8 +22,10 @@ pub(super) fn source_to_target(source: &Gnb, target: &Gnb, ran_id: u32) -> Resul
         None,
         None,
     );
-    let history =
-        UEHistoryInformation(vec![LastVisitedCellItem::new(LastVisitedCellInformation::nGRANCell(visited), None)]);
+    let history = UEHistoryInformation(vec![LastVisitedCellItem::new(
+        LastVisitedCellInformation::nGRANCell(visited),
+        None,
+    )]);
     let reference = ProtocolExtensionField::new(
         ProtocolExtensionID(REFERENCE_AT_SOURCE),
         Criticality::ignore,
@@ -39,15 +42,18 @@ pub(super) fn source_to_target(source: &Gnb, target: &Gnb, ran_id: u32) -> Resul
     ))
 }
 
-/// Which UE the source means: the source's cell identity, and the UE's identifier there; `None` for a source that does
-/// not say.
+/// Which UE the source means: the source's cell identity, and the UE's identifier there; `None` for
+/// a source that does not say.
 pub(super) fn meant(container: &[u8]) -> Option<(u64, u32)> {
-    let container: SourceNGRANNodeToTargetNGRANNodeTransparentContainer<'_> = aper::decode(container).ok()?;
+    let container: SourceNGRANNodeToTargetNGRANNodeTransparentContainer<'_> =
+        aper::decode(container).ok()?;
     let extensions = container.ie_extensions?;
     let reference = extensions.0.iter().find(|field| field.id.0 == REFERENCE_AT_SOURCE)?;
     let ran_id: RANUENGAPID = aper::decode(&reference.extension_value).ok()?;
     let item = container.ue_history_information.0.first()?;
-    let LastVisitedCellInformation::nGRANCell(visited) = &item.last_visited_cell_information else { return None };
+    let LastVisitedCellInformation::nGRANCell(visited) = &item.last_visited_cell_information else {
+        return None;
+    };
     let NGRANCGI::nR_CGI(cell) = &visited.global_cell_id else { return None };
     Some((cell.nr_cell_identity.0.value(), ran_id.0))
 }

@@ -7,9 +7,12 @@ use crate::ue::{FullContext, Security};
 use crate::user_plane::{Port, Tunnel};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
-    GtpTunnel, HandoverRequestAcknowledge as AcknowledgeTransfer, HandoverResourceAllocationUnsuccessful, SetupRequest,
+    GtpTunnel, HandoverRequestAcknowledge as AcknowledgeTransfer,
+    HandoverResourceAllocationUnsuccessful, SetupRequest,
 };
-use martlet_ngap::{Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, extract_ngap_ies};
+use martlet_ngap::{
+    Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, extract_ngap_ies,
+};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -38,7 +41,9 @@ pub(super) async fn request(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(),
     });
     let mailbox = meant.and_then(|meant| gnb.announced().remove(&meant));
     match mailbox {
-        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
+        Some(mailbox) => {
+            gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
+        }
         None => {
             tracing::warn!(gnb = gnb.name(), "HANDOVER REQUEST for a UE that nobody has announced");
             if let Some(amf_id) = amf_id_of(&pdu) {
@@ -73,14 +78,22 @@ async fn fail(gnb: &Gnb, amf_id: u64, cause: CauseRadioNetwork) -> Result<(), Er
 /// A message about the UE to the target.
 pub(super) async fn downlink(ue: &mut UeTask, downlink: Downlink) {
     let outcome = match downlink.pdu.kind() {
-        Kind::Initiating_HandoverResourceAllocation => admit(ue, &downlink.pdu, &downlink.gnb).await,
+        Kind::Initiating_HandoverResourceAllocation => {
+            admit(ue, &downlink.pdu, &downlink.gnb).await
+        }
         Kind::Initiating_DownlinkRANStatusTransfer => {
             ran_status_transfer::downlink(ue, &downlink.gnb, &downlink.pdu).map_err(Fault::from)
         }
         Kind::Initiating_UEContextRelease => {
             if let Some(at) = ue.handover.as_mut().and_then(|handover| handover.at_target.take()) {
                 handover::complete_release(&downlink.gnb, &at.connection).await;
-                Left { gnb: downlink.gnb.clone(), connection: at.connection, ports: at.ports, outcome: None }.release();
+                Left {
+                    gnb: downlink.gnb.clone(),
+                    connection: at.connection,
+                    ports: at.ports,
+                    outcome: None,
+                }
+                .release();
             }
             Ok(())
         }
@@ -103,17 +116,29 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
         lax reporting: LocationReportingRequestType = LocationReportingRequestType(asked) => asked,
         req sessions: PDUSessionResourceSetupListHOReq = PDUSessionResourceSetupListHOReq(list) => list,
     );
-    let Some(plan) = ue.handover.as_ref().filter(|it| it.target.is(gnb)).map(|it| it.plan.clone()) else {
-        return Ok(fail(gnb, amf_id, CauseRadioNetwork::no_radio_resources_available_in_target_cell).await?);
+    let Some(plan) = ue.handover.as_ref().filter(|it| it.target.is(gnb)).map(|it| it.plan.clone())
+    else {
+        return Ok(fail(
+            gnb,
+            amf_id,
+            CauseRadioNetwork::no_radio_resources_available_in_target_cell,
+        )
+        .await?);
     };
     match plan.turn {
         HandoverTurn::TargetSilent => return Ok(()),
         HandoverTurn::TargetFull => {
-            return Ok(fail(gnb, amf_id, CauseRadioNetwork::no_radio_resources_available_in_target_cell).await?);
+            return Ok(fail(
+                gnb,
+                amf_id,
+                CauseRadioNetwork::no_radio_resources_available_in_target_cell,
+            )
+            .await?);
         }
         _ => {}
     }
-    let (ncc, nh) = (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
+    let (ncc, nh) =
+        (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
     let new_key = new_context.map(|mut container| {
         if plan.turn == HandoverTurn::NewKeyNotProved {
             container.iter_mut().take(1).for_each(|octet| *octet ^= 1);
@@ -128,13 +153,24 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
             None => ue.nas.security_mut().take_next_hop(ncc, &nh),
         };
     if !keys_agree {
-        tracing::warn!(supi = ue.supi(), gnb = gnb.name(), ncc, "the NH of the AMF is not the UE's (TS 33.501, A.10)");
-        return Ok(fail(gnb, amf_id, CauseRadioNetwork::failure_in_radio_interface_procedure).await?);
+        tracing::warn!(
+            supi = ue.supi(),
+            gnb = gnb.name(),
+            ncc,
+            "the NH of the AMF is not the UE's (TS 33.501, A.10)"
+        );
+        return Ok(
+            fail(gnb, amf_id, CauseRadioNetwork::failure_in_radio_interface_procedure).await?
+        );
     }
     let ran_id = gnb.table().connect(ue.mailbox.clone());
     gnb.table().learn_amf_id(ran_id, amf_id);
-    let connection =
-        Connection { ran_id: Some(ran_id), amf_id: Some(amf_id), stream: gnb.stream_of(ran_id), early: Vec::new() };
+    let connection = Connection {
+        ran_id: Some(ran_id),
+        amf_id: Some(amf_id),
+        stream: gnb.stream_of(ran_id),
+        early: Vec::new(),
+    };
     let mut at = AtTarget { connection, reporting, new_key, ..AtTarget::default() };
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
@@ -143,7 +179,9 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
         let no_room = || Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
         let protected = request.map_err(|error| error.cause()).and_then(|request| {
             let asked = request.security;
-            let security = asked.map(|asked| protect(gnb.config(), asked).map(|done| (done, asked))).transpose()?;
+            let security = asked
+                .map(|asked| protect(gnb.config(), asked).map(|done| (done, asked)))
+                .transpose()?;
             Ok((request, security))
         });
         let (request, security) = match protected {
@@ -151,7 +189,11 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
             refused => {
                 let cause = refused.err().unwrap_or_else(no_room);
                 let transfer = HandoverResourceAllocationUnsuccessful { cause }.encode()?;
-                failed.push(PDUSessionResourceFailedToSetupItemHOAck::new(item.pdu_session_id, transfer.into(), None));
+                failed.push(PDUSessionResourceFailedToSetupItemHOAck::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
                 continue;
             }
         };
@@ -168,7 +210,11 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
             flows: qfis.iter().map(|qfi| (*qfi, forwarding.is_some())).collect(),
             failed_flows: Vec::new(),
         };
-        done.push(PDUSessionResourceAdmittedItem::new(item.pdu_session_id, transfer.encode()?.into(), None));
+        done.push(PDUSessionResourceAdmittedItem::new(
+            item.pdu_session_id,
+            transfer.encode()?.into(),
+            None,
+        ));
     }
     let mut ies = vec![
         build_ngap_ie!(HandoverRequestAcknowledge, AMF_UE_NGAP_ID(amf_id))?,
@@ -180,10 +226,16 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     ];
     if !failed.is_empty() {
         let list = PDUSessionResourceFailedToSetupListHOAck(failed);
-        ies.push(build_ngap_ie!(HandoverRequestAcknowledge, PDUSessionResourceFailedToSetupListHOAck(list))?);
+        ies.push(build_ngap_ie!(
+            HandoverRequestAcknowledge,
+            PDUSessionResourceFailedToSetupListHOAck(list)
+        )?);
     }
     let container = handover_containers::target_to_source()?;
-    ies.push(build_ngap_ie!(HandoverRequestAcknowledge, TargetToSource_TransparentContainer(container))?);
+    ies.push(build_ngap_ie!(
+        HandoverRequestAcknowledge,
+        TargetToSource_TransparentContainer(container)
+    )?);
     type Acknowledge<'a> = HandoverRequestAcknowledge<'a>;
     let acknowledge = HandoverRequestAcknowledge::new(ProtocolIEContainer(ies));
     let acknowledge = NGAP_PDU::of_message(&acknowledge, Acknowledge::CRITICALITY)?.encode()?;
@@ -209,7 +261,8 @@ impl AtTarget {
             Some(user_plane) => {
                 let port = user_plane.open(psi, ue.downlink_ip.clone(), ue.mailbox.clone());
                 let forwarding = port.expect(forwards);
-                let downlink = port.activate(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
+                let downlink = port
+                    .activate(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
                 self.ports.insert(psi, port);
                 (downlink, forwarding)
             }
@@ -232,7 +285,10 @@ pub(super) async fn arrive(ue: &mut UeTask, taken: &[u8]) -> Result<(), Fault> {
     }
     let mut outcome = HandoverOutcome {
         sessions: at.sessions.keys().copied().collect(),
-        preparation: handover.commanded.unwrap_or(handover.start).saturating_duration_since(handover.start),
+        preparation: handover
+            .commanded
+            .unwrap_or(handover.start)
+            .saturating_duration_since(handover.start),
         total: Duration::ZERO,
     };
     outcome.sessions.sort_unstable();
@@ -252,14 +308,20 @@ pub(super) async fn arrive(ue: &mut UeTask, taken: &[u8]) -> Result<(), Fault> {
 }
 
 /// The UE goes to another gNB with its interfaces: gives what it had at the gNB of before.
-pub(super) fn move_to(ue: &mut UeTask, gnb: Gnb, mut at: AtTarget) -> (Gnb, Connection, BTreeMap<u8, Port>) {
+pub(super) fn move_to(
+    ue: &mut UeTask,
+    gnb: Gnb,
+    mut at: AtTarget,
+) -> (Gnb, Connection, BTreeMap<u8, Port>) {
     ue.leave_cell();
     for (psi, before) in &ue.ports {
         // A session that stays behind has no tunnel at the target, and its packets wait for one.
         let taken = at.sessions.contains_key(psi);
         let port = match (at.ports.remove(psi), gnb.user_plane()) {
             (Some(port), _) => port,
-            (None, Some(user_plane)) => user_plane.open(*psi, ue.downlink_ip.clone(), ue.mailbox.clone()),
+            (None, Some(user_plane)) => {
+                user_plane.open(*psi, ue.downlink_ip.clone(), ue.mailbox.clone())
+            }
             (None, None) => continue,
         };
         if !taken {

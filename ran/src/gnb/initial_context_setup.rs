@@ -19,19 +19,29 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         tracing::warn!(
             supi = ue.supi(),
             gnb = ue.gnb_name(),
-            "K_gNB of the AMF is not the UE's: access stratum security would fail (TS 33.501, annex A.9)"
+            "K_gNB of the AMF is not the UE's: access stratum security would fail (TS 33.501, \
+             annex A.9)"
         );
         return fail(ue, amf_id, ran_id).await;
     }
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     let items = sessions.map(|list| list.0).unwrap_or_default();
     for item in &items {
-        match set_up(ue, item.pdu_session_id.0, &item.pdu_session_resource_setup_request_transfer)? {
+        match set_up(ue, item.pdu_session_id.0, &item.pdu_session_resource_setup_request_transfer)?
+        {
             Outcome::Done(transfer) => {
-                done.push(PDUSessionResourceSetupItemCxtRes::new(item.pdu_session_id, transfer.into(), None));
+                done.push(PDUSessionResourceSetupItemCxtRes::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
             }
             Outcome::Failed(transfer) => {
-                failed.push(PDUSessionResourceFailedToSetupItemCxtRes::new(item.pdu_session_id, transfer.into(), None));
+                failed.push(PDUSessionResourceFailedToSetupItemCxtRes::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
             }
         }
     }
@@ -54,7 +64,9 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         if !failed.is_empty() {
             ies.0.push(build_ngap_ie!(
                 InitialContextSetupResponse,
-                PDUSessionResourceFailedToSetupListCxtRes(PDUSessionResourceFailedToSetupListCxtRes(failed))
+                PDUSessionResourceFailedToSetupListCxtRes(
+                    PDUSessionResourceFailedToSetupListCxtRes(failed)
+                )
             )?);
         }
         response.set_protocol_ies(ies)?;

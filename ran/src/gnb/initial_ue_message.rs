@@ -7,7 +7,11 @@ use martlet_ngap::{Error, build_ngap};
 use std::time::Instant;
 
 /// Give the UE a RAN UE NGAP ID and send its message. When it was handed to the transport.
-pub(super) async fn run(ue: &mut UeTask, nas: Vec<u8>, initial: &Initial) -> Result<Instant, LinkError> {
+pub(super) async fn run(
+    ue: &mut UeTask,
+    nas: Vec<u8>,
+    initial: &Initial,
+) -> Result<Instant, LinkError> {
     ue.follow();
     ue.leave_cell();
     let ran_id = ue.connect();

@@ -106,7 +106,9 @@ impl N2Link {
     pub async fn shutdown(&self) {
         match self {
             N2Link::Sctp(association) => association.shutdown().await,
-            N2Link::Local(link) => drop(link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).take()),
+            N2Link::Local(link) => {
+                drop(link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).take())
+            }
         }
     }
 
@@ -114,13 +116,15 @@ impl N2Link {
     pub fn abort(&self) {
         match self {
             N2Link::Sctp(association) => association.abort(),
-            N2Link::Local(link) => drop(link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).take()),
+            N2Link::Local(link) => {
+                drop(link.to_amf.lock().unwrap_or_else(|e| e.into_inner()).take())
+            }
         }
     }
 }
 
-/// One SCTP stack of a kind serves all gNBs of a thread's runtime: the one in user space has timers and sockets of its
-/// own, of which a process needs one set.
+/// One SCTP stack of a kind serves all gNBs of a thread's runtime: the one in user space has timers
+/// and sockets of its own, of which a process needs one set.
 fn shared_stack(choice: martlet_sctp::StackChoice) -> Result<SctpStack, SctpError> {
     use martlet_sctp::StackChoice;
     thread_local! {

@@ -1,5 +1,5 @@
-//! Location reporting (TS 38.413, 8.12): the AMF asks where a UE is, or to be told when it changes its cell, comes into an area, or
-//! leaves it.
+//! Location reporting (TS 38.413, 8.12): the AMF asks where a UE is, or to be told when it changes
+//! its cell, comes into an area, or leaves it.
 use super::ue_task::{Fault, UeTask};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
@@ -43,8 +43,16 @@ async fn report(ue: &mut UeTask, asked: LocationReportingRequestType) -> Result<
     let place = ue.location();
     let presence = asked.area_of_interest_list.as_ref().map(|list| {
         let item = |item: &AreaOfInterestItem| {
-            let presence = if is_in(&item.area_of_interest, &place) { UEPresence::R_in } else { UEPresence::out };
-            UEPresenceInAreaOfInterestItem::new(item.location_reporting_reference_id, presence, None)
+            let presence = if is_in(&item.area_of_interest, &place) {
+                UEPresence::R_in
+            } else {
+                UEPresence::out
+            };
+            UEPresenceInAreaOfInterestItem::new(
+                item.location_reporting_reference_id,
+                presence,
+                None,
+            )
         };
         UEPresenceInAreaOfInterestList(list.0.iter().map(item).collect())
     });
@@ -75,7 +83,13 @@ async fn report(ue: &mut UeTask, asked: LocationReportingRequestType) -> Result<
 
 fn is_in(area: &AreaOfInterest, place: &UserLocationInformation<'_>) -> bool {
     let UserLocationInformation::userLocationInformationNR(place) = place else { return false };
-    let by_tai = area.area_of_interest_tai_list.iter().flat_map(|list| &list.0).any(|item| item.tai == place.tai);
+    let by_tai = area
+        .area_of_interest_tai_list
+        .iter()
+        .flat_map(|list| &list.0)
+        .any(|item| item.tai == place.tai);
     let mut cells = area.area_of_interest_cell_list.iter().flat_map(|list| &list.0);
-    by_tai || cells.any(|item| matches!(&item.ngran_cgi, NGRANCGI::nR_CGI(cell) if *cell == place.nr_cgi))
+    by_tai
+        || cells
+            .any(|item| matches!(&item.ngran_cgi, NGRANCGI::nR_CGI(cell) if *cell == place.nr_cgi))
 }

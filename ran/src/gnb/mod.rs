@@ -90,7 +90,8 @@ struct Inner {
     associations: Associations,
 }
 
-/// The associations of one gNB with several AMFs, each of which is a [`Gnb`] of its own that knows the others.
+/// The associations of one gNB with several AMFs, each of which is a [`Gnb`] of its own that knows
+/// the others.
 type Associations = Arc<Mutex<Vec<Weak<Inner>>>>;
 
 impl Gnb {
@@ -127,20 +128,29 @@ impl Gnb {
             Err(_) => Err(martlet_sctp::SctpError::ConnectTimeout),
             Ok(outcome) => outcome,
         };
-        link.map_err(|error| GnbError::Connect { gnb: config.name.clone(), amf: config.amf.to_string(), error })
+        link.map_err(|error| GnbError::Connect {
+            gnb: config.name.clone(),
+            amf: config.amf.to_string(),
+            error,
+        })
     }
 
     /// Set the NG interface up over a link that exists.
     ///
     /// # Errors
     /// As [`Gnb::connect`].
-    pub async fn attach(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
+    pub async fn attach(
+        config: GnbConfig,
+        link: N2Link,
+        samples: Samples,
+    ) -> Result<Gnb, GnbError> {
         let gnb = Gnb::open(config, link, samples, None, Associations::default())?;
         gnb.set_up().await
     }
 
-    /// Connect to another AMF of the same set, too (TS 23.501, 5.21): the same gNB with the same user plane. When an AMF is lost, or says
-    /// that it goes, UEs turn to one that is left, and are paged by it.
+    /// Connect to another AMF of the same set, too (TS 23.501, 5.21): the same gNB with the same
+    /// user plane. When an AMF is lost, or says that it goes, UEs turn to one that is left, and
+    /// are paged by it.
     ///
     /// # Errors
     /// As [`Gnb::connect`].
@@ -151,7 +161,8 @@ impl Gnb {
         Gnb::open(config, link, samples, user_plane, self.0.associations.clone())?.set_up().await
     }
 
-    /// The association with another AMF that is there, where this one's AMF is lost or on its way out.
+    /// The association with another AMF that is there, where this one's AMF is lost or on its way
+    /// out.
     pub(crate) fn instead(&self) -> Option<Gnb> {
         let gone = |gnb: &Gnb| gnb.0.lost.borrow().is_some() || gnb.unavailable_guamis() > 0;
         if !gone(self) {
@@ -166,7 +177,9 @@ impl Gnb {
     fn of_set(&self, set: u16) -> Option<Gnb> {
         let all = self.0.associations.lock().unwrap_or_else(|e| e.into_inner());
         let mut others = all.iter().filter_map(Weak::upgrade).map(Gnb).filter(|gnb| !gnb.is(self));
-        others.find(|gnb| gnb.0.lost.borrow().is_none() && gnb.amf().is_some_and(|amf| amf.sets.contains(&set)))
+        others.find(|gnb| {
+            gnb.0.lost.borrow().is_none() && gnb.amf().is_some_and(|amf| amf.sets.contains(&set))
+        })
     }
 
     /// The UE that another association of this gNB has with a RAN UE NGAP ID.
@@ -176,15 +189,21 @@ impl Gnb {
         others.find_map(|gnb| gnb.table().by_ran_id(ran_id))
     }
 
-    /// Connect anew after the association ended: the same gNB with the same user plane, so that interfaces of its UEs
-    /// live on. The UEs are moved to it with [`Ue::move_to`].
+    /// Connect anew after the association ended: the same gNB with the same user plane, so that
+    /// interfaces of its UEs live on. The UEs are moved to it with [`Ue::move_to`].
     ///
     /// # Errors
     /// As [`Gnb::connect`].
     pub async fn connect_again(&self) -> Result<Gnb, GnbError> {
         let link = Gnb::link_to(&self.0.config).await?;
         let (samples, user_plane) = (self.0.samples.clone(), self.0.user_plane.clone());
-        let gnb = Gnb::open(self.0.config.clone(), link, samples, user_plane, self.0.associations.clone())?;
+        let gnb = Gnb::open(
+            self.0.config.clone(),
+            link,
+            samples,
+            user_plane,
+            self.0.associations.clone(),
+        )?;
         gnb.set_up().await
     }
 
@@ -197,11 +216,16 @@ impl Gnb {
         Ok(gnb)
     }
 
-    /// A gNB that serves its link without NG SETUP, for tests of an AMF that meets one that does not begin with it.
+    /// A gNB that serves its link without NG SETUP, for tests of an AMF that meets one that does
+    /// not begin with it.
     ///
     /// # Errors
     /// The N3 address is not to be had.
-    pub fn attach_without_setup(config: GnbConfig, link: N2Link, samples: Samples) -> Result<Gnb, GnbError> {
+    pub fn attach_without_setup(
+        config: GnbConfig,
+        link: N2Link,
+        samples: Samples,
+    ) -> Result<Gnb, GnbError> {
         let gnb = Gnb::open(config, link, samples, None, Associations::default())?;
         gnb.serve();
         Ok(gnb)
@@ -214,15 +238,20 @@ impl Gnb {
         user_plane: Option<UserPlane>,
         associations: Associations,
     ) -> Result<Gnb, GnbError> {
-        let identity =
-            Identity::of(&config).map_err(|e| GnbError::Config { gnb: config.name.clone(), reason: e.to_string() })?;
+        let identity = Identity::of(&config)
+            .map_err(|e| GnbError::Config { gnb: config.name.clone(), reason: e.to_string() })?;
         let user_plane = match config.n3 {
             _ if user_plane.is_some() => user_plane,
             Some(address) => {
                 let local = (address, config.n3_port).into();
-                let started = UserPlane::start_with(local, config.radio.as_ref()).map_err(|error| {
-                    GnbError::UserPlane { gnb: config.name.clone(), address: format!("{local}"), error }
-                })?;
+                let started =
+                    UserPlane::start_with(local, config.radio.as_ref()).map_err(|error| {
+                        GnbError::UserPlane {
+                            gnb: config.name.clone(),
+                            address: format!("{local}"),
+                            error,
+                        }
+                    })?;
                 Some(started)
             }
             None => None,
@@ -281,13 +310,22 @@ impl Gnb {
     /// As [`Gnb::new_ue`]; the namespace is made with the first PDU session.
     pub fn new_ue_in(&self, config: UeConfig, netns: Netns) -> Result<Ue, GnbError> {
         let interface = Interface::new(&config, netns);
-        let nas = UeNas::new(config, self.0.config.plmn)
-            .map_err(|e| GnbError::Config { gnb: self.0.config.name.clone(), reason: e.to_string() })?;
+        let nas = UeNas::new(config, self.0.config.plmn).map_err(|e| GnbError::Config {
+            gnb: self.0.config.name.clone(),
+            reason: e.to_string(),
+        })?;
         let (commands, commanded) = mpsc::channel(16);
         let (downlink_ip, packets) = mpsc::channel(DOWNLINK_PACKETS);
         let supi = nas.supi().into();
-        tokio::spawn(ue_task::UeTask::new(nas, self.clone(), interface, commanded, downlink_ip).run());
-        Ok(Ue { commands, supi, timeout: self.0.config.procedure_timeout, downlink_ip: AsyncMutex::new(packets) })
+        tokio::spawn(
+            ue_task::UeTask::new(nas, self.clone(), interface, commanded, downlink_ip).run(),
+        );
+        Ok(Ue {
+            commands,
+            supi,
+            timeout: self.0.config.procedure_timeout,
+            downlink_ip: AsyncMutex::new(packets),
+        })
     }
 
     /// Its configuration.
@@ -315,7 +353,8 @@ impl Gnb {
         self.0.table.counts()
     }
 
-    /// Whether the AMF has asked to keep signalling away (OVERLOAD START), and has not taken it back.
+    /// Whether the AMF has asked to keep signalling away (OVERLOAD START), and has not taken it
+    /// back.
     pub fn is_overloaded(&self) -> bool {
         self.0.overloaded.load(Ordering::Relaxed)
     }
@@ -348,11 +387,16 @@ impl Gnb {
     ///
     /// # Errors
     /// The association has ended.
-    pub async fn send_raw_ngap(&self, stream: u16, message: impl Into<Bytes>) -> Result<(), LinkError> {
+    pub async fn send_raw_ngap(
+        &self,
+        stream: u16,
+        message: impl Into<Bytes>,
+    ) -> Result<(), LinkError> {
         self.0.link.send(stream, message.into()).await
     }
 
-    /// Every NGAP message that comes from the AMF from now on. Bounded: a reader that falls behind loses the oldest.
+    /// Every NGAP message that comes from the AMF from now on. Bounded: a reader that falls behind
+    /// loses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<Bytes> {
         let mut tap = self.0.tap.lock().unwrap_or_else(|e| e.into_inner());
         tap.get_or_insert_with(|| broadcast::channel(256).0).subscribe()
@@ -408,7 +452,8 @@ impl Gnb {
         self.table().by_ran_id(ran_id).is_some()
     }
 
-    /// Streams other than 0 are for UEs (TS 38.412, 7): one UE keeps to one, so that its messages stay in order.
+    /// Streams other than 0 are for UEs (TS 38.412, 7): one UE keeps to one, so that its messages
+    /// stay in order.
     pub(crate) fn stream_of(&self, ran_id: u32) -> u16 {
         match self.0.link.streams() {
             0 | 1 => 0,

@@ -1,12 +1,14 @@
-//! Uplink and downlink NAS transport, and NAS messages that are not delivered (TS 38.413, 8.6.2 to 8.6.4).
+//! Uplink and downlink NAS transport, and NAS messages that are not delivered (TS 38.413, 8.6.2 to
+//! 8.6.4).
 use super::link::LinkError;
 use super::ue_task::{Fault, UeTask};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
 use std::time::Instant;
 
-/// Send a NAS message of a connected UE. When it was handed to the transport; `None` where it was not. While the AMF has
-/// not given the UE an identifier, nothing but an initial message can be sent: the message waits for that.
+/// Send a NAS message of a connected UE. When it was handed to the transport; `None` where it was
+/// not. While the AMF has not given the UE an identifier, nothing but an initial message can be
+/// sent: the message waits for that.
 pub(super) async fn uplink(ue: &mut UeTask, nas: Vec<u8>) -> Result<Option<Instant>, LinkError> {
     let Some((amf_id, ran_id)) = ue.ids() else {
         ue.wait_for_amf(nas);
@@ -31,7 +33,8 @@ pub(super) async fn uplink(ue: &mut UeTask, nas: Vec<u8>) -> Result<Option<Insta
     }
 }
 
-/// Take the NAS message of a DOWNLINK NAS TRANSPORT to the UE, or tell the AMF that it did not get there (8.6.4).
+/// Take the NAS message of a DOWNLINK NAS TRANSPORT to the UE, or tell the AMF that it did not get
+/// there (8.6.4).
 pub(super) async fn downlink(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, DownlinkNASTransport,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),

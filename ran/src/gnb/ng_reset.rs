@@ -20,7 +20,12 @@ pub(super) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
                     gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
                 }
             }
-            build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge, UE_associatedLogicalNG_connectionList(list),)?
+            build_ngap!(
+                SuccessfulOutcome,
+                NGReset,
+                NGResetAcknowledge,
+                UE_associatedLogicalNG_connectionList(list),
+            )?
         }
         _ => {
             for mailbox in gnb.table().connected() {

@@ -21,7 +21,8 @@ pub(super) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {
     let config = gnb.config();
     let name = || config.name.clone();
     let lost = |reason: String| GnbError::Lost { gnb: name(), reason };
-    let request = request(gnb).map_err(|e| GnbError::Config { gnb: name(), reason: e.to_string() })?;
+    let request =
+        request(gnb).map_err(|e| GnbError::Config { gnb: name(), reason: e.to_string() })?;
     let start = Instant::now();
     gnb.link().send(0, request.into()).await.map_err(|e| lost(e.to_string()))?;
     let answer = tokio::time::timeout(config.setup_timeout, gnb.link().recv()).await;

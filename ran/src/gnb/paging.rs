@@ -5,14 +5,16 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, extract_ngap_ies};
 use std::time::Instant;
 
-/// Call the idle UE that listens with the 5G-S-TMSI, if the gNB's tracking area is among those paged.
+/// Call the idle UE that listens with the 5G-S-TMSI, if the gNB's tracking area is among those
+/// paged.
 pub(super) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
     extract_ngap_ies!(pdu, Paging,
         req identity: UEPagingIdentity = UEPagingIdentity(identity) => identity,
         req areas: TAIListForPaging = TAIListForPaging(list) => list,
     );
     let here = gnb.identity();
-    if !areas.0.iter().any(|item| item.tai.plmn_identity == here.plmn && item.tai.tac.0 == here.tac) {
+    if !areas.0.iter().any(|item| item.tai.plmn_identity == here.plmn && item.tai.tac.0 == here.tac)
+    {
         tracing::debug!(gnb = gnb.name(), "paging for other tracking areas");
         return Ok(());
     }
@@ -23,7 +25,11 @@ pub(super) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
     match gnb.table().camped(key) {
         Some(mailbox) => gnb.deliver(&mailbox, ToUe::Paged { at }),
         None => {
-            tracing::debug!(gnb = gnb.name(), s_tmsi = format_args!("{key:012x}"), "paging of a UE that is not here")
+            tracing::debug!(
+                gnb = gnb.name(),
+                s_tmsi = format_args!("{key:012x}"),
+                "paging of a UE that is not here"
+            )
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Xn handover (TS 38.423, 8.2.1; TS 38.413, 8.4.4): the gNBs have agreed on it, the UE is at the target, and the core has
-//! to follow.
+//! Xn handover (TS 38.423, 8.2.1; TS 38.413, 8.4.4): the gNBs have agreed on it, the UE is at the
+//! target, and the core has to follow.
 use super::command::Reply;
 use super::handover::{HandoverOutcome, Left, send};
 use super::handover_target::{AtTarget, move_to};
@@ -10,8 +10,8 @@ use crate::sample::Procedure;
 use martlet_nas::algorithms;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
-    PathSwitchAcknowledge as AcknowledgeTransfer, PathSwitchRequest as RequestTransfer, PathSwitchSetupFailed,
-    UserPlaneSecurity,
+    PathSwitchAcknowledge as AcknowledgeTransfer, PathSwitchRequest as RequestTransfer,
+    PathSwitchSetupFailed, UserPlaneSecurity,
 };
 use martlet_ngap::{BitString, Message, build_ngap_ie, extract_ngap_ies};
 use std::time::{Duration, Instant};
@@ -21,20 +21,27 @@ use std::time::{Duration, Instant};
 pub struct XnPlan {
     /// Sessions that the target does not take over.
     pub lost: Vec<u8>,
-    /// NR algorithms that the target says the UE has, for ciphering and for integrity, in place of the UE's own (TS 38.413, 9.3.1.86).
+    /// NR algorithms that the target says the UE has, for ciphering and for integrity, in place of
+    /// the UE's own (TS 38.413, 9.3.1.86).
     pub capability: Option<(u8, u8)>,
     /// What the target says was asked for the user plane's security, in place of what was.
     pub up_security: Option<UserPlaneSecurity>,
 }
 
 /// The UE goes to the target, which asks the core to follow: PATH SWITCH REQUEST.
-pub(super) async fn request(ue: &mut UeTask, target: Gnb, plan: &XnPlan, reply: Reply<HandoverOutcome>) {
+pub(super) async fn request(
+    ue: &mut UeTask,
+    target: Gnb,
+    plan: &XnPlan,
+    reply: Reply<HandoverOutcome>,
+) {
     let lost = &plan.lost;
     let Some((amf_id, ran_id)) = ue.ids() else {
         return reply.done(Err(UeError::State("only a connected UE is handed over")));
     };
     if ue.sessions.keys().all(|psi| lost.contains(psi)) {
-        return reply.done(Err(UeError::State("a path is switched for a PDU session: there is none")));
+        return reply
+            .done(Err(UeError::State("a path is switched for a PDU session: there is none")));
     }
     if ue.handover.is_some() || target.is(&ue.gnb) {
         return reply.done(Err(UeError::State("a handover is underway, or leads nowhere")));
@@ -57,7 +64,8 @@ pub(super) async fn request(ue: &mut UeTask, target: Gnb, plan: &XnPlan, reply: 
     }
 }
 
-/// The UE's part: it is at the target, to which the source forwards. The message, and what is left at the source.
+/// The UE's part: it is at the target, to which the source forwards. The message, and what is left
+/// at the source.
 fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<u8>, Left), Fault> {
     let ran_id = target.table().connect(ue.mailbox.clone());
     target.table().learn_amf_id(ran_id, amf_id);
@@ -70,12 +78,17 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
     // The source tells the target over Xn what the AMF wants to be told.
     let mut at = AtTarget { connection, reporting: ue.reporting.clone(), ..AtTarget::default() };
     let (mut switched, mut failed) = (Vec::new(), Vec::new());
-    let sessions: Vec<_> = ue.sessions.iter().map(|(psi, s)| (*psi, s.uplink, s.qfis.clone(), s.security)).collect();
+    let sessions: Vec<_> =
+        ue.sessions.iter().map(|(psi, s)| (*psi, s.uplink, s.qfis.clone(), s.security)).collect();
     for (psi, uplink, qfis, security) in sessions {
         if plan.lost.contains(&psi) {
             let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
             let transfer = PathSwitchSetupFailed { cause }.encode()?;
-            failed.push(PDUSessionResourceFailedToSetupItemPSReq::new(PDUSessionID(psi), transfer.into(), None));
+            failed.push(PDUSessionResourceFailedToSetupItemPSReq::new(
+                PDUSessionID(psi),
+                transfer.into(),
+                None,
+            ));
             continue;
         }
         let (downlink, forwarding) = at.take(ue, target, psi, (uplink, &qfis), true);
@@ -83,12 +96,18 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
             port.forward_to(tunnel);
         }
         // The source tells the target over Xn what was asked for.
-        let security = security.map(|(outcome, asked)| (outcome, plan.up_security.unwrap_or(asked)));
+        let security =
+            security.map(|(outcome, asked)| (outcome, plan.up_security.unwrap_or(asked)));
         if let Some(session) = at.sessions.get_mut(&psi) {
             session.security = security;
         }
-        let transfer = RequestTransfer { downlink, reused: false, security, flows: qfis }.encode()?;
-        switched.push(PDUSessionResourceToBeSwitchedDLItem::new(PDUSessionID(psi), transfer.into(), None));
+        let transfer =
+            RequestTransfer { downlink, reused: false, security, flows: qfis }.encode()?;
+        switched.push(PDUSessionResourceToBeSwitchedDLItem::new(
+            PDUSessionID(psi),
+            transfer.into(),
+            None,
+        ));
     }
     let mut own = algorithms::access_stratum(ue.nas.security_capability());
     if let Some(said) = plan.capability {
@@ -114,7 +133,10 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
     ];
     if !failed.is_empty() {
         let list = PDUSessionResourceFailedToSetupListPSReq(failed);
-        ies.push(build_ngap_ie!(PathSwitchRequest, PDUSessionResourceFailedToSetupListPSReq(list))?);
+        ies.push(build_ngap_ie!(
+            PathSwitchRequest,
+            PDUSessionResourceFailedToSetupListPSReq(list)
+        )?);
     }
     type Request<'a> = PathSwitchRequest<'a>;
     let message = PathSwitchRequest::new(ProtocolIEContainer(ies));
@@ -126,7 +148,10 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
 /// The source of an Xn handover, which the target tells to let go (TS 38.423, 8.2.7).
 fn source(ue: &mut UeTask) -> Option<Left> {
     let amf_id = ue.connection.amf_id;
-    let at = ue.left.iter().position(|left| left.connection.amf_id == amf_id && left.outcome.is_none())?;
+    let at = ue
+        .left
+        .iter()
+        .position(|left| left.connection.amf_id == amf_id && left.outcome.is_none())?;
     Some(ue.left.swap_remove(at))
 }
 
@@ -138,9 +163,15 @@ pub(super) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
         lax switched: PDUSessionResourceSwitchedList = PDUSessionResourceSwitchedList(list) => list,
         opt released: PDUSessionResourceReleasedListPSAck = PDUSessionResourceReleasedListPSAck(list) => list,
     );
-    let (ncc, nh) = (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
+    let (ncc, nh) =
+        (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
     if ue.gnb.config().check_k_gnb && !ue.nas.security_mut().take_next_hop(ncc, &nh) {
-        tracing::warn!(supi = ue.supi(), gnb = ue.gnb_name(), ncc, "the NH of the AMF is not the UE's");
+        tracing::warn!(
+            supi = ue.supi(),
+            gnb = ue.gnb_name(),
+            ncc,
+            "the NH of the AMF is not the UE's"
+        );
         ue.waiters.handover.finish(Err(UeError::Handover("another NH than the UE's".into())));
         return Ok(());
     }
@@ -170,11 +201,16 @@ pub(super) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
     ue.record(Procedure::PathSwitch, start, None);
     let total = start.map(|start| ue.received.saturating_duration_since(start)).unwrap_or_default();
     let sessions = ue.sessions.keys().copied().collect();
-    ue.waiters.handover.finish(Ok(HandoverOutcome { sessions, preparation: Duration::ZERO, total }));
+    ue.waiters.handover.finish(Ok(HandoverOutcome {
+        sessions,
+        preparation: Duration::ZERO,
+        total,
+    }));
     Ok(())
 }
 
-/// PATH SWITCH REQUEST FAILURE: the UE has no connection any more, and the source asks for its release.
+/// PATH SWITCH REQUEST FAILURE: the UE has no connection any more, and the source asks for its
+/// release.
 pub(super) async fn not_switched(ue: &mut UeTask, _: &NGAP_PDU) -> Result<(), Fault> {
     let start = ue.starts.path_switch.take();
     ue.record(Procedure::PathSwitch, start, Some("not switched".into()));

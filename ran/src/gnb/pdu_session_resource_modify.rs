@@ -16,11 +16,19 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         let psi = item.pdu_session_id;
         match modify(ue, psi.0, &item.pdu_session_resource_modify_request_transfer) {
             Ok(response) => {
-                done.push(PDUSessionResourceModifyItemModRes::new(psi, response.encode()?.into(), None));
+                done.push(PDUSessionResourceModifyItemModRes::new(
+                    psi,
+                    response.encode()?.into(),
+                    None,
+                ));
             }
             Err(cause) => {
                 let transfer = ModifyUnsuccessful::new(cause).encode()?;
-                failed.push(PDUSessionResourceFailedToModifyItemModRes::new(psi, transfer.into(), None));
+                failed.push(PDUSessionResourceFailedToModifyItemModRes::new(
+                    psi,
+                    transfer.into(),
+                    None,
+                ));
             }
         }
     }
@@ -41,7 +49,9 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     if !failed.is_empty() {
         ies.0.push(build_ngap_ie!(
             PDUSessionResourceModifyResponse,
-            PDUSessionResourceFailedToModifyListModRes(PDUSessionResourceFailedToModifyListModRes(failed))
+            PDUSessionResourceFailedToModifyListModRes(PDUSessionResourceFailedToModifyListModRes(
+                failed
+            ))
         )?);
     }
     response.set_protocol_ies(ies)?;

@@ -16,7 +16,11 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     let mut released = Vec::with_capacity(sessions.0.len());
     for item in &sessions.0 {
         ue.deactivate(item.pdu_session_id.0);
-        released.push(PDUSessionResourceReleasedItemRelRes::new(item.pdu_session_id, transfer.clone().into(), None));
+        released.push(PDUSessionResourceReleasedItemRelRes::new(
+            item.pdu_session_id,
+            transfer.clone().into(),
+            None,
+        ));
     }
     let response = build_ngap!(
         SuccessfulOutcome,

@@ -17,15 +17,25 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         let psi = item.pdu_session_id.0;
         // A session that is set up is not set up again (8.2.1.4).
         let outcome = match ue.sessions.contains_key(&psi) {
-            true => sessions::failed(Cause::radioNetwork(CauseRadioNetwork::multiple_PDU_session_ID_instances))?,
+            true => sessions::failed(Cause::radioNetwork(
+                CauseRadioNetwork::multiple_PDU_session_ID_instances,
+            ))?,
             false => set_up(ue, psi, &item.pdu_session_resource_setup_request_transfer)?,
         };
         match outcome {
             Outcome::Done(transfer) => {
-                done.push(PDUSessionResourceSetupItemSURes::new(item.pdu_session_id, transfer.into(), None));
+                done.push(PDUSessionResourceSetupItemSURes::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
             }
             Outcome::Failed(transfer) => {
-                failed.push(PDUSessionResourceFailedToSetupItemSURes::new(item.pdu_session_id, transfer.into(), None));
+                failed.push(PDUSessionResourceFailedToSetupItemSURes::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
             }
         }
     }
@@ -46,7 +56,9 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     if !failed.is_empty() {
         ies.0.push(build_ngap_ie!(
             PDUSessionResourceSetupResponse,
-            PDUSessionResourceFailedToSetupListSURes(PDUSessionResourceFailedToSetupListSURes(failed))
+            PDUSessionResourceFailedToSetupListSURes(PDUSessionResourceFailedToSetupListSURes(
+                failed
+            ))
         )?);
     }
     response.set_protocol_ies(ies)?;

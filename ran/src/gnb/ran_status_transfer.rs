@@ -1,5 +1,6 @@
-//! RAN status transfer at a handover (TS 38.413, 8.4.6 and 8.4.7): the source says from where the target is to count the packets of each
-//! radio bearer. The simulated radio numbers no packets: the source gives numbers of its own, and the target sees that they arrive.
+//! RAN status transfer at a handover (TS 38.413, 8.4.6 and 8.4.7): the source says from where the
+//! target is to count the packets of each radio bearer. The simulated radio numbers no packets: the
+//! source gives numbers of its own, and the target sees that they arrive.
 use super::Gnb;
 use super::ue_task::UeTask;
 use martlet_ngap::ngap::*;
@@ -14,7 +15,8 @@ pub(super) fn uplink(ue: &mut UeTask, sessions: &[u8]) -> Result<Vec<u8>, Error>
     ue.ran_status.0 = (ue.ran_status.0 + 1) % NUMBERS;
     let number = ue.ran_status.0;
     let item = |psi: &u8| {
-        let count = |number| COUNTValueForPDCPSN12::new(number % NUMBERS, psi.to_owned().into(), None);
+        let count =
+            |number| COUNTValueForPDCPSN12::new(number % NUMBERS, psi.to_owned().into(), None);
         let uplink = DRBStatusUL::dRBStatusUL12(DRBStatusUL12::new(count(number), None, None));
         let downlink = DRBStatusDL::dRBStatusDL12(DRBStatusDL12::new(count(number + 7), None));
         DRBsSubjectToStatusTransferItem::new(DRBID((*psi).into()), uplink, downlink, None)
@@ -43,7 +45,12 @@ pub(super) fn downlink(ue: &mut UeTask, gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(),
         Some(sent) if sent == aper::encode(&container)? => {
             gnb.status_transfers().fetch_add(1, Ordering::Relaxed);
         }
-        sent => tracing::warn!(supi = ue.supi(), gnb = gnb.name(), ?sent, "a RAN status that the source did not send"),
+        sent => tracing::warn!(
+            supi = ue.supi(),
+            gnb = gnb.name(),
+            ?sent,
+            "a RAN status that the source did not send"
+        ),
     }
     Ok(())
 }

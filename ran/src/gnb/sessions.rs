@@ -1,10 +1,11 @@
-//! The gNB's part of a UE's PDU sessions: what the setup of resources has in common, whichever message asks for it.
+//! The gNB's part of a UE's PDU sessions: what the setup of resources has in common, whichever
+//! message asks for it.
 use super::GnbConfig;
 use super::ue_task::UeTask;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use martlet_ngap::transfer::{
-    FlowTunnel, GtpTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse, SetupUnsuccessful, TransferError,
-    UserPlaneSecurity,
+    FlowTunnel, GtpTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse,
+    SetupUnsuccessful, TransferError, UserPlaneSecurity,
 };
 
 /// User plane resources of one PDU session at the gNB.
@@ -18,7 +19,10 @@ pub(crate) struct RanSession {
 }
 
 /// Protects the user plane as it is asked for, where the gNB can (TS 38.413, 8.2.1.2).
-pub(super) fn protect(config: &GnbConfig, asked: UserPlaneSecurity) -> Result<SecurityOutcome, Cause> {
+pub(super) fn protect(
+    config: &GnbConfig,
+    asked: UserPlaneSecurity,
+) -> Result<SecurityOutcome, Cause> {
     let of = |asked, able: bool, impossible| match asked {
         Protection::Required if !able => Err(Cause::radioNetwork(impossible)),
         Protection::Required | Protection::Preferred => Ok(able),
@@ -35,11 +39,14 @@ pub(super) fn protect(config: &GnbConfig, asked: UserPlaneSecurity) -> Result<Se
 }
 
 /// What the SMF is told: what became of a preference.
-pub(super) fn told((outcome, asked): (SecurityOutcome, UserPlaneSecurity)) -> Option<SecurityOutcome> {
+pub(super) fn told(
+    (outcome, asked): (SecurityOutcome, UserPlaneSecurity),
+) -> Option<SecurityOutcome> {
     [asked.integrity, asked.confidentiality].contains(&Protection::Preferred).then_some(outcome)
 }
 
-/// What becomes of one session of a request: the transfer for its response list, or for its failed list.
+/// What becomes of one session of a request: the transfer for its response list, or for its failed
+/// list.
 pub(crate) enum Outcome {
     /// Set up.
     Done(Vec<u8>),
@@ -57,11 +64,14 @@ pub(crate) fn set_up(ue: &mut UeTask, psi: u8, transfer: &[u8]) -> Result<Outcom
         }
     };
     let qfis: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
-    let security =
-        match request.security.map(|asked| protect(ue.gnb().config(), asked).map(|done| (done, asked))).transpose() {
-            Ok(security) => security,
-            Err(cause) => return failed(cause),
-        };
+    let security = match request
+        .security
+        .map(|asked| protect(ue.gnb().config(), asked).map(|done| (done, asked)))
+        .transpose()
+    {
+        Ok(security) => security,
+        Err(cause) => return failed(cause),
+    };
     let downlink = ue.activate(psi, request.uplink, &qfis);
     if let Some(session) = ue.sessions.get_mut(&psi) {
         session.security = security;

@@ -1,4 +1,5 @@
-//! Which UE a message of the AMF is for: the UEs that are connected through a gNB, and those that are idle in its cell.
+//! Which UE a message of the AMF is for: the UEs that are connected through a gNB, and those that
+//! are idle in its cell.
 use super::ue_task::ToUe;
 use martlet_nas::STmsi;
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 use super::command::{Command, Reply, UeEvent};
 use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, XnPlan};
 use crate::ue::{
-    Given, MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType,
-    ServicePurpose,
+    Given, MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome,
+    RegistrationType, ServicePurpose,
 };
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot};
 
-/// A UE in the cell of a gNB. Dropping it takes the UE out of reach: the gNB asks the AMF to release its context, its
-/// interfaces and its network namespace go.
+/// A UE in the cell of a gNB. Dropping it takes the UE out of reach: the gNB asks the AMF to
+/// release its context, its interfaces and its network namespace go.
 pub struct Ue {
     pub(super) commands: mpsc::Sender<Command>,
     pub(super) supi: Arc<str>,
@@ -61,7 +61,11 @@ impl Ue {
         self.ask_within(self.timeout, command).await
     }
 
-    async fn ask_within<T>(&self, limit: Duration, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, UeError> {
+    async fn ask_within<T>(
+        &self,
+        limit: Duration,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, UeError> {
         let (reply, answer): (_, oneshot::Receiver<_>) = Reply::new();
         self.commands.send(command(reply)).await.map_err(|_| UeError::Gone)?;
         match tokio::time::timeout(limit, answer).await {
@@ -83,16 +87,23 @@ impl Ue {
     ///
     /// # Errors
     /// As [`Ue::register`].
-    pub async fn register_as(&self, kind: RegistrationType) -> Result<RegistrationOutcome, UeError> {
+    pub async fn register_as(
+        &self,
+        kind: RegistrationType,
+    ) -> Result<RegistrationOutcome, UeError> {
         self.ask(|reply| Command::Register { kind, reply }).await
     }
 
-    /// Establish a PDU session (TS 24.501, 6.4.1). On return its tunnel is ready, and so is its interface in the UE's
-    /// network namespace where it has one. An idle UE asks for service first.
+    /// Establish a PDU session (TS 24.501, 6.4.1). On return its tunnel is ready, and so is its
+    /// interface in the UE's network namespace where it has one. An idle UE asks for service
+    /// first.
     ///
     /// # Errors
     /// The network refused or did not answer; the interface could not be made.
-    pub async fn establish_pdu_session(&self, request: PduSessionRequest) -> Result<PduSession, UeError> {
+    pub async fn establish_pdu_session(
+        &self,
+        request: PduSessionRequest,
+    ) -> Result<PduSession, UeError> {
         self.ask(|reply| Command::Establish { request, reply }).await
     }
 
@@ -100,7 +111,11 @@ impl Ue {
     ///
     /// # Errors
     /// There is no such session, the network refused or did not answer.
-    pub async fn modify_pdu_session(&self, psi: u8, request: ModificationRequest) -> Result<PduSession, UeError> {
+    pub async fn modify_pdu_session(
+        &self,
+        psi: u8,
+        request: ModificationRequest,
+    ) -> Result<PduSession, UeError> {
         let request = Box::new(request);
         self.ask(|reply| Command::Modify { psi, request, reply }).await
     }
@@ -145,8 +160,8 @@ impl Ue {
         self.ask_within(limit, |reply| Command::WaitPaging { reply }).await
     }
 
-    /// Service request as an answer to paging, or for signalling (TS 24.501, 5.6.1). Joins one that is underway; a UE
-    /// that is connected has what it asks for.
+    /// Service request as an answer to paging, or for signalling (TS 24.501, 5.6.1). Joins one that
+    /// is underway; a UE that is connected has what it asks for.
     ///
     /// # Errors
     /// The network rejected it or did not answer.
@@ -158,7 +173,11 @@ impl Ue {
     ///
     /// # Errors
     /// As [`Ue::service_request`].
-    pub async fn service_request_for(&self, purpose: ServicePurpose, uplink_data: &[u8]) -> Result<(), UeError> {
+    pub async fn service_request_for(
+        &self,
+        purpose: ServicePurpose,
+        uplink_data: &[u8],
+    ) -> Result<(), UeError> {
         let uplink_data = uplink_data.to_vec();
         self.ask(|reply| Command::Service { purpose, uplink_data, reply }).await
     }
@@ -179,8 +198,8 @@ impl Ue {
         self.ask(|reply| Command::Deregister { switch_off: true, reply }).await
     }
 
-    /// Send an IP packet through a PDU session, without an interface. While the session has no tunnel the packet waits
-    /// and the UE asks for service.
+    /// Send an IP packet through a PDU session, without an interface. While the session has no
+    /// tunnel the packet waits and the UE asks for service.
     ///
     /// # Errors
     /// The session does not exist, the gNB has no user plane, or too many packets wait.
@@ -202,7 +221,8 @@ impl Ue {
         }
     }
 
-    /// Send octets as the UE's NAS message, whatever they are; as an initial message where the UE is not connected.
+    /// Send octets as the UE's NAS message, whatever they are; as an initial message where the UE
+    /// is not connected.
     ///
     /// # Errors
     /// The gNB has lost the AMF.
@@ -219,8 +239,8 @@ impl Ue {
         self.ask(|reply| Command::Replay { reply }).await
     }
 
-    /// The gNB does not deliver so many NAS messages that come for the UE from now on, and says that it is being handed over (NAS NON
-    /// DELIVERY INDICATION).
+    /// The gNB does not deliver so many NAS messages that come for the UE from now on, and says
+    /// that it is being handed over (NAS NON DELIVERY INDICATION).
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -232,7 +252,11 @@ impl Ue {
     ///
     /// # Errors
     /// The UE no longer exists.
-    pub async fn send_session_message(&self, psi: u8, message: Nas5gsMessage) -> Result<(), UeError> {
+    pub async fn send_session_message(
+        &self,
+        psi: u8,
+        message: Nas5gsMessage,
+    ) -> Result<(), UeError> {
         let message = Box::new(message);
         self.ask(|reply| Command::SendSessionMessage { psi, message, reply }).await
     }
@@ -254,7 +278,8 @@ impl Ue {
         self.ask(|reply| Command::Status { reply }).await
     }
 
-    /// Forget 5G-GUTI and security contexts, so that the next registration is by SUCI. A connection is lost with them.
+    /// Forget 5G-GUTI and security contexts, so that the next registration is by SUCI. A connection
+    /// is lost with them.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -271,7 +296,8 @@ impl Ue {
         self.ask(|reply| Command::Surroundings { surroundings, reply }).await
     }
 
-    /// Everything that happens at the UE from now on. Bounded: a reader that falls behind loses the oldest.
+    /// Everything that happens at the UE from now on. Bounded: a reader that falls behind loses the
+    /// oldest.
     ///
     /// # Errors
     /// The UE no longer exists.
@@ -279,8 +305,8 @@ impl Ue {
         self.ask(|reply| Command::Subscribe { reply }).await
     }
 
-    /// N2 handover to another gNB (TS 23.502, 4.9.1.3). On return the UE is there, and its context at the old gNB is
-    /// released.
+    /// N2 handover to another gNB (TS 23.502, 4.9.1.3). On return the UE is there, and its context
+    /// at the old gNB is released.
     ///
     /// # Errors
     /// The UE is not connected, or was not handed over.
@@ -292,16 +318,21 @@ impl Ue {
     ///
     /// # Errors
     /// As [`Ue::handover_to`].
-    pub async fn handover(&self, gnb: &Gnb, plan: HandoverPlan) -> Result<HandoverOutcome, UeError> {
+    pub async fn handover(
+        &self,
+        gnb: &Gnb,
+        plan: HandoverPlan,
+    ) -> Result<HandoverOutcome, UeError> {
         let gnb = gnb.clone();
         self.ask(|reply| Command::Handover { gnb, plan, reply }).await
     }
 
-    /// Xn handover to another gNB (TS 23.502, 4.9.1.2): the gNBs agree on it, and the core learns it afterwards. On return
-    /// the path is switched.
+    /// Xn handover to another gNB (TS 23.502, 4.9.1.2): the gNBs agree on it, and the core learns
+    /// it afterwards. On return the path is switched.
     ///
     /// # Errors
-    /// The UE is not connected, or the core did not switch its path: then it has no connection any more.
+    /// The UE is not connected, or the core did not switch its path: then it has no connection any
+    /// more.
     pub async fn xn_handover_to(&self, gnb: &Gnb) -> Result<HandoverOutcome, UeError> {
         self.xn_handover_without(gnb, &[]).await
     }
@@ -310,7 +341,11 @@ impl Ue {
     ///
     /// # Errors
     /// As [`Ue::xn_handover_to`].
-    pub async fn xn_handover_without(&self, gnb: &Gnb, lost: &[u8]) -> Result<HandoverOutcome, UeError> {
+    pub async fn xn_handover_without(
+        &self,
+        gnb: &Gnb,
+        lost: &[u8],
+    ) -> Result<HandoverOutcome, UeError> {
         self.xn_handover(gnb, XnPlan { lost: lost.to_vec(), ..XnPlan::default() }).await
     }
 
@@ -323,7 +358,8 @@ impl Ue {
         self.ask(|reply| Command::PathSwitch { gnb, plan, reply }).await
     }
 
-    /// Go to another cell of the same gNB, from 1. The core learns it where it has asked for it, or with the UE's next message.
+    /// Go to another cell of the same gNB, from 1. The core learns it where it has asked for it, or
+    /// with the UE's next message.
     ///
     /// # Errors
     /// The gNB has lost the AMF.

@@ -3,8 +3,8 @@ use super::command::{Command, Reply};
 use super::ue_context_release::ReleaseReason;
 use super::ue_task::UeTask;
 use super::{
-    Gnb, UeError, UeStatus, handover, initial_ue_message, location_reporting, nas_transport, path_switch,
-    ue_context_release,
+    Gnb, UeError, UeStatus, handover, initial_ue_message, location_reporting, nas_transport,
+    path_switch, ue_context_release,
 };
 use crate::ue::{EstablishmentCause, Initial, MmState};
 use crate::user_plane::UserPlane;
@@ -13,10 +13,13 @@ use std::time::Instant;
 use tokio::sync::broadcast;
 
 impl UeTask {
-    /// What starts with an initial message waits until the connection of what was before is released.
+    /// What starts with an initial message waits until the connection of what was before is
+    /// released.
     fn has_to_wait(&self, command: &Command) -> bool {
         match command {
-            Command::Register { .. } => self.nas.is_connected() && self.nas.state() == MmState::Deregistered,
+            Command::Register { .. } => {
+                self.nas.is_connected() && self.nas.state() == MmState::Deregistered
+            }
             Command::Forget { .. } => self.connection.ran_id.is_some(),
             _ => false,
         }
@@ -32,7 +35,8 @@ impl UeTask {
 
     pub(super) async fn on_command(&mut self, command: Command) {
         if self.has_to_wait(&command) {
-            // A UE that has lost its memory does not go on with a connection: what comes on it would mean nothing to it.
+            // A UE that has lost its memory does not go on with a connection: what comes on it
+            // would mean nothing to it.
             let gives_up = matches!(command, Command::Forget { .. });
             self.deferred.push_back(command);
             if gives_up {
@@ -53,27 +57,32 @@ impl UeTask {
                 }
                 Err(error) => reply.done(Err(error.into())),
             },
-            Command::Establish { request, reply } => match self.nas.establish_session(&request, self.received) {
-                Ok(psi) => {
-                    if let Some(waiting) = self.waiters.establishment.get_mut(usize::from(psi)) {
-                        waiting.add(reply);
+            Command::Establish { request, reply } => {
+                match self.nas.establish_session(&request, self.received) {
+                    Ok(psi) => {
+                        if let Some(waiting) = self.waiters.establishment.get_mut(usize::from(psi))
+                        {
+                            waiting.add(reply);
+                        }
+                        let sent = self.flush().await;
+                        if let Some(start) = self.starts.establishment.get_mut(usize::from(psi)) {
+                            *start = sent;
+                        }
                     }
-                    let sent = self.flush().await;
-                    if let Some(start) = self.starts.establishment.get_mut(usize::from(psi)) {
-                        *start = sent;
-                    }
+                    Err(error) => reply.done(Err(error.into())),
                 }
-                Err(error) => reply.done(Err(error.into())),
-            },
-            Command::Modify { psi, request, reply } => match self.nas.modify_session(psi, &request, self.received) {
-                Ok(()) => {
-                    if let Some(waiting) = self.waiters.modification.get_mut(usize::from(psi)) {
-                        waiting.add(reply);
+            }
+            Command::Modify { psi, request, reply } => {
+                match self.nas.modify_session(psi, &request, self.received) {
+                    Ok(()) => {
+                        if let Some(waiting) = self.waiters.modification.get_mut(usize::from(psi)) {
+                            waiting.add(reply);
+                        }
+                        self.flush().await;
                     }
-                    self.flush().await;
+                    Err(error) => reply.done(Err(error.into())),
                 }
-                Err(error) => reply.done(Err(error.into())),
-            },
+            }
             Command::Release { psi, reply } => match self.nas.release_session(psi, self.received) {
                 Ok(()) => {
                     if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {
@@ -101,19 +110,21 @@ impl UeTask {
                     Err(error) => reply.done(Err(error.into())),
                 }
             }
-            Command::Deregister { switch_off, reply } => match self.nas.deregister(switch_off, self.received) {
-                Ok(()) => {
-                    self.waiters.deregistration.add(reply);
-                    // Set before the events of a switch-off are handled, which come at once.
-                    self.starts.deregistration = Some(Instant::now());
-                    if let Some(sent) = self.flush().await
-                        && self.starts.deregistration.is_some()
-                    {
-                        self.starts.deregistration = Some(sent);
+            Command::Deregister { switch_off, reply } => {
+                match self.nas.deregister(switch_off, self.received) {
+                    Ok(()) => {
+                        self.waiters.deregistration.add(reply);
+                        // Set before the events of a switch-off are handled, which come at once.
+                        self.starts.deregistration = Some(Instant::now());
+                        if let Some(sent) = self.flush().await
+                            && self.starts.deregistration.is_some()
+                        {
+                            self.starts.deregistration = Some(sent);
+                        }
                     }
+                    Err(error) => reply.done(Err(error.into())),
                 }
-                Err(error) => reply.done(Err(error.into())),
-            },
+            }
             Command::ReleaseToIdle { reply } => self.release_to_idle(reply).await,
             Command::WaitIdle { reply } => match self.connection.ran_id {
                 None => reply.done(Ok(())),
@@ -176,8 +187,12 @@ impl UeTask {
                 reply.done(done.map_err(|error| UeError::Handover(error.to_string())));
             }
             Command::Move { gnb, reply } => reply.done(self.move_to(gnb)),
-            Command::Handover { gnb, plan, reply } => handover::require(self, gnb, plan, reply).await,
-            Command::PathSwitch { gnb, plan, reply } => path_switch::request(self, gnb, &plan, reply).await,
+            Command::Handover { gnb, plan, reply } => {
+                handover::require(self, gnb, plan, reply).await
+            }
+            Command::PathSwitch { gnb, plan, reply } => {
+                path_switch::request(self, gnb, &plan, reply).await
+            }
         }
     }
 
@@ -212,9 +227,9 @@ impl UeTask {
     pub(super) fn send_ip(&mut self, psi: u8, packet: Bytes) -> Result<(), UeError> {
         match self.ports.get(&psi) {
             Some(port) => port.send(&packet).map_err(|error| UeError::Interface(error.to_string())),
-            None => {
-                Err(UeError::State("the PDU session has no user plane: it is not established, or the gNB has no N3"))
-            }
+            None => Err(UeError::State(
+                "the PDU session has no user plane: it is not established, or the gNB has no N3",
+            )),
         }
     }
 
@@ -228,7 +243,11 @@ impl UeTask {
             sessions: self.nas.sessions().cloned().collect(),
             active_user_planes: self.sessions.keys().copied().collect(),
             algorithms: self.nas.security().algorithms().map(|(nea, nia)| (nea as u8, nia as u8)),
-            protected: self.sessions.iter().filter_map(|(psi, s)| s.security.map(|(done, _)| (*psi, done))).collect(),
+            protected: self
+                .sessions
+                .iter()
+                .filter_map(|(psi, s)| s.security.map(|(done, _)| (*psi, done)))
+                .collect(),
             netns: self.interface.netns().map(str::to_owned),
         }
     }

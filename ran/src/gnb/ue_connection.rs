@@ -166,10 +166,15 @@ impl UeTask {
         self.nas.receive(nas, self.received);
     }
 
-    /// Whether the AMF's K_gNB is the UE's. True where the gNB does not care, or the UE has no security context.
+    /// Whether the AMF's K_gNB is the UE's. True where the gNB does not care, or the UE has no
+    /// security context.
     pub(super) fn k_gnb_agrees(&self, key: &[u8]) -> bool {
         !self.gnb.config().check_k_gnb
-            || self.nas.security().k_gnb().is_none_or(|expected| expected.as_octets().as_slice() == key)
+            || self
+                .nas
+                .security()
+                .k_gnb()
+                .is_none_or(|expected| expected.as_octets().as_slice() == key)
     }
 
     pub(super) fn context_is_set_up(&mut self) {
@@ -182,10 +187,9 @@ impl UeTask {
         let tunnel = Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() };
         let downlink_teid = match self.gnb.user_plane() {
             Some(user_plane) => {
-                let port = self
-                    .ports
-                    .entry(psi)
-                    .or_insert_with(|| user_plane.open(psi, self.downlink_ip.clone(), self.mailbox.clone()));
+                let port = self.ports.entry(psi).or_insert_with(|| {
+                    user_plane.open(psi, self.downlink_ip.clone(), self.mailbox.clone())
+                });
                 port.activate(tunnel)
             }
             None => self.gnb.next_teid(),

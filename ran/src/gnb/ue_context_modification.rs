@@ -23,7 +23,11 @@ pub(super) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
             )?
         }
         false => {
-            tracing::warn!(supi = ue.supi(), gnb = ue.gnb_name(), "the AMF's new K_gNB is not the UE's");
+            tracing::warn!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                "the AMF's new K_gNB is not the UE's"
+            );
             build_ngap!(
                 UnsuccessfulOutcome,
                 UEContextModification,

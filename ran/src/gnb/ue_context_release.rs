@@ -14,9 +14,12 @@ pub(crate) enum ReleaseReason {
     RadioConnectionLost,
 }
 
-/// Ask the AMF to release the UE's context. When the request was handed to the transport; `None` where the AMF has no
-/// context that could be released.
-pub(super) async fn request(ue: &mut UeTask, reason: ReleaseReason) -> Result<Option<Instant>, LinkError> {
+/// Ask the AMF to release the UE's context. When the request was handed to the transport; `None`
+/// where the AMF has no context that could be released.
+pub(super) async fn request(
+    ue: &mut UeTask,
+    reason: ReleaseReason,
+) -> Result<Option<Instant>, LinkError> {
     let Some((amf_id, ran_id)) = ue.ids() else { return Ok(None) };
     match request_message(ue, amf_id, ran_id, reason) {
         Ok(message) => ue.transmit(message).await.map(Some),
@@ -27,13 +30,21 @@ pub(super) async fn request(ue: &mut UeTask, reason: ReleaseReason) -> Result<Op
     }
 }
 
-pub(super) fn request_message(ue: &UeTask, amf_id: u64, ran_id: u32, reason: ReleaseReason) -> Result<Vec<u8>, Error> {
+pub(super) fn request_message(
+    ue: &UeTask,
+    amf_id: u64,
+    ran_id: u32,
+    reason: ReleaseReason,
+) -> Result<Vec<u8>, Error> {
     let cause = Cause::radioNetwork(match reason {
         ReleaseReason::UserInactivity => CauseRadioNetwork::user_inactivity,
         ReleaseReason::RadioConnectionLost => CauseRadioNetwork::radio_connection_with_ue_lost,
     });
-    let sessions: Vec<_> =
-        ue.sessions.keys().map(|psi| PDUSessionResourceItemCxtRelReq::new(PDUSessionID(*psi), None)).collect();
+    let sessions: Vec<_> = ue
+        .sessions
+        .keys()
+        .map(|psi| PDUSessionResourceItemCxtRelReq::new(PDUSessionID(*psi), None))
+        .collect();
     if sessions.is_empty() {
         return build_ngap!(
             InitiatingMessage,
@@ -67,8 +78,11 @@ pub(super) async fn command(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault
         ue.learn_amf_id(pair.amf_ue_ngap_id.0);
     }
     let Some((amf_id, ran_id)) = ue.ids() else { return Ok(()) };
-    let sessions: Vec<_> =
-        ue.sessions.keys().map(|psi| PDUSessionResourceItemCxtRelCpl::new(PDUSessionID(*psi), None)).collect();
+    let sessions: Vec<_> = ue
+        .sessions
+        .keys()
+        .map(|psi| PDUSessionResourceItemCxtRelCpl::new(PDUSessionID(*psi), None))
+        .collect();
     let mut complete = build_ngap!(
         SuccessfulOutcome,
         UEContextRelease,

@@ -16,11 +16,15 @@ impl UeTask {
                 self.record(Procedure::Registration, start, None);
                 self.waiters.registration.finish(Ok(outcome));
             }
-            Event::RegistrationRejected { cause } => self.registration_failed(UeError::Rejected(cause)),
+            Event::RegistrationRejected { cause } => {
+                self.registration_failed(UeError::Rejected(cause))
+            }
             Event::RegistrationAborted(abort) => self.registration_failed(UeError::Aborted(abort)),
             Event::Deregistered => {
-                // A UE that is switched off gets no answer: its release is the end of the procedure.
-                if self.nas.state() == MmState::Deregistered && self.starts.deregistration.is_some() {
+                // A UE that is switched off gets no answer: its release is the end of the
+                // procedure.
+                if self.nas.state() == MmState::Deregistered && self.starts.deregistration.is_some()
+                {
                     let start = self.starts.deregistration.take();
                     self.record(Procedure::Deregistration, start, None);
                 }
@@ -34,7 +38,8 @@ impl UeTask {
             }
             Event::SessionEstablished(session) => self.session_established(session).await,
             Event::SessionRejected { psi, cause } => {
-                let start = self.starts.establishment.get_mut(usize::from(psi)).and_then(Option::take);
+                let start =
+                    self.starts.establishment.get_mut(usize::from(psi)).and_then(Option::take);
                 self.record(Procedure::PduSessionEstablishment, start, Some(cause.to_string()));
                 self.close_session(psi);
                 if let Some(waiting) = self.waiters.establishment.get_mut(usize::from(psi)) {
@@ -42,7 +47,9 @@ impl UeTask {
                 }
             }
             Event::SessionReleased { psi, cause } => {
-                if let Some(start) = self.starts.session_release.get_mut(usize::from(psi)).and_then(Option::take) {
+                if let Some(start) =
+                    self.starts.session_release.get_mut(usize::from(psi)).and_then(Option::take)
+                {
                     let failure = unanswered(cause).then(|| cause.to_string());
                     self.record(Procedure::PduSessionRelease, Some(start), failure);
                 }
@@ -51,11 +58,16 @@ impl UeTask {
                     waiting.finish(Err(UeError::Session(cause)));
                 }
                 if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {
-                    waiting.finish(if unanswered(cause) { Err(UeError::Session(cause)) } else { Ok(()) });
+                    waiting.finish(if unanswered(cause) {
+                        Err(UeError::Session(cause))
+                    } else {
+                        Ok(())
+                    });
                 }
             }
             Event::SessionReleaseRejected { psi, cause } => {
-                let start = self.starts.session_release.get_mut(usize::from(psi)).and_then(Option::take);
+                let start =
+                    self.starts.session_release.get_mut(usize::from(psi)).and_then(Option::take);
                 self.record(Procedure::PduSessionRelease, start, Some(cause.to_string()));
                 if let Some(waiting) = self.waiters.session_release.get_mut(usize::from(psi)) {
                     waiting.finish(Err(UeError::Session(cause)));
@@ -83,7 +95,9 @@ impl UeTask {
             }
             Event::SessionModified { psi, asked } => {
                 let session = self.nas.session(psi).cloned();
-                if let (true, Some(waiting)) = (asked, self.waiters.modification.get_mut(usize::from(psi))) {
+                if let (true, Some(waiting)) =
+                    (asked, self.waiters.modification.get_mut(usize::from(psi)))
+                {
                     waiting.finish(session.ok_or(UeError::State("the session has gone")));
                 }
             }
@@ -92,7 +106,9 @@ impl UeTask {
                     waiting.finish(Err(UeError::Session(cause)));
                 }
             }
-            Event::ConfigurationUpdated { .. } | Event::Status { .. } | Event::Positioning { .. } => {}
+            Event::ConfigurationUpdated { .. }
+            | Event::Status { .. }
+            | Event::Positioning { .. } => {}
         }
     }
 
@@ -117,7 +133,8 @@ impl UeTask {
             Some(port) => self.interface.open(port, &session).await,
             None => Ok(()),
         };
-        let outcome = opened.map(|()| session).map_err(|error| UeError::Interface(error.to_string()));
+        let outcome =
+            opened.map(|()| session).map_err(|error| UeError::Interface(error.to_string()));
         if let Some(waiting) = self.waiters.establishment.get_mut(usize::from(psi)) {
             waiting.finish(outcome);
         }

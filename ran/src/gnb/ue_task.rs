@@ -1,4 +1,5 @@
-//! The task that owns a UE: its NAS layer, its connection through the gNB, its sessions, and who waits for what.
+//! The task that owns a UE: its NAS layer, its connection through the gNB, its sessions, and who
+//! waits for what.
 use super::command::{Command, UeEvent, Waiting};
 use super::core_time::CoreTime;
 use super::handover::{End, Handover, HandoverOutcome, Left};
@@ -6,9 +7,9 @@ use super::link::LinkError;
 use super::sessions::RanSession;
 use super::ue_context_release::ReleaseReason;
 use super::{
-    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting, nas_transport,
-    path_switch, pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
-    reroute_nas_request, ue_context_modification, ue_context_release,
+    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting,
+    nas_transport, path_switch, pdu_session_resource_modify, pdu_session_resource_release,
+    pdu_session_resource_setup, reroute_nas_request, ue_context_modification, ue_context_release,
 };
 use crate::nrppa;
 use crate::sample::Procedure;
@@ -126,7 +127,8 @@ pub(crate) struct UeTask {
     pub(super) left: Vec<Left>,
     /// K_AMFs that the network has changed with a handover.
     pub(super) key_changes: u32,
-    /// The last number of a RAN status, and the status that is underway to the target of a handover.
+    /// The last number of a RAN status, and the status that is underway to the target of a
+    /// handover.
     pub(super) ran_status: (u16, Option<Vec<u8>>),
     /// What the gNB measures of the UE for LMFs.
     pub(super) measured: nrppa::Measured,
@@ -224,13 +226,18 @@ impl UeTask {
         self.ports.clear();
         self.left.drain(..).for_each(Left::release);
         if self.connection.ran_id.is_some() {
-            let asked = ue_context_release::request(&mut self, ReleaseReason::RadioConnectionLost).await;
+            let asked =
+                ue_context_release::request(&mut self, ReleaseReason::RadioConnectionLost).await;
             if matches!(asked, Ok(Some(_))) {
                 let released = async {
                     while let Some(message) = self.network.recv().await {
                         match message {
-                            ToUe::Downlink(downlink) if downlink.pdu.kind() == Kind::Initiating_UEContextRelease => {
-                                return ue_context_release::command(&mut self, &downlink.pdu).await.is_ok();
+                            ToUe::Downlink(downlink)
+                                if downlink.pdu.kind() == Kind::Initiating_UEContextRelease =>
+                            {
+                                return ue_context_release::command(&mut self, &downlink.pdu)
+                                    .await
+                                    .is_ok();
                             }
                             ToUe::ContextLost(..) | ToUe::LinkLost(..) => return false,
                             _ => {}
@@ -289,13 +296,21 @@ impl UeTask {
         let outcome = match kind {
             Kind::Initiating_DownlinkNASTransport => nas_transport::downlink(self, &pdu).await,
             Kind::Initiating_InitialContextSetup => initial_context_setup::run(self, &pdu).await,
-            Kind::Initiating_PDUSessionResourceSetup => pdu_session_resource_setup::run(self, &pdu).await,
-            Kind::Initiating_PDUSessionResourceRelease => pdu_session_resource_release::run(self, &pdu).await,
-            Kind::Initiating_PDUSessionResourceModify => pdu_session_resource_modify::run(self, &pdu).await,
+            Kind::Initiating_PDUSessionResourceSetup => {
+                pdu_session_resource_setup::run(self, &pdu).await
+            }
+            Kind::Initiating_PDUSessionResourceRelease => {
+                pdu_session_resource_release::run(self, &pdu).await
+            }
+            Kind::Initiating_PDUSessionResourceModify => {
+                pdu_session_resource_modify::run(self, &pdu).await
+            }
             Kind::Initiating_UEContextRelease => ue_context_release::command(self, &pdu).await,
             Kind::Initiating_RerouteNASRequest => reroute_nas_request::run(self, &pdu).await,
             Kind::Initiating_LocationReportingControl => location_reporting::run(self, &pdu).await,
-            Kind::Initiating_UEContextModification => ue_context_modification::run(self, &pdu).await,
+            Kind::Initiating_UEContextModification => {
+                ue_context_modification::run(self, &pdu).await
+            }
             Kind::Initiating_DownlinkUEAssociatedNRPPaTransport => nrppa::of_ue(self, &pdu).await,
             Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
             Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),
@@ -322,7 +337,8 @@ impl UeTask {
         }
     }
 
-    /// Do what the NAS layer wants done; the moment at which the first message was handed to the transport.
+    /// Do what the NAS layer wants done; the moment at which the first message was handed to the
+    /// transport.
     pub(super) async fn flush(&mut self) -> Option<Instant> {
         let mut first = None;
         while let Some(action) = self.nas.poll_action() {
@@ -358,9 +374,21 @@ impl UeTask {
         Ok(())
     }
 
-    pub(super) fn record(&self, procedure: Procedure, start: Option<Instant>, failure: Option<String>) {
+    pub(super) fn record(
+        &self,
+        procedure: Procedure,
+        start: Option<Instant>,
+        failure: Option<String>,
+    ) {
         if let Some(start) = start {
-            self.gnb.record(procedure, self.supi.clone(), start, self.received, self.core.since(start), failure);
+            self.gnb.record(
+                procedure,
+                self.supi.clone(),
+                start,
+                self.received,
+                self.core.since(start),
+                failure,
+            );
         }
     }
 
@@ -403,7 +431,10 @@ impl UeTask {
             // What was told before the tunnel was there.
             && !self.sessions.contains_key(&psi)
             && self.nas.session(psi).is_some();
-        if wanted && let Err(error) = self.nas.request_service(crate::ue::ServicePurpose::Data, &[psi], self.received) {
+        if wanted
+            && let Err(error) =
+                self.nas.request_service(crate::ue::ServicePurpose::Data, &[psi], self.received)
+        {
             tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), %error, "no service request for uplink data");
         }
     }

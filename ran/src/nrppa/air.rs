@@ -1,4 +1,5 @@
-//! The sounding reference signals that UEs send: a gNB that is told how one looks hears it, whichever gNB serves the UE.
+//! The sounding reference signals that UEs send: a gNB that is told how one looks hears it,
+//! whichever gNB serves the UE.
 use crate::positioning::Surroundings;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock};

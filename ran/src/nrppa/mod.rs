@@ -1,5 +1,5 @@
-//! NRPPa at the gNB (TS 38.455): what it measures of UEs for an LMF, and what it tells of its transmission and reception
-//! points.
+//! NRPPa at the gNB (TS 38.455): what it measures of UEs for an LMF, and what it tells of its
+//! transmission and reception points.
 //!
 //! | file | procedures |
 //! | --- | --- |
@@ -17,7 +17,8 @@ use crate::gnb::Gnb;
 use crate::positioning::Cell;
 use martlet_ngap::build_ngap;
 use martlet_nrppa::{
-    BitString, Cause, CauseProtocol, CauseRadioNetwork, CgiNr, CriticalityDiagnostics, ErrorIndication, Message, Pdu,
+    BitString, Cause, CauseProtocol, CauseRadioNetwork, CgiNr, CriticalityDiagnostics,
+    ErrorIndication, Message, Pdu,
 };
 use martlet_security::Plmn;
 
@@ -42,12 +43,16 @@ fn not_available() -> Cause {
 
 /// ERROR INDICATION (TS 38.455, 8.3).
 fn error(cause: CauseProtocol, transaction: Option<u16>) -> Pdu {
-    let diagnostics = CriticalityDiagnostics { nrppatransaction_id: transaction, ..Default::default() };
+    let diagnostics =
+        CriticalityDiagnostics { nrppatransaction_id: transaction, ..Default::default() };
     let message = ErrorIndication {
         cause: Some(Cause::Protocol(cause)),
         criticality_diagnostics: transaction.map(|_| diagnostics),
     };
-    Pdu { transaction: transaction.unwrap_or_default(), message: Message::ErrorIndication(message.into()) }
+    Pdu {
+        transaction: transaction.unwrap_or_default(),
+        message: Message::ErrorIndication(message.into()),
+    }
 }
 
 /// Reads a message of the LMF; what it is not is the ERROR INDICATION to answer with.
@@ -59,7 +64,9 @@ fn read(octets: &[u8]) -> Result<Pdu, Pdu> {
 }
 
 fn encoded(pdu: &Pdu) -> Option<Vec<u8>> {
-    pdu.encode().inspect_err(|fault| tracing::error!(%fault, "an NRPPa message cannot be encoded")).ok()
+    pdu.encode()
+        .inspect_err(|fault| tracing::error!(%fault, "an NRPPa message cannot be encoded"))
+        .ok()
 }
 
 fn plmn_octets(plmn: Plmn) -> Vec<u8> {
@@ -68,7 +75,10 @@ fn plmn_octets(plmn: Plmn) -> Vec<u8> {
 
 /// The NR cell global identity of a cell.
 fn cgi(plmn: Plmn, cell: &Cell) -> CgiNr {
-    CgiNr { p_lmn_identity: plmn_octets(plmn), n_rcell_identifier: BitString::from_number(cell.identity, 36) }
+    CgiNr {
+        p_lmn_identity: plmn_octets(plmn),
+        n_rcell_identifier: BitString::from_number(cell.identity, 36),
+    }
 }
 
 /// UPLINK UE ASSOCIATED NRPPA TRANSPORT.
@@ -101,6 +111,8 @@ async fn send(gnb: &Gnb, routing: &[u8], pdu: &Pdu) {
                 tracing::debug!(gnb = gnb.name(), %error, "an NRPPa message was not sent");
             }
         }
-        Err(error) => tracing::error!(gnb = gnb.name(), %error, "NRPPA TRANSPORT cannot be encoded"),
+        Err(error) => {
+            tracing::error!(gnb = gnb.name(), %error, "NRPPA TRANSPORT cannot be encoded")
+        }
     }
 }

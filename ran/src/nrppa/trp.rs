@@ -1,18 +1,21 @@
-//! What a gNB tells of its transmission and reception points, and what it measures there (TS 38.455, 8.5).
+//! What a gNB tells of its transmission and reception points, and what it measures there (TS
+//! 38.455, 8.5).
 use super::{Trp, air, cgi, error, not_available, not_supported, read, send};
 use crate::gnb::Gnb;
 use martlet_lcs_position::{quality_of_metres, rstd_of_metres};
 use martlet_ngap::ngap::{NGAP_PDU, NRPPaPDU, RoutingID};
 use martlet_ngap::{Error, extract_ngap_ies};
 use martlet_nrppa::{
-    CauseProtocol, GeographicalCoordinates, GnbRxTxTimeDiff, MeasurementFailure, MeasurementRequest,
-    MeasurementResponse, Message, NgranHighAccuracyAccessPointPosition, Pdu, ReportCharacteristics, SrsConfiguration,
-    TimeStamp, TimeStampSlotIndex, TrpInformation, TrpInformationFailure, TrpInformationRequest,
+    CauseProtocol, GeographicalCoordinates, GnbRxTxTimeDiff, MeasurementFailure,
+    MeasurementRequest, MeasurementResponse, Message, NgranHighAccuracyAccessPointPosition, Pdu,
+    ReportCharacteristics, SrsConfiguration, TimeStamp, TimeStampSlotIndex, TrpInformation,
+    TrpInformationFailure, TrpInformationRequest,
     TrpInformationRequestTrpinformationTypeListTrpreqItem as Asked, TrpInformationResponse,
     TrpInformationResponseTrpinformationListTrprespItem, TrpInformationTypeItem as Kind,
-    TrpInformationTypeResponseItem as Told, TrpMeasuredResultsValue, TrpMeasurementQuality, TrpMeasurementResponseItem,
-    TrpMeasurementResultItem, TrpMeasurementTimingQuality, TrpMeasurementTimingQualityResolution, TrpMeasurementType,
-    TrpPositionDefinitionType, TrpPositionDirect, TrpPositionDirectAccuracy,
+    TrpInformationTypeResponseItem as Told, TrpMeasuredResultsValue, TrpMeasurementQuality,
+    TrpMeasurementResponseItem, TrpMeasurementResultItem, TrpMeasurementTimingQuality,
+    TrpMeasurementTimingQualityResolution, TrpMeasurementType, TrpPositionDefinitionType,
+    TrpPositionDirect, TrpPositionDirectAccuracy,
 };
 use std::time::Instant;
 
@@ -40,8 +43,15 @@ fn answer(gnb: &Gnb, octets: &[u8]) -> Option<Pdu> {
         Message::TrpInformationRequest(request) => information(gnb, &request),
         Message::MeasurementRequest(request) => measurement(gnb, &request),
         // Measurements are made at once, so that there is none to end or to change.
-        Message::MeasurementAbort(_) | Message::MeasurementUpdate(_) | Message::ErrorIndication(_) => return None,
-        _ => return Some(error(CauseProtocol::MessageNotCompatibleWithReceiverState, Some(transaction))),
+        Message::MeasurementAbort(_)
+        | Message::MeasurementUpdate(_)
+        | Message::ErrorIndication(_) => return None,
+        _ => {
+            return Some(error(
+                CauseProtocol::MessageNotCompatibleWithReceiverState,
+                Some(transaction),
+            ));
+        }
     };
     Some(Pdu { transaction, message })
 }
@@ -49,11 +59,9 @@ fn answer(gnb: &Gnb, octets: &[u8]) -> Option<Pdu> {
 /// TRP INFORMATION REQUEST (8.5.6).
 fn information(gnb: &Gnb, request: &TrpInformationRequest) -> Message {
     let asked = request.trplist.as_ref();
-    let trps = gnb
-        .config()
-        .trps
-        .iter()
-        .filter(|trp| asked.is_none_or(|list| list.iter().any(|it| it.t_rp_id == i64::from(trp.id))));
+    let trps = gnb.config().trps.iter().filter(|trp| {
+        asked.is_none_or(|list| list.iter().any(|it| it.t_rp_id == i64::from(trp.id)))
+    });
     let kinds = &request.trpinformation_type_list_trpreq;
     let kinds: Vec<Kind> = kinds
         .iter()
@@ -70,8 +78,11 @@ fn information(gnb: &Gnb, request: &TrpInformationRequest) -> Message {
                 t_rpinformation_type_response_list: list,
                 i_e_extensions: None,
             };
-            (!information.t_rpinformation_type_response_list.is_empty())
-                .then_some(TrpInformationResponseTrpinformationListTrprespItem { t_rpinformation: information })
+            (!information.t_rpinformation_type_response_list.is_empty()).then_some(
+                TrpInformationResponseTrpinformationListTrprespItem {
+                    t_rpinformation: information,
+                },
+            )
         })
         .collect();
     match told.is_empty() {
@@ -79,7 +90,11 @@ fn information(gnb: &Gnb, request: &TrpInformationRequest) -> Message {
             TrpInformationFailure { cause: not_supported(), criticality_diagnostics: None }.into(),
         ),
         false => Message::TrpInformationResponse(
-            TrpInformationResponse { trpinformation_list_trpresp: told, criticality_diagnostics: None }.into(),
+            TrpInformationResponse {
+                trpinformation_list_trpresp: told,
+                criticality_diagnostics: None,
+            }
+            .into(),
         ),
     }
 }
@@ -114,19 +129,25 @@ fn coordinates(trp: &Trp) -> GeographicalCoordinates {
 /// MEASUREMENT REQUEST (8.5.1).
 fn measurement(gnb: &Gnb, request: &MeasurementRequest) -> Message {
     let failure = |cause| {
-        let failure =
-            MeasurementFailure { measurement_id: request.measurement_id, cause, criticality_diagnostics: None };
+        let failure = MeasurementFailure {
+            measurement_id: request.measurement_id,
+            cause,
+            criticality_diagnostics: None,
+        };
         Message::MeasurementFailure(failure.into())
     };
     let round_trip = request
         .trpmeasurement_quantities
         .iter()
         .find(|it| it.t_rpmeasurement_quantities_item == TrpMeasurementType::GNbRxTxTimeDiff);
-    let Some(wanted) = round_trip.filter(|_| request.report_characteristics == ReportCharacteristics::OnDemand) else {
+    let Some(wanted) =
+        round_trip.filter(|_| request.report_characteristics == ReportCharacteristics::OnDemand)
+    else {
         return failure(not_supported());
     };
     let k = wanted.timing_reporting_granularity_factor.unwrap_or(K);
-    let Some(sender) = request.srsconfiguration.as_ref().and_then(sequence).and_then(air::sender) else {
+    let Some(sender) = request.srsconfiguration.as_ref().and_then(sequence).and_then(air::sender)
+    else {
         // Nobody is heard with such a signal.
         return failure(not_available());
     };
@@ -139,7 +160,8 @@ fn measurement(gnb: &Gnb, request: &MeasurementRequest) -> Message {
         let frame = sender.milliseconds(now) / 10 % 1024;
         let item = TrpMeasurementResultItem {
             measured_results_value: TrpMeasuredResultsValue::GNbRxTxTimeDiff(
-                GnbRxTxTimeDiff { rx_tx_time_diff: report(*metres, k), ..Default::default() }.into(),
+                GnbRxTxTimeDiff { rx_tx_time_diff: report(*metres, k), ..Default::default() }
+                    .into(),
             ),
             time_stamp: TimeStamp {
                 system_frame_number: frame as u16,
@@ -147,21 +169,28 @@ fn measurement(gnb: &Gnb, request: &MeasurementRequest) -> Message {
                 measurement_time: None,
                 i_e_extension: None,
             },
-            measurement_quality: Some(TrpMeasurementQuality::TimingMeasQuality(TrpMeasurementTimingQuality {
-                measurement_quality: quality.0,
-                resolution: match quality.1 {
-                    0 => TrpMeasurementTimingQualityResolution::M0Dot1,
-                    1 => TrpMeasurementTimingQualityResolution::M1,
-                    2 => TrpMeasurementTimingQualityResolution::M10,
-                    _ => TrpMeasurementTimingQualityResolution::M30,
+            measurement_quality: Some(TrpMeasurementQuality::TimingMeasQuality(
+                TrpMeasurementTimingQuality {
+                    measurement_quality: quality.0,
+                    resolution: match quality.1 {
+                        0 => TrpMeasurementTimingQualityResolution::M0Dot1,
+                        1 => TrpMeasurementTimingQualityResolution::M1,
+                        2 => TrpMeasurementTimingQualityResolution::M10,
+                        _ => TrpMeasurementTimingQualityResolution::M30,
+                    },
                 },
-            })),
+            )),
             measurement_beam_info: None,
             i_e_extensions: None,
         };
-        Some(TrpMeasurementResponseItem { t_rp_id: id, measurement_result: vec![item], i_e_extensions: None })
+        Some(TrpMeasurementResponseItem {
+            t_rp_id: id,
+            measurement_result: vec![item],
+            i_e_extensions: None,
+        })
     };
-    let list: Vec<_> = request.trp_measurement_request_list.iter().filter_map(|it| measured(it.t_rp_id)).collect();
+    let list: Vec<_> =
+        request.trp_measurement_request_list.iter().filter_map(|it| measured(it.t_rp_id)).collect();
     if list.is_empty() {
         return failure(not_available());
     }

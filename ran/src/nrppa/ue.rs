@@ -1,4 +1,5 @@
-//! What a gNB measures of a UE that it serves (TS 38.455, 8.2), and has it send for others to measure (8.4).
+//! What a gNB measures of a UE that it serves (TS 38.455, 8.2), and has it send for others to
+//! measure (8.4).
 use super::air::Signal;
 use super::{cgi, error, not_available, not_supported, plmn_octets, read, ue_associated};
 use crate::gnb::{Fault, Gnb, UeTask};
@@ -87,7 +88,12 @@ fn answer(ue: &mut UeTask, to: &To, octets: &[u8]) -> Option<Pdu> {
             return None;
         }
         Message::ErrorIndication(_) => return None,
-        _ => return Some(error(CauseProtocol::MessageNotCompatibleWithReceiverState, Some(transaction))),
+        _ => {
+            return Some(error(
+                CauseProtocol::MessageNotCompatibleWithReceiverState,
+                Some(transaction),
+            ));
+        }
     };
     Some(Pdu { transaction, message })
 }
@@ -96,17 +102,24 @@ fn answer(ue: &mut UeTask, to: &To, octets: &[u8]) -> Option<Pdu> {
 fn initiation(ue: &mut UeTask, to: &To, request: &ECidMeasurementInitiationRequest) -> Message {
     let id = request.ue_measurement_id;
     let failure = |cause| {
-        let failure = ECidMeasurementInitiationFailure { ue_measurement_id: id, cause, criticality_diagnostics: None };
+        let failure = ECidMeasurementInitiationFailure {
+            ue_measurement_id: id,
+            cause,
+            criticality_diagnostics: None,
+        };
         Message::ECidMeasurementInitiationFailure(failure.into())
     };
     use ECidMeasurementInitiationRequestMeasurementQuantitiesItem::MeasurementQuantitiesItem as Item;
     let wanted: Vec<_> = request
         .measurement_quantities
         .iter()
-        .filter_map(|it| if let Item(it) = it { Some(it.measurement_quantities_value) } else { None })
+        .filter_map(
+            |it| if let Item(it) = it { Some(it.measurement_quantities_value) } else { None },
+        )
         .collect();
     let has = |quantity| wanted.contains(&quantity);
-    let (cell, loudness) = (has(MeasurementQuantitiesValue::CellId), has(MeasurementQuantitiesValue::SSRsrp));
+    let (cell, loudness) =
+        (has(MeasurementQuantitiesValue::CellId), has(MeasurementQuantitiesValue::SSRsrp));
     let Some(surroundings) = ue.measured().surroundings.clone().filter(|_| cell || loudness) else {
         return failure(not_supported());
     };
@@ -123,8 +136,11 @@ fn initiation(ue: &mut UeTask, to: &To, request: &ECidMeasurementInitiationReque
         response.e_cid_measurement_result = Some(first.into());
         return Message::ECidMeasurementInitiationResponse(response.into());
     }
-    let Some(period) = request.measurement_periodicity.and_then(period) else { return failure(not_supported()) };
-    if ue.measured().reports.len() >= MOST_MEASUREMENTS && !ue.measured().reports.contains_key(&id) {
+    let Some(period) = request.measurement_periodicity.and_then(period) else {
+        return failure(not_supported());
+    };
+    if ue.measured().reports.len() >= MOST_MEASUREMENTS && !ue.measured().reports.contains_key(&id)
+    {
         return failure(not_available());
     }
     let work = tokio::spawn(report(to.clone(), id, surroundings, loudness, period)).abort_handle();
@@ -178,7 +194,9 @@ async fn report(to: To, id: i64, surroundings: Surroundings, loudness: bool, per
             ),
         };
         let ended = matches!(message, Message::ECidMeasurementFailureIndication(_));
-        let Some(octets) = ue_associated(to.ids, &to.routing, &Pdu { transaction, message }) else { return };
+        let Some(octets) = ue_associated(to.ids, &to.routing, &Pdu { transaction, message }) else {
+            return;
+        };
         let stream = to.gnb.stream_of(to.ids.1);
         if to.gnb.send_raw_ngap(stream, octets).await.is_err() || ended {
             return;
@@ -187,7 +205,12 @@ async fn report(to: To, id: i64, surroundings: Surroundings, loudness: bool, per
 }
 
 /// What the UE's own measurement reports say of the cells that it hears; none where it hears none.
-fn result(gnb: &Gnb, surroundings: &Surroundings, loudness: bool, now: Instant) -> Option<ECidMeasurementResult> {
+fn result(
+    gnb: &Gnb,
+    surroundings: &Surroundings,
+    loudness: bool,
+    now: Instant,
+) -> Option<ECidMeasurementResult> {
     let heard = surroundings.measure(now);
     let (serving, _) = heard.first()?;
     let plmn = gnb.config().plmn;
@@ -199,7 +222,9 @@ fn result(gnb: &Gnb, surroundings: &Surroundings, loudness: bool, now: Instant) 
         s_s_rsrp_per_ssb: None,
     };
     let list = heard.iter().take(MOST_CELLS).map(item).collect();
-    let loud = MeasuredResultsValue::ChoiceExtension(MeasuredResultsValueChoiceExtension::ResultSsRsrp(list));
+    let loud = MeasuredResultsValue::ChoiceExtension(
+        MeasuredResultsValueChoiceExtension::ResultSsRsrp(list),
+    );
     let [_, tac @ ..] = gnb.config().tac.to_be_bytes();
     Some(ECidMeasurementResult {
         serving_cell_id: NgRanCgi {
@@ -240,7 +265,10 @@ fn information(ue: &mut UeTask) -> Message {
 fn configuration(sequence: u16) -> SrsConfiguration {
     let resource = PosSrsResourceItem {
         srs_pos_resource_id: 0,
-        transmission_comb_pos: TransmissionCombPos::N4(TransmissionCombPosN4 { comb_offset_n4: 0, cyclic_shift_n4: 0 }),
+        transmission_comb_pos: TransmissionCombPos::N4(TransmissionCombPosN4 {
+            comb_offset_n4: 0,
+            cyclic_shift_n4: 0,
+        }),
         start_position: 0,
         nrof_symbols: PosSrsResourceItemNrofSymbols::N4,
         freq_domain_shift: 0,
@@ -266,7 +294,8 @@ fn configuration(sequence: u16) -> SrsConfiguration {
         carrier_bandwidth: CARRIER.1,
     };
     let active = ActiveUlbwp {
-        // All of the carrier (TS 38.213, 12): 275 (L - 1) + RB start where L - 1 is at most half of 275, else as here.
+        // All of the carrier (TS 38.213, 12): 275 (L - 1) + RB start where L - 1 is at most half of
+        // 275, else as here.
         location_and_bandwidth: 275 * (275 - CARRIER.1 + 1) + 274,
         subcarrier_spacing: ActiveUlbwpSubcarrierSpacing::KHz30,
         cyclic_prefix: ActiveUlbwpCyclicPrefix::Normal,

@@ -19,7 +19,12 @@ pub(super) struct Memory {
 const MOST_SIGNALS: usize = 256;
 
 /// The answer to an LPP message, if there is one.
-pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, memory: &mut Memory, now: Instant) -> Option<Vec<u8>> {
+pub(super) fn answer(
+    octets: &[u8],
+    surroundings: &Surroundings,
+    memory: &mut Memory,
+    now: Instant,
+) -> Option<Vec<u8>> {
     let message = match decode(octets) {
         Ok(message) => message,
         Err(error) => {
@@ -27,9 +32,9 @@ pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, memory: &mut Me
             // Nothing says which transaction it is of: an error without one (TS 37.355, 5.4.2).
             let message = LppMessage {
                 end_transaction: true,
-                lpp_message_body: Some(LppMessageBody::C1(LppMessageBodyC1::Error(Error::ErrorR9(error_of(
-                    CommonIEsErrorErrorCause::LppMessageBodyError,
-                ))))),
+                lpp_message_body: Some(LppMessageBody::C1(LppMessageBodyC1::Error(
+                    Error::ErrorR9(error_of(CommonIEsErrorErrorCause::LppMessageBodyError)),
+                ))),
                 ..Default::default()
             };
             return encode(&message).ok();
@@ -37,7 +42,9 @@ pub(super) fn answer(octets: &[u8], surroundings: &Surroundings, memory: &mut Me
     };
     let transaction = Transaction::of(&message)?;
     let body = match Body::of(message)? {
-        Body::RequestCapabilities(request) => Body::ProvideCapabilities(capabilities(&request, surroundings).into()),
+        Body::RequestCapabilities(request) => {
+            Body::ProvideCapabilities(capabilities(&request, surroundings).into())
+        }
         Body::RequestLocationInformation(request) => {
             Body::ProvideLocationInformation(location(&request, surroundings, memory, now).into())
         }
@@ -62,8 +69,12 @@ fn error_of(error_cause: CommonIEsErrorErrorCause) -> ErrorR9IEs {
     ErrorR9IEs { common_ies_error: Some(CommonIEsError { error_cause }), ..Default::default() }
 }
 
-fn capabilities(request: &RequestCapabilitiesR9IEs, surroundings: &Surroundings) -> ProvideCapabilitiesR9IEs {
-    let gnss = request.a_gnss_request_capabilities.is_some() && surroundings.gnss_deviation_m.is_some();
+fn capabilities(
+    request: &RequestCapabilitiesR9IEs,
+    surroundings: &Surroundings,
+) -> ProvideCapabilitiesR9IEs {
+    let gnss =
+        request.a_gnss_request_capabilities.is_some() && surroundings.gnss_deviation_m.is_some();
     let tdoa = request.nr_dl_tdoa_request_capabilities_r16.is_some() && surroundings.dl_tdoa;
     let rtt = request.nr_multi_rtt_request_capabilities_r16.is_some() && surroundings.multi_rtt;
     let ecid = NrEcidProvideCapabilitiesR16 {
@@ -71,7 +82,10 @@ fn capabilities(request: &RequestCapabilitiesR9IEs, surroundings: &Surroundings)
         ..Default::default()
     };
     ProvideCapabilitiesR9IEs {
-        nr_ecid_provide_capabilities_r16: request.nr_ecid_request_capabilities_r16.is_some().then(|| ecid.into()),
+        nr_ecid_provide_capabilities_r16: request
+            .nr_ecid_request_capabilities_r16
+            .is_some()
+            .then(|| ecid.into()),
         a_gnss_provide_capabilities: gnss.then(|| gnss::capabilities().into()),
         nr_multi_rtt_provide_capabilities_r16: rtt.then(|| timing::multi_rtt_capabilities().into()),
         nr_dl_tdoa_provide_capabilities_r16: tdoa.then(|| timing::capabilities().into()),
@@ -90,7 +104,11 @@ fn location(
         && let Some((estimate, gnss)) = gnss::locate(surroundings, now)
     {
         provided.common_ies_provide_location_information = Some(
-            CommonIEsProvideLocationInformation { location_estimate: Some(estimate), ..Default::default() }.into(),
+            CommonIEsProvideLocationInformation {
+                location_estimate: Some(estimate),
+                ..Default::default()
+            }
+            .into(),
         );
         provided.a_gnss_provide_location_information = Some(gnss.into());
     }
@@ -112,7 +130,8 @@ fn location(
     }
     let Some(wanted) = &request.nr_ecid_request_location_information_r16 else { return provided };
     let measured = surroundings.measure(now);
-    let mut cells = measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, surroundings));
+    let mut cells =
+        measured.iter().take(MOST_CELLS + 1).map(|(cell, rsrp)| element(cell, *rsrp, surroundings));
     let supported = wanted.requested_measurements_r16.bit(SS_RSRP);
     let information = cells.next().filter(|_| supported).map(|primary| {
         let others: Vec<_> = cells.collect();
@@ -139,7 +158,10 @@ fn element(cell: &Cell, rsrp: u8, surroundings: &Surroundings) -> NrMeasuredResu
             mnc_r15: digits(mnc),
             nr_cellidentity_r15: BitString::from_number(cell.identity, 36),
         }),
-        results_ssb_cell_r16: Some(MeasQuantityResultsR16 { nr_rsrp_r16: Some(rsrp), nr_rsrq_r16: None }),
+        results_ssb_cell_r16: Some(MeasQuantityResultsR16 {
+            nr_rsrp_r16: Some(rsrp),
+            nr_rsrq_r16: None,
+        }),
         ..Default::default()
     }
 }

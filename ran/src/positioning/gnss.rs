@@ -1,4 +1,5 @@
-//! GNSS: the UE has a receiver, and says where it is by it (TS 37.355, 6.5.2; mode UE-based or standalone).
+//! GNSS: the UE has a receiver, and says where it is by it (TS 37.355, 6.5.2; mode UE-based or
+//! standalone).
 use super::Surroundings;
 use martlet_lcs_position::{Coded, Ellipse, Estimate};
 use martlet_lpp::*;
@@ -14,7 +15,10 @@ pub(super) fn capabilities() -> AGnssProvideCapabilities {
         // Standalone, UE-based (TS 37.355, 6.4.1).
         agnss_modes: PositioningModes { pos_modes: BitString::from_ones(3, &[0, 1]) },
         // L1 C/A.
-        gnss_signals: GnssSignalIDs { gnss_signal_ids: BitString::from_ones(8, &[0]), ..Default::default() },
+        gnss_signals: GnssSignalIDs {
+            gnss_signal_ids: BitString::from_ones(8, &[0]),
+            ..Default::default()
+        },
         ..Default::default()
     };
     AGnssProvideCapabilities { gnss_support_list: Some(vec![gps]), ..Default::default() }
@@ -34,15 +38,17 @@ pub(super) fn locate(
         true => EllipsoidPointWithUncertaintyEllipseLatitudeSign::South,
         false => EllipsoidPointWithUncertaintyEllipseLatitudeSign::North,
     };
-    let point = LocationCoordinates::EllipsoidPointWithUncertaintyEllipse(EllipsoidPointWithUncertaintyEllipse {
-        latitude_sign: sign,
-        degrees_latitude: coded.latitude,
-        degrees_longitude: coded.longitude,
-        uncertainty_semi_major: coded.semi_major,
-        uncertainty_semi_minor: coded.semi_minor,
-        orientation_major_axis: coded.orientation,
-        confidence: coded.confidence,
-    });
+    let point = LocationCoordinates::EllipsoidPointWithUncertaintyEllipse(
+        EllipsoidPointWithUncertaintyEllipse {
+            latitude_sign: sign,
+            degrees_latitude: coded.latitude,
+            degrees_longitude: coded.longitude,
+            uncertainty_semi_major: coded.semi_major,
+            uncertainty_semi_minor: coded.semi_minor,
+            orientation_major_axis: coded.orientation,
+            confidence: coded.confidence,
+        },
+    );
     let information = GnssLocationInformation {
         measurement_reference_time: MeasurementReferenceTime {
             gnss_tod_msec: (surroundings.milliseconds(now) % 3_600_000) as u32,
@@ -52,7 +58,9 @@ pub(super) fn locate(
         agnss_list: GnssIdBitmap { gnss_ids: BitString::from_ones(1, &[0]) },
         ..Default::default()
     };
-    let provided =
-        AGnssProvideLocationInformation { gnss_location_information: Some(information.into()), ..Default::default() };
+    let provided = AGnssProvideLocationInformation {
+        gnss_location_information: Some(information.into()),
+        ..Default::default()
+    };
     Some((point, provided))
 }

@@ -1,5 +1,5 @@
-//! The UE's positioning: it negotiates a user plane connection with the LMF, brings it up, and answers LPP over it and over
-//! NAS with what it would measure where it is.
+//! The UE's positioning: it negotiates a user plane connection with the LMF, brings it up, and
+//! answers LPP over it and over NAS with what it would measure where it is.
 mod answer;
 mod gnss;
 mod surroundings;
@@ -27,21 +27,27 @@ pub struct PositioningConfig {
     pub channels: Vec<Kind>,
     /// How long to wait for a channel.
     pub timeout: Duration,
-    /// How often it says a word over QUIC while it waits for an answer, so that its radio keeps the grant to send; zero: never.
+    /// How often it says a word over QUIC while it waits for an answer, so that its radio keeps
+    /// the grant to send; zero: never.
     pub rouse: Duration,
     /// Octets of the largest IP packet to the LMF, for QUIC.
     pub mtu: u16,
     /// Where it is, and what is around.
     pub surroundings: Surroundings,
-    /// The folder in which the UE leaves where it is in truth when it is asked, in a file of its SUPI.
+    /// The folder in which the UE leaves where it is in truth when it is asked, in a file of its
+    /// SUPI.
     pub truth: Option<PathBuf>,
 }
 
 impl PositioningConfig {
     /// Leave where the UE is.
     fn tell_truth(&self, supi: &str, now: Instant) {
-        let (Some(folder), Some(place)) = (&self.truth, self.surroundings.place(now)) else { return };
-        if let Err(error) = std::fs::write(folder.join(supi), format!("{} {}\n", place.lat, place.lon)) {
+        let (Some(folder), Some(place)) = (&self.truth, self.surroundings.place(now)) else {
+            return;
+        };
+        if let Err(error) =
+            std::fs::write(folder.join(supi), format!("{} {}\n", place.lat, place.lon))
+        {
             tracing::warn!(%error, folder = %folder.display(), "where the UE is in truth was not written");
         }
     }
@@ -101,15 +107,19 @@ impl Positioning {
         let _ = self.orders.send(Order::Release).await;
     }
 
-    /// Say octets over the connection, whatever they are: to see what the LMF makes of a UE that says what it may not.
+    /// Say octets over the connection, whatever they are: to see what the LMF makes of a UE that
+    /// says what it may not.
     pub async fn say(&self, octets: Vec<u8>) {
         let _ = self.orders.send(Order::Say(octets)).await;
     }
 
-    /// Wait until its user plane connection is there, or no more; false where it is not within `limit`.
+    /// Wait until its user plane connection is there, or no more; false where it is not within
+    /// `limit`.
     pub async fn wait_for(&self, state: UeState, limit: Duration) -> bool {
         let mut watched = self.state.clone();
-        tokio::time::timeout(limit, watched.wait_for(|now| *now == state)).await.is_ok_and(|waited| waited.is_ok())
+        tokio::time::timeout(limit, watched.wait_for(|now| *now == state))
+            .await
+            .is_ok_and(|waited| waited.is_ok())
     }
 }
 

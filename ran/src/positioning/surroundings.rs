@@ -26,7 +26,8 @@ pub struct Surroundings {
     pub cells: Vec<Cell>,
     /// How their signals fade, in truth.
     pub path_loss: PathLoss,
-    /// Where the UE is and when, counted from the start; between two it moves evenly, after the last it stays.
+    /// Where the UE is and when, counted from the start; between two it moves evenly, after the
+    /// last it stays.
     pub track: Vec<(Duration, Place)>,
     /// When the track started.
     pub started: Instant,
@@ -36,7 +37,8 @@ pub struct Surroundings {
     pub gnss_deviation_m: Option<f64>,
     /// Whether the UE measures positioning reference signals (DL-TDOA).
     pub dl_tdoa: bool,
-    /// Whether it measures the times of round trips, with signals that it sends itself (multi-RTT).
+    /// Whether it measures the times of round trips, with signals that it sends itself
+    /// (multi-RTT).
     pub multi_rtt: bool,
     /// Standard deviation of distances by those signals, metres.
     pub timing_deviation_m: f64,
@@ -79,19 +81,31 @@ impl Surroundings {
         }
     }
 
-    /// What the UE measures: each cell that it hears with its SS-RSRP as reported, the loudest first.
+    /// What the UE measures: each cell that it hears with its SS-RSRP as reported, the loudest
+    /// first.
     pub fn measure(&self, now: Instant) -> Vec<(Cell, u8)> {
         let Some(place) = self.place(now) else { return Vec::new() };
         let mut heard: Vec<(Cell, f64)> = self
             .cells
             .iter()
-            .map(|cell| (*cell, self.path_loss.dbm(cell.place.distance(&place)) + self.noise(cell.identity, now)))
+            .map(|cell| {
+                (
+                    *cell,
+                    self.path_loss.dbm(cell.place.distance(&place))
+                        + self.noise(cell.identity, now),
+                )
+            })
             .collect();
         heard.sort_by(|a, b| b.1.total_cmp(&a.1));
-        heard.into_iter().map(|(cell, dbm)| (cell, rsrp_of_dbm(dbm))).filter(|(_, rsrp)| *rsrp > 0).collect()
+        heard
+            .into_iter()
+            .map(|(cell, dbm)| (cell, rsrp_of_dbm(dbm)))
+            .filter(|(_, rsrp)| *rsrp > 0)
+            .collect()
     }
 
-    /// What the UE measures by positioning reference signals: each cell that it hears with its distance in metres.
+    /// What the UE measures by positioning reference signals: each cell that it hears with its
+    /// distance in metres.
     pub fn distances(&self, now: Instant) -> Vec<(Cell, f64)> {
         let Some(place) = self.place(now) else { return Vec::new() };
         let distance = |cell: Cell| {
@@ -101,15 +115,15 @@ impl Surroundings {
         self.measure(now).into_iter().map(|(cell, _)| distance(cell)).collect()
     }
 
-    /// The differences of the times at which the UE receives and sends, in metres: of each cell that it hears, its distance
-    /// and by how much the UE sends early (TS 38.215, 5.1.30).
+    /// The differences of the times at which the UE receives and sends, in metres: of each cell
+    /// that it hears, its distance and by how much the UE sends early (TS 38.215, 5.1.30).
     pub fn round_trips_of_ue(&self, now: Instant) -> Vec<(Cell, f64)> {
         let early = self.advance();
         self.distances(now).into_iter().map(|(cell, metres)| (cell, metres + early)).collect()
     }
 
-    /// The same at the cells that hear the UE: their distance less by how much it sends early (TS 38.215, 5.2.3). What both
-    /// ends say together is twice the distance.
+    /// The same at the cells that hear the UE: their distance less by how much it sends early (TS
+    /// 38.215, 5.2.3). What both ends say together is twice the distance.
     pub fn round_trips_of_gnb(&self, now: Instant) -> Vec<(Cell, f64)> {
         let Some(place) = self.place(now) else { return Vec::new() };
         let early = self.advance();
@@ -121,19 +135,21 @@ impl Surroundings {
         self.measure(now).into_iter().map(|(cell, _)| measured(cell)).collect()
     }
 
-    /// By how many metres' time the UE sends early: its timing advance, as it was when its track began, in steps of
-    /// 16 · 64 T_c / 2 (TS 38.213, 4.2, with 30 kHz).
+    /// By how many metres' time the UE sends early: its timing advance, as it was when its track
+    /// began, in steps of 16 · 64 T_c / 2 (TS 38.213, 4.2, with 30 kHz).
     fn advance(&self) -> f64 {
         let step = 512.0 * METRES_PER_TC;
         let Some((_, place)) = self.track.first() else { return 0.0 };
-        let nearest = self.cells.iter().map(|cell| cell.place.distance(place)).min_by(f64::total_cmp);
+        let nearest =
+            self.cells.iter().map(|cell| cell.place.distance(place)).min_by(f64::total_cmp);
         (nearest.unwrap_or_default() / step).round() * step
     }
 
     /// Where the UE's receiver for GNSS says that it is.
     pub fn gnss_place(&self, now: Instant) -> Option<Place> {
         let (place, deviation) = (self.place(now)?, self.gnss_deviation_m?);
-        let (east, north) = (deviation * self.normal(GNSS, now), deviation * self.normal(GNSS + 1, now));
+        let (east, north) =
+            (deviation * self.normal(GNSS, now), deviation * self.normal(GNSS + 1, now));
         Some(Plane::at(place).place(&Offset { east, north }))
     }
 
@@ -183,7 +199,8 @@ mod tests {
             place: plane.place(&martlet_lcs_position::Offset { east, north }),
         };
         let cells = vec![cell(1, 300.0, 0.0), cell(2, 50.0, 0.0), cell(3, 0.0, 200.0)];
-        let mut it = Surroundings::at(place, Plmn::new("001", "01").unwrap(), cells, PathLoss::default());
+        let mut it =
+            Surroundings::at(place, Plmn::new("001", "01").unwrap(), cells, PathLoss::default());
         it.path_loss.deviation_db = deviation_db;
         it
     }
@@ -192,9 +209,16 @@ mod tests {
     fn a_ue_moves_along_its_track() {
         let mut it = surroundings(0.0);
         let plane = Plane::at(it.track[0].1);
-        it.track
-            .push((Duration::from_secs(10), plane.place(&martlet_lcs_position::Offset { east: 100.0, north: 0.0 })));
-        let east = |seconds| plane.offset(&it.place(it.started + Duration::from_millis(seconds)).unwrap()).east.round();
+        it.track.push((
+            Duration::from_secs(10),
+            plane.place(&martlet_lcs_position::Offset { east: 100.0, north: 0.0 }),
+        ));
+        let east = |seconds| {
+            plane
+                .offset(&it.place(it.started + Duration::from_millis(seconds)).unwrap())
+                .east
+                .round()
+        };
         assert_eq!([0, 2500, 5000, 10_000, 99_000].map(east), [0.0, 25.0, 50.0, 100.0, 100.0]);
     }
 
@@ -205,8 +229,13 @@ mod tests {
         assert_eq!(heard.iter().map(|(cell, _)| cell.identity).collect::<Vec<_>>(), [2, 3, 1]);
         assert!(heard[0].1 > heard[1].1 && heard[1].1 > heard[2].1);
         let noisy = surroundings(4.0);
-        let rsrp =
-            |at: u64| noisy.measure(noisy.started + Duration::from_millis(at)).iter().map(|(_, it)| *it).sum::<u8>();
+        let rsrp = |at: u64| {
+            noisy
+                .measure(noisy.started + Duration::from_millis(at))
+                .iter()
+                .map(|(_, it)| *it)
+                .sum::<u8>()
+        };
         assert_eq!(rsrp(10), rsrp(20));
         assert!((0..20).map(|n| rsrp(n * 100)).collect::<std::collections::HashSet<_>>().len() > 5);
     }

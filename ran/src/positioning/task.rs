@@ -1,4 +1,5 @@
-//! The task of a UE's positioning: NAS from the UE, octets from the channel, and the protocol's state machine between.
+//! The task of a UE's positioning: NAS from the UE, octets from the channel, and the protocol's
+//! state machine between.
 use super::answer::{Memory, answer};
 use super::{Order, PositioningConfig};
 use crate::gnb::{Command, Reply, UeError, UeEvent};
@@ -36,8 +37,8 @@ pub(super) struct Task {
     routing: Option<Vec<u8>>,
     /// What LPP told.
     memory: Memory,
-    /// What brings up channels, each of which goes on with what the one before was given, in the order in which they are tried; none
-    /// where there is nobody to trust.
+    /// What brings up channels, each of which goes on with what the one before was given, in the
+    /// order in which they are tried; none where there is nobody to trust.
     connectors: Arc<[AsyncConnector]>,
 }
 
@@ -81,10 +82,17 @@ impl Task {
         over: watch::Sender<Option<Kind>>,
     ) -> Self {
         let side = UeSide::new(Timers::default());
-        let options = Options { timeout: config.timeout, rouse: config.rouse, mtu: config.mtu, ..Options::default() };
+        let options = Options {
+            timeout: config.timeout,
+            rouse: config.rouse,
+            mtu: config.mtu,
+            ..Options::default()
+        };
         let connector = |kind: &Kind| {
             let connector = AsyncConnector::new(*kind, &config.trust, &options);
-            connector.inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made")).ok()
+            connector
+                .inspect_err(|error| tracing::debug!(%error, "no channel to an LMF can be made"))
+                .ok()
         };
         let connectors = config.channels.iter().filter_map(connector).collect();
         Task {
@@ -101,7 +109,11 @@ impl Task {
         }
     }
 
-    pub(super) async fn run(mut self, mut events: broadcast::Receiver<UeEvent>, mut orders: mpsc::Receiver<Order>) {
+    pub(super) async fn run(
+        mut self,
+        mut events: broadcast::Receiver<UeEvent>,
+        mut orders: mpsc::Receiver<Order>,
+    ) {
         loop {
             let deadline = self.side.deadline();
             let came = tokio::select! {
@@ -159,7 +171,9 @@ impl Task {
             }
             Event::Positioning { kind: PositioningKind::Lpp, message, routing } => {
                 self.config.tell_truth(&self.supi, now);
-                if let Some(answer) = answer(&message, &self.config.surroundings, &mut self.memory, now) {
+                if let Some(answer) =
+                    answer(&message, &self.config.surroundings, &mut self.memory, now)
+                {
                     self.say(PositioningKind::Lpp, answer, routing).await;
                 }
             }
@@ -182,7 +196,9 @@ impl Task {
                     }
                 }
                 UeAction::Event(LcsEvent::Downlink(payload)) => self.downlink(&payload),
-                UeAction::Event(event) => tracing::debug!(supi = %self.supi, ?event, "positioning over the user plane"),
+                UeAction::Event(event) => {
+                    tracing::debug!(supi = %self.supi, ?event, "positioning over the user plane")
+                }
             }
         }
     }
@@ -205,7 +221,8 @@ impl Task {
         let (mut answers, now) = (Vec::new(), Instant::now());
         self.config.tell_truth(&self.supi, now);
         for message in messages {
-            if let Some(answer) = answer(message, &self.config.surroundings, &mut self.memory, now) {
+            if let Some(answer) = answer(message, &self.config.surroundings, &mut self.memory, now)
+            {
                 let _ = push_lpp_message(&mut answers, &answer);
             }
         }
@@ -223,7 +240,9 @@ impl Task {
         drop(ue);
         match answered.await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(supi = %self.supi, %error, "a positioning message was not sent"),
+            Ok(Err(error)) => {
+                tracing::debug!(supi = %self.supi, %error, "a positioning message was not sent")
+            }
             Err(_) => {}
         }
     }
@@ -256,7 +275,9 @@ async fn bring_up(
     if now.sessions.is_empty() {
         let (reply, answered) = Reply::new();
         let request = PduSessionRequest::default();
-        ask.send(Command::Establish { request, reply }).await.map_err(|_| Cause::UserPlaneNotAvailable)?;
+        ask.send(Command::Establish { request, reply })
+            .await
+            .map_err(|_| Cause::UserPlaneNotAvailable)?;
         let established: Result<Result<_, UeError>, _> = answered.await;
         established.ok().and_then(Result::ok).ok_or(Cause::PduSessionFailure)?;
         now = status(ask.clone()).await.ok_or(Cause::UserPlaneNotAvailable)?;
@@ -277,24 +298,34 @@ async fn bring_up(
         let came = match last {
             true => coming.await,
             // A path that lets none of it through keeps the others waiting no longer.
-            false => tokio::time::timeout(PATIENCE, coming).await.unwrap_or(Err(ChannelError::Timeout)),
+            false => {
+                tokio::time::timeout(PATIENCE, coming).await.unwrap_or(Err(ChannelError::Timeout))
+            }
         };
         match came {
             Ok(channel) => {
                 tracing::debug!(kind = kind.name(), %to, "the channel to the LMF is up");
                 return Ok((channel, kind));
             }
-            Err(error) => tracing::debug!(kind = kind.name(), %error, %to, "the channel to the LMF does not come up"),
+            Err(error) => {
+                tracing::debug!(kind = kind.name(), %error, %to, "the channel to the LMF does not come up")
+            }
         }
     }
     Err(Cause::TlsFailure)
 }
 
 /// A channel from a namespace, of one kind.
-async fn channel(connector: AsyncConnector, netns: String, to: SocketAddr) -> Result<AsyncChannel, ChannelError> {
+async fn channel(
+    connector: AsyncConnector,
+    netns: String,
+    to: SocketAddr,
+) -> Result<AsyncChannel, ChannelError> {
     let its = connector.clone();
     // A socket belongs to the namespace in which it was made.
-    let reached = tokio::task::spawn_blocking(move || Namespace::open(&netns, false)?.run(move || its.reach(to)));
+    let reached = tokio::task::spawn_blocking(move || {
+        Namespace::open(&netns, false)?.run(move || its.reach(to))
+    });
     let reached = reached.await.map_err(std::io::Error::other)??;
     connector.bring_up(reached).await
 }

@@ -1,5 +1,5 @@
-//! DL-TDOA and multi-RTT: what the UE measures of the cells' positioning reference signals (TS 37.355, 6.5.10 and 6.5.12;
-//! TS 38.215, 5.1.29 and 5.1.30).
+//! DL-TDOA and multi-RTT: what the UE measures of the cells' positioning reference signals (TS
+//! 37.355, 6.5.10 and 6.5.12; TS 38.215, 5.1.29 and 5.1.30).
 use super::Surroundings;
 use martlet_lcs_position::{quality_of_metres, rstd_of_metres};
 use martlet_lpp::*;
@@ -66,10 +66,12 @@ fn resources() -> NrDlPrsResourcesCapabilityR16 {
 
 fn qcl() -> NrDlPrsQclProcessingCapabilityR16 {
     NrDlPrsQclProcessingCapabilityR16 {
-        dl_prs_qcl_processing_capability_band_list_r16: vec![DlPrsQclProcessingCapabilityPerBandR16 {
-            freq_band_indicator_nr_r16: BAND,
-            ..Default::default()
-        }],
+        dl_prs_qcl_processing_capability_band_list_r16: vec![
+            DlPrsQclProcessingCapabilityPerBandR16 {
+                freq_band_indicator_nr_r16: BAND,
+                ..Default::default()
+            },
+        ],
     }
 }
 
@@ -102,7 +104,9 @@ pub(super) struct Signal {
 pub(super) fn signals(data: &NrDlPrsAssistanceDataR16) -> Vec<Signal> {
     let layers = data.nr_dl_prs_assistance_data_list_r16.iter();
     let points = layers.flat_map(|layer| &layer.nr_dl_prs_assistance_data_per_freq_r16);
-    points.filter_map(|it| Some(Signal { id: it.dl_prs_id_r16, pci: it.nr_phys_cell_id_r16? })).collect()
+    points
+        .filter_map(|it| Some(Signal { id: it.dl_prs_id_r16, pci: it.nr_phys_cell_id_r16? }))
+        .collect()
 }
 
 /// Differences of the times at which the signals arrive, against the first that the UE hears.
@@ -134,7 +138,10 @@ pub(super) fn measure(
     };
     let others: Vec<_> = measured.iter().skip(1).map(element).collect();
     (!others.is_empty()).then(|| NrDlTdoaSignalMeasurementInformationR16 {
-        dl_prs_reference_info_r16: DlPrsIdInfoR16 { dl_prs_id_r16: reference.id, ..Default::default() },
+        dl_prs_reference_info_r16: DlPrsIdInfoR16 {
+            dl_prs_id_r16: reference.id,
+            ..Default::default()
+        },
         nr_dl_tdoa_meas_list_r16: others,
         ..Default::default()
     })
@@ -179,8 +186,10 @@ pub(super) fn round_trips(
         })
     };
     let list: Vec<_> = signals.iter().filter_map(element).take(MOST_ELEMENTS).collect();
-    (!list.is_empty())
-        .then(|| NrMultiRttSignalMeasurementInformationR16 { nr_multi_rtt_meas_list_r16: list, ..Default::default() })
+    (!list.is_empty()).then(|| NrMultiRttSignalMeasurementInformationR16 {
+        nr_multi_rtt_meas_list_r16: list,
+        ..Default::default()
+    })
 }
 
 /// Elements of a list of measurements (TS 37.355, 6.5.12: nrMaxTRPs).

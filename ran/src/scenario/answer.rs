@@ -56,12 +56,16 @@ impl Watch {
                     UeEvent::Nas(Event::Status { psi: None, cause }) => Some(Seen::Status(cause)),
                     _ => None,
                 }),
-                Watch::Ngap(messages) => messages.recv().await.map(|message| Some(Seen::Octets(message))),
+                Watch::Ngap(messages) => {
+                    messages.recv().await.map(|message| Some(Seen::Octets(message)))
+                }
             };
             match seen {
                 Ok(Some(seen)) => return Ok(seen),
                 Ok(None) | Err(RecvError::Lagged(_)) => {}
-                Err(RecvError::Closed) => return Err("who should have been answered is gone".to_owned()),
+                Err(RecvError::Closed) => {
+                    return Err("who should have been answered is gone".to_owned());
+                }
             }
         }
     }
@@ -75,14 +79,20 @@ pub(super) async fn answer(expected: &Answer, within: Option<Span>, mut watch: W
     loop {
         let seen = match tokio::time::timeout_at(deadline, watch.next()).await {
             Err(_) if silence => return Ok(()),
-            Err(_) => return Err(format!("no answer within {limit:?}: {expected:?} was expected").into()),
+            Err(_) => {
+                return Err(format!("no answer within {limit:?}: {expected:?} was expected").into());
+            }
             Ok(seen) => seen?,
         };
         match (expected, seen) {
-            (Answer::Octets(expected), Seen::Octets(message)) if message.starts_with(expected) => return Ok(()),
+            (Answer::Octets(expected), Seen::Octets(message)) if message.starts_with(expected) => {
+                return Ok(());
+            }
             (Answer::Status(expected), Seen::Status(cause)) if *expected == cause => return Ok(()),
             (Answer::Silence, Seen::Octets(message)) => {
-                return Err(format!("an answer where none was expected: {}", hex::encode(message)).into());
+                return Err(
+                    format!("an answer where none was expected: {}", hex::encode(message)).into()
+                );
             }
             _ => {}
         }

@@ -1,5 +1,7 @@
 //! A scenario's own checks: what the form of the file cannot say.
-use super::file::{GnbSection, NetnsText, Profile, Scenario, Sctp, SessionSection, SessionType, Step, UeSection};
+use super::file::{
+    GnbSection, NetnsText, Profile, Scenario, Sctp, SessionSection, SessionType, Step, UeSection,
+};
 use super::positioning::{CellSection, PositioningSection};
 use crate::gnb::GnbConfig;
 use crate::nrppa::Trp;
@@ -36,8 +38,8 @@ pub fn parse(name: &str, text: &str) -> Result<Scenario, Report> {
 /// As [`parse`], and a file that cannot be read.
 pub fn load(path: &Path) -> Result<Scenario, Report> {
     let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Report { lines: vec![format!("{name}: cannot be read: {e}")] })?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Report { lines: vec![format!("{name}: cannot be read: {e}")] })?;
     parse(&name, &text)
 }
 
@@ -52,7 +54,10 @@ impl Scenario {
         for (index, gnb) in self.gnbs.iter().enumerate() {
             let path = format!("gnbs[{index}]");
             if !names.insert(gnb.name.as_str()) {
-                findings.push(Finding::new(format!("{path}.name"), format!("`{}` names another gNB too", gnb.name)));
+                findings.push(Finding::new(
+                    format!("{path}.name"),
+                    format!("`{}` names another gNB too", gnb.name),
+                ));
             }
             findings.extend(gnb.check().into_iter().map(|f| f.within(&path)));
         }
@@ -61,12 +66,16 @@ impl Scenario {
         for (index, ues) in self.ues.iter().enumerate() {
             let path = format!("ues[{index}]");
             if !groups.insert(ues.name.as_str()) {
-                findings.push(Finding::new(format!("{path}.name"), format!("`{}` names another group too", ues.name)));
+                findings.push(Finding::new(
+                    format!("{path}.name"),
+                    format!("`{}` names another group too", ues.name),
+                ));
             }
             if let Some(gnb) = &ues.gnb
                 && !names.contains(gnb.as_str())
             {
-                findings.push(Finding::new(format!("{path}.gnb"), format!("there is no gNB `{gnb}`")));
+                findings
+                    .push(Finding::new(format!("{path}.gnb"), format!("there is no gNB `{gnb}`")));
             }
             total += u64::from(ues.count);
             findings.extend(self.check_ues(ues).into_iter().map(|f| f.within(&path)));
@@ -75,7 +84,10 @@ impl Scenario {
             findings.push(Finding::new("ues", format!("{total} UEs: {MAX_UES} at most")));
         }
         if self.steps.is_empty() {
-            findings.push(Finding::new("steps", "a scenario without steps does nothing: write at least one"));
+            findings.push(Finding::new(
+                "steps",
+                "a scenario without steps does nothing: write at least one",
+            ));
         }
         self.check_steps(&self.steps, "steps", &mut findings, 0);
         findings
@@ -93,11 +105,21 @@ impl Scenario {
             _ => {}
         }
         if imsi_of(ues, ues.count.saturating_sub(1)).is_none() {
-            wrong("imsi", format!("`{}` is no IMSI of which {} follow: write 15 digits, quoted", ues.imsi, ues.count));
+            wrong(
+                "imsi",
+                format!(
+                    "`{}` is no IMSI of which {} follow: write 15 digits, quoted",
+                    ues.imsi, ues.count
+                ),
+            );
         } else if self.ue_config(ues, 0).is_err() {
             wrong("mnc_digits", "2 or 3".into());
         }
-        if ues.imeisv.as_ref().is_some_and(|i| i.len() != 16 || !i.bytes().all(|b| b.is_ascii_digit())) {
+        if ues
+            .imeisv
+            .as_ref()
+            .is_some_and(|i| i.len() != 16 || !i.bytes().all(|b| b.is_ascii_digit()))
+        {
             wrong("imeisv", "16 digits, quoted".into());
         }
         for (path, list) in [("nea", &ues.nea), ("nia", &ues.nia)] {
@@ -121,7 +143,13 @@ impl Scenario {
             && ues.count > 1
             && !name.contains("{n}")
         {
-            wrong("netns", format!("`{name}` would be the namespace of several UEs: write `auto`, or `{name}-{{n}}`"));
+            wrong(
+                "netns",
+                format!(
+                    "`{name}` would be the namespace of several UEs: write `auto`, or \
+                     `{name}-{{n}}`"
+                ),
+            );
         }
         findings
     }
@@ -132,7 +160,10 @@ impl Scenario {
             if let Some(group) = step.group()
                 && !self.ues.iter().any(|ues| ues.name == group)
             {
-                findings.push(Finding::new(format!("{place}.ues"), format!("there is no group `{group}`")));
+                findings.push(Finding::new(
+                    format!("{place}.ues"),
+                    format!("there is no group `{group}`"),
+                ));
             }
             if let Some(gnb) = step.gnb()
                 && !self.gnbs.iter().any(|g| g.name == gnb)
@@ -151,8 +182,11 @@ impl Scenario {
                     .filter(|ues| group.is_none_or(|group| ues.name == group))
                     .find(|ues| session >= ues.sessions.len().max(1));
                 if let Some(ues) = missing {
-                    let message =
-                        format!("group `{}` lists {} sessions: the first is number 0", ues.name, ues.sessions.len());
+                    let message = format!(
+                        "group `{}` lists {} sessions: the first is number 0",
+                        ues.name,
+                        ues.sessions.len()
+                    );
                     findings.push(Finding::new(format!("{place}.session"), message));
                 }
             }
@@ -175,16 +209,22 @@ impl Scenario {
                     findings.push(Finding::new(format!("{place}.parallel"), "at least 1"));
                 }
                 if rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-                    findings.push(Finding::new(format!("{place}.rate"), "UEs per second, more than 0"));
+                    findings
+                        .push(Finding::new(format!("{place}.rate"), "UEs per second, more than 0"));
                 }
             }
             match step {
                 Step::Repeat(repeat) if depth < 8 => {
                     self.check_steps(&repeat.steps, &format!("{place}.steps"), findings, depth + 1);
                 }
-                Step::Repeat(_) => findings.push(Finding::new(place, "repeats in repeats: eight deep at most")),
+                Step::Repeat(_) => {
+                    findings.push(Finding::new(place, "repeats in repeats: eight deep at most"))
+                }
                 Step::Run(run) | Step::Host(run) if run.command.is_empty() => {
-                    findings.push(Finding::new(format!("{place}.command"), "the program and its arguments"));
+                    findings.push(Finding::new(
+                        format!("{place}.command"),
+                        "the program and its arguments",
+                    ));
                 }
                 _ => {}
             }
@@ -212,7 +252,8 @@ impl Scenario {
             (None, Some(op)) => OperatorKey::Op(op.0),
             (None, None) => return Err("`opc` or `op` is needed".into()),
         };
-        let mut config = UeConfig::new(&imsi, mnc_digits, ues.k.0, operator_key).map_err(|e| e.to_string())?;
+        let mut config =
+            UeConfig::new(&imsi, mnc_digits, ues.k.0, operator_key).map_err(|e| e.to_string())?;
         config.sqn = ues.sqn;
         config.suci = suci(ues)?;
         if let Some(digits) = &ues.routing_indicator {
@@ -278,7 +319,8 @@ fn suci(ues: &UeSection) -> Result<SuciScheme, String> {
     }
     let key = match profile {
         Profile::A => {
-            let octets = <&[u8; 32]>::try_from(key.0.as_slice()).map_err(|_| "a key of profile A has 32 octets")?;
+            let octets = <&[u8; 32]>::try_from(key.0.as_slice())
+                .map_err(|_| "a key of profile A has 32 octets")?;
             HomeNetworkPublicKey::profile_a(octets)
         }
         Profile::B => HomeNetworkPublicKey::profile_b(&key.0).map_err(|e| e.to_string())?,
@@ -345,7 +387,8 @@ impl UeSection {
         }
     }
 
-    /// What session number `index` asks for. A group that lists none has one of the network's defaults.
+    /// What session number `index` asks for. A group that lists none has one of the network's
+    /// defaults.
     pub fn session_request(&self, index: usize) -> PduSessionRequest {
         self.sessions.get(index).map(SessionSection::request).unwrap_or_default()
     }
@@ -428,7 +471,9 @@ steps:
         assert_eq!(ues.netns_of(1), Netns::Auto);
         assert_eq!(ues.session_request(0).dnn.as_deref(), Some("internet"));
         assert_eq!(scenario.steps.len(), 13);
-        assert!(matches!(&scenario.steps[1], Step::Register(w) if w.expect == super::super::file::Expect::Rejected(3)));
+        assert!(
+            matches!(&scenario.steps[1], Step::Register(w) if w.expect == super::super::file::Expect::Rejected(3))
+        );
     }
 
     /// The report of [`GOOD`] with one text changed for another.

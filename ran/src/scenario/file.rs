@@ -49,9 +49,11 @@ pub struct GnbSection {
     pub amf: N2Address,
     /// Address of N3; left out: no user plane.
     pub n3: Option<IpAddr>,
-    /// A model of the air interface between the gNB and its UEs' interfaces; left out: packets take no time there.
+    /// A model of the air interface between the gNB and its UEs' interfaces; left out: packets
+    /// take no time there.
     pub radio: Option<crate::user_plane::RadioConfig>,
-    /// Transmission and reception points that LMFs can have UEs measured at; their identities count from 1.
+    /// Transmission and reception points that LMFs can have UEs measured at; their identities
+    /// count from 1.
     #[serde(default)]
     pub trps: Vec<super::positioning::CellSection>,
     /// SCTP implementation.
@@ -128,7 +130,8 @@ pub struct UeSection {
     /// PDU sessions, by number in the steps: the first is 0.
     #[serde(default)]
     pub sessions: Vec<SessionSection>,
-    /// Network namespaces: `none`, `auto` (one for each UE, `ue-IMSI`), or a name, which `{n}` makes distinct.
+    /// Network namespaces: `none`, `auto` (one for each UE, `ue-IMSI`), or a name, which `{n}`
+    /// makes distinct.
     #[serde(default)]
     pub netns: NetnsText,
     /// Positioning.
@@ -382,7 +385,8 @@ pub struct Misbehave {
     pub ues: Option<String>,
     /// The first octets of the NAS message that answers.
     pub answer: Option<Hex>,
-    /// Cause of the 5GMM STATUS that answers. Without `answer` and `status`, nothing is expected to answer.
+    /// Cause of the 5GMM STATUS that answers. Without `answer` and `status`, nothing is expected
+    /// to answer.
     pub status: Option<u8>,
     /// How long to wait for the answer, or in silence.
     pub within: Option<Span>,
@@ -397,7 +401,8 @@ pub struct RawNas {
     pub hex: Hex,
     /// The first octets of the NAS message that answers.
     pub answer: Option<Hex>,
-    /// Cause of the 5GMM STATUS that answers. Without `answer` and `status`, nothing is expected to answer.
+    /// Cause of the 5GMM STATUS that answers. Without `answer` and `status`, nothing is expected
+    /// to answer.
     pub status: Option<u8>,
     /// How long to wait for the answer, or in silence.
     pub within: Option<Span>,
@@ -478,7 +483,9 @@ impl Step {
     pub fn gnb(&self) -> Option<&str> {
         match self {
             Step::RawNgap(r) => Some(&r.gnb),
-            Step::GnbVanishes(name) | Step::GnbShutdown(name) | Step::GnbConnects(name) => Some(name),
+            Step::GnbVanishes(name) | Step::GnbShutdown(name) | Step::GnbConnects(name) => {
+                Some(name)
+            }
             _ => None,
         }
     }

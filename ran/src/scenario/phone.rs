@@ -46,7 +46,10 @@ impl Phone {
 
     pub(super) fn psi(&self, index: usize) -> Result<u8, String> {
         let sessions = self.sessions.lock().unwrap_or_else(|e| e.into_inner());
-        sessions.get(&index).copied().ok_or_else(|| format!("session {index} has not been established"))
+        sessions
+            .get(&index)
+            .copied()
+            .ok_or_else(|| format!("session {index} has not been established"))
     }
 
     /// Run a program, in the UE's namespace or outside of it. Exit code 0 is success.

@@ -23,12 +23,12 @@ pub struct PositioningSection {
     pub port: u16,
     /// The certificate, PEM, by which UEs know the LMF.
     pub certificate: Option<PathBuf>,
-    /// What protects the connection: `auto` is QUIC, or TLS over TCP where the LMF has no QUIC; `quinn` and `rustls` are one of them
-    /// alone.
+    /// What protects the connection: `auto` is QUIC, or TLS over TCP where the LMF has no QUIC;
+    /// `quinn` and `rustls` are one of them alone.
     #[serde(default = "auto")]
     pub channel: String,
-    /// Milliseconds between words over QUIC while a UE waits for an answer, with which its radio keeps the grant to send; 0: none.
-    /// For UEs that measure in a row; it costs energy.
+    /// Milliseconds between words over QUIC while a UE waits for an answer, with which its radio
+    /// keeps the grant to send; 0: none. For UEs that measure in a row; it costs energy.
     #[serde(default)]
     pub rouse_ms: u32,
     /// Octets of the largest IP packet to the LMF, for QUIC.
@@ -49,13 +49,15 @@ pub struct PositioningSection {
     pub seed: u64,
     /// Standard deviation of the UEs' receivers for GNSS, metres; left out: they have none.
     pub gnss_deviation_m: Option<f64>,
-    /// Whether UEs measure round trips, too, with signals that they send themselves (multi-RTT); it needs
-    /// `timing_deviation_m`, and gNBs with `trps`.
+    /// Whether UEs measure round trips, too, with signals that they send themselves (multi-RTT);
+    /// it needs `timing_deviation_m`, and gNBs with `trps`.
     #[serde(default)]
     pub multi_rtt: bool,
-    /// Standard deviation of distances by positioning reference signals (DL-TDOA), metres; left out: UEs measure none.
+    /// Standard deviation of distances by positioning reference signals (DL-TDOA), metres; left
+    /// out: UEs measure none.
     pub timing_deviation_m: Option<f64>,
-    /// A folder in which each UE leaves where it is in truth when it is asked, for `martlet locate --truth`.
+    /// A folder in which each UE leaves where it is in truth when it is asked, for `martlet locate
+    /// --truth`.
     pub truth: Option<PathBuf>,
 }
 
@@ -116,11 +118,16 @@ impl PositioningSection {
     pub(super) fn check(&self) -> Vec<(String, String)> {
         let mut wrong = Vec::new();
         if self.lcs_upp && self.certificate.is_none() {
-            wrong.push(("certificate".into(), "positioning over the user plane needs the LMF's certificate".into()));
+            wrong.push((
+                "certificate".into(),
+                "positioning over the user plane needs the LMF's certificate".into(),
+            ));
         }
         if self.channels().is_none() {
-            let kinds: Vec<_> = Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
-            let text = format!("there is no channel {:?}: write auto, {}", self.channel, kinds.join(", "));
+            let kinds: Vec<_> =
+                Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
+            let text =
+                format!("there is no channel {:?}: write auto, {}", self.channel, kinds.join(", "));
             wrong.push(("channel".into(), text));
         }
         if self.mtu < 1280 {
@@ -129,9 +136,10 @@ impl PositioningSection {
         if self.track.is_empty() {
             wrong.push(("track".into(), "say where the UEs are: [{lat: 54.09, lon: 12.1}]".into()));
         }
-        for (name, value) in
-            [("gnss_deviation_m", self.gnss_deviation_m), ("timing_deviation_m", self.timing_deviation_m)]
-        {
+        for (name, value) in [
+            ("gnss_deviation_m", self.gnss_deviation_m),
+            ("timing_deviation_m", self.timing_deviation_m),
+        ] {
             if value.is_some_and(|metres| !(0.0..=10_000.0).contains(&metres)) {
                 wrong.push((name.into(), "a standard deviation is 0 to 10000 metres".into()));
             }
@@ -151,10 +159,14 @@ impl PositioningSection {
     /// For the UEs of a network.
     pub(super) fn config(&self, plmn: Plmn) -> Result<PositioningConfig, String> {
         let roots = match &self.certificate {
-            Some(path) => std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?,
+            Some(path) => {
+                std::fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?
+            }
             None => String::new(),
         };
-        let at = |it: &Waypoint| (it.at.map_or(Duration::ZERO, |at| at.0), Place { lat: it.lat, lon: it.lon });
+        let at = |it: &Waypoint| {
+            (it.at.map_or(Duration::ZERO, |at| at.0), Place { lat: it.lat, lon: it.lon })
+        };
         let mut track: Vec<_> = self.track.iter().map(at).collect();
         track.sort_by_key(|(at, _)| *at);
         Ok(PositioningConfig {
@@ -185,14 +197,17 @@ impl CellSection {
     /// As it is in the world.
     pub(super) fn cell(&self) -> Option<Cell> {
         let place = Place { lat: self.lat, lon: self.lon };
-        let identity = u64::from_str_radix(&self.nr_cell_id, 16).ok().filter(|_| self.nr_cell_id.len() == 9)?;
+        let identity = u64::from_str_radix(&self.nr_cell_id, 16)
+            .ok()
+            .filter(|_| self.nr_cell_id.len() == 9)?;
         Some(Cell { identity, pci: self.pci, arfcn: 640_000, place })
     }
 
     /// What is wrong with it.
     pub(super) fn wrong(&self) -> Option<String> {
         let right = self.cell().is_some_and(|cell| cell.pci <= 1007 && cell.place.is_valid());
-        let why = "a cell has nine hexadecimal digits, a physical cell identity up to 1007, and a place on the Earth";
+        let why = "a cell has nine hexadecimal digits, a physical cell identity up to 1007, and a \
+                   place on the Earth";
         (!right).then(|| why.into())
     }
 }

@@ -68,7 +68,8 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// Of these durations, in milliseconds; `None` where there are none. Quantiles are by nearest rank.
+    /// Of these durations, in milliseconds; `None` where there are none. Quantiles are by nearest
+    /// rank.
     pub fn of(values: impl Iterator<Item = Duration>) -> Option<Distribution> {
         let mut values: Vec<Duration> = values.collect();
         values.sort_unstable();
@@ -76,7 +77,13 @@ impl Distribution {
             let rank = (values.len() * percent).div_ceil(100).max(1) - 1;
             values.get(rank).map(|value| value.as_secs_f64() * 1e3)
         };
-        Some(Distribution { min: at(0)?, median: at(50)?, p95: at(95)?, p99: at(99)?, max: at(100)? })
+        Some(Distribution {
+            min: at(0)?,
+            median: at(50)?,
+            p95: at(95)?,
+            p99: at(99)?,
+            max: at(100)?,
+        })
     }
 }
 
@@ -119,7 +126,8 @@ impl Report {
         for step in &self.steps {
             let wrong: u64 = step.unexpected.values().sum();
             let mark = if wrong == 0 { "ok" } else { "FAILED" };
-            let _ = writeln!(text, "  {:<6} {:<20} {:>7} x  {mark}", step.place, step.step, step.count);
+            let _ =
+                writeln!(text, "  {:<6} {:<20} {:>7} x  {mark}", step.place, step.step, step.count);
             for (what, count) in &step.unexpected {
                 let _ = writeln!(text, "         {count} x {what}");
             }
@@ -133,7 +141,13 @@ impl Report {
         }
         for procedure in &self.procedures {
             let failed: u64 = procedure.failures.values().sum();
-            let _ = write!(text, "  {:<26} {:>7} {:>7}", procedure.procedure.name(), procedure.count, failed);
+            let _ = write!(
+                text,
+                "  {:<26} {:>7} {:>7}",
+                procedure.procedure.name(),
+                procedure.count,
+                failed
+            );
             if let Some(d) = &procedure.latency_ms {
                 for value in [d.min, d.median, d.p95, d.p99, d.max] {
                     let _ = write!(text, " {value:>9.3}");
@@ -151,8 +165,8 @@ impl Report {
     }
 }
 
-/// Write raw samples as CSV: microseconds since `origin`; latency, total, and time spent waiting for the core in
-/// microseconds.
+/// Write raw samples as CSV: microseconds since `origin`; latency, total, and time spent waiting
+/// for the core in microseconds.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -219,6 +233,9 @@ mod tests {
         let mut csv = Vec::new();
         write_csv(&mut csv, &[sample], origin).unwrap();
         let csv = String::from_utf8(csv).unwrap();
-        assert_eq!(csv.lines().nth(1), Some("registration,imsi-1,0.0,1500.0,1600.0,1400.0,\"a \"\"b\"\", c\""));
+        assert_eq!(
+            csv.lines().nth(1),
+            Some("registration,imsi-1,0.0,1500.0,1600.0,1400.0,\"a \"\"b\"\", c\"")
+        );
     }
 }

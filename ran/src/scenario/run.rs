@@ -48,9 +48,13 @@ struct Player {
     progress: Arc<Progress>,
 }
 
-/// Play a scenario to its end, or until `stop` is done. With `progress`, long runs tell on standard error where they
-/// are.
-pub async fn play(scenario: Scenario, progress: bool, stop: impl Future<Output = String>) -> Played {
+/// Play a scenario to its end, or until `stop` is done. With `progress`, long runs tell on standard
+/// error where they are.
+pub async fn play(
+    scenario: Scenario,
+    progress: bool,
+    stop: impl Future<Output = String>,
+) -> Played {
     let origin = Instant::now();
     let mut player = Player {
         scenario: Arc::new(scenario),
@@ -86,7 +90,8 @@ async fn tell(progress: Arc<Progress>) {
     loop {
         tokio::time::sleep(Duration::from_secs(2)).await;
         let step = progress.step.lock().map(|step| step.clone()).unwrap_or_default();
-        let (done, of) = (progress.done.load(Ordering::Relaxed), progress.of.load(Ordering::Relaxed));
+        let (done, of) =
+            (progress.done.load(Ordering::Relaxed), progress.of.load(Ordering::Relaxed));
         match of {
             0 => eprintln!("martlet ran: {step}"),
             _ => eprintln!("martlet ran: {step}: {done} of {of}"),
@@ -106,7 +111,10 @@ impl Player {
                 (Err(error), Expect::Ok) => return Err(error.to_string()),
                 (Ok(gnb), _) => {
                     gnb.shutdown().await;
-                    return Err(format!("gNB {}: NG setup succeeded, which was not expected", section.name));
+                    return Err(format!(
+                        "gNB {}: NG setup succeeded, which was not expected",
+                        section.name
+                    ));
                 }
             }
         }
@@ -132,13 +140,22 @@ impl Player {
         let sessions = Mutex::default();
         let positioning = match &section.positioning {
             Some(it) => {
-                let config = it.config(home.plmn.0).map_err(|e| format!("positioning of {}: {e}", section.name))?;
+                let config = it
+                    .config(home.plmn.0)
+                    .map_err(|e| format!("positioning of {}: {e}", section.name))?;
                 Some(Positioning::start(&ue, config).await.map_err(|e| e.to_string())?)
             }
             None => None,
         };
         let gnb = home.name.clone();
-        self.phones.push(Arc::new(Phone { ue, group, number, gnb, sessions, _positioning: positioning }));
+        self.phones.push(Arc::new(Phone {
+            ue,
+            group,
+            number,
+            gnb,
+            sessions,
+            _positioning: positioning,
+        }));
         Ok(())
     }
 
@@ -173,7 +190,10 @@ impl Player {
         let name = step.name();
         match step {
             Step::Register(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.register().await.map(drop)?) }).await;
+                self.each(place, name, who, |phone| async move {
+                    Ok(phone.ue.register().await.map(drop)?)
+                })
+                .await;
             }
             Step::RegisterBySuci(who) => {
                 let register = |phone: Arc<Phone>| async move {
@@ -184,16 +204,23 @@ impl Player {
             }
             Step::UpdateRegistration(who) => {
                 let kind = RegistrationType::MobilityRegistrationUpdating;
-                let update = move |phone: Arc<Phone>| async move { Ok(phone.ue.register_as(kind).await.map(drop)?) };
+                let update = move |phone: Arc<Phone>| async move {
+                    Ok(phone.ue.register_as(kind).await.map(drop)?)
+                };
                 self.each(place, name, who, update).await;
             }
             Step::Establish(of) => {
-                let (who, index, scenario) =
-                    (who_of(&of.ues, of.parallel, of.rate, of.expect), of.session, self.scenario.clone());
+                let (who, index, scenario) = (
+                    who_of(&of.ues, of.parallel, of.rate, of.expect),
+                    of.session,
+                    self.scenario.clone(),
+                );
                 let establish = move |phone: Arc<Phone>| {
-                    let request = scenario.ues.get(phone.group).map(|section| section.session_request(index));
+                    let request =
+                        scenario.ues.get(phone.group).map(|section| section.session_request(index));
                     async move {
-                        let session = phone.ue.establish_pdu_session(request.unwrap_or_default()).await?;
+                        let session =
+                            phone.ue.establish_pdu_session(request.unwrap_or_default()).await?;
                         phone.remember(index, session.psi);
                         Ok(())
                     }
@@ -209,25 +236,46 @@ impl Player {
                 self.each(place, name, &who, release).await;
             }
             Step::ReleaseToIdle(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.release_to_idle().await?) }).await;
+                self.each(place, name, who, |phone| async move {
+                    Ok(phone.ue.release_to_idle().await?)
+                })
+                .await;
             }
             Step::WaitIdle(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.wait_idle().await?) }).await;
+                self.each(place, name, who, |phone| async move { Ok(phone.ue.wait_idle().await?) })
+                    .await;
             }
             Step::WaitForPaging(wait) => {
                 let limit = wait.within.map_or(Duration::from_secs(10), |span| span.0);
                 let who = who_of(&wait.ues, usize::MAX, None, wait.expect);
-                let paged = move |phone: Arc<Phone>| async move { Ok(phone.ue.wait_for_paging_within(limit).await?) };
+                let paged = move |phone: Arc<Phone>| async move {
+                    Ok(phone.ue.wait_for_paging_within(limit).await?)
+                };
                 self.each(place, name, &who, paged).await;
             }
             Step::ServiceRequest(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.service_request().await?) }).await;
+                self.each(place, name, who, |phone| async move {
+                    Ok(phone.ue.service_request().await?)
+                })
+                .await;
             }
             Step::Deregister(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.deregister().await?) }).await;
+                self.each(
+                    place,
+                    name,
+                    who,
+                    |phone| async move { Ok(phone.ue.deregister().await?) },
+                )
+                .await;
             }
             Step::SwitchOff(who) => {
-                self.each(place, name, who, |phone| async move { Ok(phone.ue.switch_off().await?) }).await;
+                self.each(
+                    place,
+                    name,
+                    who,
+                    |phone| async move { Ok(phone.ue.switch_off().await?) },
+                )
+                .await;
             }
             Step::Ping(step) => {
                 let who = who_of(&step.ues, step.parallel, None, step.expect);
@@ -235,20 +283,26 @@ impl Player {
                 let limit = step.within.map_or(PING, |span| span.0);
                 let scenario = self.scenario.clone();
                 let pings = move |phone: Arc<Phone>| {
-                    let netns = scenario.ues.get(phone.group).map(|section| section.netns_of(phone.number));
+                    let netns =
+                        scenario.ues.get(phone.group).map(|section| section.netns_of(phone.number));
                     async move {
                         if netns.is_some_and(|netns| netns != Netns::None) {
-                            let command = ["ping", "-n", "-c", &count.to_string(), "-W", &seconds(limit)]
-                                .map(str::to_owned)
-                                .into_iter()
-                                .chain([target.to_string()])
-                                .collect();
-                            return phone.run(command, true, limit * count + Duration::from_secs(5)).await;
+                            let command =
+                                ["ping", "-n", "-c", &count.to_string(), "-W", &seconds(limit)]
+                                    .map(str::to_owned)
+                                    .into_iter()
+                                    .chain([target.to_string()])
+                                    .collect();
+                            return phone
+                                .run(command, true, limit * count + Duration::from_secs(5))
+                                .await;
                         }
                         let psi = phone.psi(index)?;
                         let status = phone.ue.status().await?;
-                        let source = status.sessions.iter().find(|s| s.psi == psi).and_then(|s| s.ipv4);
-                        let source = source.ok_or_else(|| "the session has no IPv4 address".to_owned())?;
+                        let source =
+                            status.sessions.iter().find(|s| s.psi == psi).and_then(|s| s.ipv4);
+                        let source =
+                            source.ok_or_else(|| "the session has no IPv4 address".to_owned())?;
                         Ok(ping(&phone.ue, psi, source, target, count, limit).await?)
                     }
                 };
@@ -256,7 +310,8 @@ impl Player {
             }
             Step::Run(run) | Step::Host(run) => {
                 let who = who_of(&run.ues, run.parallel, None, run.expect);
-                let (command, limit) = (run.command.clone(), run.within.map_or(PROGRAM, |span| span.0));
+                let (command, limit) =
+                    (run.command.clone(), run.within.map_or(PROGRAM, |span| span.0));
                 let inside = matches!(step, Step::Run(_));
                 let runs = move |phone: Arc<Phone>| {
                     let command = command.clone();
@@ -276,12 +331,17 @@ impl Player {
                 }
             }
             Step::Replay(wrong) => {
-                self.misbehave(place, name, wrong, |phone| async move { Ok(phone.ue.replay_last_nas().await?) }).await;
+                self.misbehave(place, name, wrong, |phone| async move {
+                    Ok(phone.ue.replay_last_nas().await?)
+                })
+                .await;
             }
             Step::WrongMac(wrong) => {
                 let forge = |phone: Arc<Phone>| async move {
                     use martlet_nas::{GmmCause, Nas5gsMessage, NasFGmmCause, NasFGmmStatus};
-                    let status = NasFGmmStatus::new(NasFGmmCause::from_cause(GmmCause::ProtocolErrorUnspecified));
+                    let status = NasFGmmStatus::new(NasFGmmCause::from_cause(
+                        GmmCause::ProtocolErrorUnspecified,
+                    ));
                     Ok(phone.ue.send_with_wrong_mac(Nas5gsMessage::new_5gmm(status)).await?)
                 };
                 self.misbehave(place, name, wrong, forge).await;
@@ -334,7 +394,12 @@ impl Player {
         self.count(place, name, 1, failure);
     }
 
-    async fn connect_again(&mut self, place: &str, step: &'static str, name: &str) -> Result<(), String> {
+    async fn connect_again(
+        &mut self,
+        place: &str,
+        step: &'static str,
+        name: &str,
+    ) -> Result<(), String> {
         let connected = match self.gnbs.get(name) {
             Some(before) => before.connect_again().await,
             None => {
@@ -394,8 +459,13 @@ impl Player {
     }
 
     /// Do something wrong, then see that it is answered, or that nothing answers.
-    async fn misbehave<F, Fut>(&mut self, place: &str, name: &'static str, wrong: &Misbehave, action: F)
-    where
+    async fn misbehave<F, Fut>(
+        &mut self,
+        place: &str,
+        name: &'static str,
+        wrong: &Misbehave,
+        action: F,
+    ) where
         F: Fn(Arc<Phone>) -> Fut,
         Fut: Future<Output = Outcome> + Send + 'static,
     {
@@ -415,7 +485,11 @@ impl Player {
     fn chosen(&self, group: &Option<String>) -> Vec<Arc<Phone>> {
         let index = |name: &str| self.scenario.ues.iter().position(|section| section.name == name);
         let group = group.as_deref().map(index);
-        self.phones.iter().filter(|phone| group.is_none_or(|group| group == Some(phone.group))).cloned().collect()
+        self.phones
+            .iter()
+            .filter(|phone| group.is_none_or(|group| group == Some(phone.group)))
+            .cloned()
+            .collect()
     }
 
     /// Count a step in its line of the report.
@@ -466,6 +540,8 @@ fn judge(expect: Expect, outcome: Outcome) -> Option<Failure> {
         (Expect::Rejected(cause), Err(failure)) => {
             Some(format!("{}, where cause #{cause} was expected", failure.text).into())
         }
-        (Expect::Rejected(cause), Ok(())) => Some(format!("succeeded, where cause #{cause} was expected").into()),
+        (Expect::Rejected(cause), Ok(())) => {
+            Some(format!("succeeded, where cause #{cause} was expected").into())
+        }
     }
 }

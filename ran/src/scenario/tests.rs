@@ -82,7 +82,8 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
             return;
         }
     };
-    let listener = stack.listen(&[AMF.into()], 38412, &Options::default()).await.expect("a listener");
+    let listener =
+        stack.listen(&[AMF.into()], 38412, &Options::default()).await.expect("a listener");
     let scenario = parse("by-hand.yaml", SCENARIO).unwrap_or_else(|report| panic!("{report}"));
     let user_plane = UdpSocket::bind((Ipv4Addr::from(UPF), 2152)).expect("a loopback address");
     user_plane.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -108,7 +109,8 @@ async fn a_scenario_is_played_over_sctp_and_gtp_u() {
         () = tokio::time::sleep(Duration::from_secs(60)) => panic!("the scenario does not end"),
     };
     assert!(played.report.passed, "{}", played.report.to_text());
-    let registration = played.samples.iter().find(|s| s.procedure == Procedure::Registration).unwrap();
+    let registration =
+        played.samples.iter().find(|s| s.procedure == Procedure::Registration).unwrap();
     assert!(registration.failure.is_none() && registration.latency > Duration::ZERO);
     assert_eq!(played.report.steps.len(), 12);
 }
@@ -143,7 +145,8 @@ async fn gnbs_vanish_and_come_back() {
         }
     };
     let amf = Ipv4Addr::new(127, 77, 10, 5);
-    let listener = stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
+    let listener =
+        stack.listen(&[amf.into()], 38412, &Options::default()).await.expect("a listener");
     let scenario = parse("vanishing.yaml", VANISHING).unwrap_or_else(|report| panic!("{report}"));
     let core = async {
         let mut first = bridge(listener.accept().await.expect("gnb-1"));

@@ -1,4 +1,5 @@
-//! Values of a scenario file that are more than a number or a text, with errors that say what to write.
+//! Values of a scenario file that are more than a number or a text, with errors that say what to
+//! write.
 use crate::ue::Slice;
 use martlet_security::Plmn;
 use serde::de::{Deserialize, Deserializer, Error};
@@ -13,7 +14,9 @@ impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let digits: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        hex::decode(&digits).map(Hex).map_err(|e| D::Error::custom(format!("`{text}` is not hexadecimal: {e}")))
+        hex::decode(&digits)
+            .map(Hex)
+            .map_err(|e| D::Error::custom(format!("`{text}` is not hexadecimal: {e}")))
     }
 }
 
@@ -42,8 +45,10 @@ pub struct Span(pub Duration);
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let wrong = || D::Error::custom(format!("`{text}` is no length of time: write 250ms, 2s or 1m"));
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+        let wrong =
+            || D::Error::custom(format!("`{text}` is no length of time: write 250ms, 2s or 1m"));
+        let digits =
+            text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         let (number, unit) = text.split_at(digits);
         let number: f64 = number.parse().map_err(|_| wrong())?;
         let seconds = match unit.trim() {
@@ -66,7 +71,9 @@ impl<'de> Deserialize<'de> for PlmnText {
         let text = String::deserialize(deserializer)?;
         let plmn = text.split_once('-').and_then(|(mcc, mnc)| Plmn::new(mcc, mnc).ok());
         plmn.map(PlmnText).ok_or_else(|| {
-            D::Error::custom(format!("`{text}` is no PLMN: write MCC and MNC with a dash between them, such as 001-01"))
+            D::Error::custom(format!(
+                "`{text}` is no PLMN: write MCC and MNC with a dash between them, such as 001-01"
+            ))
         })
     }
 }
@@ -82,7 +89,9 @@ impl<'de> Deserialize<'de> for N2Address {
             .parse::<SocketAddr>()
             .or_else(|_| text.parse::<IpAddr>().map(|address| SocketAddr::new(address, 38412)));
         address.map(N2Address).map_err(|_| {
-            D::Error::custom(format!("`{text}` is no address: write 127.0.0.5 or, with a port, 127.0.0.5:38412"))
+            D::Error::custom(format!(
+                "`{text}` is no address: write 127.0.0.5 or, with a port, 127.0.0.5:38412"
+            ))
         })
     }
 }
@@ -96,7 +105,8 @@ impl<'de> Deserialize<'de> for SliceText {
         let text = String::deserialize(deserializer)?;
         let wrong = || {
             D::Error::custom(format!(
-                "`{text}` is no slice: write the SST, and after a dash the SD in six hexadecimal digits, such as 1-010203"
+                "`{text}` is no slice: write the SST, and after a dash the SD in six hexadecimal \
+                 digits, such as 1-010203"
             ))
         };
         let (sst, sd) = match text.split_once('-') {

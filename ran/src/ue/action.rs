@@ -92,7 +92,8 @@ pub struct PduSession {
     pub rules: Vec<(u8, u8)>,
     /// Whether its user plane comes with every connection.
     pub always_on: bool,
-    /// 5GSM cause with which the network accepted, such as #50 "PDU session type IPv4 only allowed".
+    /// 5GSM cause with which the network accepted, such as #50 "PDU session type IPv4 only
+    /// allowed".
     pub cause: Option<u8>,
 }
 
@@ -109,12 +110,14 @@ impl PduSession {
     }
 }
 
-/// The name of a 5GMM cause in parentheses, behind a blank (TS 24.501, table 9.11.3.2.1); empty for one without.
+/// The name of a 5GMM cause in parentheses, behind a blank (TS 24.501, table 9.11.3.2.1); empty for
+/// one without.
 pub fn mm_cause_name(cause: u8) -> String {
     GmmCause::from_u8(cause).map(|cause| format!(" ({})", cause.description())).unwrap_or_default()
 }
 
-/// The name of a 5GSM cause in parentheses, behind a blank (TS 24.501, table 9.11.4.2.1); empty for one without.
+/// The name of a 5GSM cause in parentheses, behind a blank (TS 24.501, table 9.11.4.2.1); empty for
+/// one without.
 pub fn sm_cause_name(cause: u8) -> String {
     GsmCause::from_u8(cause).map(|cause| format!(" ({})", cause.description())).unwrap_or_default()
 }
@@ -143,11 +146,15 @@ impl std::fmt::Display for SessionCause {
         match self {
             SessionCause::Sm(c) => write!(f, "5GSM cause #{c}{}", sm_cause_name(*c)),
             SessionCause::Mm(c) => write!(f, "5GMM cause #{c}{}", mm_cause_name(*c)),
-            SessionCause::Collision => f.write_str("the network changed the session at the same time"),
+            SessionCause::Collision => {
+                f.write_str("the network changed the session at the same time")
+            }
             SessionCause::Timeout => f.write_str("no answer"),
             SessionCause::StatusInactive => f.write_str("the network does not have the session"),
             SessionCause::Deregistered => f.write_str("the UE is not registered"),
-            SessionCause::ConnectionReleased => f.write_str("the connection was released before the procedure ended"),
+            SessionCause::ConnectionReleased => {
+                f.write_str("the connection was released before the procedure ended")
+            }
         }
     }
 }
@@ -176,9 +183,15 @@ impl std::fmt::Display for Abort {
             Abort::AuthenticationRejected => f.write_str("the network rejected the authentication"),
             Abort::NetworkNotAuthentic => f.write_str("the network failed to authenticate itself"),
             Abort::SecurityModeRejected(c) => {
-                write!(f, "the UE refused the security mode command, 5GMM cause #{c}{}", mm_cause_name(*c))
+                write!(
+                    f,
+                    "the UE refused the security mode command, 5GMM cause #{c}{}",
+                    mm_cause_name(*c)
+                )
             }
-            Abort::ConnectionReleased => f.write_str("the connection was released before the procedure ended"),
+            Abort::ConnectionReleased => {
+                f.write_str("the connection was released before the procedure ended")
+            }
             Abort::Superseded => f.write_str("another procedure took its place"),
         }
     }
@@ -280,7 +293,8 @@ pub enum Event {
     },
     /// AUTHENTICATION FAILURE was sent, or what EAP-AKA' has in its place.
     AuthenticationFailureSent {
-        /// 5GMM cause: #20 MAC failure, #21 synch failure, #26 non-5G authentication, #71 ngKSI in use.
+        /// 5GMM cause: #20 MAC failure, #21 synch failure, #26 non-5G authentication, #71 ngKSI in
+        /// use.
         cause: u8,
     },
     /// 5GMM STATUS or 5GSM STATUS from the network.

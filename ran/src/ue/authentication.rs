@@ -4,8 +4,9 @@ use super::nas::{AnsweredChallenge, MmState, UeNas};
 use super::timers::Timer;
 use super::usim::Challenge;
 use martlet_nas::{
-    GmmCause, Nas5gsMessage, NasAuthenticationFailure, NasAuthenticationFailureParameter, NasAuthenticationRequest,
-    NasAuthenticationResponse, NasAuthenticationResponseParameter, NasFGmmCause,
+    GmmCause, Nas5gsMessage, NasAuthenticationFailure, NasAuthenticationFailureParameter,
+    NasAuthenticationRequest, NasAuthenticationResponse, NasAuthenticationResponseParameter,
+    NasFGmmCause,
 };
 use martlet_security::aka::Response;
 use martlet_security::nas_5gs::{KAusf, Supi, derive_kamf, derive_kseaf};
@@ -13,7 +14,11 @@ use martlet_security::{Autn, Rand, SecurityError};
 use std::time::Instant;
 
 impl UeNas {
-    pub(super) fn authentication_request(&mut self, request: &NasAuthenticationRequest, now: Instant) {
+    pub(super) fn authentication_request(
+        &mut self,
+        request: &NasAuthenticationRequest,
+        now: Instant,
+    ) {
         let challenge = (
             request.authentication_parameter_rand.as_ref().and_then(|p| p.rand()),
             request.authentication_parameter_autn.as_ref().and_then(|p| p.autn()),
@@ -25,9 +30,11 @@ impl UeNas {
             self.discard("AUTHENTICATION REQUEST with neither RAND and AUTN nor an EAP message");
             return self.send_mm_status(GmmCause::ConditionalIeError);
         };
-        // The same challenge again: its RES* is still known, and the USIM must not be asked twice (5.4.1.3.2).
+        // The same challenge again: its RES* is still known, and the USIM must not be asked twice
+        // (5.4.1.3.2).
         if self.timers.is_running(Timer::T3516)
-            && let Some(answered) = self.challenge.as_ref().filter(|answered| answered.rand == *rand)
+            && let Some(answered) =
+                self.challenge.as_ref().filter(|answered| answered.rand == *rand)
         {
             let res_star = answered.res_star;
             return self.authentication_response(res_star, now);
@@ -39,15 +46,21 @@ impl UeNas {
         let (rand, autn) = (Rand::new(rand), Autn::new(autn));
         match self.usim.authenticate(&rand, &autn) {
             Challenge::MacFailure => self.authentication_failure(GmmCause::MacFailure, None, now),
-            Challenge::SynchFailure(auts) => self.authentication_failure(GmmCause::SynchFailure, Some(auts), now),
-            Challenge::NotFor5g => self.authentication_failure(GmmCause::NonFiveGAuthenticationUnacceptable, None, now),
+            Challenge::SynchFailure(auts) => {
+                self.authentication_failure(GmmCause::SynchFailure, Some(auts), now)
+            }
+            Challenge::NotFor5g => {
+                self.authentication_failure(GmmCause::NonFiveGAuthenticationUnacceptable, None, now)
+            }
             Challenge::Accepted(response) => {
                 match self.take_keys(&rand, &response, &autn, ngksi, &request.abba.value) {
                     Ok(res_star) => {
-                        self.challenge = Some(AnsweredChallenge { rand: *rand.as_octets(), res_star });
+                        self.challenge =
+                            Some(AnsweredChallenge { rand: *rand.as_octets(), res_star });
                         self.authentication_response(res_star, now);
                     }
-                    Err(error) => self.discard(format!("the keys of the challenge cannot be derived: {error}")),
+                    Err(error) => self
+                        .discard(format!("the keys of the challenge cannot be derived: {error}")),
                 }
             }
         }
@@ -70,7 +83,12 @@ impl UeNas {
     }
 
     /// The partial context with the K_AMF that K_AUSF gives in the serving network.
-    pub(super) fn take_anchor(&mut self, kausf: &KAusf, ngksi: u8, abba: &[u8]) -> Result<(), SecurityError> {
+    pub(super) fn take_anchor(
+        &mut self,
+        kausf: &KAusf,
+        ngksi: u8,
+        abba: &[u8],
+    ) -> Result<(), SecurityError> {
         let kseaf = derive_kseaf(kausf, self.serving_network_name.as_bytes())?;
         let supi = Supi::imsi(self.config.imsi.as_str()).map_err(SecurityError::Identity)?;
         self.security.partial = Some((ngksi, derive_kamf(&kseaf, &supi, abba)?));
@@ -81,14 +99,17 @@ impl UeNas {
         self.resume(now);
         self.timers.start(Timer::T3516, now + self.config.timers.t3516);
         let parameter = NasAuthenticationResponseParameter::from_res_star(res_star);
-        let response = NasAuthenticationResponse::new().with_authentication_response_parameter(parameter);
+        let response =
+            NasAuthenticationResponse::new().with_authentication_response_parameter(parameter);
         self.send(&Nas5gsMessage::new_5gmm(response));
     }
 
     fn authentication_failure(&mut self, cause: GmmCause, auts: Option<[u8; 14]>, now: Instant) {
         let mut failure = NasAuthenticationFailure::new(NasFGmmCause::from_cause(cause));
         if let Some(auts) = auts {
-            failure.set_authentication_failure_parameter(NasAuthenticationFailureParameter::from_auts(auts));
+            failure.set_authentication_failure_parameter(
+                NasAuthenticationFailureParameter::from_auts(auts),
+            );
         }
         self.suspend(now);
         self.timers.stop(Timer::T3516);
@@ -97,8 +118,8 @@ impl UeNas {
         self.event(Event::AuthenticationFailureSent { cause: cause.as_u8() });
     }
 
-    /// The procedure stands still until the network has mended its challenge; one that does not do so in time is not the
-    /// home network's (5.4.1.2.4.5, 5.4.1.3.7).
+    /// The procedure stands still until the network has mended its challenge; one that does not do
+    /// so in time is not the home network's (5.4.1.2.4.5, 5.4.1.3.7).
     pub(super) fn suspend(&mut self, now: Instant) {
         for timer in [Timer::T3510, Timer::T3517, Timer::T3521] {
             if self.timers.stop(timer) {

@@ -4,7 +4,8 @@ use martlet_nas::GsmCause;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What the network has no room for; `None` where the UE leaves the slice or the data network to it.
+/// What the network has no room for; `None` where the UE leaves the slice or the data network to
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// T3396.
@@ -23,7 +24,9 @@ impl BackOff {
     /// A refusal with this cause has a back-off timer, until then.
     pub fn begin(&mut self, cause: u8, slice: Option<Slice>, dnn: Option<String>, until: Instant) {
         let kind = match GsmCause::from_u8(cause) {
-            Some(GsmCause::InsufficientResourcesForSpecificSliceAndDnn) => Kind::SliceAndDnn(slice, dnn),
+            Some(GsmCause::InsufficientResourcesForSpecificSliceAndDnn) => {
+                Kind::SliceAndDnn(slice, dnn)
+            }
             Some(GsmCause::InsufficientResourcesForSpecificSlice) => Kind::Slice(slice),
             _ => Kind::Dnn(dnn),
         };
@@ -31,11 +34,20 @@ impl BackOff {
     }
 
     /// How long such a session is not asked for.
-    pub fn of(&mut self, slice: Option<Slice>, dnn: Option<&str>, now: Instant) -> Option<Duration> {
+    pub fn of(
+        &mut self,
+        slice: Option<Slice>,
+        dnn: Option<&str>,
+        now: Instant,
+    ) -> Option<Duration> {
         self.0.retain(|_, until| *until > now);
         let dnn = dnn.map(str::to_string);
         let kinds = [Kind::Dnn(dnn.clone()), Kind::SliceAndDnn(slice, dnn), Kind::Slice(slice)];
-        kinds.iter().filter_map(|kind| self.0.get(kind)).max().map(|until| until.duration_since(now))
+        kinds
+            .iter()
+            .filter_map(|kind| self.0.get(kind))
+            .max()
+            .map(|until| until.duration_since(now))
     }
 }
 

@@ -22,8 +22,8 @@ impl std::fmt::Display for Slice {
     }
 }
 
-/// The algorithm and the operator's variant of it: OPc of the subscriber or OP of the operator for MILENAGE (TS 35.206, 4.1),
-/// TOPc or TOP for TUAK (TS 35.231).
+/// The algorithm and the operator's variant of it: OPc of the subscriber or OP of the operator for
+/// MILENAGE (TS 35.206, 4.1), TOPc or TOP for TUAK (TS 35.231).
 #[derive(Clone, PartialEq, Eq)]
 pub enum OperatorKey {
     /// OPc.
@@ -61,7 +61,8 @@ pub enum SuciScheme {
     },
 }
 
-/// NAS timers of the UE (TS 24.501, tables 10.2.1 and 10.3.1) and how often a message is sent again.
+/// NAS timers of the UE (TS 24.501, tables 10.2.1 and 10.3.1) and how often a message is sent
+/// again.
 ///
 /// The values are the specification's; a test that wants to see an expiry shortens them.
 #[derive(Debug, Clone)]
@@ -86,7 +87,8 @@ pub struct NasTimers {
     pub t3581: Duration,
     /// PDU session release.
     pub t3582: Duration,
-    /// How often a request is sent again after its timer expired, before the procedure is aborted (T3521, T3580 to T3582).
+    /// How often a request is sent again after its timer expired, before the procedure is aborted
+    /// (T3521, T3580 to T3582).
     pub retransmissions: u8,
     /// Attempts of the registration procedure before the UE gives up (5 in TS 24.501, 5.5.1.2.7).
     pub registration_attempts: u8,
@@ -152,7 +154,8 @@ pub struct UeConfig {
     pub timers: NasTimers,
     /// What the UE does by itself while idle.
     pub idle: IdleBehaviour,
-    /// Whether it takes and confirms CONFIGURATION UPDATE COMMAND; false for one that does not hear it.
+    /// Whether it takes and confirms CONFIGURATION UPDATE COMMAND; false for one that does not
+    /// hear it.
     pub confirms_configuration: bool,
     /// So many PDU SESSION MODIFICATION COMMANDs are lost on their way to it.
     pub modifications_lost: u8,
@@ -160,8 +163,8 @@ pub struct UeConfig {
     pub lpp: bool,
     /// Whether it has positioning over the user plane (5GMM capability, octet 10).
     pub lcs_upp: bool,
-    /// What it can do on the radio (UE Radio Capability Information, TS 38.331), which a gNB asks for that the AMF does not tell; empty:
-    /// gNBs do not ask.
+    /// What it can do on the radio (UE Radio Capability Information, TS 38.331), which a gNB asks
+    /// for that the AMF does not tell; empty: gNBs do not ask.
     pub radio_capability: Vec<u8>,
 }
 
@@ -182,13 +185,19 @@ pub enum UeConfigError {
 }
 
 impl UeConfig {
-    /// A UE with the usual capabilities (NEA0–3, NIA0–3), the null SUCI scheme and the specification's timers.
+    /// A UE with the usual capabilities (NEA0–3, NIA0–3), the null SUCI scheme and the
+    /// specification's timers.
     ///
     /// `mnc_digits` says how many digits of the IMSI are the MNC: 2 or 3.
     ///
     /// # Errors
     /// An IMSI that is not 6 to 15 digits, and another number of MNC digits.
-    pub fn new(imsi: &str, mnc_digits: usize, k: [u8; 16], operator_key: OperatorKey) -> Result<Self, UeConfigError> {
+    pub fn new(
+        imsi: &str,
+        mnc_digits: usize,
+        k: [u8; 16],
+        operator_key: OperatorKey,
+    ) -> Result<Self, UeConfigError> {
         let wrong = |reason: String| UeConfigError::Imsi { imsi: imsi.to_owned(), reason };
         let parsed = Imsi::new(imsi).map_err(|e| wrong(e.to_string()))?;
         parsed.plmn(mnc_digits).map_err(|e| wrong(e.to_string()))?;
@@ -217,8 +226,9 @@ impl UeConfig {
 
     /// The home PLMN of the IMSI.
     pub fn home_plmn(&self) -> Result<Plmn, UeConfigError> {
-        self.imsi
-            .plmn(self.mnc_digits)
-            .map_err(|e| UeConfigError::Imsi { imsi: self.imsi.as_str().to_owned(), reason: e.to_string() })
+        self.imsi.plmn(self.mnc_digits).map_err(|e| UeConfigError::Imsi {
+            imsi: self.imsi.as_str().to_owned(),
+            reason: e.to_string(),
+        })
     }
 }

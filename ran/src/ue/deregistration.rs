@@ -3,9 +3,9 @@ use super::action::{Abort, EstablishmentCause, Event};
 use super::nas::{MmState, NasRefused, UeNas};
 use super::timers::Timer;
 use martlet_nas::{
-    AccessTypeValue, KeySetIdentifier, Nas5gsMessage, NasDeRegistrationType, NasDeregistrationAcceptUeTerminated,
-    NasDeregistrationRequestUeOriginating, NasDeregistrationRequestUeTerminated, NasFGsMobileIdentity,
-    NasKeySetIdentifier,
+    AccessTypeValue, KeySetIdentifier, Nas5gsMessage, NasDeRegistrationType,
+    NasDeregistrationAcceptUeTerminated, NasDeregistrationRequestUeOriginating,
+    NasDeregistrationRequestUeTerminated, NasFGsMobileIdentity, NasKeySetIdentifier,
 };
 use std::time::Instant;
 
@@ -16,7 +16,8 @@ pub struct Deregistration {
 }
 
 impl UeNas {
-    /// Deregister. With `switch_off` the network sends no answer and the UE is deregistered at once.
+    /// Deregister. With `switch_off` the network sends no answer and the UE is deregistered at
+    /// once.
     ///
     /// # Errors
     /// The UE is not registered, or a registration or de-registration is underway.
@@ -105,7 +106,11 @@ impl UeNas {
     }
 
     /// The network deregisters the UE (5.5.2.3).
-    pub(super) fn network_deregistration(&mut self, request: &NasDeregistrationRequestUeTerminated, now: Instant) {
+    pub(super) fn network_deregistration(
+        &mut self,
+        request: &NasDeregistrationRequestUeTerminated,
+        now: Instant,
+    ) {
         self.send(&Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeTerminated::new()));
         let cause = request.fgmm_cause.as_ref().map(|c| c.cause_raw());
         let re_registration_required = request.de_registration_type.re_registration_required();

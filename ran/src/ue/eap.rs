@@ -5,8 +5,8 @@ use super::usim::Challenge;
 use martlet_eap::keys::identity_of;
 use martlet_eap::peer::{self, Refusal, Reply, Verdict};
 use martlet_nas::{
-    GmmCause, Nas5gsMessage, NasAuthenticationFailure, NasAuthenticationResponse, NasAuthenticationResult,
-    NasEapMessage, NasFGmmCause,
+    GmmCause, Nas5gsMessage, NasAuthenticationFailure, NasAuthenticationResponse,
+    NasAuthenticationResult, NasEapMessage, NasFGmmCause,
 };
 use std::time::Instant;
 
@@ -25,22 +25,30 @@ impl UeNas {
             return self.eap_response(answer);
         }
         if self.security.current.as_ref().is_some_and(|current| current.ngksi == ngksi) {
-            let failure = NasAuthenticationFailure::new(NasFGmmCause::from_cause(GmmCause::NgKsiAlreadyInUse));
+            let failure = NasAuthenticationFailure::new(NasFGmmCause::from_cause(
+                GmmCause::NgKsiAlreadyInUse,
+            ));
             self.send(&Nas5gsMessage::new_5gmm(failure));
-            return self.event(Event::AuthenticationFailureSent { cause: GmmCause::NgKsiAlreadyInUse.as_u8() });
+            return self.event(Event::AuthenticationFailureSent {
+                cause: GmmCause::NgKsiAlreadyInUse.as_u8(),
+            });
         }
         let usim = &mut self.usim;
-        let reply = peer::answer(packet, &self.serving_network_name, identity_of(&self.supi), |rand, autn| match usim
-            .authenticate(rand, autn)
-        {
-            Challenge::Accepted(response) => Verdict::Accepted(response),
-            Challenge::SynchFailure(auts) => Verdict::SynchronisationFailure(auts),
-            Challenge::MacFailure | Challenge::NotFor5g => Verdict::Rejected,
-        });
+        let reply = peer::answer(
+            packet,
+            &self.serving_network_name,
+            identity_of(&self.supi),
+            |rand, autn| match usim.authenticate(rand, autn) {
+                Challenge::Accepted(response) => Verdict::Accepted(response),
+                Challenge::SynchFailure(auts) => Verdict::SynchronisationFailure(auts),
+                Challenge::MacFailure | Challenge::NotFor5g => Verdict::Rejected,
+            },
+        );
         let answer = match reply {
             Reply::Accepted(answer, keys) => {
                 if let Err(error) = self.take_anchor(&keys.k_ausf(), ngksi, abba) {
-                    return self.discard(format!("the keys of the challenge cannot be derived: {error}"));
+                    return self
+                        .discard(format!("the keys of the challenge cannot be derived: {error}"));
                 }
                 self.awaits_eap_success = true;
                 self.resume(now);
@@ -51,7 +59,9 @@ impl UeNas {
                 let cause = match refusal {
                     Refusal::Synchronisation => Some(GmmCause::SynchFailure),
                     Refusal::Notified | Refusal::Kdf => None,
-                    Refusal::Network | Refusal::Token | Refusal::Packet => Some(GmmCause::MacFailure),
+                    Refusal::Network | Refusal::Token | Refusal::Packet => {
+                        Some(GmmCause::MacFailure)
+                    }
                 };
                 if let Some(cause) = cause {
                     self.event(Event::AuthenticationFailureSent { cause: cause.as_u8() });
@@ -65,11 +75,13 @@ impl UeNas {
     }
 
     fn eap_response(&mut self, answer: Vec<u8>) {
-        let response = NasAuthenticationResponse::new().with_eap_message(NasEapMessage::new(answer));
+        let response =
+            NasAuthenticationResponse::new().with_eap_message(NasEapMessage::new(answer));
         self.send(&Nas5gsMessage::new_5gmm(response));
     }
 
-    /// AUTHENTICATION RESULT: how the EAP authentication ended. After a failure the network goes on, or releases.
+    /// AUTHENTICATION RESULT: how the EAP authentication ended. After a failure the network goes
+    /// on, or releases.
     pub(super) fn authentication_result(&mut self, result: &NasAuthenticationResult) {
         match peer::end(&result.eap_message.value) {
             Some(true) => self.awaits_eap_success = false,

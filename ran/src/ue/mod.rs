@@ -1,7 +1,8 @@
 //! The UE: USIM, NAS security and the NAS procedures, without I/O.
 //!
-//! [`UeNas`] takes NAS messages, timer expiries and wishes, each with the time, and gives [`Action`]s. What carries the
-//! messages, and what an interface of the UE does with packets, is elsewhere.
+//! [`UeNas`] takes NAS messages, timer expiries and wishes, each with the time, and gives
+//! [`Action`]s. What carries the messages, and what an interface of the UE does with packets, is
+//! elsewhere.
 mod action;
 mod authentication;
 mod back_off;
@@ -28,10 +29,12 @@ mod timers;
 mod usim;
 
 pub use action::{
-    Abort, Action, EstablishmentCause, Event, Initial, PduSession, PositioningKind, RegistrationOutcome, SessionCause,
-    mm_cause_name, sm_cause_name,
+    Abort, Action, EstablishmentCause, Event, Initial, PduSession, PositioningKind,
+    RegistrationOutcome, SessionCause, mm_cause_name, sm_cause_name,
 };
-pub use config::{IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError};
+pub use config::{
+    IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError,
+};
 pub use nas::{Given, MmState, NasRefused, UeNas, serving_network_name};
 pub use pdu_session::PduSessionRequest;
 pub use pdu_session_modification::ModificationRequest;

@@ -1,7 +1,7 @@
 //! The NAS layer of a UE without I/O: NAS messages, timer expiries and wishes in; [`Action`]s out.
 //!
-//! Each procedure is in a file of its own beside this one; here are the state they share and the way of a received
-//! message to its procedure.
+//! Each procedure is in a file of its own beside this one; here are the state they share and the
+//! way of a received message to its procedure.
 use super::action::{Abort, Action, EstablishmentCause, Event, Initial};
 use super::back_off::BackOff;
 use super::config::{UeConfig, UeConfigError};
@@ -15,8 +15,8 @@ use super::suci;
 use super::timers::{Timer, Timers};
 use super::usim::Usim;
 use martlet_nas::{
-    Direction, Guti, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, Nas5gsSecurityHeaderType, NasError,
-    NasFGsMobileIdentity, NasUeSecurityCapability,
+    Direction, Guti, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, Nas5gsSecurityHeaderType,
+    NasError, NasFGsMobileIdentity, NasUeSecurityCapability,
 };
 use martlet_security::Plmn;
 use std::collections::VecDeque;
@@ -223,7 +223,8 @@ impl UeNas {
         self.serving_network_name = serving_network_name(serving);
     }
 
-    /// Forget the 5G-GUTI and the security contexts, as after a new USIM was inserted: the next registration is by SUCI.
+    /// Forget the 5G-GUTI and the security contexts, as after a new USIM was inserted: the next
+    /// registration is by SUCI.
     pub fn forget_registration(&mut self) {
         self.leave_registered();
         self.guti = None;
@@ -285,9 +286,12 @@ impl UeNas {
         self.sessions_lost_connection();
         if std::mem::take(&mut self.registration_wanted)
             && self.state == MmState::Registered
-            && let Err(error) = self.register(super::RegistrationType::MobilityRegistrationUpdating, now)
+            && let Err(error) =
+                self.register(super::RegistrationType::MobilityRegistrationUpdating, now)
         {
-            self.discard(format!("the registration that the network asked for was not sent: {error}"));
+            self.discard(format!(
+                "the registration that the network asked for was not sent: {error}"
+            ));
         }
         if self.state == MmState::Registered
             && let Some(period) = self.t3512
@@ -300,22 +304,28 @@ impl UeNas {
     pub fn receive(&mut self, octets: &[u8], now: Instant) {
         let Some(header) = octets.get(1) else { return self.discard("a message of one octet") };
         match Nas5gsSecurityHeaderType::try_from(header & 0x0f) {
-            Ok(Nas5gsSecurityHeaderType::PlainFiveGsNasMessageNotSecurityProtected) => self.receive_plain(octets, now),
+            Ok(Nas5gsSecurityHeaderType::PlainFiveGsNasMessageNotSecurityProtected) => {
+                self.receive_plain(octets, now)
+            }
             Ok(Nas5gsSecurityHeaderType::IntegrityProtectedWithNewFiveGNasSecurityContext) => {
                 self.security_mode_command(octets, now);
             }
             Ok(
-                Nas5gsSecurityHeaderType::IntegrityProtected | Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
+                Nas5gsSecurityHeaderType::IntegrityProtected
+                | Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
             ) => match self.security.unprotect(octets) {
                 Ok(verified) => self.handle(verified.message, now),
-                Err(error @ NasError::AuthenticMessageRefused { .. }) => self.answer_refused(octets, &error),
+                Err(error @ NasError::AuthenticMessageRefused { .. }) => {
+                    self.answer_refused(octets, &error)
+                }
                 Err(error) => self.discard(format!("protected message: {error}")),
             },
             _ => self.discard(format!("security header type {}", header & 0x0f)),
         }
     }
 
-    /// A message without protection: few are processed, and none once messages are protected (TS 24.501, 4.4.4.2).
+    /// A message without protection: few are processed, and none once messages are protected (TS
+    /// 24.501, 4.4.4.2).
     fn receive_plain(&mut self, octets: &[u8], now: Instant) {
         let message = match Nas5gsMessage::decode(octets) {
             Ok(message) => message,
@@ -344,7 +354,9 @@ impl UeNas {
 
     /// A message that may be processed, to its procedure.
     fn handle(&mut self, message: Nas5gsMessage, now: Instant) {
-        let Nas5gsMessage::Gmm(_, message) = message else { return self.discard("not a 5GMM message") };
+        let Nas5gsMessage::Gmm(_, message) = message else {
+            return self.discard("not a 5GMM message");
+        };
         match message {
             Nas5gmmMessage::IdentityRequest(m) => self.identity_request(&m),
             Nas5gmmMessage::AuthenticationRequest(m) => self.authentication_request(&m, now),
@@ -353,7 +365,9 @@ impl UeNas {
             Nas5gmmMessage::RegistrationAccept(m) => self.registration_accept(&m, now),
             Nas5gmmMessage::RegistrationReject(m) => self.registration_reject(&m, now),
             Nas5gmmMessage::DeregistrationAcceptUeOriginating(_) => self.deregistration_accept(now),
-            Nas5gmmMessage::DeregistrationRequestUeTerminated(m) => self.network_deregistration(&m, now),
+            Nas5gmmMessage::DeregistrationRequestUeTerminated(m) => {
+                self.network_deregistration(&m, now)
+            }
             Nas5gmmMessage::ServiceAccept(m) => self.service_accept(&m),
             Nas5gmmMessage::ServiceReject(m) => self.service_reject(&m, now),
             Nas5gmmMessage::ConfigurationUpdateCommand(m) => self.configuration_update_command(&m),
@@ -382,14 +396,16 @@ impl UeNas {
         }
     }
 
-    /// Send as the first message of a connection; on an existing connection it goes out in the same form.
+    /// Send as the first message of a connection; on an existing connection it goes out in the same
+    /// form.
     pub(super) fn send_initial(
         &mut self,
         message: &Nas5gsMessage,
         cause: EstablishmentCause,
     ) -> Result<(), NasRefused> {
         let nas = self.security.protect_initial(message)?;
-        let initial = (!self.connected).then(|| Initial { cause, s_tmsi: self.guti.map(|guti| guti.s_tmsi()) });
+        let initial = (!self.connected)
+            .then(|| Initial { cause, s_tmsi: self.guti.map(|guti| guti.s_tmsi()) });
         self.connected = true;
         self.timers.stop(Timer::T3512);
         self.timers.stop(Timer::T3540);
@@ -432,8 +448,9 @@ impl UeNas {
         self.last_protected.as_deref()
     }
 
-    /// A correctly protected uplink message with one octet of its MAC changed, for tests of the network's integrity
-    /// check. It uses up a NAS COUNT, as a message that was damaged on its way would.
+    /// A correctly protected uplink message with one octet of its MAC changed, for tests of the
+    /// network's integrity check. It uses up a NAS COUNT, as a message that was damaged on its
+    /// way would.
     ///
     /// # Errors
     /// The UE has no security context in use.

@@ -2,14 +2,17 @@
 use super::action::{Event, PositioningKind, SessionCause};
 use super::nas::{MmState, NasRefused, UeNas};
 use martlet_nas::{
-    Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation, NasDlNasTransport, NasFGsmCause,
-    NasFGsmStatus, NasPayloadContainer, NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport,
-    PayloadContainerKind,
+    Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation,
+    NasDlNasTransport, NasFGsmCause, NasFGsmStatus, NasPayloadContainer, NasPayloadContainerType,
+    NasPduSessionIdentity2, NasUlNasTransport, PayloadContainerKind,
 };
 use std::time::Instant;
 
 /// UL NAS TRANSPORT with a 5GSM message.
-pub(super) fn ul_nas_transport(message: &Nas5gsMessage, psi: u8) -> Result<NasUlNasTransport, martlet_nas::NasError> {
+pub(super) fn ul_nas_transport(
+    message: &Nas5gsMessage,
+    psi: u8,
+) -> Result<NasUlNasTransport, martlet_nas::NasError> {
     Ok(NasUlNasTransport::new(
         NasPayloadContainerType::from_kind(PayloadContainerKind::N1SmInformation),
         NasPayloadContainer::from_n1_sm_message(message)?,
@@ -41,7 +44,9 @@ impl UeNas {
             return Err(NasRefused::NotRegistered);
         }
         if !self.is_connected() {
-            return Err(NasRefused::Message("the UE is idle: it has to ask for service first".into()));
+            return Err(NasRefused::Message(
+                "the UE is idle: it has to ask for service first".into(),
+            ));
         }
         let kind = match kind {
             PositioningKind::Lpp => PayloadContainerKind::LtePp,
@@ -49,7 +54,8 @@ impl UeNas {
             PositioningKind::UppCmi => PayloadContainerKind::UppCmiContainer,
         };
         let kind = NasPayloadContainerType::from_kind(kind);
-        let mut transport = NasUlNasTransport::new(kind, NasPayloadContainer::new(message.to_vec()));
+        let mut transport =
+            NasUlNasTransport::new(kind, NasPayloadContainer::new(message.to_vec()));
         if let Some(routing) = routing {
             transport.set_additional_information(NasAdditionalInformation::new(routing.to_vec()));
         }
@@ -80,24 +86,32 @@ impl UeNas {
             return self.event(Event::Positioning { kind, message, routing });
         }
         if !transport.payload_container_type.is_n1_sm() {
-            return self.discard(format!("DL NAS TRANSPORT of type {}", transport.payload_container_type.value));
+            return self.discard(format!(
+                "DL NAS TRANSPORT of type {}",
+                transport.payload_container_type.value
+            ));
         }
-        // The AMF gives back a message that it could not forward, with the cause (5.4.5.3.1 e to i).
+        // The AMF gives back a message that it could not forward, with the cause (5.4.5.3.1 e to
+        // i).
         if let Some(cause) = &transport.fgmm_cause {
-            let psi = transport.pdu_session_id.as_ref().map(|id| id.pdu_session_id()).unwrap_or_default();
+            let psi =
+                transport.pdu_session_id.as_ref().map(|id| id.pdu_session_id()).unwrap_or_default();
             return self.sm_message_returned(psi, SessionCause::Mm(cause.cause_raw()));
         }
         let octets = &transport.payload_container.value;
         let decoded = transport.payload_container.decode_as_n1_sm_message();
         match decoded {
             Ok(Nas5gsMessage::Gsm(header, message)) => {
-                let (psi, pti) = (header.pdu_session_identity, header.procedure_transaction_identity);
+                let (psi, pti) =
+                    (header.pdu_session_identity, header.procedure_transaction_identity);
                 self.receive_sm(psi, pti, message, now);
             }
             Ok(other) => self.discard(format!("in a payload container of 5GSM: {other}")),
             Err(error) => {
                 self.discard(format!("undecodable 5GSM message: {error}"));
-                if let Some(answer) = Nas5gsMessage::answer_to_refused(octets, &error, Direction::Downlink) {
+                if let Some(answer) =
+                    Nas5gsMessage::answer_to_refused(octets, &error, Direction::Downlink)
+                {
                     let psi = octets.get(1).copied().unwrap_or_default();
                     self.send_sm(&answer, psi);
                 }
@@ -107,12 +121,20 @@ impl UeNas {
 
     fn receive_sm(&mut self, psi: u8, pti: u8, message: Nas5gsmMessage, now: Instant) {
         match message {
-            Nas5gsmMessage::PduSessionEstablishmentAccept(m) => self.establishment_accept(psi, pti, &m),
-            Nas5gsmMessage::PduSessionEstablishmentReject(m) => self.establishment_reject(psi, pti, &m, now),
+            Nas5gsmMessage::PduSessionEstablishmentAccept(m) => {
+                self.establishment_accept(psi, pti, &m)
+            }
+            Nas5gsmMessage::PduSessionEstablishmentReject(m) => {
+                self.establishment_reject(psi, pti, &m, now)
+            }
             Nas5gsmMessage::PduSessionReleaseCommand(m) => self.release_command(psi, pti, &m, now),
             Nas5gsmMessage::PduSessionReleaseReject(m) => self.release_reject(psi, pti, &m),
-            Nas5gsmMessage::PduSessionModificationCommand(m) => self.modification_command(psi, pti, &m),
-            Nas5gsmMessage::PduSessionModificationReject(m) => self.modification_reject(psi, pti, &m),
+            Nas5gsmMessage::PduSessionModificationCommand(m) => {
+                self.modification_command(psi, pti, &m)
+            }
+            Nas5gsmMessage::PduSessionModificationReject(m) => {
+                self.modification_reject(psi, pti, &m)
+            }
             Nas5gsmMessage::FiveGsmStatus(m) => {
                 self.event(Event::Status { psi: Some(psi), cause: m.fgsm_cause.cause_raw() });
             }

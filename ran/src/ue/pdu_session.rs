@@ -81,8 +81,8 @@ impl UeNas {
         self.sessions().find(|s| s.psi == psi)
     }
 
-    /// Identities of the sessions that PDU session status reports: all that are not PDU SESSION INACTIVE, those that are
-    /// being established among them (TS 24.501, 9.11.3.44).
+    /// Identities of the sessions that PDU session status reports: all that are not PDU SESSION
+    /// INACTIVE, those that are being established among them (TS 24.501, 9.11.3.44).
     pub(super) fn active_sessions(&self) -> Vec<u8> {
         self.sessions.iter().flatten().map(|s| s.info.psi).collect()
     }
@@ -105,8 +105,8 @@ impl UeNas {
         pti
     }
 
-    /// Release locally what the network's PDU session status no longer has (TS 24.501, 5.5.1.2.4 and 5.6.1.4); what is
-    /// being established it does not have yet.
+    /// Release locally what the network's PDU session status no longer has (TS 24.501, 5.5.1.2.4
+    /// and 5.6.1.4); what is being established it does not have yet.
     pub(super) fn reconcile_sessions(&mut self, active: &[u8]) {
         let established: Vec<u8> = self.sessions().map(|s| s.psi).collect();
         for psi in established {
@@ -124,7 +124,9 @@ impl UeNas {
                 Some(SessionState::Establishing { .. }) => {
                     self.event(Event::SessionRejected { psi, cause: SessionCause::Deregistered });
                 }
-                Some(_) => self.event(Event::SessionReleased { psi, cause: SessionCause::Deregistered }),
+                Some(_) => {
+                    self.event(Event::SessionReleased { psi, cause: SessionCause::Deregistered })
+                }
             }
         }
     }
@@ -132,17 +134,26 @@ impl UeNas {
     /// The connection went while sessions were being set up or released.
     pub(super) fn sessions_lost_connection(&mut self) {
         for psi in 1..=15 {
-            let underway = self.sessions.get(usize::from(psi)).and_then(|s| s.as_ref()).map(|s| &s.state);
+            let underway =
+                self.sessions.get(usize::from(psi)).and_then(|s| s.as_ref()).map(|s| &s.state);
             match underway {
                 Some(SessionState::Establishing { .. }) => {
                     self.remove_session(psi);
-                    self.event(Event::SessionRejected { psi, cause: SessionCause::ConnectionReleased });
+                    self.event(Event::SessionRejected {
+                        psi,
+                        cause: SessionCause::ConnectionReleased,
+                    });
                 }
                 Some(SessionState::Releasing { .. }) => {
                     self.remove_session(psi);
-                    self.event(Event::SessionReleased { psi, cause: SessionCause::ConnectionReleased });
+                    self.event(Event::SessionReleased {
+                        psi,
+                        cause: SessionCause::ConnectionReleased,
+                    });
                 }
-                Some(SessionState::Active) => self.modification_ended(psi, SessionCause::ConnectionReleased),
+                Some(SessionState::Active) => {
+                    self.modification_ended(psi, SessionCause::ConnectionReleased)
+                }
                 None => {}
             }
         }

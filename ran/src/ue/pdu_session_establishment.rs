@@ -7,16 +7,18 @@ use super::pdu_session::{PduSessionRequest, Session, SessionState};
 use super::service_request::ServicePurpose;
 use super::timers::Timer;
 use martlet_nas::{
-    GsmCause, Nas5gsMessage, NasDnn, NasExtendedProtocolConfigurationOptions, NasIntegrityProtectionMaximumDataRate,
-    NasPduSessionEstablishmentAccept, NasPduSessionEstablishmentReject, NasPduSessionEstablishmentRequest,
-    NasPduSessionIdentity2, NasPduSessionType, NasQosFlowDescriptions, NasQosRules, NasRequestType, NasSNssai,
-    NasSscMode, QosFlowOpCode, QosFlowParameter, QosRuleOpCode, RequestTypeValue,
+    GsmCause, Nas5gsMessage, NasDnn, NasExtendedProtocolConfigurationOptions,
+    NasIntegrityProtectionMaximumDataRate, NasPduSessionEstablishmentAccept,
+    NasPduSessionEstablishmentReject, NasPduSessionEstablishmentRequest, NasPduSessionIdentity2,
+    NasPduSessionType, NasQosFlowDescriptions, NasQosRules, NasRequestType, NasSNssai, NasSscMode,
+    QosFlowOpCode, QosFlowParameter, QosRuleOpCode, RequestTypeValue,
 };
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Protocol configuration options that ask for an IPv4 DNS server (container 000D) and the IPv4 link MTU (0010), with
-/// the configuration protocol "PPP for IP PDU session type" (TS 24.008, 10.5.6.3).
+/// Protocol configuration options that ask for an IPv4 DNS server (container 000D) and the IPv4
+/// link MTU (0010), with the configuration protocol "PPP for IP PDU session type" (TS 24.008,
+/// 10.5.6.3).
 const ASK_FOR_DNS_AND_MTU: [u8; 7] = [0x80, 0x00, 0x0d, 0x00, 0x00, 0x10, 0x00];
 
 impl UeNas {
@@ -24,7 +26,11 @@ impl UeNas {
     ///
     /// # Errors
     /// The UE is not registered, the identity is taken or none is free, or a DNN that is none.
-    pub fn establish_session(&mut self, request: &PduSessionRequest, now: Instant) -> Result<u8, NasRefused> {
+    pub fn establish_session(
+        &mut self,
+        request: &PduSessionRequest,
+        now: Instant,
+    ) -> Result<u8, NasRefused> {
         if self.state != MmState::Registered {
             return Err(NasRefused::NotRegistered);
         }
@@ -57,8 +63,12 @@ impl UeNas {
             cause: None,
         };
         self.send_when_connected(&message, now)?;
-        let session =
-            Session { pti, state: SessionState::Establishing { request: message, sent: 1 }, modifying: None, info };
+        let session = Session {
+            pti,
+            state: SessionState::Establishing { request: message, sent: 1 },
+            modifying: None,
+            info,
+        };
         if let Some(slot) = self.sessions.get_mut(usize::from(psi)) {
             *slot = Some(Box::new(session));
         }
@@ -67,7 +77,11 @@ impl UeNas {
     }
 
     /// Send now, or after the service request that makes an idle UE connected.
-    pub(super) fn send_when_connected(&mut self, message: &Nas5gsMessage, now: Instant) -> Result<(), NasRefused> {
+    pub(super) fn send_when_connected(
+        &mut self,
+        message: &Nas5gsMessage,
+        now: Instant,
+    ) -> Result<(), NasRefused> {
         if self.connected && self.service_request.is_none() {
             self.send(message);
             return Ok(());
@@ -79,13 +93,22 @@ impl UeNas {
         Ok(())
     }
 
-    pub(super) fn establishment_accept(&mut self, psi: u8, pti: u8, accept: &NasPduSessionEstablishmentAccept) {
+    pub(super) fn establishment_accept(
+        &mut self,
+        psi: u8,
+        pti: u8,
+        accept: &NasPduSessionEstablishmentAccept,
+    ) {
         let Some(session) = self.session_mut(psi) else {
-            self.discard(format!("PDU SESSION ESTABLISHMENT ACCEPT for session {psi}, which was not asked for"));
+            self.discard(format!(
+                "PDU SESSION ESTABLISHMENT ACCEPT for session {psi}, which was not asked for"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::InvalidPduSessionIdentity);
         };
         if !matches!(session.state, SessionState::Establishing { .. }) || session.pti != pti {
-            self.discard(format!("PDU SESSION ESTABLISHMENT ACCEPT with PTI {pti}, which is not in use"));
+            self.discard(format!(
+                "PDU SESSION ESTABLISHMENT ACCEPT with PTI {pti}, which is not in use"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         }
         session.state = SessionState::Active;
@@ -102,24 +125,37 @@ impl UeNas {
         reject: &NasPduSessionEstablishmentReject,
         now: Instant,
     ) {
-        let expected =
-            self.session_mut(psi).is_some_and(|s| s.pti == pti && matches!(s.state, SessionState::Establishing { .. }));
+        let expected = self
+            .session_mut(psi)
+            .is_some_and(|s| s.pti == pti && matches!(s.state, SessionState::Establishing { .. }));
         if !expected {
-            self.discard(format!("PDU SESSION ESTABLISHMENT REJECT for session {psi} with PTI {pti}, not in use"));
+            self.discard(format!(
+                "PDU SESSION ESTABLISHMENT REJECT for session {psi} with PTI {pti}, not in use"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         }
         let back_off = reject.back_off_timer_value.as_ref().and_then(|timer| timer.to_seconds());
         if let Some(seconds) = back_off.filter(|seconds| *seconds > 0) {
-            let asked = self.session_mut(psi).map(|session| (session.info.slice, session.info.dnn.clone()));
+            let asked =
+                self.session_mut(psi).map(|session| (session.info.slice, session.info.dnn.clone()));
             let (slice, dnn) = asked.unwrap_or_default();
-            self.back_off.begin(reject.fgsm_cause.cause_raw(), slice, dnn, now + Duration::from_secs(seconds));
+            self.back_off.begin(
+                reject.fgsm_cause.cause_raw(),
+                slice,
+                dnn,
+                now + Duration::from_secs(seconds),
+            );
         }
         self.remove_session(psi);
-        self.event(Event::SessionRejected { psi, cause: SessionCause::Sm(reject.fgsm_cause.cause_raw()) });
+        self.event(Event::SessionRejected {
+            psi,
+            cause: SessionCause::Sm(reject.fgsm_cause.cause_raw()),
+        });
     }
 
     pub(super) fn t3580_expired(&mut self, psi: u8, now: Instant) {
-        let (retransmissions, t3580) = (self.config.timers.retransmissions, self.config.timers.t3580);
+        let (retransmissions, t3580) =
+            (self.config.timers.retransmissions, self.config.timers.t3580);
         let Some(session) = self.session_mut(psi) else { return };
         let SessionState::Establishing { request, sent } = &mut session.state else { return };
         if *sent > retransmissions {
@@ -136,11 +172,16 @@ impl UeNas {
 }
 
 /// UL NAS TRANSPORT with PDU SESSION ESTABLISHMENT REQUEST.
-fn establishment_request(request: &PduSessionRequest, psi: u8, pti: u8) -> Result<Nas5gsMessage, NasRefused> {
+fn establishment_request(
+    request: &PduSessionRequest,
+    psi: u8,
+    pti: u8,
+) -> Result<Nas5gsMessage, NasRefused> {
     let options = NasExtendedProtocolConfigurationOptions::new(ASK_FOR_DNS_AND_MTU.to_vec());
-    let mut establishment = NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(0xffff))
-        .with_pdu_session_type(NasPduSessionType::from_session_type(request.session_type))
-        .with_extended_protocol_configuration_options(options);
+    let mut establishment =
+        NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(0xffff))
+            .with_pdu_session_type(NasPduSessionType::from_session_type(request.session_type))
+            .with_extended_protocol_configuration_options(options);
     if let Some(mode) = request.ssc_mode {
         establishment.set_ssc_mode(NasSscMode::from_mode(mode));
     }
@@ -174,12 +215,16 @@ fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept)
     }
     let ambr = &accept.session_ambr;
     info.ambr_kbps = ambr.downlink_kbps().zip(ambr.uplink_kbps());
-    info.default_qfi = accept.authorized_qos_rules.rules().iter().find(|rule| rule.dqr).and_then(|rule| rule.qfi);
+    info.default_qfi =
+        accept.authorized_qos_rules.rules().iter().find(|rule| rule.dqr).and_then(|rule| rule.qfi);
     take_rules(info, &accept.authorized_qos_rules);
     if let Some(descriptions) = &accept.authorized_qos_flow_descriptions {
         take_flows(info, descriptions);
     }
-    info.always_on = accept.always_on_pdu_session_indication.as_ref().is_some_and(|indication| indication.apsi());
+    info.always_on = accept
+        .always_on_pdu_session_indication
+        .as_ref()
+        .is_some_and(|indication| indication.apsi());
     info.cause = accept.fgsm_cause.as_ref().map(|c| c.cause_raw());
     if let Some(options) = &accept.extended_protocol_configuration_options {
         for (identifier, contents) in containers(&options.value) {
@@ -218,7 +263,8 @@ pub(super) fn take_flows(info: &mut PduSession, descriptions: &NasQosFlowDescrip
     info.flows.sort_unstable();
 }
 
-/// The containers of protocol configuration options: identifier and contents, as far as they are whole.
+/// The containers of protocol configuration options: identifier and contents, as far as they are
+/// whole.
 fn containers(options: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = options.get(1..).unwrap_or_default();
     std::iter::from_fn(move || {

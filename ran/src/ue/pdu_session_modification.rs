@@ -1,4 +1,5 @@
-//! PDU session modification: ordered by the network (TS 24.501, 6.3.2), and asked for by the UE (6.4.2).
+//! PDU session modification: ordered by the network (TS 24.501, 6.3.2), and asked for by the UE
+//! (6.4.2).
 use super::action::{Event, SessionCause};
 use super::nas::{NasRefused, UeNas};
 use super::nas_transport::ul_nas_transport;
@@ -7,8 +8,9 @@ use super::pdu_session_establishment::{take_flows, take_rules};
 use super::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasAlwaysOnPduSessionRequested, NasPduSessionModificationCommand,
-    NasPduSessionModificationComplete, NasPduSessionModificationReject, NasPduSessionModificationRequest,
-    NasQosFlowDescriptions, NasQosRules, QosFlowDescription, QosRule,
+    NasPduSessionModificationComplete, NasPduSessionModificationReject,
+    NasPduSessionModificationRequest, NasQosFlowDescriptions, NasQosRules, QosFlowDescription,
+    QosRule,
 };
 use std::time::Instant;
 
@@ -35,7 +37,12 @@ impl UeNas {
     ///
     /// # Errors
     /// There is no such session, a procedure for it is underway, or a rule does not encode.
-    pub fn modify_session(&mut self, psi: u8, wanted: &ModificationRequest, now: Instant) -> Result<(), NasRefused> {
+    pub fn modify_session(
+        &mut self,
+        psi: u8,
+        wanted: &ModificationRequest,
+        now: Instant,
+    ) -> Result<(), NasRefused> {
         let pti = self.next_pti();
         let Some(session) = self.session_mut(psi) else { return Err(NasRefused::NoSession(psi)) };
         if !matches!(session.state, SessionState::Active) || session.modifying.is_some() {
@@ -51,7 +58,9 @@ impl UeNas {
             request.set_requested_qos_flow_descriptions(flows);
         }
         if wanted.always_on {
-            request.set_always_on_pdu_session_requested(NasAlwaysOnPduSessionRequested::from_apsr(true));
+            request.set_always_on_pdu_session_requested(NasAlwaysOnPduSessionRequested::from_apsr(
+                true,
+            ));
         }
         let transport = ul_nas_transport(&Nas5gsMessage::new_5gsm(request, psi, pti), psi)?;
         let transport = Nas5gsMessage::new_5gmm(transport);
@@ -63,13 +72,20 @@ impl UeNas {
         Ok(())
     }
 
-    pub(super) fn modification_command(&mut self, psi: u8, pti: u8, command: &NasPduSessionModificationCommand) {
+    pub(super) fn modification_command(
+        &mut self,
+        psi: u8,
+        pti: u8,
+        command: &NasPduSessionModificationCommand,
+    ) {
         if self.config.modifications_lost > 0 {
             self.config.modifications_lost -= 1;
             return self.discard("PDU SESSION MODIFICATION COMMAND, which is lost on its way");
         }
         let Some(session) = self.session_mut(psi) else {
-            self.discard(format!("PDU SESSION MODIFICATION COMMAND for session {psi}, which does not exist"));
+            self.discard(format!(
+                "PDU SESSION MODIFICATION COMMAND for session {psi}, which does not exist"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::InvalidPduSessionIdentity);
         };
         // The network's own change ends what the UE asked for (6.3.2.5 c).
@@ -103,29 +119,42 @@ impl UeNas {
         self.event(Event::SessionModified { psi, asked: own.is_some() && !collided });
     }
 
-    pub(super) fn modification_reject(&mut self, psi: u8, pti: u8, reject: &NasPduSessionModificationReject) {
+    pub(super) fn modification_reject(
+        &mut self,
+        psi: u8,
+        pti: u8,
+        reject: &NasPduSessionModificationReject,
+    ) {
         let cause = reject.fgsm_cause.cause_raw();
-        let asked = self.session_mut(psi).filter(|s| s.modifying.as_ref().is_some_and(|own| own.pti == pti));
+        let asked = self
+            .session_mut(psi)
+            .filter(|s| s.modifying.as_ref().is_some_and(|own| own.pti == pti));
         let Some(session) = asked else {
-            self.discard(format!("PDU SESSION MODIFICATION REJECT for session {psi} with PTI {pti}, not in use"));
+            self.discard(format!(
+                "PDU SESSION MODIFICATION REJECT for session {psi} with PTI {pti}, not in use"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         };
         session.modifying = None;
         self.timers.stop(Timer::T3581(psi));
         self.event(Event::SessionModificationRejected { psi, cause: SessionCause::Sm(cause) });
         // The network has no such session (6.4.2.4.1).
-        if cause == GsmCause::InvalidPduSessionIdentity.as_u8() && self.remove_session(psi).is_some() {
+        if cause == GsmCause::InvalidPduSessionIdentity.as_u8()
+            && self.remove_session(psi).is_some()
+        {
             self.event(Event::SessionReleased { psi, cause: SessionCause::Sm(cause) });
         }
     }
 
     pub(super) fn t3581_expired(&mut self, psi: u8, now: Instant) {
-        let (retransmissions, t3581) = (self.config.timers.retransmissions, self.config.timers.t3581);
+        let (retransmissions, t3581) =
+            (self.config.timers.retransmissions, self.config.timers.t3581);
         let Some(session) = self.session_mut(psi) else { return };
         let Some(own) = &mut session.modifying else { return };
         if own.sent > retransmissions {
             session.modifying = None;
-            return self.event(Event::SessionModificationRejected { psi, cause: SessionCause::Timeout });
+            return self
+                .event(Event::SessionModificationRejected { psi, cause: SessionCause::Timeout });
         }
         own.sent += 1;
         let request = own.request.clone();

@@ -5,8 +5,8 @@ use super::nas_transport::ul_nas_transport;
 use super::pdu_session::SessionState;
 use super::timers::Timer;
 use martlet_nas::{
-    GsmCause, Nas5gsMessage, NasPduSessionReleaseCommand, NasPduSessionReleaseComplete, NasPduSessionReleaseReject,
-    NasPduSessionReleaseRequest,
+    GsmCause, Nas5gsMessage, NasPduSessionReleaseCommand, NasPduSessionReleaseComplete,
+    NasPduSessionReleaseReject, NasPduSessionReleaseRequest,
 };
 use std::time::Instant;
 
@@ -35,21 +35,34 @@ impl UeNas {
         Ok(())
     }
 
-    pub(super) fn release_command(&mut self, psi: u8, pti: u8, command: &NasPduSessionReleaseCommand, _now: Instant) {
+    pub(super) fn release_command(
+        &mut self,
+        psi: u8,
+        pti: u8,
+        command: &NasPduSessionReleaseCommand,
+        _now: Instant,
+    ) {
         if self.session_mut(psi).is_none() {
-            self.discard(format!("PDU SESSION RELEASE COMMAND for session {psi}, which does not exist"));
+            self.discard(format!(
+                "PDU SESSION RELEASE COMMAND for session {psi}, which does not exist"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::InvalidPduSessionIdentity);
         }
         let complete = Nas5gsMessage::new_5gsm(NasPduSessionReleaseComplete::new(), psi, pti);
         self.send_sm(&complete, psi);
         self.remove_session(psi);
-        self.event(Event::SessionReleased { psi, cause: SessionCause::Sm(command.fgsm_cause.cause_raw()) });
+        self.event(Event::SessionReleased {
+            psi,
+            cause: SessionCause::Sm(command.fgsm_cause.cause_raw()),
+        });
     }
 
     pub(super) fn release_reject(&mut self, psi: u8, pti: u8, reject: &NasPduSessionReleaseReject) {
         let cause = reject.fgsm_cause.cause_raw();
         let Some(session) = self.session_mut(psi).filter(|s| s.pti == pti) else {
-            self.discard(format!("PDU SESSION RELEASE REJECT for session {psi} with PTI {pti}, not in use"));
+            self.discard(format!(
+                "PDU SESSION RELEASE REJECT for session {psi} with PTI {pti}, not in use"
+            ));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         };
         session.state = SessionState::Active;
@@ -62,7 +75,8 @@ impl UeNas {
     }
 
     pub(super) fn t3582_expired(&mut self, psi: u8, now: Instant) {
-        let (retransmissions, t3582) = (self.config.timers.retransmissions, self.config.timers.t3582);
+        let (retransmissions, t3582) =
+            (self.config.timers.retransmissions, self.config.timers.t3582);
         let Some(session) = self.session_mut(psi) else { return };
         let SessionState::Releasing { request, sent } = &mut session.state else { return };
         if *sent > retransmissions {

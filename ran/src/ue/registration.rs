@@ -4,11 +4,14 @@ use super::config::Slice;
 use super::nas::{Given, MmState, NasRefused, UeNas};
 use super::timers::Timer;
 use martlet_nas::{
-    KeySetIdentifier, Nas5gsMessage, NasFGmmCapability, NasFGsMobileIdentity, NasFGsRegistrationType,
-    NasKeySetIdentifier, NasNssai, NasPduSessionStatus, NasRegistrationAccept, NasRegistrationComplete,
-    NasRegistrationReject, NasRegistrationRequest, NasSNssai, NasUplinkDataStatus,
+    KeySetIdentifier, Nas5gsMessage, NasFGmmCapability, NasFGsMobileIdentity,
+    NasFGsRegistrationType, NasKeySetIdentifier, NasNssai, NasPduSessionStatus,
+    NasRegistrationAccept, NasRegistrationComplete, NasRegistrationReject, NasRegistrationRequest,
+    NasSNssai, NasUplinkDataStatus,
 };
-use martlet_nas::{NasPlmnList, NasServiceAreaList, ServiceAreaListAllowedType, ServiceAreaListEntry};
+use martlet_nas::{
+    NasPlmnList, NasServiceAreaList, ServiceAreaListAllowedType, ServiceAreaListEntry,
+};
 use std::time::{Duration, Instant};
 
 pub use martlet_nas::RegistrationType;
@@ -27,7 +30,8 @@ impl UeNas {
     /// Start a registration. By 5G-GUTI where the UE has one, else by SUCI.
     ///
     /// # Errors
-    /// A registration or de-registration is underway; a mobility or periodic one without a registration.
+    /// A registration or de-registration is underway; a mobility or periodic one without a
+    /// registration.
     pub fn register(&mut self, kind: RegistrationType, now: Instant) -> Result<(), NasRefused> {
         match self.state {
             MmState::Registering => return Err(NasRefused::Busy("a registration")),
@@ -36,7 +40,8 @@ impl UeNas {
         }
         let update = matches!(
             kind,
-            RegistrationType::MobilityRegistrationUpdating | RegistrationType::PeriodicRegistrationUpdating
+            RegistrationType::MobilityRegistrationUpdating
+                | RegistrationType::PeriodicRegistrationUpdating
         );
         if update && self.state != MmState::Registered {
             return Err(NasRefused::NotRegistered);
@@ -48,7 +53,12 @@ impl UeNas {
         self.start_registration(kind, 1, now)
     }
 
-    fn start_registration(&mut self, kind: RegistrationType, attempt: u8, now: Instant) -> Result<(), NasRefused> {
+    fn start_registration(
+        &mut self,
+        kind: RegistrationType,
+        attempt: u8,
+        now: Instant,
+    ) -> Result<(), NasRefused> {
         let complete = self.registration_request(kind)?;
         let only_cleartext_sent = self.security.current.is_none();
         let message = match only_cleartext_sent {
@@ -71,8 +81,12 @@ impl UeNas {
         }
     }
 
-    /// The cleartext IEs: registration type, ngKSI, identity and UE security capability (TS 24.501, 4.4.6).
-    fn cleartext_request(&mut self, kind: RegistrationType) -> Result<NasRegistrationRequest, NasRefused> {
+    /// The cleartext IEs: registration type, ngKSI, identity and UE security capability (TS 24.501,
+    /// 4.4.6).
+    fn cleartext_request(
+        &mut self,
+        kind: RegistrationType,
+    ) -> Result<NasRegistrationRequest, NasRefused> {
         let ngksi = match self.security.ngksi() {
             7 => KeySetIdentifier::NoKey,
             ngksi => KeySetIdentifier::Native(ngksi),
@@ -89,14 +103,19 @@ impl UeNas {
         .with_ue_security_capability(self.security_capability.clone()))
     }
 
-    fn registration_request(&mut self, kind: RegistrationType) -> Result<Nas5gsMessage, NasRefused> {
+    fn registration_request(
+        &mut self,
+        kind: RegistrationType,
+    ) -> Result<Nas5gsMessage, NasRefused> {
         let mut request = self.cleartext_request(kind)?.with_fgmm_capability(self.capability());
         // Of what it would have, what it is configured with (5.5.1.2.2).
         let configured = &self.given.configured_nssai;
         let wanted = self.config.requested_nssai.iter();
-        let wanted: Vec<_> = wanted.filter(|slice| configured.is_empty() || configured.contains(slice)).collect();
+        let wanted: Vec<_> =
+            wanted.filter(|slice| configured.is_empty() || configured.contains(slice)).collect();
         if !wanted.is_empty() {
-            let slices: Vec<_> = wanted.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
+            let slices: Vec<_> =
+                wanted.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
             request.set_requested_nssai(NasNssai::from_snssais(&slices)?);
         }
         let sessions = self.active_sessions();
@@ -124,7 +143,8 @@ impl UeNas {
         if let Some(guti) = accept.fg_guti.as_ref().and_then(|id| id.as_guti()) {
             self.guti = Some(guti);
         }
-        self.t3512 = accept.t3512_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs);
+        self.t3512 =
+            accept.t3512_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs);
         let configured = match &accept.configured_nssai {
             Some(configured) => slices_of(configured),
             None => std::mem::take(&mut self.given.configured_nssai),
@@ -132,9 +152,17 @@ impl UeNas {
         self.given = Given {
             allowed_nssai: accept.allowed_nssai.as_ref().map(slices_of).unwrap_or_default(),
             configured_nssai: configured,
-            without_service: accept.service_area_list.as_ref().map(without_service).unwrap_or_default(),
+            without_service: accept
+                .service_area_list
+                .as_ref()
+                .map(without_service)
+                .unwrap_or_default(),
             equivalent_plmns: accept.equivalent_plmns.iter().flat_map(plmns).collect(),
-            t3502: accept.t3502_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs),
+            t3502: accept
+                .t3502_value
+                .as_ref()
+                .and_then(|t| t.to_seconds())
+                .map(Duration::from_secs),
             network_name: self.given.network_name.take(),
             time_zone: self.given.time_zone,
         };
@@ -142,7 +170,8 @@ impl UeNas {
         if let Some(active) = &active {
             self.reconcile_sessions(active);
         }
-        // The network waits for REGISTRATION COMPLETE where it gave what the UE has to acknowledge (5.5.1.2.4).
+        // The network waits for REGISTRATION COMPLETE where it gave what the UE has to acknowledge
+        // (5.5.1.2.4).
         let acknowledge = accept.fg_guti.is_some()
             || accept.configured_nssai.is_some()
             || accept.network_slicing_indication.is_some()
@@ -156,7 +185,11 @@ impl UeNas {
             guti: self.guti,
             allowed_nssai,
             rejected_nssai: accept.rejected_nssai.is_some(),
-            registration_area: accept.tai_list.as_ref().map(|list| list.to_string()).unwrap_or_default(),
+            registration_area: accept
+                .tai_list
+                .as_ref()
+                .map(|list| list.to_string())
+                .unwrap_or_default(),
             t3512: self.t3512,
             algorithms: self.security.algorithms().map(|(nea, nia)| (nea as u8, nia as u8)),
             active_sessions: active,
@@ -191,7 +224,8 @@ impl UeNas {
     pub(super) fn t3510_expired(&mut self, now: Instant) {
         let Some(registration) = &self.registration else { return };
         if registration.attempt < self.config.timers.registration_attempts {
-            // The attempt is over, and the connection with it; the next one follows after T3511 (5.5.1.2.7 c).
+            // The attempt is over, and the connection with it; the next one follows after T3511
+            // (5.5.1.2.7 c).
             self.timers.start(Timer::T3511, now + self.config.timers.t3511);
             self.release_connection();
         } else {
@@ -202,7 +236,9 @@ impl UeNas {
 
     pub(super) fn t3511_expired(&mut self, now: Instant) {
         let Some(registration) = self.registration.take() else { return };
-        if let Err(error) = self.start_registration(registration.kind, registration.attempt.saturating_add(1), now) {
+        if let Err(error) =
+            self.start_registration(registration.kind, registration.attempt.saturating_add(1), now)
+        {
             self.state = MmState::Deregistered;
             self.discard(format!("the next registration attempt was not sent: {error}"));
             self.event(Event::RegistrationAborted(Abort::Timeout));
@@ -246,7 +282,9 @@ fn plmns(list: &NasPlmnList) -> Vec<String> {
 pub(super) fn without_service(list: &NasServiceAreaList) -> Vec<u32> {
     let of = |entry| match entry {
         ServiceAreaListEntry::OnePlmnNonConsecutive {
-            allowed: ServiceAreaListAllowedType::NonAllowed, tacs, ..
+            allowed: ServiceAreaListAllowedType::NonAllowed,
+            tacs,
+            ..
         } => tacs,
         _ => Vec::new(),
     };

@@ -1,14 +1,16 @@
 //! The UE's 5G NAS security contexts (TS 24.501, 4.4; TS 33.501, 6.4 and 6.9.4).
 use martlet_nas::{
-    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gsMessage, Nas5gsSecurityHeaderType, NasConnection,
-    NasCount, NasError, NasSecurityContext, Verified, key_change,
+    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gsMessage,
+    Nas5gsSecurityHeaderType, NasConnection, NasCount, NasError, NasSecurityContext, Verified,
+    key_change,
 };
 use martlet_security::AccessKeyCount;
 use martlet_security::nas_5gs::{KGnb, Nh, derive_kamf_prime_idle, derive_kgnb, derive_nh};
 
 const ACCESS: NasConnection = NasConnection::ThreeGpp;
 
-/// A full native 5G NAS security context: K_AMF with its identifier, the algorithms and the NAS COUNTs.
+/// A full native 5G NAS security context: K_AMF with its identifier, the algorithms and the NAS
+/// COUNTs.
 pub struct FullContext {
     /// ngKSI, 0 to 6.
     pub ngksi: u8,
@@ -23,14 +25,16 @@ pub struct FullContext {
 pub struct Security {
     /// The current context: what messages are protected with.
     pub current: Option<FullContext>,
-    /// The partial context of an authentication that no security mode command has taken into use yet.
+    /// The partial context of an authentication that no security mode command has taken into use
+    /// yet.
     pub partial: Option<(u8, KAmf)>,
-    /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of the last initial
-    /// NAS message or SECURITY MODE COMPLETE.
+    /// Uplink NAS COUNT of the message that K_gNB is derived with (TS 33.501, annex A.9): that of
+    /// the last initial NAS message or SECURITY MODE COMPLETE.
     access_count: Option<NasCount>,
     /// The chain of keys of the access stratum, once a gNB has got the first.
     access: Option<AccessChain>,
-    /// NAS messages with integrity protection have been exchanged on this N1 signalling connection.
+    /// NAS messages with integrity protection have been exchanged on this N1 signalling
+    /// connection.
     pub secured: bool,
 }
 
@@ -50,21 +54,26 @@ impl Security {
     /// A gNB has got its K_gNB, with which the chain begins.
     pub fn begin_access(&mut self) {
         let chain = self.current.as_ref().zip(self.k_gnb());
-        self.access =
-            chain.map(|(current, k_gnb)| AccessChain { kamf: current.kamf.clone(), ncc: 0, last: Last::KGnb(k_gnb) });
+        self.access = chain.map(|(current, k_gnb)| AccessChain {
+            kamf: current.kamf.clone(),
+            ncc: 0,
+            last: Last::KGnb(k_gnb),
+        });
     }
 
-    /// The context of a K_AMF that the network has changed with a handover, which a container tells (TS 24.501, 4.4.3.3). `None` where it
-    /// does not prove itself.
+    /// The context of a K_AMF that the network has changed with a handover, which a container tells
+    /// (TS 24.501, 4.4.3.3). `None` where it does not prove itself.
     pub fn changed_key(&self, container: &[u8]) -> Option<FullContext> {
         let current = self.current.as_ref()?;
         let next = current.context.nas_count(Direction::Downlink, ACCESS)?;
         let new = key_change::taken(&current.kamf, current.ngksi, next, container)?;
-        let context = NasSecurityContext::from_fresh_kamf(&new.k_amf, new.integrity, new.ciphering).ok()?;
+        let context =
+            NasSecurityContext::from_fresh_kamf(&new.k_amf, new.integrity, new.ciphering).ok()?;
         Some(FullContext { ngksi: current.ngksi, kamf: new.k_amf, context })
     }
 
-    /// Whether that is the temporary K_gNB with which the chain of a new K_AMF begins (TS 33.501, 6.9.2.3.3).
+    /// Whether that is the temporary K_gNB with which the chain of a new K_AMF begins (TS 33.501,
+    /// 6.9.2.3.3).
     pub fn begins_with(full: &FullContext, ncc: u8, nh: &[u8]) -> bool {
         ncc == 0 && derive_kgnb(&full.kamf, AccessKeyCount::Handover).as_octets().as_slice() == nh
     }
@@ -72,14 +81,17 @@ impl Security {
     /// Takes such a context into use, and begins a chain of keys with its K_gNB.
     pub fn take_changed_key(&mut self, full: FullContext) {
         let k_gnb = derive_kgnb(&full.kamf, AccessKeyCount::Handover);
-        self.access = Some(AccessChain { kamf: full.kamf.clone(), ncc: 0, last: Last::KGnb(k_gnb) });
+        self.access =
+            Some(AccessChain { kamf: full.kamf.clone(), ncc: 0, last: Last::KGnb(k_gnb) });
         self.activate(full);
     }
 
-    /// Whether the NH of this NCC is the UE's own; it counts as taken. True for a UE without access stratum security.
+    /// Whether the NH of this NCC is the UE's own; it counts as taken. True for a UE without access
+    /// stratum security.
     pub fn take_next_hop(&mut self, ncc: u8, nh: &[u8]) -> bool {
         let Some(chain) = &mut self.access else { return true };
-        // The network may be some steps ahead: a handover that was prepared need not have been carried out.
+        // The network may be some steps ahead: a handover that was prepared need not have been
+        // carried out.
         for _ in 0..8 {
             let next = match &chain.last {
                 Last::KGnb(k_gnb) => derive_nh(&chain.kamf, k_gnb),
@@ -95,7 +107,8 @@ impl Security {
         false
     }
 
-    /// K_gNB as the UE derives it for access stratum security; `None` before there is a security context in use.
+    /// K_gNB as the UE derives it for access stratum security; `None` before there is a security
+    /// context in use.
     pub fn k_gnb(&self) -> Option<KGnb> {
         let current = self.current.as_ref()?;
         Some(derive_kgnb(&current.kamf, self.access_count?))
@@ -108,11 +121,13 @@ impl Security {
 
     /// Algorithms in use.
     pub fn algorithms(&self) -> Option<(CipheringAlgorithm, IntegrityAlgorithm)> {
-        self.current.as_ref().map(|c| (c.context.ciphering_algorithm(), c.context.integrity_algorithm()))
+        self.current
+            .as_ref()
+            .map(|c| (c.context.ciphering_algorithm(), c.context.integrity_algorithm()))
     }
 
-    /// Protect an uplink message: integrity protected and ciphered where a context is in use, plain otherwise
-    /// (TS 24.501, 4.4.4.1 and 4.4.5).
+    /// Protect an uplink message: integrity protected and ciphered where a context is in use, plain
+    /// otherwise (TS 24.501, 4.4.4.1 and 4.4.5).
     pub fn protect(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         match &mut self.current {
             Some(full) if self.secured => full.context.protect(
@@ -124,8 +139,9 @@ impl Security {
         }
     }
 
-    /// Protect an initial NAS message: integrity protected, its non-cleartext IEs ciphered in a NAS message container
-    /// (TS 24.501, 4.4.6). The COUNT of this message starts access stratum security.
+    /// Protect an initial NAS message: integrity protected, its non-cleartext IEs ciphered in a NAS
+    /// message container (TS 24.501, 4.4.6). The COUNT of this message starts access stratum
+    /// security.
     pub fn protect_initial(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         match &mut self.current {
             Some(full) => {
@@ -138,8 +154,8 @@ impl Security {
         }
     }
 
-    /// Protect a message on a connection whose beginning the network has not answered yet: as that beginning, whose COUNT stays the one
-    /// from which K_gNB is derived (TS 33.501, A.9).
+    /// Protect a message on a connection whose beginning the network has not answered yet: as that
+    /// beginning, whose COUNT stays the one from which K_gNB is derived (TS 33.501, A.9).
     pub fn protect_following(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
         let count = self.access_count;
         let octets = self.protect_initial(message);
@@ -147,34 +163,45 @@ impl Security {
         octets
     }
 
-    /// Protect SECURITY MODE COMPLETE, the first message under a new context (security header type 4).
-    pub fn protect_security_mode_complete(&mut self, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
+    /// Protect SECURITY MODE COMPLETE, the first message under a new context (security header type
+    /// 4).
+    pub fn protect_security_mode_complete(
+        &mut self,
+        message: &Nas5gsMessage,
+    ) -> Result<Vec<u8>, NasError> {
         let Some(full) = &mut self.current else {
-            return Err(NasError::SecurityRefused("there is no security context to answer with".into()));
+            return Err(NasError::SecurityRefused(
+                "there is no security context to answer with".into(),
+            ));
         };
         let count = full.context.nas_count(Direction::Uplink, ACCESS);
-        let sht = Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
+        let sht =
+            Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
         let octets = full.context.protect(message, sht, Direction::Uplink)?;
         self.access_count = count;
         Ok(octets)
     }
 
-    /// Verify and decipher a downlink message with the current context. Success means that the secure exchange of NAS
-    /// messages is established on this connection (TS 24.501, 4.4.2.5).
+    /// Verify and decipher a downlink message with the current context. Success means that the
+    /// secure exchange of NAS messages is established on this connection (TS 24.501, 4.4.2.5).
     pub fn unprotect(&mut self, octets: &[u8]) -> Result<Verified<Nas5gsMessage>, NasError> {
         let Some(full) = &mut self.current else {
-            return Err(NasError::SecurityRefused("there is no security context to check the message with".into()));
+            return Err(NasError::SecurityRefused(
+                "there is no security context to check the message with".into(),
+            ));
         };
         let verified = full.context.unprotect(octets, Direction::Downlink);
-        // An authentic message that is then refused for its content was integrity checked all the same.
+        // An authentic message that is then refused for its content was integrity checked all the
+        // same.
         if matches!(verified, Ok(_) | Err(NasError::AuthenticMessageRefused { .. })) {
             self.secured = true;
         }
         verified
     }
 
-    /// The context that a SECURITY MODE COMMAND with this ngKSI and these algorithms would take into use, not in use
-    /// yet: of the last authentication, or the current one with its COUNTs; `derived` asks for a K_AMF derived from the current one.
+    /// The context that a SECURITY MODE COMMAND with this ngKSI and these algorithms would take
+    /// into use, not in use yet: of the last authentication, or the current one with its
+    /// COUNTs; `derived` asks for a K_AMF derived from the current one.
     pub fn candidate(
         &self,
         ngksi: u8,
@@ -191,7 +218,8 @@ impl Security {
         }
         match &self.current {
             Some(full) if full.ngksi == ngksi && derived => {
-                // K_AMF' with the COUNT of the last registration request (TS 33.501, 6.9.3 and A.13); counts start anew.
+                // K_AMF' with the COUNT of the last registration request (TS 33.501, 6.9.3 and
+                // A.13); counts start anew.
                 let Some(count) = self.access_count else { return Ok(None) };
                 let kamf = derive_kamf_prime_idle(&full.kamf, count);
                 let context = NasSecurityContext::from_fresh_kamf(&kamf, nia, nea)?;
@@ -226,7 +254,8 @@ impl Security {
         self.secured = true;
     }
 
-    /// Delete every context, as after AUTHENTICATION REJECT or a registration reject that asks for it.
+    /// Delete every context, as after AUTHENTICATION REJECT or a registration reject that asks for
+    /// it.
     pub fn delete(&mut self) {
         *self = Security::default();
     }

@@ -3,14 +3,16 @@ use super::action::Abort;
 use super::nas::UeNas;
 use super::timers::Timer;
 use martlet_nas::{
-    CipheringAlgorithm, Direction, GmmCause, IntegrityAlgorithm, Nas5gmmMessage, Nas5gsMessage, NasFGmmCause,
-    NasFGsMobileIdentity, NasMessageContainer, NasSecurityModeCommand, NasSecurityModeComplete, NasSecurityModeReject,
+    CipheringAlgorithm, Direction, GmmCause, IntegrityAlgorithm, Nas5gmmMessage, Nas5gsMessage,
+    NasFGmmCause, NasFGsMobileIdentity, NasMessageContainer, NasSecurityModeCommand,
+    NasSecurityModeComplete, NasSecurityModeReject,
 };
 use std::time::Instant;
 
 impl UeNas {
-    /// A message with security header type 3, which only SECURITY MODE COMMAND has. It is checked with the context that
-    /// it wants to take into use, and that context is used only if the whole message is acceptable.
+    /// A message with security header type 3, which only SECURITY MODE COMMAND has. It is checked
+    /// with the context that it wants to take into use, and that context is used only if the
+    /// whole message is acceptable.
     pub(super) fn security_mode_command(&mut self, octets: &[u8], _now: Instant) {
         let command = match Nas5gsMessage::decode(octets) {
             Ok(Nas5gsMessage::SecurityProtected(_, inner)) => match *inner {
@@ -25,12 +27,19 @@ impl UeNas {
         }
     }
 
-    fn accept_security_mode(&mut self, octets: &[u8], command: &NasSecurityModeCommand) -> Result<(), GmmCause> {
+    fn accept_security_mode(
+        &mut self,
+        octets: &[u8],
+        command: &NasSecurityModeCommand,
+    ) -> Result<(), GmmCause> {
         const UNSPECIFIED: GmmCause = GmmCause::SecurityModeRejectedUnspecified;
         let algorithms = &command.selected_nas_security_algorithms;
-        let (Some(nea), Some(nia)) = (algorithms.ciphering(), algorithms.integrity()) else { return Err(UNSPECIFIED) };
+        let (Some(nea), Some(nia)) = (algorithms.ciphering(), algorithms.integrity()) else {
+            return Err(UNSPECIFIED);
+        };
         self.check_algorithms(nea, nia)?;
-        let derived = command.additional_5g_security_information.as_ref().is_some_and(|info| info.hdp());
+        let derived =
+            command.additional_5g_security_information.as_ref().is_some_and(|info| info.hdp());
         let candidate = self.security.candidate(command.ngksi.ksi(), nea, nia, derived);
         let Ok(Some(mut candidate)) = candidate else { return Err(UNSPECIFIED) };
         if candidate.context.unprotect(octets, Direction::Downlink).is_err() {
@@ -54,18 +63,26 @@ impl UeNas {
         Ok(())
     }
 
-    /// Whether the UE has the algorithms; NIA0 is for emergency services alone (TS 24.501, 5.4.2.3 and 4.4.4.1).
-    fn check_algorithms(&self, nea: CipheringAlgorithm, nia: IntegrityAlgorithm) -> Result<(), GmmCause> {
+    /// Whether the UE has the algorithms; NIA0 is for emergency services alone (TS 24.501, 5.4.2.3
+    /// and 4.4.4.1).
+    fn check_algorithms(
+        &self,
+        nea: CipheringAlgorithm,
+        nia: IntegrityAlgorithm,
+    ) -> Result<(), GmmCause> {
         let (nea, nia) = (nea as u8, nia as u8);
         let null_integrity = nia == 0 && !self.config.null_integrity_allowed;
-        if null_integrity || !self.security_capability.supports_ia(nia) || !self.security_capability.supports_ea(nea) {
+        if null_integrity
+            || !self.security_capability.supports_ia(nia)
+            || !self.security_capability.supports_ea(nea)
+        {
             return Err(GmmCause::SecurityModeRejectedUnspecified);
         }
         Ok(())
     }
 
-    /// Whether the network gives back the security capability as it was sent: octets that only one side has must be
-    /// zero.
+    /// Whether the network gives back the security capability as it was sent: octets that only one
+    /// side has must be zero.
     fn replayed_as_sent(&self, replayed: &[u8]) -> bool {
         let sent: &[u8] = &self.security_capability.value;
         (0..sent.len().max(replayed.len()))
@@ -80,9 +97,12 @@ impl UeNas {
         if command.imeisv_request.as_ref().is_some_and(|request| request.is_requested()) {
             complete.set_imeisv(NasFGsMobileIdentity::from_imeisv(&self.config.imeisv)?);
         }
-        let asked = command.additional_5g_security_information.as_ref().is_some_and(|info| info.rinmr());
+        let asked =
+            command.additional_5g_security_information.as_ref().is_some_and(|info| info.rinmr());
         let container = match (&self.registration, &self.service_request) {
-            (Some(registration), _) if registration.only_cleartext_sent || asked => Some(&registration.complete),
+            (Some(registration), _) if registration.only_cleartext_sent || asked => {
+                Some(&registration.complete)
+            }
             (None, Some(service)) if asked => Some(&service.complete),
             _ => None,
         };
@@ -92,7 +112,8 @@ impl UeNas {
         Ok(Nas5gsMessage::new_5gmm(complete))
     }
 
-    /// SECURITY MODE REJECT goes out with the context that was in use before, plain where there was none (5.4.2.5).
+    /// SECURITY MODE REJECT goes out with the context that was in use before, plain where there was
+    /// none (5.4.2.5).
     fn security_mode_reject(&mut self, cause: GmmCause) {
         let reject = NasSecurityModeReject::new(NasFGmmCause::from_cause(cause));
         self.send(&Nas5gsMessage::new_5gmm(reject));

@@ -4,8 +4,9 @@ use super::config::IdleBehaviour;
 use super::nas::{MmState, NasRefused, UeNas};
 use super::timers::Timer;
 use martlet_nas::{
-    KeySetIdentifier, Nas5gsMessage, NasFGsMobileIdentity, NasKeySetIdentifier, NasPduSessionStatus, NasServiceAccept,
-    NasServiceReject, NasServiceRequest, NasServiceType, NasUplinkDataStatus, ServiceType,
+    KeySetIdentifier, Nas5gsMessage, NasFGsMobileIdentity, NasKeySetIdentifier,
+    NasPduSessionStatus, NasServiceAccept, NasServiceReject, NasServiceRequest, NasServiceType,
+    NasUplinkDataStatus, ServiceType,
 };
 use std::time::Instant;
 
@@ -27,7 +28,8 @@ pub struct ServiceRequest {
 }
 
 impl UeNas {
-    /// Ask for service. `uplink_data` names the PDU sessions whose user plane is wanted because data waits.
+    /// Ask for service. `uplink_data` names the PDU sessions whose user plane is wanted because
+    /// data waits.
     ///
     /// # Errors
     /// The UE is not registered, has no 5G-GUTI, or a service request is underway.
@@ -45,9 +47,13 @@ impl UeNas {
         }
         let Some(guti) = self.guti else { return Err(NasRefused::NotRegistered) };
         let (service_type, cause) = match purpose {
-            ServicePurpose::Signalling => (ServiceType::Signalling, EstablishmentCause::MoSignalling),
+            ServicePurpose::Signalling => {
+                (ServiceType::Signalling, EstablishmentCause::MoSignalling)
+            }
             ServicePurpose::Data => (ServiceType::Data, EstablishmentCause::MoData),
-            ServicePurpose::PagingResponse => (ServiceType::MobileTerminatedServices, EstablishmentCause::MtAccess),
+            ServicePurpose::PagingResponse => {
+                (ServiceType::MobileTerminatedServices, EstablishmentCause::MtAccess)
+            }
         };
         let ngksi = match self.security.ngksi() {
             7 => KeySetIdentifier::NoKey,
@@ -79,7 +85,8 @@ impl UeNas {
         self.service_request.is_some()
     }
 
-    /// The UE was paged. It answers by itself unless it is configured to wait for [`UeNas::request_service`].
+    /// The UE was paged. It answers by itself unless it is configured to wait for
+    /// [`UeNas::request_service`].
     pub fn paged(&mut self, now: Instant) {
         if self.state != MmState::Registered || self.connected {
             return self.discard("paging of a UE that is not idle");
@@ -122,8 +129,8 @@ impl UeNas {
         if let Some(status) = &reject.pdu_session_status {
             self.reconcile_sessions(&status.active_sessions());
         }
-        // Causes after which the UE is no longer registered (5.6.1.5); #9 and #10 are what a network says that has
-        // lost the UE's context.
+        // Causes after which the UE is no longer registered (5.6.1.5); #9 and #10 are what a
+        // network says that has lost the UE's context.
         if matches!(cause, 3 | 6 | 7 | 9 | 10 | 11 | 12 | 13 | 15 | 27 | 72 | 73) {
             self.leave_registered();
             self.state = MmState::Deregistered;

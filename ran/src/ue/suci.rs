@@ -1,5 +1,5 @@
-//! The SUCI of a UE (TS 33.501, 6.12.2): computed ahead, because concealment with ECIES takes longer than
-//! everything else the simulator does before a registration request leaves.
+//! The SUCI of a UE (TS 33.501, 6.12.2): computed ahead, because concealment with ECIES takes
+//! longer than everything else the simulator does before a registration request leaves.
 use super::config::{SuciScheme, UeConfig, UeConfigError};
 use martlet_nas::NasFGsMobileIdentity;
 use martlet_security::nas_5gs::{Protection, Suci};
@@ -10,7 +10,8 @@ use martlet_security::nas_5gs::{Protection, Suci};
 /// An IMSI that does not split into PLMN and MSIN, and a key or key identifier that ECIES refuses.
 pub fn conceal(config: &UeConfig) -> Result<NasFGsMobileIdentity, UeConfigError> {
     let plmn = config.home_plmn()?;
-    let msin = config.imsi.msin(config.mnc_digits).map_err(|e| UeConfigError::Value(e.to_string()))?;
+    let msin =
+        config.imsi.msin(config.mnc_digits).map_err(|e| UeConfigError::Value(e.to_string()))?;
     let protection = match &config.suci {
         SuciScheme::Null => Protection::Null,
         SuciScheme::Ecies { key_id, key } => Protection::Ecies { key_id: *key_id, key },

@@ -58,7 +58,12 @@ impl Timers {
 
     /// Take one that has expired at `now`, the earliest first.
     pub fn expired(&mut self, now: Instant) -> Option<Timer> {
-        let (index, _) = self.0.iter().enumerate().filter(|(_, (_, at))| *at <= now).min_by_key(|(_, (_, at))| *at)?;
+        let (index, _) = self
+            .0
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, at))| *at <= now)
+            .min_by_key(|(_, (_, at))| *at)?;
         Some(self.0.swap_remove(index).0)
     }
 }

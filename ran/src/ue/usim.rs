@@ -1,4 +1,5 @@
-//! The USIM: MILENAGE or TUAK with the subscriber's key, and the check of the sequence number (TS 33.102, 6.3 and annex C).
+//! The USIM: MILENAGE or TUAK with the subscriber's key, and the check of the sequence number (TS
+//! 33.102, 6.3 and annex C).
 use super::config::{OperatorKey, UeConfig};
 use martlet_security::aka::{Response, SubscriberKey};
 use martlet_security::tuak::{Bits, Tuak, TuakKey};
@@ -54,7 +55,8 @@ impl Usim {
         self.sqn_ms
     }
 
-    /// Check AUTN and answer RAND. The sequence number counts as used only where the answer is [`Challenge::Accepted`].
+    /// Check AUTN and answer RAND. The sequence number counts as used only where the answer is
+    /// [`Challenge::Accepted`].
     pub fn authenticate(&mut self, rand: &Rand, autn: &Autn) -> Challenge {
         let Ok(response) = self.key.check_autn(rand, autn) else { return Challenge::MacFailure };
         if !response.separation_bit() {
@@ -63,7 +65,8 @@ impl Usim {
         let sqn = response.sqn;
         let (seq, index) = (sqn >> IND_BITS, (sqn as usize) & (ARRAY - 1));
         let highest = self.sqn_ms >> IND_BITS;
-        let fresh = self.seq[index].is_none_or(|last| seq > last) && seq.saturating_sub(highest) <= DELTA;
+        let fresh =
+            self.seq[index].is_none_or(|last| seq > last) && seq.saturating_sub(highest) <= DELTA;
         if !fresh {
             return Challenge::SynchFailure(self.key.auts(rand, self.sqn_ms));
         }
@@ -91,7 +94,8 @@ mod tests {
 
     fn autn(sqn: u64, amf: [u8; 2]) -> (Rand, Autn) {
         let rand = Rand::new(&[0x23; 16]);
-        let vector = home().authentication_vector(&rand, &Sqn::try_from(sqn).unwrap(), &Amf::new(&amf));
+        let vector =
+            home().authentication_vector(&rand, &Sqn::try_from(sqn).unwrap(), &Amf::new(&amf));
         (rand, vector.autn().clone())
     }
 
@@ -101,7 +105,9 @@ mod tests {
         let (rand, autn) = autn(32, [0x80, 0]);
         assert!(matches!(usim.authenticate(&rand, &autn), Challenge::Accepted(_)));
         assert_eq!(usim.sqn_ms(), 32);
-        let Challenge::SynchFailure(auts) = usim.authenticate(&rand, &autn) else { panic!("replayed AUTN accepted") };
+        let Challenge::SynchFailure(auts) = usim.authenticate(&rand, &autn) else {
+            panic!("replayed AUTN accepted")
+        };
         assert_eq!(home().verify_auts(&rand, &Auts::new(&auts)).unwrap().get(), 32);
     }
 
@@ -121,7 +127,9 @@ mod tests {
         config.sqn = 0x1000;
         let mut usim = Usim::new(&config);
         let (rand, autn) = autn(0x20, [0x80, 0]);
-        let Challenge::SynchFailure(auts) = usim.authenticate(&rand, &autn) else { panic!("stale AUTN accepted") };
+        let Challenge::SynchFailure(auts) = usim.authenticate(&rand, &autn) else {
+            panic!("stale AUTN accepted")
+        };
         assert_eq!(home().verify_auts(&rand, &Auts::new(&auts)).unwrap().get(), 0x1000);
     }
 

@@ -13,16 +13,19 @@ pub(super) fn loopback_up() -> io::Result<()> {
         *to = *from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    // SAFETY: SIOCSIFFLAGS reads an `ifreq`, which `request` is and which outlives the call; the descriptor is open.
+    // SAFETY: SIOCSIFFLAGS reads an `ifreq`, which `request` is and which outlives the call; the
+    // descriptor is open.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) })
 }
 
-/// Add an IPv4 default route through `device` in the calling thread's network namespace. A lower metric is preferred.
+/// Add an IPv4 default route through `device` in the calling thread's network namespace. A lower
+/// metric is preferred.
 pub(super) fn default_route(device: &str, metric: u8) -> io::Result<()> {
     let socket = any_socket()?;
     let mut device = CString::new(device)?.into_bytes_with_nul();
     let any = sockaddr_any();
-    // SAFETY: `rtentry` is plain data and pointers for which all zeroes is a value: no gateway, no device.
+    // SAFETY: `rtentry` is plain data and pointers for which all zeroes is a value: no gateway, no
+    // device.
     let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
     route.rt_dst = any;
     route.rt_genmask = any;
@@ -30,7 +33,8 @@ pub(super) fn default_route(device: &str, metric: u8) -> io::Result<()> {
     // The kernel subtracts one from it.
     route.rt_metric = libc::c_short::from(metric) + 1;
     route.rt_dev = device.as_mut_ptr().cast();
-    // SAFETY: SIOCADDRT reads an `rtentry` and the zero-terminated name that it points to; both outlive the call.
+    // SAFETY: SIOCADDRT reads an `rtentry` and the zero-terminated name that it points to; both
+    // outlive the call.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as _, &route) })
 }
 

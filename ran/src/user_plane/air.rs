@@ -1,4 +1,5 @@
-//! Packets in the air: the user plane's thread gives each to a model of the air interface, and gets it back when it arrives.
+//! Packets in the air: the user plane's thread gives each to a model of the air interface, and gets
+//! it back when it arrives.
 use super::radio::{Link, RadioConfig};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -55,14 +56,22 @@ impl Air {
     pub(super) fn send(&mut self, port: u64, uplink: bool, packet: &[u8]) -> bool {
         let now = self.since.elapsed();
         if self.links.len() >= LINKS && !self.links.contains_key(&(port, uplink)) {
-            // Sessions come and go; what those that are left had in the air is told apart by its time alone.
+            // Sessions come and go; what those that are left had in the air is told apart by its
+            // time alone.
             self.links.clear();
         }
         let config = &self.config;
-        let link = self.links.entry((port, uplink)).or_insert_with(|| Link::new(config, uplink, port));
+        let link =
+            self.links.entry((port, uplink)).or_insert_with(|| Link::new(config, uplink, port));
         let Some(at) = link.offer(now, packet.len()) else { return false };
         self.number += 1;
-        self.flying.push(Reverse(Arrival { at, number: self.number, port, uplink, packet: packet.to_vec() }));
+        self.flying.push(Reverse(Arrival {
+            at,
+            number: self.number,
+            port,
+            uplink,
+            packet: packet.to_vec(),
+        }));
         true
     }
 

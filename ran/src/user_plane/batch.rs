@@ -20,14 +20,20 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new() -> Self {
-        Incoming { buffers: vec![[0; DATAGRAM]; BATCH], lengths: [0; BATCH], senders: [None; BATCH] }
+        Incoming {
+            buffers: vec![[0; DATAGRAM]; BATCH],
+            lengths: [0; BATCH],
+            senders: [None; BATCH],
+        }
     }
 
     /// Take what is there, up to a batch.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
-        let mut names: [SockAddrStorage; BATCH] = std::array::from_fn(|_| SockAddrStorage::zeroed());
+        let mut names: [SockAddrStorage; BATCH] =
+            std::array::from_fn(|_| SockAddrStorage::zeroed());
         // SAFETY: both are plain data and pointers for which all zeroes is a value.
-        let (mut vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let (mut vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { std::mem::zeroed() };
         for (((buffer, name), vector), header) in
             self.buffers.iter_mut().zip(&mut names).zip(&mut vectors).zip(&mut headers)
         {
@@ -38,8 +44,8 @@ impl Incoming {
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
         }
-        // SAFETY: each header points to one vector, name and buffer, all distinct, of the lengths it says, and alive
-        // until the call returns; the descriptor is open.
+        // SAFETY: each header points to one vector, name and buffer, all distinct, of the lengths
+        // it says, and alive until the call returns; the descriptor is open.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -52,8 +58,10 @@ impl Incoming {
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
         for (index, (name, header)) in names.into_iter().zip(&headers).enumerate().take(count) {
             self.lengths[index] = (header.msg_len as usize).min(DATAGRAM);
-            // SAFETY: the kernel has written an address of this length into `name`, which holds any address.
-            self.senders[index] = unsafe { SockAddr::new(name, header.msg_hdr.msg_namelen) }.as_socket();
+            // SAFETY: the kernel has written an address of this length into `name`, which holds any
+            // address.
+            self.senders[index] =
+                unsafe { SockAddr::new(name, header.msg_hdr.msg_namelen) }.as_socket();
         }
         Ok(count.min(BATCH))
     }
@@ -92,9 +100,11 @@ impl Outgoing {
 
     /// The packet that was read to [`Outgoing::payload`] is to go to `peer` behind `header`.
     pub(super) fn push(&mut self, header: &[u8; UPLINK_HEADER], length: usize, peer: SocketAddr) {
-        if let (Some(buffer), Some(stored), Some(to)) =
-            (self.buffers.get_mut(self.count), self.lengths.get_mut(self.count), self.peers.get_mut(self.count))
-        {
+        if let (Some(buffer), Some(stored), Some(to)) = (
+            self.buffers.get_mut(self.count),
+            self.lengths.get_mut(self.count),
+            self.peers.get_mut(self.count),
+        ) {
             buffer[..UPLINK_HEADER].copy_from_slice(header);
             *stored = (UPLINK_HEADER + length).min(UPLINK_HEADER + PAYLOAD);
             *to = peer.into();
@@ -113,7 +123,8 @@ impl Outgoing {
             return;
         }
         // SAFETY: both are plain data and pointers for which all zeroes is a value.
-        let (mut vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let (mut vectors, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { std::mem::zeroed() };
         for index in 0..count {
             vectors[index].iov_base = self.buffers[index].as_mut_ptr().cast();
             vectors[index].iov_len = self.lengths[index];
@@ -124,8 +135,9 @@ impl Outgoing {
         }
         let mut sent = 0;
         while sent < count {
-            // SAFETY: the headers from `sent` to `count` point to vectors, names and buffers of the lengths they say,
-            // which are alive until the call returns and which the kernel only reads; the descriptor is open.
+            // SAFETY: the headers from `sent` to `count` point to vectors, names and buffers of the
+            // lengths they say, which are alive until the call returns and which the
+            // kernel only reads; the descriptor is open.
             let taken = unsafe {
                 libc::sendmmsg(
                     socket.as_raw_fd(),
@@ -136,7 +148,8 @@ impl Outgoing {
             };
             match usize::try_from(taken) {
                 Ok(taken) if taken > 0 => sent += taken,
-                // The first datagram of the rest is refused: it is skipped, the others have their chance.
+                // The first datagram of the rest is refused: it is skipped, the others have their
+                // chance.
                 _ => sent += 1,
             }
         }

@@ -37,13 +37,15 @@ pub struct Counters {
     pub malformed: AtomicU64,
     /// Packets that a model of the air interface let through.
     pub by_air: AtomicU64,
-    /// Those of them that were [`LATE`] or more behind the time that the model said, since this machine had something else to do.
+    /// Those of them that were [`LATE`] or more behind the time that the model said, since this
+    /// machine had something else to do.
     pub by_air_late: AtomicU64,
     /// By how much the one was that was behind most, in microseconds.
     pub by_air_latest_us: AtomicU64,
 }
 
-/// What is behind its time by this much would be seen in a measurement: half a slot with 30 kHz between subcarriers.
+/// What is behind its time by this much would be seen in a measurement: half a slot with 30 kHz
+/// between subcarriers.
 pub const LATE: Duration = Duration::from_micros(250);
 
 impl Counters {
@@ -94,10 +96,17 @@ impl Drop for Owner {
 fn without_checksum(socket: &UdpSocket) -> io::Result<()> {
     const UDP_NO_CHECK6_RX: libc::c_int = 102;
     let on: libc::c_int = 1;
-    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the socket is open.
+    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the
+    // socket is open.
     let outcome = unsafe {
         let length = size_of_val(&on) as libc::socklen_t;
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, UDP_NO_CHECK6_RX, (&raw const on).cast(), length)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            UDP_NO_CHECK6_RX,
+            (&raw const on).cast(),
+            length,
+        )
     };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -126,7 +135,8 @@ impl UserPlane {
         let _ = settings.set_recv_buffer_size(4 << 20);
         let _ = settings.set_send_buffer_size(4 << 20);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let wake = EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let wake =
+            EventFd::from_value_and_flags(0, EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         epoll.add(socket.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, SOCKET))?;
         epoll.add(wake.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, WAKE))?;
         let shared = Arc::new(Shared {
@@ -148,8 +158,14 @@ impl UserPlane {
         Ok(UserPlane(Arc::new(Owner { shared })))
     }
 
-    /// A port for PDU session `psi` of a UE: downlink packets go to `downlink` until an interface is attached.
-    pub(crate) fn open(&self, psi: u8, downlink: mpsc::Sender<(u8, Bytes)>, mailbox: mpsc::Sender<ToUe>) -> Port {
+    /// A port for PDU session `psi` of a UE: downlink packets go to `downlink` until an interface
+    /// is attached.
+    pub(crate) fn open(
+        &self,
+        psi: u8,
+        downlink: mpsc::Sender<(u8, Bytes)>,
+        mailbox: mpsc::Sender<ToUe>,
+    ) -> Port {
         let shared = self.0.shared.clone();
         let mut tables = shared.write();
         let id = tables.next_id;
@@ -230,7 +246,9 @@ impl Shared {
                         let port = self.read().by_id.get(&id).cloned();
                         match (port, &mut air) {
                             (Some(port), None) => self.uplink(&port, &mut outgoing),
-                            (Some(port), Some(air)) => self.uplink_by_air(&port, outgoing.payload(), air),
+                            (Some(port), Some(air)) => {
+                                self.uplink_by_air(&port, outgoing.payload(), air)
+                            }
                             (None, _) => {}
                         }
                     }
@@ -241,7 +259,9 @@ impl Shared {
                     self.counters.by_air(behind);
                     let port = self.read().by_id.get(&arrival.port).cloned();
                     match port {
-                        Some(port) if arrival.uplink => self.send(&port, &arrival.packet, &mut outgoing),
+                        Some(port) if arrival.uplink => {
+                            self.send(&port, &arrival.packet, &mut outgoing)
+                        }
                         Some(port) => port.deliver(&arrival.packet),
                         None => {}
                     }
@@ -346,7 +366,8 @@ struct Descriptor<'a>(&'a SyncDevice);
 impl AsFd for Descriptor<'_> {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         use std::os::fd::AsRawFd;
-        // SAFETY: the device owns its descriptor, which stays open as long as the device is borrowed.
+        // SAFETY: the device owns its descriptor, which stays open as long as the device is
+        // borrowed.
         unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0.as_raw_fd()) }
     }
 }

@@ -1,4 +1,5 @@
-//! The network interfaces of a UE: a TUN device for each PDU session, a TAP device for one of Ethernet, in the UE's namespace.
+//! The network interfaces of a UE: a TUN device for each PDU session, a TAP device for one of
+//! Ethernet, in the UE's namespace.
 use super::address;
 use super::netns::{Namespace, Netns};
 use super::port::Port;
@@ -7,10 +8,12 @@ use martlet_nas::PduSessionTypeValue;
 use std::io;
 use std::sync::Arc;
 
-/// MTU where the network names none: 1500 less GTP-U, UDP and IP, with room to spare (TS 23.060, annex C).
+/// MTU where the network names none: 1500 less GTP-U, UDP and IP, with room to spare (TS 23.060,
+/// annex C).
 const DEFAULT_MTU: u16 = 1400;
 
-/// Where a UE's interfaces are. The namespace is made with the first PDU session and removed with the UE.
+/// Where a UE's interfaces are. The namespace is made with the first PDU session and removed with
+/// the UE.
 pub struct Interface {
     wanted: Option<(String, bool)>,
     namespace: Option<Arc<Namespace>>,
@@ -32,11 +35,12 @@ impl Interface {
         self.namespace.as_ref().map(|namespace| namespace.name())
     }
 
-    /// Make the interface of a PDU session, `pduN` with the session's address and a default route, and connect it with
-    /// the session's port. Nothing happens where the UE is to have none.
+    /// Make the interface of a PDU session, `pduN` with the session's address and a default route,
+    /// and connect it with the session's port. Nothing happens where the UE is to have none.
     ///
     /// # Errors
-    /// No right to make namespaces and TUN devices, no TUN in this kernel, or a session without an IPv4 address.
+    /// No right to make namespaces and TUN devices, no TUN in this kernel, or a session without an
+    /// IPv4 address.
     pub async fn open(&mut self, port: &Port, session: &PduSession) -> io::Result<()> {
         let Some((name, replace)) = self.wanted.clone() else { return Ok(()) };
         let frames = session.kind == PduSessionTypeValue::Ethernet;
@@ -47,15 +51,17 @@ impl Interface {
         let address = session.ipv4;
         let namespace = self.namespace.clone();
         let dns = session.dns.clone();
-        let (device, psi, mtu) = (format!("pdu{}", session.psi), session.psi, session.mtu.unwrap_or(DEFAULT_MTU));
+        let (device, psi, mtu) =
+            (format!("pdu{}", session.psi), session.psi, session.mtu.unwrap_or(DEFAULT_MTU));
         let made = tokio::task::spawn_blocking(move || {
             let namespace = match namespace {
                 Some(namespace) => namespace,
                 None => Arc::new(Namespace::open(&name, replace)?),
             };
             let tun = namespace.run(|| {
-                // Else the kernel speaks IPv6 to itself on the interface, now and then, and an idle UE asks for service
-                // to send it. A kernel without IPv6 does not know it.
+                // Else the kernel speaks IPv6 to itself on the interface, now and then, and an idle
+                // UE asks for service to send it. A kernel without IPv6 does not
+                // know it.
                 let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/addr_gen_mode", "1");
                 let builder = tun_rs::DeviceBuilder::new().name(&device).mtu(mtu);
                 let builder = match address {
@@ -70,7 +76,9 @@ impl Interface {
                 }
                 Ok(tun)
             });
-            let tun = tun.map_err(|e| io::Error::new(e.kind(), format!("interface {device} in {name}: {e}")))?;
+            let tun = tun.map_err(|e| {
+                io::Error::new(e.kind(), format!("interface {device} in {name}: {e}"))
+            })?;
             namespace.set_resolvers(&dns);
             io::Result::Ok((namespace, tun))
         });

@@ -1,6 +1,7 @@
 //! The user plane of the simulator: GTP-U at the gNB, network interfaces at the UE.
 //!
-//! One thread per gNB moves the packets. Without the right to make interfaces, packets go in and out by calls.
+//! One thread per gNB moves the packets. Without the right to make interfaces, packets go in and
+//! out by calls.
 mod address;
 mod air;
 mod batch;

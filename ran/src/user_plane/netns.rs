@@ -37,14 +37,21 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The namespace `name`: made, or used where it exists. A leftover of a process that has ended is replaced if
-    /// `replace` says so.
+    /// The namespace `name`: made, or used where it exists. A leftover of a process that has ended
+    /// is replaced if `replace` says so.
     ///
     /// # Errors
     /// No right to make namespaces (`CAP_SYS_ADMIN`), or another simulator uses the name.
     pub fn open(name: &str, replace: bool) -> io::Result<Namespace> {
-        if name.is_empty() || name.len() > 200 || name.contains(['/', '\0']) || name.starts_with('.') {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{name}` is no name for a namespace")));
+        if name.is_empty()
+            || name.len() > 200
+            || name.contains(['/', '\0'])
+            || name.starts_with('.')
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("`{name}` is no name for a namespace"),
+            ));
         }
         let path = Path::new(DIRECTORY).join(name);
         if path.exists() && !replace {
@@ -55,7 +62,8 @@ impl Namespace {
         if path.exists() {
             remove(&path)?;
         }
-        make(&path).map_err(|e| io::Error::new(e.kind(), format!("network namespace `{name}`: {e}")))?;
+        make(&path)
+            .map_err(|e| io::Error::new(e.kind(), format!("network namespace `{name}`: {e}")))?;
         let handle = File::open(&path)?.into();
         Ok(Namespace { name: name.to_owned(), handle, made: true, _lock: Some(lock) })
     }
@@ -65,16 +73,17 @@ impl Namespace {
         &self.name
     }
 
-    /// Name servers for programs that `ip netns exec` starts: it gives them `/etc/netns/NAME/resolv.conf`. Only for a
-    /// namespace that was made here; without the file programs use the machine's.
+    /// Name servers for programs that `ip netns exec` starts: it gives them
+    /// `/etc/netns/NAME/resolv.conf`. Only for a namespace that was made here; without the file
+    /// programs use the machine's.
     pub fn set_resolvers(&self, servers: &[Ipv4Addr]) {
         if !self.made || servers.is_empty() {
             return;
         }
         let directory = Path::new(RESOLVERS).join(&self.name);
         let text: String = servers.iter().map(|server| format!("nameserver {server}\n")).collect();
-        let written =
-            std::fs::create_dir_all(&directory).and_then(|()| std::fs::write(directory.join("resolv.conf"), text));
+        let written = std::fs::create_dir_all(&directory)
+            .and_then(|()| std::fs::write(directory.join("resolv.conf"), text));
         if let Err(error) = written {
             tracing::warn!(netns = %self.name, %error, "the name servers of the session are not used");
         }
@@ -90,7 +99,9 @@ impl Namespace {
                 setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)?;
                 work()
             });
-            thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
+            thread
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
         })
     }
 }
@@ -114,9 +125,10 @@ impl Drop for Namespace {
 fn lock(name: &str) -> io::Result<UnixListener> {
     let address = SocketAddr::from_abstract_name(format!("martlet-ran/{name}"))?;
     UnixListener::bind_addr(&address).map_err(|e| match e.kind() {
-        io::ErrorKind::AddrInUse => {
-            io::Error::new(e.kind(), format!("network namespace `{name}` is in use by another simulator"))
-        }
+        io::ErrorKind::AddrInUse => io::Error::new(
+            e.kind(),
+            format!("network namespace `{name}` is in use by another simulator"),
+        ),
         kind => io::Error::new(kind, e),
     })
 }
@@ -127,7 +139,8 @@ fn remove(path: &PathBuf) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// A namespace lives as long as something refers to it: here the mount of a thread's namespace at `path`.
+/// A namespace lives as long as something refers to it: here the mount of a thread's namespace at
+/// `path`.
 fn make(path: &PathBuf) -> io::Result<()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -136,10 +149,18 @@ fn make(path: &PathBuf) -> io::Result<()> {
     let made = std::thread::scope(|scope| {
         let thread = scope.spawn(|| -> io::Result<()> {
             unshare(CloneFlags::CLONE_NEWNET)?;
-            mount(Some("/proc/thread-self/ns/net"), path, None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
+            mount(
+                Some("/proc/thread-self/ns/net"),
+                path,
+                None::<&str>,
+                MsFlags::MS_BIND,
+                None::<&str>,
+            )?;
             super::address::loopback_up()
         });
-        thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
     });
     if made.is_err() {
         let _ = remove(path);
@@ -147,11 +168,19 @@ fn make(path: &PathBuf) -> io::Result<()> {
     made
 }
 
-/// The directory has to be a mount that is shared with other mount namespaces, so that a name removed here is gone
-/// there too.
+/// The directory has to be a mount that is shared with other mount namespaces, so that a name
+/// removed here is gone there too.
 fn prepare_directory() -> io::Result<()> {
     std::fs::create_dir_all(DIRECTORY)?;
-    let share = || mount(None::<&str>, DIRECTORY, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
+    let share = || {
+        mount(
+            None::<&str>,
+            DIRECTORY,
+            None::<&str>,
+            MsFlags::MS_SHARED | MsFlags::MS_REC,
+            None::<&str>,
+        )
+    };
     if share().is_err() {
         let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
         mount(Some(DIRECTORY), DIRECTORY, None::<&str>, flags, None::<&str>)?;

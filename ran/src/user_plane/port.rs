@@ -91,7 +91,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl PortState {
-    pub(super) fn new(id: u64, psi: u8, downlink: mpsc::Sender<(u8, Bytes)>, mailbox: mpsc::Sender<ToUe>) -> Self {
+    pub(super) fn new(
+        id: u64,
+        psi: u8,
+        downlink: mpsc::Sender<(u8, Bytes)>,
+        mailbox: mpsc::Sender<ToUe>,
+    ) -> Self {
         PortState {
             id,
             psi,
@@ -118,7 +123,9 @@ impl PortState {
             Place::Here => self.deliver(packet),
             Place::Left { peer, teid, qfi } => {
                 let container = PduSessionContainer::downlink(*qfi);
-                let Some(header) = g_pdu_header(*teid, Some(container), packet.len()) else { return };
+                let Some(header) = g_pdu_header(*teid, Some(container), packet.len()) else {
+                    return;
+                };
                 if socket.send_to(&[header.as_slice(), packet].concat(), *peer).is_err() {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                 }
@@ -131,7 +138,9 @@ impl PortState {
                 };
                 match waits {
                     None => self.deliver(packet),
-                    Some(waits) if waits.len() < COMING => waits.push_back(Bytes::copy_from_slice(packet)),
+                    Some(waits) if waits.len() < COMING => {
+                        waits.push_back(Bytes::copy_from_slice(packet))
+                    }
                     Some(_) => drop(self.dropped.fetch_add(1, Ordering::Relaxed)),
                 }
             }
@@ -143,7 +152,9 @@ impl PortState {
         self.end_markers.fetch_add(1, Ordering::Relaxed);
         let mut place = lock(&self.place);
         match &mut *place {
-            Place::Left { peer, teid, .. } => drop(socket.send_to(&martlet_gtpu::end_marker(*teid, None), *peer)),
+            Place::Left { peer, teid, .. } => {
+                drop(socket.send_to(&martlet_gtpu::end_marker(*teid, None), *peer))
+            }
             Place::Coming(coming) if forwarded => {
                 coming.forwarding = false;
                 self.settle(&mut place);
@@ -152,7 +163,8 @@ impl PortState {
         }
     }
 
-    /// Gives the UE what has come before it, in order, once it is there and nothing is forwarded any more.
+    /// Gives the UE what has come before it, in order, once it is there and nothing is forwarded
+    /// any more.
     fn settle(&self, place: &mut Place) {
         let Place::Coming(coming) = place else { return };
         if !coming.arrived {
@@ -184,13 +196,15 @@ impl PortState {
         Some((uplink_header(active.teid, active.qfi, payload)?, active.peer))
     }
 
-    /// What becomes of an uplink packet: it goes, or waits for a tunnel, for which the UE asks with the first one.
+    /// What becomes of an uplink packet: it goes, or waits for a tunnel, for which the UE asks with
+    /// the first one.
     pub(super) fn uplink(&self, packet: &[u8]) -> Uplink {
         if let Some((header, peer)) = self.header(packet.len()) {
             return Uplink::Goes(header, peer);
         }
         let mut waiting = lock(&self.waiting);
-        // A tunnel that has come meanwhile has taken those along that waited, and would not come for this one.
+        // A tunnel that has come meanwhile has taken those along that waited, and would not come
+        // for this one.
         if let Some((header, peer)) = self.header(packet.len()) {
             return Uplink::Goes(header, peer);
         }
@@ -209,7 +223,9 @@ impl PortState {
     fn open(&self, active: Active, socket: &UdpSocket) {
         let mut waiting = lock(&self.waiting);
         for packet in waiting.drain(..) {
-            let Some(header) = uplink_header(active.teid, active.qfi, packet.len()) else { continue };
+            let Some(header) = uplink_header(active.teid, active.qfi, packet.len()) else {
+                continue;
+            };
             if socket.send_to(&[header.as_slice(), &packet].concat(), active.peer).is_err() {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
             }
@@ -253,8 +269,8 @@ impl Port {
         downlink_teid
     }
 
-    /// The UE is coming from another gNB: what comes meanwhile waits for it. With `forwarding`, a TEID for what that gNB
-    /// forwards, which goes before what the UPF sends.
+    /// The UE is coming from another gNB: what comes meanwhile waits for it. With `forwarding`, a
+    /// TEID for what that gNB forwards, which goes before what the UPF sends.
     pub fn expect(&self, forwarding: bool) -> Option<u32> {
         *lock(&self.state.place) = Place::Coming(Coming { forwarding, ..Coming::default() });
         let teid = forwarding.then(|| self.shared.take_teid(&self.state, true));
@@ -262,7 +278,8 @@ impl Port {
         teid
     }
 
-    /// The UE has come. What is not marked as the end of forwarded data `within` a while counts as ended.
+    /// The UE has come. What is not marked as the end of forwarded data `within` a while counts as
+    /// ended.
     pub fn arrived(&self, within: Duration) {
         let mut place = lock(&self.state.place);
         if let Place::Coming(coming) = &mut *place {
@@ -282,7 +299,10 @@ impl Port {
 
     /// The UE has left for another gNB: downlink packets are forwarded into a tunnel.
     pub fn forward_to(&self, tunnel: GtpTunnel) {
-        let peer = SocketAddr::new(tunnel.address_from(self.shared.local), self.shared.peer_port.unwrap_or(GTPU_PORT));
+        let peer = SocketAddr::new(
+            tunnel.address_from(self.shared.local),
+            self.shared.peer_port.unwrap_or(GTPU_PORT),
+        );
         let qfi = lock(&self.state.active).map_or(0, |active| active.qfi);
         *lock(&self.state.place) = Place::Left { peer, teid: tunnel.teid, qfi };
     }
@@ -296,8 +316,10 @@ impl Port {
     }
 
     fn set(&self, tunnel: Tunnel, downlink_teid: u32) {
-        let peer =
-            SocketAddr::new(tunnel.uplink.address_from(self.shared.local), self.shared.peer_port.unwrap_or(GTPU_PORT));
+        let peer = SocketAddr::new(
+            tunnel.uplink.address_from(self.shared.local),
+            self.shared.peer_port.unwrap_or(GTPU_PORT),
+        );
         let active = Active { peer, teid: tunnel.uplink.teid, qfi: tunnel.qfi, downlink_teid };
         self.state.open(active, &self.shared.socket);
     }
@@ -324,9 +346,10 @@ impl Port {
                 self.shared.socket.send_to(&[header.as_slice(), packet].concat(), peer).map(|_| ())
             }
             Uplink::Waits => Ok(()),
-            Uplink::Dropped => {
-                Err(io::Error::new(io::ErrorKind::WouldBlock, "too many packets wait for the session's tunnel"))
-            }
+            Uplink::Dropped => Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "too many packets wait for the session's tunnel",
+            )),
         }
     }
 

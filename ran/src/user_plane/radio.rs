@@ -1,10 +1,13 @@
-//! A model of the air interface between a UE and its gNB: when a packet that was given to it arrives, if it does.
+//! A model of the air interface between a UE and its gNB: when a packet that was given to it
+//! arrives, if it does.
 //!
-//! Time is divided into slots, each downlink or uplink (TDD). Downlink packets go in the next downlink slots that have room.
-//! A UE with nothing to send has no grant: with the first packet it waits for its next opportunity to request one (TS 38.321,
-//! 5.4.4), and for the grant, which is small, since the gNB does not know yet how much there is; the rest is granted after
-//! the buffer status that goes with it. Packets that come while others are sent need no request. A slot that is not decoded
-//! is repeated (HARQ); packets stay in order. The model has no clock: it is told the time, and is the same for the same seed.
+//! Time is divided into slots, each downlink or uplink (TDD). Downlink packets go in the next
+//! downlink slots that have room. A UE with nothing to send has no grant: with the first packet it
+//! waits for its next opportunity to request one (TS 38.321, 5.4.4), and for the grant, which is
+//! small, since the gNB does not know yet how much there is; the rest is granted after the buffer
+//! status that goes with it. Packets that come while others are sent need no request. A slot that
+//! is not decoded is repeated (HARQ); packets stay in order. The model has no clock: it is told the
+//! time, and is the same for the same seed.
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::Deserialize;
@@ -43,7 +46,8 @@ pub struct RadioConfig {
     pub queue: usize,
     /// Makes the same packets late and lost in each run.
     pub seed: u64,
-    /// Whether all UEs have the same opportunities, and lose the same packets: to compare what they do on the same air.
+    /// Whether all UEs have the same opportunities, and lose the same packets: to compare what
+    /// they do on the same air.
     pub alike: bool,
 }
 
@@ -74,8 +78,14 @@ impl RadioConfig {
     /// What is wrong with it.
     pub fn check(&self) -> Result<(), String> {
         let slots = self.tdd.as_bytes();
-        if !slots.contains(&b'U') || !slots.contains(&b'D') || slots.iter().any(|slot| !b"DSU".contains(slot)) {
-            return Err(format!("tdd is a pattern of D, S and U, with a D and a U, such as DDDSU: not {:?}", self.tdd));
+        if !slots.contains(&b'U')
+            || !slots.contains(&b'D')
+            || slots.iter().any(|slot| !b"DSU".contains(slot))
+        {
+            return Err(format!(
+                "tdd is a pattern of D, S and U, with a D and a U, such as DDDSU: not {:?}",
+                self.tdd
+            ));
         }
         if self.slot_us == 0 || self.first_grant == 0 || self.queue == 0 {
             return Err("slot_us, first_grant and queue are at least 1".into());
@@ -90,7 +100,9 @@ impl RadioConfig {
         }
         let times = [self.request_ms, self.grant_ms, self.repeat_ms];
         if times.iter().any(|time| !(0.0..=10_000.0).contains(time)) || self.request_ms == 0.0 {
-            return Err("request_ms, grant_ms and repeat_ms are up to 10000, and request_ms is not 0".into());
+            return Err("request_ms, grant_ms and repeat_ms are up to 10000, and request_ms is \
+                        not 0"
+                .into());
         }
         Ok(())
     }
@@ -153,7 +165,8 @@ impl Link {
         Duration::from_micros(slot * u64::from(self.config.slot_us))
     }
 
-    /// The first slot of this direction that begins at this time or later, and is not before the one being filled.
+    /// The first slot of this direction that begins at this time or later, and is not before the
+    /// one being filled.
     fn begin(&mut self, at: Duration, octets: usize) {
         let first = (at.as_nanos().div_ceil(1000 * u128::from(self.config.slot_us))) as u64;
         if first <= self.slot && self.left > 0 {
@@ -165,7 +178,10 @@ impl Link {
         }
         self.left = octets.min(self.capacity);
         let mut repeats = 0;
-        while self.config.repeated > 0.0 && repeats < MOST_REPEATS && self.random.random_bool(self.config.repeated) {
+        while self.config.repeated > 0.0
+            && repeats < MOST_REPEATS
+            && self.random.random_bool(self.config.repeated)
+        {
             repeats += 1;
         }
         self.decoded = self.start_of(self.slot + 1) + milliseconds(self.config.repeat_ms) * repeats;
@@ -183,7 +199,8 @@ impl Link {
         while self.waiting.front().is_some_and(|(at, _)| *at <= now) {
             self.waiting.pop_front();
         }
-        if self.waiting.iter().map(|(_, octets)| octets).sum::<usize>() + length > self.config.queue {
+        if self.waiting.iter().map(|(_, octets)| octets).sum::<usize>() + length > self.config.queue
+        {
             return None;
         }
         let grant = milliseconds(self.config.grant_ms);
@@ -290,15 +307,19 @@ mod tests {
         assert_eq!(arrived, run(), "the same for the same seed");
         let lost = arrived.iter().filter(|it| it.is_none()).count();
         assert!((140..260).contains(&lost), "{lost}");
-        let late =
-            arrived.iter().enumerate().filter(|(n, at)| at.is_some_and(|at| at > ms(*n as u64 * 20 + 8))).count();
+        let late = arrived
+            .iter()
+            .enumerate()
+            .filter(|(n, at)| at.is_some_and(|at| at > ms(*n as u64 * 20 + 8)))
+            .count();
         assert!((600..1000).contains(&late), "{late}");
         let times: Vec<_> = arrived.into_iter().flatten().collect();
         assert!(times.is_sorted());
     }
 
-    /// What the radio itself takes of an echo: all packets of a message are sent at once, nothing is lost, no library and no network
-    /// is in between; with a grant that costs the UE nothing, with one that it keeps by a word every 4 ms, and without.
+    /// What the radio itself takes of an echo: all packets of a message are sent at once, nothing
+    /// is lost, no library and no network is in between; with a grant that costs the UE
+    /// nothing, with one that it keeps by a word every 4 ms, and without.
     #[test]
     #[ignore = "shows by how much any channel could be faster"]
     fn what_an_echo_takes_at_least() {
@@ -306,10 +327,14 @@ mod tests {
         for n in [1, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_535] {
             let ways = [(true, None), (false, Some(ms(4))), (false, None)];
             let [given, kept, without] = ways.map(|(given, word)| {
-                let (mut up, mut down) = (Link::new(&config, true, 0), Link::new(&config, false, 0));
+                let (mut up, mut down) =
+                    (Link::new(&config, true, 0), Link::new(&config, false, 0));
                 let (mut now, mut times) = (ms(1), Vec::new());
-                let packets: Vec<usize> = (0..n + 260).step_by(1340).map(|at| (n + 260 - at).min(1340) + 60).collect();
-                let send = |link: &mut Link, at| packets.iter().filter_map(|length| link.offer(at, *length)).max();
+                let packets: Vec<usize> =
+                    (0..n + 260).step_by(1340).map(|at| (n + 260 - at).min(1340) + 60).collect();
+                let send = |link: &mut Link, at| {
+                    packets.iter().filter_map(|length| link.offer(at, *length)).max()
+                };
                 for _ in 0..5000 {
                     if given {
                         // Something was on its way when this came to be sent.
@@ -317,8 +342,11 @@ mod tests {
                     }
                     let there = send(&mut up, now).unwrap();
                     let back = send(&mut down, there).unwrap();
-                    // A word has a slot of its own, which may have to be repeated, and what comes after it waits.
-                    let words = word.map(|every| (1..).map(move |n| now + every * n).take_while(|at| *at < back));
+                    // A word has a slot of its own, which may have to be repeated, and what comes
+                    // after it waits.
+                    let words = word.map(|every| {
+                        (1..).map(move |n| now + every * n).take_while(|at| *at < back)
+                    });
                     words.into_iter().flatten().for_each(|at| _ = up.offer(at, 70));
                     times.push((back - now).as_secs_f64() * 1e3);
                     now = back;
@@ -327,14 +355,18 @@ mod tests {
                 let mean = times.iter().sum::<f64>() / times.len() as f64;
                 format!("{:.1} (mean {mean:.1})", times[times.len() / 2])
             });
-            println!("{n} octets: {given} ms with a grant, {kept} with one that is kept, {without} without");
+            println!(
+                "{n} octets: {given} ms with a grant, {kept} with one that is kept, {without} \
+                 without"
+            );
         }
     }
 
     #[test]
     fn ues_differ_unless_they_are_to_be_alike() {
         let run = |n, alike| {
-            let mut link = Link::new(&RadioConfig { loss: 0.1, alike, ..RadioConfig::default() }, true, n);
+            let mut link =
+                Link::new(&RadioConfig { loss: 0.1, alike, ..RadioConfig::default() }, true, n);
             (0..100).map(|n| link.offer(ms(n * 20), 100)).collect::<Vec<_>>()
         };
         assert_ne!(run(1, false), run(2, false));

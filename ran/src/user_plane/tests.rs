@@ -1,4 +1,5 @@
-//! The user plane against a UPF made by hand on loopback, and against the kernel where the right is there.
+//! The user plane against a UPF made by hand on loopback, and against the kernel where the right is
+//! there.
 use super::*;
 use crate::gnb::ToUe;
 use crate::ue::tests::network::config;
@@ -63,7 +64,9 @@ async fn a_packet_that_comes_while_the_tunnel_is_opened_does_not_wait_for_the_ne
     // It has seen that there is no tunnel, and now one is opened.
     let late = port.while_packets_wait(|port| {
         let state = port.state.clone();
-        let late = std::thread::spawn(move || matches!(state.uplink(b"late"), super::port::Uplink::Goes(..)));
+        let late = std::thread::spawn(move || {
+            matches!(state.uplink(b"late"), super::port::Uplink::Goes(..))
+        });
         std::thread::sleep(Duration::from_millis(100));
         port.pretend(tunnel(upf, 7));
         late
@@ -92,10 +95,14 @@ async fn packets_go_both_ways_and_wait_for_a_tunnel() {
     assert!(matches!(network.try_recv(), Ok(ToUe::UplinkData { psi: 5 })));
     let teid = port.activate(tunnel(upf, 0xabcd));
     let waited = peer.receive();
-    assert_eq!(waited, [0x34, 0xff, 0, 10, 0, 0, 0xab, 0xcd, 0, 0, 0, 0x85, 1, 0x10, 9, 0, 0x45, 1]);
+    assert_eq!(
+        waited,
+        [0x34, 0xff, 0, 10, 0, 0, 0xab, 0xcd, 0, 0, 0, 0x85, 1, 0x10, 9, 0, 0x45, 1]
+    );
 
     peer.send(gnb, &g_pdu(teid, &[0x45, 2, 3]));
-    let (psi, packet) = tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
+    let (psi, packet) =
+        tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
     assert_eq!((psi, &packet[..]), (5, &[0x45, 2, 3][..]));
 
     // The queue is bounded.
@@ -111,14 +118,16 @@ async fn packets_go_both_ways_and_wait_for_a_tunnel() {
 async fn downlink_packets_by_air_arrive_later_and_in_order() {
     let (gnb, upf) = ([127, 77, 5, 1], [127, 77, 5, 2]);
     let radio = RadioConfig { processing_us: 15_000, repeated: 0.0, ..RadioConfig::default() };
-    let user_plane = UserPlane::start_with((Ipv4Addr::from(gnb), PORT).into(), Some(&radio)).unwrap();
+    let user_plane =
+        UserPlane::start_with((Ipv4Addr::from(gnb), PORT).into(), Some(&radio)).unwrap();
     let peer = Upf::new(upf);
     let (port, mut packets, _network) = port(&user_plane);
     let teid = port.activate(tunnel(upf, 1));
     let start = Instant::now();
     (0..10).for_each(|n| peer.send(gnb, &g_pdu(teid, &[0x45, n])));
     for n in 0..10 {
-        let (_, packet) = tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
+        let (_, packet) =
+            tokio::time::timeout(Duration::from_secs(5), packets.recv()).await.unwrap().unwrap();
         assert_eq!(&packet[..], &[0x45, n]);
     }
     // Before the slot and after it.
@@ -127,7 +136,10 @@ async fn downlink_packets_by_air_arrive_later_and_in_order() {
     let counters = user_plane.counters();
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     assert_eq!(of(&counters.by_air), 10);
-    assert_eq!(of(&counters.by_air_late) > 0, of(&counters.by_air_latest_us) >= LATE.as_micros() as u64);
+    assert_eq!(
+        of(&counters.by_air_late) > 0,
+        of(&counters.by_air_latest_us) >= LATE.as_micros() as u64
+    );
 }
 
 #[tokio::test]
@@ -148,7 +160,10 @@ async fn echo_unknown_tunnels_and_end_markers_are_answered_or_counted() {
 
     peer.send(gnb, &[0x30, 254, 0, 0, 0, 0, 0, 1]);
     peer.send(gnb, &[0xff; 3]);
-    peer.send(gnb, &[0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 1, 133, 0, 4, 127, 77, 2, 2]);
+    peer.send(
+        gnb,
+        &[0x32, 26, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 1, 133, 0, 4, 127, 77, 2, 2],
+    );
     // The thread handles them in order: an echo after them is answered when they are counted.
     peer.send(gnb, &[0x32, 1, 0, 4, 0, 0, 0, 0, 0, 1, 0, 0]);
     peer.receive();
@@ -185,10 +200,14 @@ fn session() -> PduSession {
 /// Why a test that makes namespaces and interfaces cannot run here.
 fn missing_right() -> Option<String> {
     static PROBES: AtomicU32 = AtomicU32::new(0);
-    let name = format!("martlet-probe-{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
-    let made = Namespace::open(&name, false)
-        .and_then(|namespace| namespace.run(|| tun_rs::DeviceBuilder::new().name("probe0").build_sync().map(drop)));
-    made.err().map(|error| format!("namespaces and TUN devices cannot be made here (root is needed): {error}"))
+    let name =
+        format!("martlet-probe-{}-{}", std::process::id(), PROBES.fetch_add(1, Ordering::Relaxed));
+    let made = Namespace::open(&name, false).and_then(|namespace| {
+        namespace.run(|| tun_rs::DeviceBuilder::new().name("probe0").build_sync().map(drop))
+    });
+    made.err().map(|error| {
+        format!("namespaces and TUN devices cannot be made here (root is needed): {error}")
+    })
 }
 
 #[tokio::test]
@@ -236,7 +255,19 @@ async fn a_ping_runs_through_an_interface_in_a_namespace_which_is_removed() {
         let name = name.clone();
         move || {
             Command::new("ip")
-                .args(["netns", "exec", &name, "ping", "-c", "3", "-i", "0.2", "-W", "2", "192.0.2.1"])
+                .args([
+                    "netns",
+                    "exec",
+                    &name,
+                    "ping",
+                    "-c",
+                    "3",
+                    "-i",
+                    "0.2",
+                    "-W",
+                    "2",
+                    "192.0.2.1",
+                ])
                 .output()
         }
     });
@@ -255,7 +286,10 @@ async fn a_ping_runs_through_an_interface_in_a_namespace_which_is_removed() {
     assert!(shown.contains("10.77.0.2/32") && shown.contains("mtu 1358"), "{shown}");
 
     let resolvers = Path::new("/etc/netns").join(&name);
-    assert_eq!(std::fs::read_to_string(resolvers.join("resolv.conf")).unwrap(), "nameserver 8.8.4.4\n");
+    assert_eq!(
+        std::fs::read_to_string(resolvers.join("resolv.conf")).unwrap(),
+        "nameserver 8.8.4.4\n"
+    );
 
     drop(port);
     drop(interface);
@@ -290,7 +324,9 @@ fn a_leftover_of_a_process_that_ended_is_replaced() {
     let path = Path::new("/run/netns").join(&name);
     std::fs::write(&path, "").unwrap();
     let made = Namespace::open(&name, true).unwrap();
-    assert!(made.run(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap().contains("lo:"));
+    assert!(
+        made.run(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap().contains("lo:")
+    );
     drop(made);
     assert!(!path.exists());
     for wrong in ["", "a/b", "..", "."] {
@@ -310,7 +346,8 @@ async fn iperf3_runs_between_two_phones() {
     }
     // Two gNBs whose tunnels end at each other: what one sends uplink is the other's downlink.
     let (one, two) = ([127, 77, 4, 1], [127, 77, 4, 2]);
-    let planes = [one, two].map(|address| UserPlane::start((Ipv4Addr::from(address), PORT).into()).unwrap());
+    let planes =
+        [one, two].map(|address| UserPlane::start((Ipv4Addr::from(address), PORT).into()).unwrap());
     let (first, _packets, _network) = port(&planes[0]);
     let (second, _packets2, _network2) = port(&planes[1]);
     let teid = first.activate(tunnel(two, 1));
@@ -333,12 +370,19 @@ async fn iperf3_runs_between_two_phones() {
             command.args(["netns", "exec", name, "iperf3"]);
             command
         };
-        let mut server = inside(&names[1]).args(["-s", "-1"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let mut server = inside(&names[1])
+            .args(["-s", "-1"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
         let output = loop {
-            let output = inside(&names[0]).args(["-c", "10.77.1.2", "-t", "1", "-J"]).output().unwrap();
-            // The server needs a moment before it listens; the exit code of a JSON report does not tell.
-            if output.stdout.windows(12).any(|w| w == b"sum_received") || Instant::now() > deadline {
+            let output =
+                inside(&names[0]).args(["-c", "10.77.1.2", "-t", "1", "-J"]).output().unwrap();
+            // The server needs a moment before it listens; the exit code of a JSON report does not
+            // tell.
+            if output.stdout.windows(12).any(|w| w == b"sum_received") || Instant::now() > deadline
+            {
                 break output;
             }
         };
@@ -346,7 +390,8 @@ async fn iperf3_runs_between_two_phones() {
         let _ = server.wait();
         String::from_utf8_lossy(&output.stdout).into_owned()
     });
-    let report: serde_json::Value = serde_json::from_str(&report.await.unwrap()).expect("iperf3's report");
+    let report: serde_json::Value =
+        serde_json::from_str(&report.await.unwrap()).expect("iperf3's report");
     let received = &report["end"]["sum_received"];
     assert!(received["bytes"].as_f64().unwrap_or_default() > 100_000.0, "{report}");
     eprintln!("{:.0} Mbit/s", received["bits_per_second"].as_f64().unwrap_or_default() / 1e6);

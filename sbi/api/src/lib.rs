@@ -1,12 +1,13 @@
-//! The 3GPP services that Martlet's network functions offer each other: their data types (Release 18) and the
-//! declaration of each operation.
+//! The 3GPP services that Martlet's network functions offer each other: their data types (Release
+//! 18) and the declaration of each operation.
 //!
-//! One module for each service, named after its OpenAPI file, and [`common`] for the types of TS 29.571. Types hold
-//! the members that our network functions use or that others' commonly send; members that are not known are ignored
-//! when they come in. Enumerations that 3GPP may extend keep values that are not known in `Other`.
+//! One module for each service, named after its OpenAPI file, and [`common`] for the types of TS
+//! 29.571. Types hold the members that our network functions use or that others' commonly send;
+//! members that are not known are ignored when they come in. Enumerations that 3GPP may extend keep
+//! values that are not known in `Other`.
 //!
-//! A service's module declares its operations through [`martlet_sbi::service!`], which makes the trait that producers
-//! implement, the client that consumers call, and the table of operations.
+//! A service's module declares its operations through [`martlet_sbi::service!`], which makes the
+//! trait that producers implement, the client that consumers call, and the table of operations.
 #![forbid(unsafe_code)]
 
 pub mod common;
@@ -38,7 +39,8 @@ pub mod nudm_uecm;
 pub mod nudr_callback;
 pub mod nudr_dr;
 
-/// A number that is equal at two ends whose types have the same compact forms: of the source that they were built from.
+/// A number that is equal at two ends whose types have the same compact forms: of the source that
+/// they were built from.
 pub const MODEL: u64 = match u64::from_str_radix(env!("MARTLET_SBI_MODEL"), 10) {
     Ok(number) => number,
     Err(_) => panic!("the build script gives a number"),

@@ -1,7 +1,7 @@
 //! Macros for the kinds of types that 3GPP's OpenAPI files have and Rust has not.
 
-/// An enumeration that later releases may extend (`anyOf` of an enumeration and a string): what is not known is kept
-/// as it came.
+/// An enumeration that later releases may extend (`anyOf` of an enumeration and a string): what is
+/// not known is kept as it came.
 macro_rules! open_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($variant:ident = $text:literal),* $(,)? }) => {
         $(#[$meta])*

@@ -1,4 +1,5 @@
-//! What other NFs call at an AMF. The paths are the AMF's own: it gives their URIs where it subscribes or registers.
+//! What other NFs call at an AMF. The paths are the AMF's own: it gives their URIs where it
+//! subscribes or registers.
 use crate::namf_communication::{N1MessageNotification, N2InformationNotification};
 use crate::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
 use crate::nsmf_pdusession::SmContextStatusNotification;

@@ -1,5 +1,5 @@
-//! Namf_Communication: messages to UEs and RAN nodes through the AMF, and UE contexts between AMFs (TS 29.518, 5.2
-//! and 6.1).
+//! Namf_Communication: messages to UEs and RAN nodes through the AMF, and UE contexts between AMFs
+//! (TS 29.518, 5.2 and 6.1).
 mod amf_status;
 mod ebi;
 mod kinds;

@@ -1,4 +1,5 @@
-//! Namf_EventExposure: what happens to UEs, as far as it is about where they are (TS 29.518, 5.3 and 6.2).
+//! Namf_EventExposure: what happens to UEs, as far as it is about where they are (TS 29.518, 5.3
+//! and 6.2).
 use crate::common::{DateTime, NfInstanceId, PresenceInfo, Supi, UserLocation};
 use crate::macros::open_enum;
 use martlet_sbi::{Compact, Created, json_payload, service};
@@ -55,7 +56,13 @@ pub struct AmfEvent {
 impl AmfEvent {
     /// The mandatory members; everything else is absent.
     pub fn new(kind: AmfEventType) -> Self {
-        AmfEvent { kind, immediate_flag: None, area_list: None, presence_info_list: None, max_reports: None }
+        AmfEvent {
+            kind,
+            immediate_flag: None,
+            area_list: None,
+            presence_info_list: None,
+            max_reports: None,
+        }
     }
 }
 

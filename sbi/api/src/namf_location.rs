@@ -2,8 +2,8 @@
 use crate::common::{Ncgi, NfInstanceId, Pei, RatType, Supi, UserLocation};
 use crate::macros::open_enum;
 use crate::nlmf_location::{
-    AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, GnssPositioningMethodAndUsage, LocationData,
-    LocationQoS, PositioningMethodAndUsage,
+    AccuracyFulfilmentIndicator, ExternalClientType, GeographicArea, GnssPositioningMethodAndUsage,
+    LocationData, LocationQoS, PositioningMethodAndUsage,
 };
 use martlet_sbi::{Compact, json_payload, service};
 use serde::{Deserialize, Serialize};

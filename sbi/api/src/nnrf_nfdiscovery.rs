@@ -3,7 +3,9 @@ mod result;
 
 pub use result::*;
 
-use crate::common::{AccessType, Dnn, ExtSnssai, Gpsi, GroupId, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai};
+use crate::common::{
+    AccessType, Dnn, ExtSnssai, Gpsi, GroupId, Guami, NfInstanceId, PlmnId, Snssai, Supi, Tai,
+};
 use crate::nnrf_nfmanagement::{DataSetId, NfType, ServiceName};
 use crate::query::{Json, TextList};
 use martlet_sbi::{json_payload, query_params, service};

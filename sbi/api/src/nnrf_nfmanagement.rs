@@ -1,4 +1,5 @@
-//! Nnrf_NFManagement: NF instances register themselves, and others hear of it (TS 29.510, 5.2 and 6.1).
+//! Nnrf_NFManagement: NF instances register themselves, and others hear of it (TS 29.510, 5.2 and
+//! 6.1).
 mod info;
 mod kinds;
 mod profile;

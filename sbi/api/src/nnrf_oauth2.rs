@@ -1,5 +1,5 @@
-//! Nnrf_AccessToken: the NRF gives access tokens (TS 29.510, 5.4 and 6.3; RFC 6749, 4.4). Its path, `/oauth2/token`, has no
-//! version.
+//! Nnrf_AccessToken: the NRF gives access tokens (TS 29.510, 5.4 and 6.3; RFC 6749, 4.4). Its path,
+//! `/oauth2/token`, has no version.
 use bytes::Bytes;
 use martlet_sbi::{Compact, Encoded, Payload, Problem, json_payload, service};
 use serde::{Deserialize, Serialize};
@@ -75,12 +75,17 @@ impl Payload for AccessTokenReq {
             for octet in value.bytes() {
                 match octet {
                     b' ' => text.push('+'),
-                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => text.push(char::from(octet)),
+                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
+                        text.push(char::from(octet))
+                    }
                     other => text.push_str(&format!("%{other:02X}")),
                 }
             }
         }
-        Ok(Some(Encoded { content_type: "application/x-www-form-urlencoded".into(), bytes: Bytes::from(text) }))
+        Ok(Some(Encoded {
+            content_type: "application/x-www-form-urlencoded".into(),
+            bytes: Bytes::from(text),
+        }))
     }
 
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
@@ -90,7 +95,8 @@ impl Payload for AccessTokenReq {
         let mut request = AccessTokenReq::default();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = plain(value).ok_or_else(|| wrong("a field is not encoded as a form's is"))?;
+            let value =
+                plain(value).ok_or_else(|| wrong("a field is not encoded as a form's is"))?;
             match name {
                 "grant_type" => request.grant_type = value,
                 "nfInstanceId" => request.nf_instance_id = value,
@@ -133,8 +139,8 @@ mod tests {
             scope: "nudm-sdm nudm-uecm".into(),
         };
         let encoded = request.encode().unwrap().unwrap();
-        let text =
-            "grant_type=client_credentials&nfInstanceId=a-1&nfType=AMF&targetNfType=5G_EIR&scope=nudm-sdm+nudm-uecm";
+        let text = "grant_type=client_credentials&nfInstanceId=a-1&nfType=AMF&targetNfType=5G_EIR&\
+                    scope=nudm-sdm+nudm-uecm";
         assert_eq!(encoded.bytes, text);
         assert_eq!(AccessTokenReq::decode(Some(encoded)).unwrap(), request);
         let odd = Encoded { content_type: "".into(), bytes: Bytes::from_static(b"scope=%zz") };

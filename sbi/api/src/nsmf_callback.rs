@@ -1,7 +1,10 @@
-//! What other NFs call at an SMF. The paths are the SMF's own: it gives their URIs where it subscribes or registers.
+//! What other NFs call at an SMF. The paths are the SMF's own: it gives their URIs where it
+//! subscribes or registers.
 use crate::namf_communication::N1N2MsgTxfrFailureNotification;
 use crate::nchf_converged_charging::ChargingNotifyRequest;
-use crate::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
+use crate::npcf_sm_policy_control::{
+    PartialSuccessReport, SmPolicyNotification, TerminationNotification,
+};
 use crate::nudm_sdm::ModificationNotification;
 use crate::nudm_uecm::DeregistrationData;
 use martlet_sbi::service;

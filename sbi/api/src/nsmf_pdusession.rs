@@ -10,7 +10,12 @@ pub use sm_context::*;
 
 use martlet_sbi::{Created, Multipart, json_payload, service};
 
-json_payload!(SmContextReleasedData, SmContextRetrieveData, SmContextRetrievedData, SmContextStatusNotification,);
+json_payload!(
+    SmContextReleasedData,
+    SmContextRetrieveData,
+    SmContextRetrievedData,
+    SmContextStatusNotification,
+);
 
 service! {
     /// Session contexts, which an AMF has at an SMF (TS 29.502, 6.1.3).

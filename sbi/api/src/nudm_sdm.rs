@@ -1,4 +1,5 @@
-//! Nudm_SubscriberDataManagement: what subscribers may do, and subscriptions to its changes (TS 29.503, 5.2 and 6.1).
+//! Nudm_SubscriberDataManagement: what subscribers may do, and subscriptions to its changes (TS
+//! 29.503, 5.2 and 6.1).
 mod access;
 mod session;
 mod sm_subs_data;

@@ -1,6 +1,8 @@
-//! Nudr_DataRepository: what UDM and PCF keep of subscribers (TS 29.504; data of TS 29.505 and TS 29.519).
+//! Nudr_DataRepository: what UDM and PCF keep of subscribers (TS 29.504; data of TS 29.505 and TS
+//! 29.519).
 //!
-//! Data that UDM and UDR share have the UDM's types ([`crate::nudm_sdm`], [`crate::nudm_uecm`], [`crate::nudm_ueau`]).
+//! Data that UDM and UDR share have the UDM's types ([`crate::nudm_sdm`], [`crate::nudm_uecm`],
+//! [`crate::nudm_ueau`]).
 mod policy_data;
 mod subscription_data;
 
@@ -8,7 +10,9 @@ pub use policy_data::*;
 pub use subscription_data::*;
 
 use crate::common::{Dnn, PatchResult, Snssai};
-use crate::nudm_sdm::{AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData};
+use crate::nudm_sdm::{
+    AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
+};
 use crate::nudm_ueau::AuthEvent;
 use crate::nudm_uecm::{Amf3GppAccessRegistration, FeaturesQuery, SmfRegistration};
 use crate::query::{Json, TextList};

@@ -11,7 +11,11 @@ impl<T: QueryValue> QueryValue for TextList<T> {
         self.0.iter().map(T::to_text).collect::<Vec<_>>().join(",")
     }
     fn from_text(text: &str) -> Option<Self> {
-        text.split(',').filter(|part| !part.is_empty()).map(T::from_text).collect::<Option<_>>().map(TextList)
+        text.split(',')
+            .filter(|part| !part.is_empty())
+            .map(T::from_text)
+            .collect::<Option<_>>()
+            .map(TextList)
     }
 }
 

@@ -45,6 +45,8 @@ mod tests {
         let mut escaped = serde_json::Deserializer::from_reader(&b"\"\\u0039\""[..]);
         assert_eq!(read(&mut escaped, number).ok(), Some(9));
         assert!(read(serde_json::json!(8), number).is_err());
-        assert!(read(serde_json::json!("x"), number).unwrap_err().to_string().contains("invalid digit"));
+        assert!(
+            read(serde_json::json!("x"), number).unwrap_err().to_string().contains("invalid digit")
+        );
     }
 }

@@ -25,7 +25,8 @@ fn every_operation_is_in_the_openapi_files() {
 
 #[test]
 fn every_callback_is_declared_once() {
-    let mapped: BTreeMap<String, serde_json::Value> = serde_json::from_str(include_str!("callbacks.json")).unwrap();
+    let mapped: BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(include_str!("callbacks.json")).unwrap();
     let declared: Vec<_> = martlet_sbi_api::operations()
         .filter(|operation| operation.api.ends_with("-callback"))
         .map(|operation| format!("{} {}", operation.api, operation.name))
@@ -39,8 +40,15 @@ fn no_two_operations_share_a_method_and_path() {
     let mut seen = BTreeSet::new();
     for operation in martlet_sbi_api::operations() {
         // Parameters of different names match the same requests.
-        let path: Vec<_> = operation.path.split('/').map(|s| if s.starts_with('{') { "{}" } else { s }).collect();
-        let place = format!("{} /{}/{}{}", operation.method, operation.api, operation.version, path.join("/"));
+        let path: Vec<_> =
+            operation.path.split('/').map(|s| if s.starts_with('{') { "{}" } else { s }).collect();
+        let place = format!(
+            "{} /{}/{}{}",
+            operation.method,
+            operation.api,
+            operation.version,
+            path.join("/")
+        );
         assert!(seen.insert(place.clone()), "{place} is declared twice");
     }
 }
@@ -50,7 +58,12 @@ fn errors_have_statuses_of_errors() {
     for operation in martlet_sbi_api::operations() {
         for error in operation.errors {
             assert!((400..600).contains(&error.status), "{}: {error:?}", operation.name);
-            assert!(error.cause.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'));
+            assert!(
+                error
+                    .cause
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+            );
         }
     }
 }

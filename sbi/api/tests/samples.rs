@@ -1,5 +1,6 @@
-//! Bodies of every operation, with all members that a type has and with the mandatory ones alone: each is decoded,
-//! encoded again without loss, in JSON and in compact form, and valid by 3GPP's OpenAPI files.
+//! Bodies of every operation, with all members that a type has and with the mandatory ones alone:
+//! each is decoded, encoded again without loss, in JSON and in compact form, and valid by 3GPP's
+//! OpenAPI files.
 mod validator;
 
 use martlet_sbi::OperationInfo;
@@ -28,7 +29,11 @@ impl Samples {
         Samples { waiting, messages: Vec::new() }
     }
 
-    fn check<T: Serialize + DeserializeOwned + Compact>(&mut self, operation: &OperationInfo, direction: &str) {
+    fn check<T: Serialize + DeserializeOwned + Compact>(
+        &mut self,
+        operation: &OperationInfo,
+        direction: &str,
+    ) {
         let key = (operation.name.to_string(), direction.to_string());
         for sample in self.waiting.remove(&key).unwrap_or_else(|| panic!("no sample of {key:?}")) {
             let body = &sample["body"];
@@ -37,7 +42,8 @@ impl Samples {
             assert_eq!(&again, body, "{key:?}");
             let mut compact = Vec::new();
             compact::to_vec(&value, &mut compact);
-            let value: T = compact::from_slice(&compact).unwrap_or_else(|e| panic!("{key:?}: {e}: {body}"));
+            let value: T =
+                compact::from_slice(&compact).unwrap_or_else(|e| panic!("{key:?}: {e}: {body}"));
             assert_eq!(serde_json::to_value(&value).unwrap(), again, "{key:?}, compact");
             self.messages.push(json!({
                 "service": operation.api,
@@ -66,11 +72,22 @@ fn namf_callback_bodies() {
         NAMF_CALLBACK::am_policy_terminate_notify(),
         "request",
     );
-    samples.check::<npcf_am_policy_control::PolicyUpdate>(NAMF_CALLBACK::am_policy_update_notify(), "request");
-    samples.check::<npcf_am_policy_control::AmRequestedValueRep>(NAMF_CALLBACK::am_policy_update_notify(), "response");
-    samples.check::<nudm_uecm::DeregistrationData>(NAMF_CALLBACK::deregistration_notify(), "request");
-    samples.check::<nudm_sdm::ModificationNotification>(NAMF_CALLBACK::sdm_change_notify(), "request");
-    samples.check::<nsmf_pdusession::SmContextStatusNotification>(NAMF_CALLBACK::sm_context_status_notify(), "request");
+    samples.check::<npcf_am_policy_control::PolicyUpdate>(
+        NAMF_CALLBACK::am_policy_update_notify(),
+        "request",
+    );
+    samples.check::<npcf_am_policy_control::AmRequestedValueRep>(
+        NAMF_CALLBACK::am_policy_update_notify(),
+        "response",
+    );
+    samples
+        .check::<nudm_uecm::DeregistrationData>(NAMF_CALLBACK::deregistration_notify(), "request");
+    samples
+        .check::<nudm_sdm::ModificationNotification>(NAMF_CALLBACK::sdm_change_notify(), "request");
+    samples.check::<nsmf_pdusession::SmContextStatusNotification>(
+        NAMF_CALLBACK::sm_context_status_notify(),
+        "request",
+    );
     samples.finish();
 }
 
@@ -84,14 +101,26 @@ fn namf_comm_bodies() {
     samples.check::<UeContextCreatedData>(NAMF_COMM::create_ue_context(), "response");
     samples.check::<AssignEbiData>(NAMF_COMM::ebi_assignment(), "request");
     samples.check::<AssignedEbiData>(NAMF_COMM::ebi_assignment(), "response");
-    samples.check::<UeN1N2InfoSubscriptionCreateData>(NAMF_COMM::n1_n2_message_subscribe(), "request");
-    samples.check::<UeN1N2InfoSubscriptionCreatedData>(NAMF_COMM::n1_n2_message_subscribe(), "response");
+    samples
+        .check::<UeN1N2InfoSubscriptionCreateData>(NAMF_COMM::n1_n2_message_subscribe(), "request");
+    samples.check::<UeN1N2InfoSubscriptionCreatedData>(
+        NAMF_COMM::n1_n2_message_subscribe(),
+        "response",
+    );
     samples.check::<N1N2MessageTransferReqData>(NAMF_COMM::n1_n2_message_transfer(), "request");
     samples.check::<N1N2MessageTransferRspData>(NAMF_COMM::n1_n2_message_transfer(), "response");
-    samples.check::<NonUeN2InfoSubscriptionCreateData>(NAMF_COMM::non_ue_n2_info_subscribe(), "request");
-    samples.check::<NonUeN2InfoSubscriptionCreatedData>(NAMF_COMM::non_ue_n2_info_subscribe(), "response");
-    samples.check::<N2InformationTransferReqData>(NAMF_COMM::non_ue_n2_message_transfer(), "request");
-    samples.check::<N2InformationTransferRspData>(NAMF_COMM::non_ue_n2_message_transfer(), "response");
+    samples.check::<NonUeN2InfoSubscriptionCreateData>(
+        NAMF_COMM::non_ue_n2_info_subscribe(),
+        "request",
+    );
+    samples.check::<NonUeN2InfoSubscriptionCreatedData>(
+        NAMF_COMM::non_ue_n2_info_subscribe(),
+        "response",
+    );
+    samples
+        .check::<N2InformationTransferReqData>(NAMF_COMM::non_ue_n2_message_transfer(), "request");
+    samples
+        .check::<N2InformationTransferRspData>(NAMF_COMM::non_ue_n2_message_transfer(), "response");
     samples.check::<UeRegStatusUpdateReqData>(NAMF_COMM::registration_status_update(), "request");
     samples.check::<UeRegStatusUpdateRspData>(NAMF_COMM::registration_status_update(), "response");
     samples.check::<UeContextRelease>(NAMF_COMM::release_ue_context(), "request");
@@ -123,9 +152,18 @@ fn nlmf_loc_bodies() {
 fn nlmf_callback_bodies() {
     let mut samples = Samples::read("nlmf-callback");
     use nlmf_callback::*;
-    samples.check::<namf_communication::N1MessageNotification>(NLMF_CALLBACK::n1_message_notify(), "request");
-    samples.check::<namf_communication::N2InformationNotification>(NLMF_CALLBACK::n2_info_notify(), "request");
-    samples.check::<namf_communication::N2InformationNotification>(NLMF_CALLBACK::non_ue_n2_info_notify(), "request");
+    samples.check::<namf_communication::N1MessageNotification>(
+        NLMF_CALLBACK::n1_message_notify(),
+        "request",
+    );
+    samples.check::<namf_communication::N2InformationNotification>(
+        NLMF_CALLBACK::n2_info_notify(),
+        "request",
+    );
+    samples.check::<namf_communication::N2InformationNotification>(
+        NLMF_CALLBACK::non_ue_n2_info_notify(),
+        "request",
+    );
     samples.finish();
 }
 
@@ -167,7 +205,10 @@ fn nnrf_nfm_bodies() {
 fn nnrf_nfstatus_callback_bodies() {
     let mut samples = Samples::read("nnrf-nfstatus-callback");
     use nnrf_nfstatus_callback::*;
-    samples.check::<nnrf_nfmanagement::NotificationData>(NNRF_NFSTATUS_CALLBACK::nf_status_notify(), "request");
+    samples.check::<nnrf_nfmanagement::NotificationData>(
+        NNRF_NFSTATUS_CALLBACK::nf_status_notify(),
+        "request",
+    );
     samples.finish();
 }
 
@@ -187,11 +228,22 @@ fn npcf_am_policy_control_bodies() {
         NPCF_AM_POLICY_CONTROL::create_individual_am_policy_association(),
         "request",
     );
-    samples.check::<PolicyAssociation>(NPCF_AM_POLICY_CONTROL::create_individual_am_policy_association(), "response");
-    samples.check::<PolicyAssociation>(NPCF_AM_POLICY_CONTROL::read_individual_am_policy_association(), "response");
-    samples
-        .check::<PolicyAssociationUpdateRequest>(NPCF_AM_POLICY_CONTROL::report_observed_event_triggers(), "request");
-    samples.check::<PolicyUpdate>(NPCF_AM_POLICY_CONTROL::report_observed_event_triggers(), "response");
+    samples.check::<PolicyAssociation>(
+        NPCF_AM_POLICY_CONTROL::create_individual_am_policy_association(),
+        "response",
+    );
+    samples.check::<PolicyAssociation>(
+        NPCF_AM_POLICY_CONTROL::read_individual_am_policy_association(),
+        "response",
+    );
+    samples.check::<PolicyAssociationUpdateRequest>(
+        NPCF_AM_POLICY_CONTROL::report_observed_event_triggers(),
+        "request",
+    );
+    samples.check::<PolicyUpdate>(
+        NPCF_AM_POLICY_CONTROL::report_observed_event_triggers(),
+        "response",
+    );
     samples.finish();
 }
 
@@ -212,17 +264,22 @@ fn npcf_smpolicycontrol_bodies() {
 fn nsmf_callback_bodies() {
     let mut samples = Samples::read("nsmf-callback");
     use nsmf_callback::*;
-    samples.check::<nudm_uecm::DeregistrationData>(NSMF_CALLBACK::deregistration_notify(), "request");
+    samples
+        .check::<nudm_uecm::DeregistrationData>(NSMF_CALLBACK::deregistration_notify(), "request");
     samples.check::<namf_communication::N1N2MsgTxfrFailureNotification>(
         NSMF_CALLBACK::n1_n2_transfer_failure_notify(),
         "request",
     );
-    samples.check::<nudm_sdm::ModificationNotification>(NSMF_CALLBACK::sdm_change_notify(), "request");
+    samples
+        .check::<nudm_sdm::ModificationNotification>(NSMF_CALLBACK::sdm_change_notify(), "request");
     samples.check::<npcf_sm_policy_control::TerminationNotification>(
         NSMF_CALLBACK::sm_policy_terminate_notify(),
         "request",
     );
-    samples.check::<npcf_sm_policy_control::SmPolicyNotification>(NSMF_CALLBACK::sm_policy_update_notify(), "request");
+    samples.check::<npcf_sm_policy_control::SmPolicyNotification>(
+        NSMF_CALLBACK::sm_policy_update_notify(),
+        "request",
+    );
     samples.check::<Vec<npcf_sm_policy_control::PartialSuccessReport>>(
         NSMF_CALLBACK::sm_policy_update_notify(),
         "response",
@@ -289,7 +346,10 @@ fn nudm_uecm_bodies() {
     samples.check::<Amf3GppAccessRegistration>(NUDM_UECM::registration_3gpp(), "request");
     samples.check::<Amf3GppAccessRegistration>(NUDM_UECM::registration_3gpp(), "response");
     samples.check::<SmfRegistration>(NUDM_UECM::retrieve_smf_registration(), "response");
-    samples.check::<Amf3GppAccessRegistrationModification>(NUDM_UECM::update_3gpp_registration(), "request");
+    samples.check::<Amf3GppAccessRegistrationModification>(
+        NUDM_UECM::update_3gpp_registration(),
+        "request",
+    );
     samples.check::<common::PatchResult>(NUDM_UECM::update_3gpp_registration(), "response");
     samples.finish();
 }
@@ -318,19 +378,41 @@ fn nudr_dr_bodies() {
     let mut samples = Samples::read("nudr-dr");
     use nudr_dr::*;
     samples.check::<common::PatchResult>(NUDR_DR::amf_context_3gpp(), "response");
-    samples.check::<nudm_uecm::Amf3GppAccessRegistration>(NUDR_DR::create_amf_context_3gpp(), "request");
-    samples.check::<nudm_uecm::Amf3GppAccessRegistration>(NUDR_DR::create_amf_context_3gpp(), "response");
+    samples.check::<nudm_uecm::Amf3GppAccessRegistration>(
+        NUDR_DR::create_amf_context_3gpp(),
+        "request",
+    );
+    samples.check::<nudm_uecm::Amf3GppAccessRegistration>(
+        NUDR_DR::create_amf_context_3gpp(),
+        "response",
+    );
     samples.check::<nudm_ueau::AuthEvent>(NUDR_DR::create_authentication_status(), "request");
-    samples.check::<PolicyDataSubscription>(NUDR_DR::create_individual_policy_data_subscription(), "request");
-    samples.check::<PolicyDataSubscription>(NUDR_DR::create_individual_policy_data_subscription(), "response");
-    samples.check::<nudm_uecm::SmfRegistration>(NUDR_DR::create_or_update_smf_registration(), "request");
-    samples.check::<nudm_uecm::SmfRegistration>(NUDR_DR::create_or_update_smf_registration(), "response");
+    samples.check::<PolicyDataSubscription>(
+        NUDR_DR::create_individual_policy_data_subscription(),
+        "request",
+    );
+    samples.check::<PolicyDataSubscription>(
+        NUDR_DR::create_individual_policy_data_subscription(),
+        "response",
+    );
+    samples.check::<nudm_uecm::SmfRegistration>(
+        NUDR_DR::create_or_update_smf_registration(),
+        "request",
+    );
+    samples.check::<nudm_uecm::SmfRegistration>(
+        NUDR_DR::create_or_update_smf_registration(),
+        "response",
+    );
     samples.check::<nudm_sdm::SdmSubscription>(NUDR_DR::create_sdm_subscriptions(), "request");
     samples.check::<nudm_sdm::SdmSubscription>(NUDR_DR::create_sdm_subscriptions(), "response");
     samples.check::<IdentityData>(NUDR_DR::get_identity_data(), "response");
     samples.check::<common::PatchResult>(NUDR_DR::modify_authentication_subscription(), "response");
-    samples.check::<nudm_sdm::AccessAndMobilitySubscriptionData>(NUDR_DR::query_am_data(), "response");
-    samples.check::<nudm_uecm::Amf3GppAccessRegistration>(NUDR_DR::query_amf_context_3gpp(), "response");
+    samples
+        .check::<nudm_sdm::AccessAndMobilitySubscriptionData>(NUDR_DR::query_am_data(), "response");
+    samples.check::<nudm_uecm::Amf3GppAccessRegistration>(
+        NUDR_DR::query_amf_context_3gpp(),
+        "response",
+    );
     samples.check::<AuthenticationSubscription>(NUDR_DR::query_auth_subs_data(), "response");
     samples.check::<nudm_ueau::AuthEvent>(NUDR_DR::query_authentication_status(), "response");
     samples.check::<ProvisionedDataSets>(NUDR_DR::query_provisioned_data(), "response");
@@ -338,10 +420,19 @@ fn nudr_dr_bodies() {
     samples.check::<nudm_sdm::SmSubsData>(NUDR_DR::query_sm_data(), "response");
     samples.check::<Vec<nudm_uecm::SmfRegistration>>(NUDR_DR::query_smf_reg_list(), "response");
     samples.check::<nudm_uecm::SmfRegistration>(NUDR_DR::query_smf_registration(), "response");
-    samples.check::<nudm_sdm::SmfSelectionSubscriptionData>(NUDR_DR::query_smf_select_data(), "response");
+    samples.check::<nudm_sdm::SmfSelectionSubscriptionData>(
+        NUDR_DR::query_smf_select_data(),
+        "response",
+    );
     samples.check::<AmPolicyData>(NUDR_DR::read_access_and_mobility_policy_data(), "response");
     samples.check::<SmPolicyData>(NUDR_DR::read_session_management_policy_data(), "response");
-    samples.check::<SubscriptionDataSubscriptions>(NUDR_DR::subscription_data_subscriptions(), "request");
-    samples.check::<SubscriptionDataSubscriptions>(NUDR_DR::subscription_data_subscriptions(), "response");
+    samples.check::<SubscriptionDataSubscriptions>(
+        NUDR_DR::subscription_data_subscriptions(),
+        "request",
+    );
+    samples.check::<SubscriptionDataSubscriptions>(
+        NUDR_DR::subscription_data_subscriptions(),
+        "response",
+    );
     samples.finish();
 }

@@ -1,4 +1,5 @@
-//! Which transport carries a call: the process itself where the producer lives in it, else the next that knows the way.
+//! Which transport carries a call: the process itself where the producer lives in it, else the next
+//! that knows the way.
 use crate::{LocalBinding, Problem, Request, Response, TransportFailure};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -47,7 +48,16 @@ impl ApiRoot {
         let (scheme, rest) = uri.split_once("://")?;
         let (authority, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
         let known = matches!(scheme, "http" | "https") && !authority.is_empty();
-        known.then(|| (ApiRoot { scheme: scheme.into(), authority: authority.into(), prefix: String::new() }, path))
+        known.then(|| {
+            (
+                ApiRoot {
+                    scheme: scheme.into(),
+                    authority: authority.into(),
+                    prefix: String::new(),
+                },
+                path,
+            )
+        })
     }
 }
 
@@ -59,8 +69,13 @@ impl std::fmt::Display for ApiRoot {
 
 /// Carries requests to producers and answers back.
 pub trait Transport: Send + Sync {
-    /// Sends a request to a producer. The time-out is the caller's; retries that are safe are the transport's.
-    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>>;
+    /// Sends a request to a producer. The time-out is the caller's; retries that are safe are the
+    /// transport's.
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>>;
 }
 
 /// The bindings of a process, in the order in which they are asked.
@@ -92,14 +107,21 @@ impl Bindings {
 }
 
 impl Transport for Bindings {
-    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>> {
         if let Some(router) = self.local.as_ref().and_then(|local| local.find(&to.authority)) {
             return Box::pin(async move { Ok(router.handle(request).await) });
         }
         match &self.remote {
             Some(remote) => remote.send(to, request),
             None => Box::pin(async move {
-                Err(Problem::unreachable(TransportFailure::NotSent, format!("no binding leads to {to}")))
+                Err(Problem::unreachable(
+                    TransportFailure::NotSent,
+                    format!("no binding leads to {to}"),
+                ))
             }),
         }
     }

@@ -1,4 +1,5 @@
-//! Bodies: a typed value until a transport needs octets, and octets until a handler needs the value.
+//! Bodies: a typed value until a transport needs octets, and octets until a handler needs the
+//! value.
 use crate::Problem;
 use crate::compact::{self, Compact};
 use bytes::Bytes;
@@ -155,7 +156,8 @@ impl Body {
         Ok(Some(Appended { content_type: encoded.content_type.clone(), form }))
     }
 
-    /// The value. A body of another type than `T` is encoded and read as `T`, as it would be over a wire.
+    /// The value. A body of another type than `T` is encoded and read as `T`, as it would be over a
+    /// wire.
     pub fn take<T: Payload>(self) -> Result<T, Problem> {
         match self.0 {
             State::Empty => T::decode(None),
@@ -167,7 +169,9 @@ impl Body {
                 }
                 match value.into_any().downcast::<T>() {
                     Ok(value) => Ok(*value),
-                    Err(_) => Err(Problem::system_failure("two types of one name met in a local call")),
+                    Err(_) => {
+                        Err(Problem::system_failure("two types of one name met in a local call"))
+                    }
                 }
             }
         }
@@ -188,7 +192,9 @@ impl std::fmt::Debug for Body {
         match &self.0 {
             State::Empty => f.write_str("Body(empty)"),
             State::Typed(value) => write!(f, "Body({})", value.type_name()),
-            State::Encoded(encoded) => write!(f, "Body({}, {} octets)", encoded.content_type, encoded.bytes.len()),
+            State::Encoded(encoded) => {
+                write!(f, "Body({}, {} octets)", encoded.content_type, encoded.bytes.len())
+            }
             State::Compact(compact, _) => {
                 write!(f, "Body({}, {} octets, compact)", compact.content_type, compact.bytes.len())
             }
@@ -199,15 +205,20 @@ impl std::fmt::Debug for Body {
 fn on_wire(compact: &Encoded, to_wire: Option<ToWire>) -> Result<Encoded, Problem> {
     match to_wire {
         Some(to_wire) => to_wire(compact),
-        None => Err(Problem::system_failure("a body in compact form of which nobody knows the type")),
+        None => {
+            Err(Problem::system_failure("a body in compact form of which nobody knows the type"))
+        }
     }
 }
 
 /// Encodes with `serde_json`.
 #[doc(hidden)]
-pub fn encode_json<T: Serialize>(value: &T, content_type: &'static str) -> Result<Option<Encoded>, Problem> {
-    let bytes =
-        serde_json::to_vec(value).map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?;
+pub fn encode_json<T: Serialize>(
+    value: &T,
+    content_type: &'static str,
+) -> Result<Option<Encoded>, Problem> {
+    let bytes = serde_json::to_vec(value)
+        .map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?;
     Ok(Some(Encoded { content_type: Cow::Borrowed(content_type), bytes: bytes.into() }))
 }
 
@@ -241,21 +252,23 @@ fn expect_json(encoded: &Encoded) -> Result<(), Problem> {
     if json(media) || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case("+json")) {
         return Ok(());
     }
-    Err(Problem::new(415, "UNSUPPORTED_MEDIA_TYPE").detail(format!("{media:?} came where JSON is due")))
+    Err(Problem::new(415, "UNSUPPORTED_MEDIA_TYPE")
+        .detail(format!("{media:?} came where JSON is due")))
 }
 
 /// Decodes with `serde_json`, after a look at the media type.
 #[doc(hidden)]
 pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Result<T, Problem> {
     let Some(encoded) = encoded else {
-        return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("the message needs a body, and has none"));
+        return Err(Problem::new(400, "MANDATORY_IE_MISSING")
+            .detail("the message needs a body, and has none"));
     };
     expect_json(&encoded)?;
     serde_json::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
 }
 
-/// Makes types with `Serialize`, `Deserialize` and [`Compact`] bodies in `application/json`, or in another media type of
-/// JSON.
+/// Makes types with `Serialize`, `Deserialize` and [`Compact`] bodies in `application/json`, or in
+/// another media type of JSON.
 #[macro_export]
 macro_rules! json_payload {
     (in $media:literal: $($type:ty),+ $(,)?) => {$(

@@ -1,5 +1,7 @@
 //! The consumer's side: a producer that can be called.
-use crate::{ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers, trace};
+use crate::{
+    ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers, trace,
+};
 use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,8 +31,14 @@ pub struct Peer {
 
 impl Peer {
     /// A producer at a root. `user_agent` is the consumer's NF type (TS 29.500, 5.2.2.2).
-    pub fn new(transport: Arc<dyn Transport>, root: ApiRoot, user_agent: &str, policy: CallPolicy) -> Self {
-        let user_agent = HeaderValue::from_str(user_agent).unwrap_or(HeaderValue::from_static("NF"));
+    pub fn new(
+        transport: Arc<dyn Transport>,
+        root: ApiRoot,
+        user_agent: &str,
+        policy: CallPolicy,
+    ) -> Self {
+        let user_agent =
+            HeaderValue::from_str(user_agent).unwrap_or(HeaderValue::from_static("NF"));
         Peer { transport, root, user_agent, correlation: None, policy }
     }
 
@@ -94,7 +102,10 @@ impl Peer {
         let deadline = Instant::now() + self.policy.timeout;
         let mut fields = HeaderMap::with_capacity(4);
         fields.insert(header::USER_AGENT, self.user_agent.clone());
-        fields.insert(headers::MAX_RSP_TIME, HeaderValue::from(self.policy.timeout.as_millis().min(60_000) as u64));
+        fields.insert(
+            headers::MAX_RSP_TIME,
+            HeaderValue::from(self.policy.timeout.as_millis().min(60_000) as u64),
+        );
         if let Some(correlation) = &self.correlation {
             fields.insert(headers::CORRELATION_INFO, correlation.clone());
         }
@@ -107,13 +118,19 @@ impl Peer {
             deadline: Some(deadline),
         };
         let call = trace::Call::begin(operation, &root.authority, &mut request);
-        let answer = tokio::time::timeout_at(deadline.into(), self.transport.send(root, request)).await;
+        let answer =
+            tokio::time::timeout_at(deadline.into(), self.transport.send(root, request)).await;
         let answer = answer.unwrap_or_else(|_| {
             let waited = self.policy.timeout;
-            Err(Problem::timed_out(format!("{} at {root} did not answer within {waited:?}", operation.name)))
+            Err(Problem::timed_out(format!(
+                "{} at {root} did not answer within {waited:?}",
+                operation.name
+            )))
         });
         if let Some(call) = call {
-            call.end(answer.as_ref().map(|response| response.status).map_err(|problem| problem as _));
+            call.end(
+                answer.as_ref().map(|response| response.status).map_err(|problem| problem as _),
+            );
         }
         let response = answer?;
         match response.status {

@@ -1,8 +1,9 @@
-//! The service-based interface (TS 29.500): what a service operation is, how a request finds its handler, and how
-//! a consumer calls a producer without knowing which transport carries the call.
+//! The service-based interface (TS 29.500): what a service operation is, how a request finds its
+//! handler, and how a consumer calls a producer without knowing which transport carries the call.
 //!
-//! Each operation is declared once with [`service!`]; the server's routing, the typed client, and every binding
-//! (a call in this process, HTTP/2, and what comes later) derive from that declaration.
+//! Each operation is declared once with [`service!`]; the server's routing, the typed client, and
+//! every binding (a call in this process, HTTP/2, and what comes later) derive from that
+//! declaration.
 //!
 //! ```
 //! use martlet_sbi::{Compact, Problem, Router, json_payload, service};
@@ -54,8 +55,8 @@ pub mod trace;
 
 pub use binding::{ApiRoot, Bindings, BoxFuture, Transport};
 pub use body::{
-    Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, ToWire, append_json, decode_compact_json,
-    decode_json, encode_json, to_wire,
+    Appended, Body, Encoded, Form, JsonPatch, MergePatch, PatchItem, Payload, ToWire, append_json,
+    decode_compact_json, decode_json, encode_json, to_wire,
 };
 pub use client::{CallPolicy, Peer};
 pub use compact::Compact;

@@ -1,4 +1,5 @@
-//! The `local` binding: a producer of the same process is called directly, with bodies that stay values.
+//! The `local` binding: a producer of the same process is called directly, with bodies that stay
+//! values.
 use crate::Router;
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
@@ -17,7 +18,10 @@ impl LocalBinding {
 
     /// Makes a producer reachable.
     pub fn add(&self, authority: &str, router: Arc<Router>) {
-        self.producers.write().unwrap_or_else(|e| e.into_inner()).insert(authority.to_string(), router);
+        self.producers
+            .write()
+            .unwrap_or_else(|e| e.into_inner())
+            .insert(authority.to_string(), router);
     }
 
     /// Takes a producer away.

@@ -45,12 +45,21 @@ impl Request {
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
-    /// The same request once more, should it have to go elsewhere; none where its body cannot be encoded.
+    /// The same request once more, should it have to go elsewhere; none where its body cannot be
+    /// encoded.
     pub fn copy(&self) -> Option<Request> {
         let body = self.body.to_encoded().ok()?;
-        let body = body.map_or(Body::empty(), |encoded| Body::encoded(encoded.content_type, encoded.bytes));
+        let body = body
+            .map_or(Body::empty(), |encoded| Body::encoded(encoded.content_type, encoded.bytes));
         let (operation, method, deadline) = (self.operation, self.method.clone(), self.deadline);
-        Some(Request { operation, method, target: self.target.clone(), headers: self.headers.clone(), body, deadline })
+        Some(Request {
+            operation,
+            method,
+            target: self.target.clone(),
+            headers: self.headers.clone(),
+            body,
+            deadline,
+        })
     }
     /// The identity of the UE that the sender named, such as `imsi-001010000000001`.
     pub fn correlation(&self) -> Option<&str> {
@@ -95,14 +104,21 @@ impl Response {
             headers.insert(http::header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         let status = problem.status();
-        Response { status, headers, body: problem.body.unwrap_or_else(|| Body::of(*problem.details)) }
+        Response {
+            status,
+            headers,
+            body: problem.body.unwrap_or_else(|| Body::of(*problem.details)),
+        }
     }
 
     /// The failure of an answer that is not 2xx; its body stays at hand for richer errors.
     pub fn into_problem(self) -> Problem {
-        let retry_after = self.headers.get(http::header::RETRY_AFTER).and_then(|v| v.to_str().ok()?.parse().ok());
+        let retry_after =
+            self.headers.get(http::header::RETRY_AFTER).and_then(|v| v.to_str().ok()?.parse().ok());
         let encoded = self.body.to_encoded().ok().flatten();
-        let plain = encoded.as_ref().is_some_and(|e| e.content_type.starts_with("application/problem+json"));
+        let plain = encoded
+            .as_ref()
+            .is_some_and(|e| e.content_type.starts_with("application/problem+json"));
         let mut problem = Problem::new(self.status, "");
         problem.details.cause = None;
         if plain {

@@ -1,4 +1,5 @@
-//! `multipart/related` bodies (RFC 2387; TS 29.500, 4.3.3): JSON with N1 and N2 messages as binary parts beside it.
+//! `multipart/related` bodies (RFC 2387; TS 29.500, 4.3.3): JSON with N1 and N2 messages as binary
+//! parts beside it.
 use crate::body::{append_json, decode_compact_json, decode_json, encode_json};
 use crate::compact::{self, Compact};
 use crate::{Appended, Encoded, Form, Payload, Problem};
@@ -48,7 +49,11 @@ impl<T> Multipart<T> {
 
     /// Adds a binary part.
     pub fn part(mut self, id: &str, content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
-        self.parts.push(BinaryPart { id: id.into(), content_type: Cow::Borrowed(content_type), bytes: bytes.into() });
+        self.parts.push(BinaryPart {
+            id: id.into(),
+            content_type: Cow::Borrowed(content_type),
+            bytes: bytes.into(),
+        });
         self
     }
 
@@ -84,7 +89,8 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload 
             return decode_compact_json(&compact).map(Multipart::new);
         }
         let (json, parts) = split_compact(&compact.bytes)?;
-        let json = compact::from_slice(&json).map_err(|e| Problem::invalid_message(e.to_string()))?;
+        let json =
+            compact::from_slice(&json).map_err(|e| Problem::invalid_message(e.to_string()))?;
         Ok(Multipart { json, parts })
     }
 
@@ -102,8 +108,11 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload 
             plain => return decode_json(plain).map(Multipart::new),
         };
         let mut parts = split_parts(&encoded)?.into_iter();
-        let root = parts.next().ok_or_else(|| Problem::invalid_message("a multipart body without parts"))?;
-        let json = decode_json(Some(Encoded { content_type: root.content_type, bytes: root.bytes }))?;
+        let root = parts
+            .next()
+            .ok_or_else(|| Problem::invalid_message("a multipart body without parts"))?;
+        let json =
+            decode_json(Some(Encoded { content_type: root.content_type, bytes: root.bytes }))?;
         Ok(Multipart { json, parts: parts.collect() })
     }
 }
@@ -113,18 +122,27 @@ fn is_multipart(content_type: &str) -> bool {
     content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
 }
 
-// In compact form: the number of parts, the root's length and octets, then for each part the lengths and octets of its id, media type and
-// content. Lengths have 4 octets, little-endian.
+// In compact form: the number of parts, the root's length and octets, then for each part the
+// lengths and octets of its id, media type and content. Lengths have 4 octets, little-endian.
 
-fn append_compact(json: &(impl Serialize + Compact), parts: &[BinaryPart], out: &mut Vec<u8>) -> Result<(), Problem> {
+fn append_compact(
+    json: &(impl Serialize + Compact),
+    parts: &[BinaryPart],
+    out: &mut Vec<u8>,
+) -> Result<(), Problem> {
     let too_long = |_| Problem::system_failure("a part of 4 GiB or more");
-    out.push(u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?);
+    out.push(
+        u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?,
+    );
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
     append_json(json, JSON, Form::Compact, out)?;
     let length = u32::try_from(out.len() - at - 4).map_err(too_long)?;
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
-    for field in parts.iter().flat_map(|part| [part.id.as_bytes(), part.content_type.as_bytes(), &part.bytes]) {
+    for field in parts
+        .iter()
+        .flat_map(|part| [part.id.as_bytes(), part.content_type.as_bytes(), &part.bytes])
+    {
         out.extend_from_slice(&u32::try_from(field.len()).map_err(too_long)?.to_le_bytes());
         out.extend_from_slice(field);
     }
@@ -139,13 +157,18 @@ fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
     }
     let mut at = 1;
     let mut field = || {
-        let length = body.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_le_bytes);
+        let length =
+            body.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_le_bytes);
         let start = at + 4;
-        let end = length.and_then(|length| start.checked_add(length as usize)).filter(|end| *end <= body.len());
+        let end = length
+            .and_then(|length| start.checked_add(length as usize))
+            .filter(|end| *end <= body.len());
         at = end.ok_or_else(|| wrong("a part is cut off"))?;
         Ok::<_, Problem>(body.slice(start..at))
     };
-    let text = |octets: Bytes| String::from_utf8(octets.into()).map_err(|_| wrong("text that is not UTF-8"));
+    let text = |octets: Bytes| {
+        String::from_utf8(octets.into()).map_err(|_| wrong("text that is not UTF-8"))
+    };
     let json = field()?;
     let mut parts = Vec::with_capacity(count);
     for _ in 0..count {
@@ -176,7 +199,10 @@ fn join(root: &[u8], parts: &[BinaryPart]) -> Encoded {
     out.extend_from_slice(root);
     for part in parts {
         let (media, id) = (&part.content_type, &part.id);
-        line(&mut out, &format!("\r\n--{boundary}\r\nContent-Type: {media}\r\nContent-Id: {id}\r\n"));
+        line(
+            &mut out,
+            &format!("\r\n--{boundary}\r\nContent-Type: {media}\r\nContent-Id: {id}\r\n"),
+        );
         out.extend_from_slice(&part.bytes);
     }
     line(&mut out, &format!("\r\n--{boundary}--"));
@@ -188,7 +214,9 @@ fn join(root: &[u8], parts: &[BinaryPart]) -> Encoded {
 fn free_boundary(parts: &[BinaryPart], root: &[u8]) -> String {
     let occurs = |boundary: &str| {
         let needle = boundary.as_bytes();
-        std::iter::once(root).chain(parts.iter().map(|p| &p.bytes[..])).any(|hay| find(hay, needle).is_some())
+        std::iter::once(root)
+            .chain(parts.iter().map(|p| &p.bytes[..]))
+            .any(|hay| find(hay, needle).is_some())
     };
     (0u64..)
         .map(|n| if n == 0 { BOUNDARY.to_string() } else { format!("{BOUNDARY}-{n}") })
@@ -209,11 +237,14 @@ fn boundary_of(content_type: &str) -> Option<&str> {
 
 fn split_parts(encoded: &Encoded) -> Result<Vec<BinaryPart>, Problem> {
     let wrong = |what: &str| Problem::invalid_message(format!("multipart body: {what}"));
-    let boundary = boundary_of(&encoded.content_type).filter(|b| !b.is_empty()).ok_or_else(|| wrong("no boundary"))?;
+    let boundary = boundary_of(&encoded.content_type)
+        .filter(|b| !b.is_empty())
+        .ok_or_else(|| wrong("no boundary"))?;
     let delimiter = format!("--{boundary}");
     let body = &encoded.bytes;
-    let mut at =
-        find(body, delimiter.as_bytes()).ok_or_else(|| wrong("the boundary does not occur"))? + delimiter.len();
+    let mut at = find(body, delimiter.as_bytes())
+        .ok_or_else(|| wrong("the boundary does not occur"))?
+        + delimiter.len();
     let closing = format!("\r\n{delimiter}");
     let mut parts = Vec::new();
     while !body[at..].starts_with(b"--") {
@@ -224,8 +255,12 @@ fn split_parts(encoded: &Encoded) -> Result<Vec<BinaryPart>, Problem> {
             return Err(wrong("no line end after a boundary"));
         }
         let start = at + 2;
-        let length = find(&body[start..], closing.as_bytes()).ok_or_else(|| wrong("a part without an end"))?;
-        parts.push(parse_part(&body.slice(start..start + length)).ok_or_else(|| wrong("a part without headers"))?);
+        let length = find(&body[start..], closing.as_bytes())
+            .ok_or_else(|| wrong("a part without an end"))?;
+        parts.push(
+            parse_part(&body.slice(start..start + length))
+                .ok_or_else(|| wrong("a part without headers"))?,
+        );
         at = start + length + closing.len();
     }
     Ok(parts)
@@ -239,13 +274,18 @@ fn parse_part(part: &Bytes) -> Option<BinaryPart> {
         let end = find(part, b"\r\n\r\n")?;
         (&part[..end], end + 4)
     };
-    let mut found =
-        BinaryPart { id: String::new(), content_type: Cow::Borrowed("application/json"), bytes: part.slice(body_at..) };
+    let mut found = BinaryPart {
+        id: String::new(),
+        content_type: Cow::Borrowed("application/json"),
+        bytes: part.slice(body_at..),
+    };
     for line in std::str::from_utf8(headers).ok()?.split("\r\n") {
         let Some((name, value)) = line.split_once(':') else { continue };
         match name.trim().to_ascii_lowercase().as_str() {
             "content-type" => found.content_type = Cow::Owned(value.trim().to_string()),
-            "content-id" => found.id = value.trim().trim_start_matches('<').trim_end_matches('>').to_string(),
+            "content-id" => {
+                found.id = value.trim().trim_start_matches('<').trim_end_matches('>').to_string()
+            }
             _ => {}
         }
     }
@@ -282,7 +322,10 @@ mod tests {
             .unwrap();
         let whole = encoded.bytes.len() - 2;
         for cut in 0..whole {
-            let cut = Encoded { content_type: encoded.content_type.clone(), bytes: encoded.bytes.slice(..cut) };
+            let cut = Encoded {
+                content_type: encoded.content_type.clone(),
+                bytes: encoded.bytes.slice(..cut),
+            };
             assert!(Multipart::<serde_json::Value>::decode(Some(cut)).is_err());
         }
     }

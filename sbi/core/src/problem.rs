@@ -21,7 +21,8 @@ pub struct ProblemDetails {
     /// A URI that names this occurrence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// The application error, such as `USER_NOT_FOUND` (TS 29.500, 5.2.7.2, and the service's own list).
+    /// The application error, such as `USER_NOT_FOUND` (TS 29.500, 5.2.7.2, and the service's own
+    /// list).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
     /// The parameters that were wrong.
@@ -53,7 +54,8 @@ pub enum TransportFailure {
 pub struct Problem {
     /// The details that travel.
     pub details: Box<ProblemDetails>,
-    /// A body that replaces the plain details, for operations whose error is richer (`SmContextCreateError`).
+    /// A body that replaces the plain details, for operations whose error is richer
+    /// (`SmContextCreateError`).
     pub body: Option<Body>,
     /// Set where no answer came at all.
     pub transport: Option<TransportFailure>,
@@ -81,7 +83,8 @@ impl Problem {
     /// 400 for a mandatory attribute that is wrong, by JSON pointer.
     pub fn mandatory_ie_incorrect(param: &str, reason: impl Into<String>) -> Self {
         let mut problem = Problem::new(400, "MANDATORY_IE_INCORRECT");
-        problem.details.invalid_params = Some(vec![InvalidParam { param: param.into(), reason: Some(reason.into()) }]);
+        problem.details.invalid_params =
+            Some(vec![InvalidParam { param: param.into(), reason: Some(reason.into()) }]);
         problem
     }
 
@@ -129,7 +132,12 @@ impl Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.status(), if self.cause().is_empty() { "(no cause)" } else { self.cause() })?;
+        write!(
+            f,
+            "{} {}",
+            self.status(),
+            if self.cause().is_empty() { "(no cause)" } else { self.cause() }
+        )?;
         match &self.details.detail {
             Some(detail) => write!(f, ": {detail}"),
             None => Ok(()),

@@ -44,7 +44,8 @@ pub trait QueryParams: Sized + Send {
 
 /// A value of a query parameter.
 pub trait QueryValue: Sized {
-    /// Its text: plain for strings and numbers, JSON for objects, comma-separated for lists of strings.
+    /// Its text: plain for strings and numbers, JSON for objects, comma-separated for lists of
+    /// strings.
     fn to_text(&self) -> String;
     /// The value of a text.
     fn from_text(text: &str) -> Option<Self>;
@@ -80,7 +81,8 @@ macro_rules! json_query_value {
     )+};
 }
 
-/// Makes types that serialise as a JSON string (enumerations, identities) query values, as bare text.
+/// Makes types that serialise as a JSON string (enumerations, identities) query values, as bare
+/// text.
 #[macro_export]
 macro_rules! text_query_value {
     ($($type:ty),+ $(,)?) => {$(
@@ -149,7 +151,8 @@ pub(crate) fn percent_decode(text: &str, plus_is_space: bool) -> String {
     let mut at = 0;
     while at < bytes.len() {
         let escaped = (bytes[at] == b'%').then(|| bytes.get(at + 1..at + 3)).flatten();
-        let value = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        let value =
+            escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
         match value {
             Some(value) => {
                 out.push(value);
@@ -170,8 +173,10 @@ mod tests {
 
     #[test]
     fn pairs_come_back() {
-        let query =
-            Query(vec![("snssai".into(), r#"{"sst":1,"sd":"010203"}"#.into()), ("dnn".into(), "a b&c=%".into())]);
+        let query = Query(vec![
+            ("snssai".into(), r#"{"sst":1,"sd":"010203"}"#.into()),
+            ("dnn".into(), "a b&c=%".into()),
+        ]);
         let mut text = String::new();
         query.append_to(&mut text);
         assert_eq!(Query::parse(&text[1..]), query);

@@ -12,7 +12,11 @@ pub trait Reply: Sized + Send {
 /// 200 with a body; 204 where the body is `()` or an absent `Option`.
 impl<T: Payload> Reply for T {
     fn into_response(self) -> Response {
-        if self.is_absent() { Response::new(204, Body::empty()) } else { Response::new(200, Body::of(self)) }
+        if self.is_absent() {
+            Response::new(204, Body::empty())
+        } else {
+            Response::new(200, Body::of(self))
+        }
     }
     fn from_response(response: Response) -> Result<Self, Problem> {
         response.body.take()
@@ -38,7 +42,8 @@ impl<T: Payload> Reply for Created<T> {
     }
 }
 
-/// For operations with several successful outcomes, such as a PUT that makes (201) or replaces (200, 204).
+/// For operations with several successful outcomes, such as a PUT that makes (201) or replaces
+/// (200, 204).
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusReply<T> {
     /// 200, 201 or 204.

@@ -17,8 +17,11 @@ impl PathParams {
 }
 
 /// What serves an operation.
-pub type Handler =
-    Arc<dyn Fn(PathParams, Query, Request) -> BoxFuture<'static, Result<Response, Problem>> + Send + Sync>;
+pub type Handler = Arc<
+    dyn Fn(PathParams, Query, Request) -> BoxFuture<'static, Result<Response, Problem>>
+        + Send
+        + Sync,
+>;
 
 /// An operation and what serves it.
 #[derive(Clone)]
@@ -84,7 +87,10 @@ impl Router {
         for route in routes {
             let operation = route.operation;
             let mut node = &mut self.root;
-            for segment in [operation.api, operation.version].into_iter().chain(operation.path.split('/').skip(1)) {
+            for segment in [operation.api, operation.version]
+                .into_iter()
+                .chain(operation.path.split('/').skip(1))
+            {
                 node = node.child(segment);
             }
             node.routes.push(route);
@@ -112,8 +118,10 @@ impl Router {
         };
         match operation {
             Some(operation) if trace::is_on() => {
-                trace::serve(operation, request, async |request| self.answer(operation.into(), found, request).await)
-                    .await
+                trace::serve(operation, request, async |request| {
+                    self.answer(operation.into(), found, request).await
+                })
+                .await
             }
             _ => self.answer(operation, found, request).await,
         }
@@ -153,7 +161,8 @@ impl Router {
         let mut node = &self.root;
         for segment in path.split('/').skip(1) {
             let (next, parameter) = node.step(segment).ok_or_else(|| {
-                Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND").detail(format!("no resource at {path}"))
+                Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")
+                    .detail(format!("no resource at {path}"))
             })?;
             if parameter {
                 parameters.push(crate::query::percent_decode(segment, false));
@@ -163,9 +172,11 @@ impl Router {
         match node.routes.iter().find(|route| route.operation.method == *method) {
             Some(route) => Ok((route, PathParams(parameters))),
             None if node.routes.is_empty() => {
-                Err(Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND").detail(format!("no resource at {path}")))
+                Err(Problem::new(404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")
+                    .detail(format!("no resource at {path}")))
             }
-            None => Err(Problem::new(405, "METHOD_NOT_ALLOWED").detail(format!("{method} is not defined for {path}"))),
+            None => Err(Problem::new(405, "METHOD_NOT_ALLOWED")
+                .detail(format!("{method} is not defined for {path}"))),
         }
     }
 }
@@ -182,7 +193,10 @@ async fn run(found: Result<(&Route, PathParams), Problem>, request: Request) -> 
         // The consumer has given up by then: what the handler holds is let go.
         Some(deadline) => match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(answer) => answer,
-            Err(_) => Err(Problem::timed_out(format!("{} took longer than its consumer waits", route.operation.name))),
+            Err(_) => Err(Problem::timed_out(format!(
+                "{} took longer than its consumer waits",
+                route.operation.name
+            ))),
         },
         None => answer.await,
     };
@@ -204,6 +218,8 @@ impl Node {
     /// The node below and whether the segment is a parameter.
     fn step(&self, segment: &str) -> Option<(&Node, bool)> {
         let fixed = self.fixed.iter().find(|(name, _)| *name == segment);
-        fixed.map(|(_, node)| (node, false)).or_else(|| self.parameter.as_deref().map(|node| (node, true)))
+        fixed
+            .map(|(_, node)| (node, false))
+            .or_else(|| self.parameter.as_deref().map(|node| (node, true)))
     }
 }

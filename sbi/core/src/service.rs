@@ -2,9 +2,10 @@
 
 /// Declares a service: one trait for producers, one client for consumers, one table of operations.
 ///
-/// `op` is called at the producer's API root; `callback` at the URI that a consumer gave for it. The clauses of an
-/// operation stand in this order: `path(…)`, `query(Type)`, `body(Type)`, `returns(Type)`, `errors[…]`; query and
-/// body may be missing. `returns` takes any [`Reply`](crate::Reply).
+/// `op` is called at the producer's API root; `callback` at the URI that a consumer gave for it.
+/// The clauses of an operation stand in this order: `path(…)`, `query(Type)`, `body(Type)`,
+/// `returns(Type)`, `errors[…]`; query and body may be missing. `returns` takes any
+/// [`Reply`](crate::Reply).
 #[macro_export]
 macro_rules! service {
     (

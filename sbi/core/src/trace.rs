@@ -1,5 +1,6 @@
-//! Spans of OpenTelemetry: one for each procedure, each service operation at either end, and each N4 transaction, tied
-//! together across functions and processes by `traceparent` (W3C Trace Context).
+//! Spans of OpenTelemetry: one for each procedure, each service operation at either end, and each
+//! N4 transaction, tied together across functions and processes by `traceparent` (W3C Trace
+//! Context).
 //!
 //! Off until [`enable`] is called: then a call costs one look at a flag, and no header is sent.
 use crate::{OperationInfo, Request, Response};
@@ -28,7 +29,8 @@ tokio::task_local! {
     static HERE: RefCell<Here>;
 }
 
-/// Makes spans from now on, with the tracer provider and the propagator that are set for the process.
+/// Makes spans from now on, with the tracer provider and the propagator that are set for the
+/// process.
 pub fn enable() {
     TRACER.get_or_init(|| global::tracer("martlet"));
 }
@@ -60,7 +62,8 @@ impl Origin {
     }
 }
 
-/// Starts a task that has spans: those that it makes are parts of each other, and the first of `origin`.
+/// Starts a task that has spans: those that it makes are parts of each other, and the first of
+/// `origin`.
 pub fn spawn<F>(origin: Origin, work: F) -> tokio::task::JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -102,10 +105,16 @@ impl Active {
 
     /// A request to another node over a protocol of its own, such as PFCP.
     pub fn request(name: impl Into<Cow<'static, str>>, peer: impl std::fmt::Display) -> Active {
-        Active::begin(name.into(), SpanKind::Client, || vec![KeyValue::new("server.address", peer.to_string())])
+        Active::begin(name.into(), SpanKind::Client, || {
+            vec![KeyValue::new("server.address", peer.to_string())]
+        })
     }
 
-    fn begin(name: Cow<'static, str>, kind: SpanKind, attributes: impl FnOnce() -> Vec<KeyValue>) -> Active {
+    fn begin(
+        name: Cow<'static, str>,
+        kind: SpanKind,
+        attributes: impl FnOnce() -> Vec<KeyValue>,
+    ) -> Active {
         let Some(tracer) = TRACER.get() else { return Active::default() };
         let before = current();
         let span = tracer.span_builder(name).with_kind(kind).with_attributes(attributes());
@@ -144,12 +153,19 @@ pub(crate) struct Call(Context);
 
 impl Call {
     /// Begins the span, and tells it to the producer.
-    pub fn begin(operation: &'static OperationInfo, authority: &str, request: &mut Request) -> Option<Call> {
+    pub fn begin(
+        operation: &'static OperationInfo,
+        authority: &str,
+        request: &mut Request,
+    ) -> Option<Call> {
         let tracer = TRACER.get()?;
         let parent = current();
         let mut attributes = attributes(operation, request);
         attributes.push(KeyValue::new("server.address", authority.to_string()));
-        let span = tracer.span_builder(name(operation)).with_kind(SpanKind::Client).with_attributes(attributes);
+        let span = tracer
+            .span_builder(name(operation))
+            .with_kind(SpanKind::Client)
+            .with_attributes(attributes);
         let context = parent.with_span(span.start_with_context(tracer, &parent));
         global::get_text_map_propagator(|propagator| {
             propagator.inject_context(&context, &mut Fields(&mut request.headers))
@@ -161,7 +177,9 @@ impl Call {
     pub fn end(self, outcome: Result<u16, &dyn std::fmt::Display>) {
         match outcome {
             Ok(status) => {
-                self.0.span().set_attribute(KeyValue::new("http.response.status_code", i64::from(status)));
+                self.0
+                    .span()
+                    .set_attribute(KeyValue::new("http.response.status_code", i64::from(status)));
                 if status >= 400 {
                     self.0.span().set_status(Status::error(status.to_string()));
                 }
@@ -183,10 +201,15 @@ pub(crate) async fn serve(
         propagator.extract_with_context(&Context::new(), &Taken(&request.headers))
     });
     let attributes = attributes(operation, &request);
-    let span = tracer.span_builder(name(operation)).with_kind(SpanKind::Server).with_attributes(attributes);
+    let span = tracer
+        .span_builder(name(operation))
+        .with_kind(SpanKind::Server)
+        .with_attributes(attributes);
     let context = parent.with_span(span.start_with_context(tracer, &parent));
     let response = scope(context.clone(), run(request)).await;
-    context.span().set_attribute(KeyValue::new("http.response.status_code", i64::from(response.status)));
+    context
+        .span()
+        .set_attribute(KeyValue::new("http.response.status_code", i64::from(response.status)));
     if response.status >= 500 {
         context.span().set_status(Status::error(response.status.to_string()));
     }
@@ -214,7 +237,8 @@ struct Fields<'a>(&'a mut HeaderMap);
 
 impl Injector for Fields<'_> {
     fn set(&mut self, key: &str, value: String) {
-        if let (Ok(key), Ok(value)) = (HeaderName::from_bytes(key.as_bytes()), HeaderValue::try_from(value))
+        if let (Ok(key), Ok(value)) =
+            (HeaderName::from_bytes(key.as_bytes()), HeaderValue::try_from(value))
             && !value.is_empty()
         {
             self.0.insert(key, value);

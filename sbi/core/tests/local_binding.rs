@@ -78,7 +78,10 @@ async fn calls_arrive_with_their_parameters() {
     let (shelf, client, _) = serve();
     assert_eq!(client.list(ThingQuery { limit: Some(3) }).await.unwrap().len(), 3);
     let made = client
-        .make("a/b c", Multipart::new(Thing { name: "x".into() }).part("n1", content_type::NAS, vec![1, 2]))
+        .make(
+            "a/b c",
+            Multipart::new(Thing { name: "x".into() }).part("n1", content_type::NAS, vec![1, 2]),
+        )
         .await
         .unwrap();
     assert_eq!(made.location, "/nthings/v1/things/a/b c/1");
@@ -93,7 +96,8 @@ async fn failures_keep_their_cause() {
     let problem = client.make("me", Thing { name: "fire".into() }.into()).await.unwrap_err();
     assert_eq!((problem.status(), problem.cause()), (403, "FORBIDDEN_THING"));
     assert_eq!(client.hang().await.unwrap_err().cause(), "TIMED_OUT_REQUEST");
-    let nowhere = Peer::new(Arc::new(bindings), ApiRoot::http("elsewhere:80"), "AMF", CallPolicy::default());
+    let nowhere =
+        Peer::new(Arc::new(bindings), ApiRoot::http("elsewhere:80"), "AMF", CallPolicy::default());
     let problem = ThingsClient::new(nowhere).list(ThingQuery::default()).await.unwrap_err();
     assert_eq!(problem.transport, Some(TransportFailure::NotSent));
 }

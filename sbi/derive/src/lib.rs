@@ -1,10 +1,12 @@
-//! `#[derive(Compact)]`: how a type of the service-based interface is written for a peer of the same build, whatever its
-//! attributes for JSON are. See `martlet_sbi::compact` for what the octets look like.
+//! `#[derive(Compact)]`: how a type of the service-based interface is written for a peer of the
+//! same build, whatever its attributes for JSON are. See `martlet_sbi::compact` for what the octets
+//! look like.
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, Index, Type, parse_macro_input, parse_quote};
 
-/// Implements `martlet_sbi::compact::Compact` for a struct, or for an enumeration of up to 255 variants.
+/// Implements `martlet_sbi::compact::Compact` for a struct, or for an enumeration of up to 255
+/// variants.
 #[proc_macro_derive(Compact)]
 pub fn compact(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -24,18 +26,23 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
                     quote!(&self.#n)
                 }
             };
-            let values = data.fields.iter().enumerate().map(|(n, field)| access(n, &field.ident)).collect();
+            let values =
+                data.fields.iter().enumerate().map(|(n, field)| access(n, &field.ident)).collect();
             (write_fields(&data.fields, values), read_fields(&data.fields, quote!(Self)))
         }
         Data::Enum(data) => {
             if data.variants.len() > 255 {
-                return Err(Error::new_spanned(&input.ident, "an enumeration of more than 255 variants"));
+                return Err(Error::new_spanned(
+                    &input.ident,
+                    "an enumeration of more than 255 variants",
+                ));
             }
             let mut writes = Vec::new();
             let mut reads = Vec::new();
             for (number, variant) in (0..=u8::MAX).zip(&data.variants) {
                 let name = &variant.ident;
-                let values: Vec<_> = (0..variant.fields.len()).map(|n| format_ident!("value_{n}")).collect();
+                let values: Vec<_> =
+                    (0..variant.fields.len()).map(|n| format_ident!("value_{n}")).collect();
                 let pattern = match &variant.fields {
                     Fields::Named(named) => {
                         let names = named.named.iter().map(|field| &field.ident);
@@ -44,8 +51,12 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
                     Fields::Unnamed(_) => quote!(Self::#name(#(#values),*)),
                     Fields::Unit => quote!(Self::#name),
                 };
-                let content = (!values.is_empty())
-                    .then(|| write_fields(&variant.fields, values.iter().map(|value| quote!(#value)).collect()));
+                let content = (!values.is_empty()).then(|| {
+                    write_fields(
+                        &variant.fields,
+                        values.iter().map(|value| quote!(#value)).collect(),
+                    )
+                });
                 writes.push(quote!(#pattern => { out.push(#number); #content }));
                 let read = match &variant.fields {
                     Fields::Unit => quote!(Ok(Self::#name)),
@@ -59,7 +70,9 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
                 quote!(match from.octet()? { #(#reads)* _ => Err(::martlet_sbi::compact::Error::new(#what)) }),
             )
         }
-        Data::Union(_) => return Err(Error::new_spanned(&input.ident, "a union has no compact form")),
+        Data::Union(_) => {
+            return Err(Error::new_spanned(&input.ident, "a union has no compact form"));
+        }
     };
     let name = &input.ident;
     let (generics, arguments, bounds) = input.generics.split_for_impl();
@@ -76,7 +89,8 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
     })
 }
 
-/// Whether a member may be absent. A type that only has that name elsewhere has `is_some` in vain: it does not compile.
+/// Whether a member may be absent. A type that only has that name elsewhere has `is_some` in vain:
+/// it does not compile.
 fn is_option(of: &Type) -> bool {
     matches!(of, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }

@@ -8,8 +8,8 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// What went wrong in the last call of this thread that failed, for people. It is valid until the thread's next call
-/// that fails; empty where none has.
+/// What went wrong in the last call of this thread that failed, for people. It is valid until the
+/// thread's next call that fails; empty where none has.
 #[unsafe(no_mangle)]
 pub extern "C" fn martlet_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
@@ -52,7 +52,9 @@ pub(crate) fn outcome(work: impl FnOnce() -> std::io::Result<usize>) -> isize {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(number)) => isize::try_from(number).unwrap_or(isize::MAX),
         Ok(Err(error)) => failed(&error) as isize,
-        Err(_) => failed(&Error::other("an error in libmartlet_fabric itself; its standard error says which")) as isize,
+        Err(_) => failed(&Error::other(
+            "an error in libmartlet_fabric itself; its standard error says which",
+        )) as isize,
     }
 }
 
@@ -99,7 +101,8 @@ pub(crate) unsafe fn give<T>(place: *mut *mut T, value: T) -> std::io::Result<()
 /// Takes an object back and ends it.
 ///
 /// # Safety
-/// `object` is null or was given away by `give`, is not used by anybody any more, and not freed yet.
+/// `object` is null or was given away by `give`, is not used by anybody any more, and not freed
+/// yet.
 pub(crate) unsafe fn free<T>(object: *mut T) {
     if !object.is_null() {
         // SAFETY: as the caller promises.

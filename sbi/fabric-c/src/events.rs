@@ -7,7 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
-/// Where calls that could not be done leave a number of the program's choice, to be told when they are worth another try.
+/// Where calls that could not be done leave a number of the program's choice, to be told when they
+/// are worth another try.
 pub struct MartletEvents {
     pub(crate) queue: Arc<Queue>,
 }
@@ -33,7 +34,11 @@ pub(crate) struct Interest {
 
 impl Interest {
     pub(crate) fn waker(queue: &Arc<Queue>, token: u64) -> Waker {
-        Waker::from(Arc::new(Interest { token, queue: queue.clone(), queued: AtomicBool::new(false) }))
+        Waker::from(Arc::new(Interest {
+            token,
+            queue: queue.clone(),
+            queued: AtomicBool::new(false),
+        }))
     }
 }
 
@@ -55,7 +60,9 @@ impl Slot {
     pub(crate) fn waker(&self, events: &MartletEvents, token: u64) -> Waker {
         let mut kept = self.0.lock().unwrap_or_else(|e| e.into_inner());
         match &*kept {
-            Some((waker, known, queue)) if *known == token && Arc::ptr_eq(queue, &events.queue) => waker.clone(),
+            Some((waker, known, queue)) if *known == token && Arc::ptr_eq(queue, &events.queue) => {
+                waker.clone()
+            }
             _ => {
                 let waker = Interest::waker(&events.queue, token);
                 *kept = Some((waker.clone(), token, events.queue.clone()));
@@ -75,9 +82,10 @@ pub unsafe extern "C" fn martlet_events_new(events: *mut *mut MartletEvents) -> 
     done(|| unsafe { give(events, MartletEvents { queue: Arc::default() }) })
 }
 
-/// Waits up to `timeout_ms` (for ever where that is negative) until something is ready, and writes up to `most` numbers
-/// of what is. Gives how many: 0 where nothing is ready in time, or where the wait was interrupted. A number may come
-/// without reason: the call that it stands for is to be tried again.
+/// Waits up to `timeout_ms` (for ever where that is negative) until something is ready, and writes
+/// up to `most` numbers of what is. Gives how many: 0 where nothing is ready in time, or where the
+/// wait was interrupted. A number may come without reason: the call that it stands for is to be
+/// tried again.
 ///
 /// # Safety
 /// `events` was made by `martlet_events_new`; `most` numbers may be written from `tokens` on.
@@ -97,11 +105,14 @@ pub unsafe extern "C" fn martlet_events_wait(
         let deadline = crate::deadline(timeout_ms);
         let mut state = queue.state.lock().unwrap_or_else(|e| e.into_inner());
         while state.ready.is_empty() && !state.interrupted {
-            state = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => queue.changed.wait(state).unwrap_or_else(|e| e.into_inner()),
-                Some(left) if left.is_zero() => return Ok(0),
-                Some(left) => queue.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0,
-            };
+            state =
+                match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                    None => queue.changed.wait(state).unwrap_or_else(|e| e.into_inner()),
+                    Some(left) if left.is_zero() => return Ok(0),
+                    Some(left) => {
+                        queue.changed.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0
+                    }
+                };
         }
         state.interrupted = false;
         let mut count = 0;

@@ -27,8 +27,8 @@ pub extern "C" fn martlet_fabric_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Writes what the library has to say to standard error, from a level on such as "debug" or "warn"; only the first call
-/// does something. Without it the library is silent.
+/// Writes what the library has to say to standard error, from a level on such as "debug" or "warn";
+/// only the first call does something. Without it the library is silent.
 ///
 /// # Safety
 /// `level` ends with a zero octet.
@@ -37,15 +37,19 @@ pub unsafe extern "C" fn martlet_fabric_log(level: *const c_char) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
         let level = unsafe { text(level, "level")? };
-        let filter = tracing_subscriber::EnvFilter::try_new(level).map_err(|e| invalid(&format!("level: {e}")))?;
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+        let filter = tracing_subscriber::EnvFilter::try_new(level)
+            .map_err(|e| invalid(&format!("level: {e}")))?;
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .try_init();
         Ok(())
     })
 }
 
-/// Takes part in the fabric from now on. `name` is for people; `socket` is the manager's, or NULL for the usual one. It is
-/// no error if there is no manager yet: the process joins as soon as there is one, and again after that one ended. To be
-/// freed with `martlet_fabric_free`.
+/// Takes part in the fabric from now on. `name` is for people; `socket` is the manager's, or NULL
+/// for the usual one. It is no error if there is no manager yet: the process joins as soon as there
+/// is one, and again after that one ended. To be freed with `martlet_fabric_free`.
 ///
 /// # Safety
 /// The texts end with a zero octet; `fabric` may be written.
@@ -69,18 +73,25 @@ pub unsafe extern "C" fn martlet_fabric_start(
     })
 }
 
-/// Waits up to `timeout_ms` (for ever where that is negative) until the process has joined. `-EACCES` where the manager
-/// does not want it, `-ETIMEDOUT` where there is none in time.
+/// Waits up to `timeout_ms` (for ever where that is negative) until the process has joined.
+/// `-EACCES` where the manager does not want it, `-ETIMEDOUT` where there is none in time.
 ///
 /// # Safety
 /// `fabric` was made by `martlet_fabric_start`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn martlet_fabric_joined(fabric: *const MartletFabric, timeout_ms: i64) -> c_int {
+pub unsafe extern "C" fn martlet_fabric_joined(
+    fabric: *const MartletFabric,
+    timeout_ms: i64,
+) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
         let fabric = &unsafe { object(fabric, "fabric")? }.fabric;
-        let standing = fabric.joined(crate::deadline(timeout_ms)).map_err(|error| match fabric.standing() {
-            Standing::Away(reason) => Error::new(error.kind(), format!("no manager of the fabric: {reason}")),
+        let standing = fabric.joined(crate::deadline(timeout_ms)).map_err(|error| match fabric
+            .standing()
+        {
+            Standing::Away(reason) => {
+                Error::new(error.kind(), format!("no manager of the fabric: {reason}"))
+            }
             _ => error,
         })?;
         match standing {
@@ -101,14 +112,17 @@ pub unsafe extern "C" fn martlet_fabric_free(fabric: *mut MartletFabric) {
 }
 
 fn address(text: &str) -> Result<SocketAddr> {
-    text.parse().map_err(|_| invalid(&format!("{text:?} is no address such as 127.0.0.1:80 or [::1]:80")))
+    text.parse()
+        .map_err(|_| invalid(&format!("{text:?} is no address such as 127.0.0.1:80 or [::1]:80")))
 }
 
-/// Listens at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 becomes a free one. `-EADDRINUSE` where another
-/// process of the security domain does. To be freed with `martlet_listener_free`.
+/// Listens at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 becomes a free one.
+/// `-EADDRINUSE` where another process of the security domain does. To be freed with
+/// `martlet_listener_free`.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `at` ends with a zero octet; `listener` may be written.
+/// `fabric` was made by `martlet_fabric_start`; `at` ends with a zero octet; `listener` may be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_listen(
     fabric: *const MartletFabric,
@@ -124,11 +138,13 @@ pub unsafe extern "C" fn martlet_fabric_listen(
     })
 }
 
-/// Connects to who listens at an address, within `timeout_ms` (without a limit where that is negative). `-ECONNREFUSED`
-/// where nobody of the fabric does: perhaps somebody does over TCP. To be freed with `martlet_stream_free`.
+/// Connects to who listens at an address, within `timeout_ms` (without a limit where that is
+/// negative). `-ECONNREFUSED` where nobody of the fabric does: perhaps somebody does over TCP. To
+/// be freed with `martlet_stream_free`.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `stream` may be written.
+/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `stream` may be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_connect(
     fabric: *const MartletFabric,
@@ -145,8 +161,8 @@ pub unsafe extern "C" fn martlet_fabric_connect(
     })
 }
 
-/// Begins to connect. Goes on with `martlet_dial_try`. To be freed with `martlet_dial_free`, which gives up what is not
-/// connected yet.
+/// Begins to connect. Goes on with `martlet_dial_try`. To be freed with `martlet_dial_free`, which
+/// gives up what is not connected yet.
 ///
 /// # Safety
 /// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `dial` may be written.
@@ -165,10 +181,12 @@ pub unsafe extern "C" fn martlet_fabric_dial(
     })
 }
 
-/// Goes on with a connection that is being made. `-EAGAIN` where it is not there yet: `events` says when to try again.
+/// Goes on with a connection that is being made. `-EAGAIN` where it is not there yet: `events` says
+/// when to try again.
 ///
 /// # Safety
-/// `dial` was made by `martlet_fabric_dial`, `events` by `martlet_events_new`; `stream` may be written.
+/// `dial` was made by `martlet_fabric_dial`, `events` by `martlet_events_new`; `stream` may be
+/// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_dial_try(
     dial: *const MartletDial,
@@ -181,7 +199,9 @@ pub unsafe extern "C" fn martlet_dial_try(
         let (dial, events) = unsafe { (object(dial, "dial")?, object(events, "events")?) };
         let waker = dial.slot.waker(events, token);
         let mut kept = dial.dial.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(begun) = kept.as_mut() else { return Err(invalid("this connection was made already, or failed")) };
+        let Some(begun) = kept.as_mut() else {
+            return Err(invalid("this connection was made already, or failed"));
+        };
         match begun.poll(&mut Context::from_waker(&waker)) {
             Poll::Pending => Err(ErrorKind::WouldBlock.into()),
             Poll::Ready(connected) => {

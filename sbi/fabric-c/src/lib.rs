@@ -1,7 +1,8 @@
-//! `libmartlet_fabric`: the fabric's sockets for C, and for what calls C. The header is `include/martlet_fabric.h`.
+//! `libmartlet_fabric`: the fabric's sockets for C, and for what calls C. The header is
+//! `include/martlet_fabric.h`.
 //!
-//! Every function may be called from every thread, also while others wait in calls on the same object; only `_free` has
-//! to be the last one on its object.
+//! Every function may be called from every thread, also while others wait in calls on the same
+//! object; only `_free` has to be the last one on its object.
 mod error;
 mod events;
 mod fabric;

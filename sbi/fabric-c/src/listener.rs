@@ -19,8 +19,8 @@ impl MartletListener {
     }
 }
 
-/// Writes the listener's address as text into `length` octets from `place` on, 64 are enough; gives how many it has without
-/// the zero octet at its end.
+/// Writes the listener's address as text into `length` octets from `place` on, 64 are enough; gives
+/// how many it has without the zero octet at its end.
 ///
 /// # Safety
 /// `listener` was made by `martlet_fabric_listen`; `length` octets may be written from `place` on.
@@ -31,11 +31,13 @@ pub unsafe extern "C" fn martlet_listener_address(
     length: usize,
 ) -> isize {
     // SAFETY: as the caller promises.
-    outcome(|| unsafe { write_address(object(listener, "listener")?.listener.local_addr(), place, length) })
+    outcome(|| unsafe {
+        write_address(object(listener, "listener")?.listener.local_addr(), place, length)
+    })
 }
 
-/// Waits up to `timeout_ms` (for ever where that is negative) for the next connection. `-ENOTCONN` once the listener is
-/// closed. To be freed with `martlet_stream_free`.
+/// Waits up to `timeout_ms` (for ever where that is negative) for the next connection. `-ENOTCONN`
+/// once the listener is closed. To be freed with `martlet_stream_free`.
 ///
 /// # Safety
 /// `listener` was made by `martlet_fabric_listen`; `stream` may be written.
@@ -54,10 +56,12 @@ pub unsafe extern "C" fn martlet_listener_accept(
     })
 }
 
-/// Takes the next connection if there is one. `-EAGAIN` where there is none: `events` says when to try again.
+/// Takes the next connection if there is one. `-EAGAIN` where there is none: `events` says when to
+/// try again.
 ///
 /// # Safety
-/// `listener` was made by `martlet_fabric_listen`, `events` by `martlet_events_new`; `stream` may be written.
+/// `listener` was made by `martlet_fabric_listen`, `events` by `martlet_events_new`; `stream` may
+/// be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_try_accept(
     listener: *const MartletListener,
@@ -67,7 +71,8 @@ pub unsafe extern "C" fn martlet_listener_try_accept(
 ) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
-        let (listener, events) = unsafe { (object(listener, "listener")?, object(events, "events")?) };
+        let (listener, events) =
+            unsafe { (object(listener, "listener")?, object(events, "events")?) };
         let waker = listener.slot.waker(events, token);
         match listener.listener.poll_accept(&mut Context::from_waker(&waker)) {
             Poll::Pending => Err(ErrorKind::WouldBlock.into()),

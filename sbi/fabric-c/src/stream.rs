@@ -23,13 +23,17 @@ impl MartletStream {
 /// The octets to be read into.
 ///
 /// # Safety
-/// `length` octets may be written from `place` on, and nobody else uses them for the time of the call.
+/// `length` octets may be written from `place` on, and nobody else uses them for the time of the
+/// call.
 unsafe fn place<'a>(place: *mut c_void, length: usize) -> Result<&'a mut [u8]> {
     match (place.is_null(), length) {
         (_, 0) => Ok(&mut []),
         (true, _) => Err(invalid("there is no place for the octets")),
-        (false, _) if length > isize::MAX as usize => Err(invalid("so many octets do not fit into memory")),
-        // SAFETY: as the caller promises. The octets may be without a value yet; they are only written to.
+        (false, _) if length > isize::MAX as usize => {
+            Err(invalid("so many octets do not fit into memory"))
+        }
+        // SAFETY: as the caller promises. The octets may be without a value yet; they are only
+        // written to.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(place.cast(), length) }),
     }
 }
@@ -42,25 +46,31 @@ unsafe fn octets<'a>(octets: *const c_void, length: usize) -> Result<&'a [u8]> {
     match (octets.is_null(), length) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(invalid("there are no octets")),
-        (false, _) if length > isize::MAX as usize => Err(invalid("so many octets do not fit into memory")),
+        (false, _) if length > isize::MAX as usize => {
+            Err(invalid("so many octets do not fit into memory"))
+        }
         // SAFETY: as the caller promises.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(octets.cast(), length) }),
     }
 }
 
-/// Reads up to `length` octets, and waits until there is one at least, or until the deadline for reading. Gives how many;
-/// 0 at the end of the stream.
+/// Reads up to `length` octets, and waits until there is one at least, or until the deadline for
+/// reading. Gives how many; 0 at the end of the stream.
 ///
 /// # Safety
 /// `stream` was made by this library; `length` octets may be written from `to` on.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn martlet_stream_read(stream: *const MartletStream, to: *mut c_void, length: usize) -> isize {
+pub unsafe extern "C" fn martlet_stream_read(
+    stream: *const MartletStream,
+    to: *mut c_void,
+    length: usize,
+) -> isize {
     // SAFETY: as the caller promises.
     outcome(|| unsafe { (&object(stream, "stream")?.stream).read(place(to, length)?) })
 }
 
-/// Writes up to `length` octets, and waits until there is room for one at least, or until the deadline for writing. Gives
-/// how many.
+/// Writes up to `length` octets, and waits until there is room for one at least, or until the
+/// deadline for writing. Gives how many.
 ///
 /// # Safety
 /// `stream` was made by this library; `length` octets may be read from `from` on.
@@ -74,11 +84,12 @@ pub unsafe extern "C" fn martlet_stream_write(
     outcome(|| unsafe { (&object(stream, "stream")?.stream).write(octets(from, length)?) })
 }
 
-/// Reads what is there. `-EAGAIN` where there is nothing: `events` says when to try again. Gives how many octets; 0 at the
-/// end of the stream.
+/// Reads what is there. `-EAGAIN` where there is nothing: `events` says when to try again. Gives
+/// how many octets; 0 at the end of the stream.
 ///
 /// # Safety
-/// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be written from `to` on.
+/// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be
+/// written from `to` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_try_read(
     stream: *const MartletStream,
@@ -96,10 +107,12 @@ pub unsafe extern "C" fn martlet_stream_try_read(
     })
 }
 
-/// Writes what there is room for. `-EAGAIN` where there is none: `events` says when to try again. Gives how many octets.
+/// Writes what there is room for. `-EAGAIN` where there is none: `events` says when to try again.
+/// Gives how many octets.
 ///
 /// # Safety
-/// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be read from `from` on.
+/// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be read
+/// from `from` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_try_write(
     stream: *const MartletStream,
@@ -110,8 +123,9 @@ pub unsafe extern "C" fn martlet_stream_try_write(
 ) -> isize {
     outcome(|| {
         // SAFETY: as the caller promises.
-        let (stream, events, octets) =
-            unsafe { (object(stream, "stream")?, object(events, "events")?, octets(from, length)?) };
+        let (stream, events, octets) = unsafe {
+            (object(stream, "stream")?, object(events, "events")?, octets(from, length)?)
+        };
         let waker = stream.slots[1].waker(events, token);
         ready(stream.stream.connection().poll_write(&mut Context::from_waker(&waker), octets))
     })
@@ -124,13 +138,16 @@ fn ready(poll: Poll<Result<usize>>) -> Result<usize> {
     }
 }
 
-/// Lets calls that wait to read (`timeout_ms` from now; no limit where that is negative) give up with `-ETIMEDOUT`, those
-/// included that wait at the moment.
+/// Lets calls that wait to read (`timeout_ms` from now; no limit where that is negative) give up
+/// with `-ETIMEDOUT`, those included that wait at the moment.
 ///
 /// # Safety
 /// `stream` was made by this library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn martlet_stream_read_deadline(stream: *const MartletStream, timeout_ms: i64) -> c_int {
+pub unsafe extern "C" fn martlet_stream_read_deadline(
+    stream: *const MartletStream,
+    timeout_ms: i64,
+) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
         unsafe { object(stream, "stream")? }.stream.set_read_deadline(crate::deadline(timeout_ms));
@@ -143,7 +160,10 @@ pub unsafe extern "C" fn martlet_stream_read_deadline(stream: *const MartletStre
 /// # Safety
 /// `stream` was made by this library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn martlet_stream_write_deadline(stream: *const MartletStream, timeout_ms: i64) -> c_int {
+pub unsafe extern "C" fn martlet_stream_write_deadline(
+    stream: *const MartletStream,
+    timeout_ms: i64,
+) -> c_int {
     done(|| {
         // SAFETY: as the caller promises.
         unsafe { object(stream, "stream")? }.stream.set_write_deadline(crate::deadline(timeout_ms));
@@ -151,13 +171,16 @@ pub unsafe extern "C" fn martlet_stream_write_deadline(stream: *const MartletStr
     })
 }
 
-/// Ends a direction, `how` being SHUT_RD, SHUT_WR or SHUT_RDWR: the other side reads the end of the stream, this side
-/// lets go of what comes, or both.
+/// Ends a direction, `how` being SHUT_RD, SHUT_WR or SHUT_RDWR: the other side reads the end of the
+/// stream, this side lets go of what comes, or both.
 ///
 /// # Safety
 /// `stream` was made by this library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn martlet_stream_shutdown(stream: *const MartletStream, how: c_int) -> c_int {
+pub unsafe extern "C" fn martlet_stream_shutdown(
+    stream: *const MartletStream,
+    how: c_int,
+) -> c_int {
     done(|| {
         let how = match how {
             libc::SHUT_RD => Shutdown::Read,
@@ -170,8 +193,8 @@ pub unsafe extern "C" fn martlet_stream_shutdown(stream: *const MartletStream, h
     })
 }
 
-/// Writes this side's address as text into `length` octets from `to` on, 64 are enough; gives how many it has without the
-/// zero octet at its end.
+/// Writes this side's address as text into `length` octets from `to` on, 64 are enough; gives how
+/// many it has without the zero octet at its end.
 ///
 /// # Safety
 /// `stream` was made by this library; `length` octets may be written from `to` on.

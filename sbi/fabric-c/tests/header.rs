@@ -1,4 +1,5 @@
-//! The header says what the library has. To write it anew: `MARTLET_WRITE=1 cargo test -p martlet-fabric-c --test header`.
+//! The header says what the library has. To write it anew: `MARTLET_WRITE=1 cargo test -p
+//! martlet-fabric-c --test header`.
 mod support;
 
 use cbindgen::{Builder, Config, DocumentationStyle, Language, Style};
@@ -12,7 +13,11 @@ fn header() -> String {
         language: Language::C,
         include_guard: Some("MARTLET_FABRIC_H".into()),
         header: Some(
-            "/* Sockets between processes of one machine over Martlet's shared-memory fabric.\n *\n * Functions give 0 or more, or a negative errno; martlet_error() says more. Every function may be\n * called from every thread, also while others wait in calls on the same object; only *_free has to\n * be the last call on its object. Made from the library's source, and checked against it. */"
+            "/* Sockets between processes of one machine over Martlet's shared-memory fabric.\n \
+             *\n * Functions give 0 or more, or a negative errno; martlet_error() says more. \
+             Every function may be\n * called from every thread, also while others wait in calls \
+             on the same object; only *_free has to\n * be the last call on its object. Made from \
+             the library's source, and checked against it. */"
                 .into(),
         ),
         cpp_compat: true,
@@ -51,7 +56,10 @@ fn the_header_says_what_the_library_has() {
         std::fs::write(&file, &made).unwrap();
     }
     let written = std::fs::read_to_string(&file).unwrap();
-    assert!(written == made, "the header is not that of the source: see the head of this test\n{made}");
+    assert!(
+        written == made,
+        "the header is not that of the source: see the head of this test\n{made}"
+    );
 }
 
 #[test]
@@ -59,7 +67,9 @@ fn the_library_exports_what_the_header_says_and_nothing_else() {
     let words: BTreeSet<String> = header()
         .lines()
         .filter(|line| !line.starts_with("//") && !line.starts_with(" *"))
-        .flat_map(|line| line.match_indices('(').map(|(at, _)| line[..at].to_string()).collect::<Vec<_>>())
+        .flat_map(|line| {
+            line.match_indices('(').map(|(at, _)| line[..at].to_string()).collect::<Vec<_>>()
+        })
         .filter_map(|before| before.rsplit([' ', '*']).next().map(str::to_string))
         .filter(|word| word.starts_with("martlet_"))
         .collect();

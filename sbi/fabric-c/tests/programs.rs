@@ -10,8 +10,11 @@ use support::{Installed, checked};
 
 fn compile(installed: &Installed, linking: &str) -> PathBuf {
     let mut ask = Command::new("pkg-config");
-    ask.args(["--cflags", "--libs"]).args((linking == "static").then_some("--static")).arg("martlet-fabric");
-    let flags = String::from_utf8(checked(installed.for_command(&mut ask), "pkg-config").stdout).unwrap();
+    ask.args(["--cflags", "--libs"])
+        .args((linking == "static").then_some("--static"))
+        .arg("martlet-fabric");
+    let flags =
+        String::from_utf8(checked(installed.for_command(&mut ask), "pkg-config").stdout).unwrap();
     let archive = installed.libraries().join("libmartlet_fabric.a").display().to_string();
     let flags = flags.split_whitespace().map(|flag| match flag {
         "-lmartlet_fabric" if linking == "static" => archive.clone(),
@@ -20,7 +23,10 @@ fn compile(installed: &Installed, linking: &str) -> PathBuf {
     let program = installed.folder.join(linking);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/echo.c");
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"]).arg(&program).arg(source).args(flags);
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags);
     checked(&mut cc, "cc");
     program
 }
@@ -42,7 +48,8 @@ fn a_c_program_listens_connects_reads_and_writes() {
         let output = checked(installed.for_command(&mut client), "the client");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "1000000 octets came back\n");
         // One of Rust's sockets, too.
-        let fabric = BlockingFabric::start("rust", socket.clone(), ProcessLimits::default()).unwrap();
+        let fabric =
+            BlockingFabric::start("rust", socket.clone(), ProcessLimits::default()).unwrap();
         let deadline = Some(Instant::now() + Duration::from_secs(10));
         fabric.joined(deadline).unwrap();
         let mut stream = fabric.connect(address.trim().parse().unwrap(), deadline).unwrap();

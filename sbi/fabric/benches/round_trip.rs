@@ -1,8 +1,9 @@
 //! What a call between two processes costs: `cargo bench -p martlet-sbi-fabric`.
 //!
-//! One body of 1.6 KB as JSON goes to another process, is read there, and comes back. The bindings take turns in blocks
-//! within one run, so that ratios between them hold even where the machine's speed changes. Arguments choose variants:
-//! `cargo bench -p martlet-sbi-fabric -- http frame_json`.
+//! One body of 1.6 KB as JSON goes to another process, is read there, and comes back. The bindings
+//! take turns in blocks within one run, so that ratios between them hold even where the machine's
+//! speed changes. Arguments choose variants: `cargo bench -p martlet-sbi-fabric -- http
+//! frame_json`.
 use martlet_sbi::*;
 use martlet_sbi_api::namf_communication::N1N2MessageTransferReqData;
 use martlet_sbi_fabric::*;
@@ -42,15 +43,23 @@ impl Mirror for Server {
 }
 
 fn processor_time() -> u64 {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("usage");
-    let ns = |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000_000 + t.tv_usec() as u64 * 1000;
+    let usage =
+        nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("usage");
+    let ns =
+        |t: nix::sys::time::TimeVal| t.tv_sec() as u64 * 1_000_000_000 + t.tv_usec() as u64 * 1000;
     ns(usage.user_time()) + ns(usage.system_time())
 }
 
 #[global_allocator]
 static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
-const VARIANTS: [&str; 6] =
-    ["http", "frame_json", "frame_compact", "frame_json_nospin", "frame_compact_nospin", "frame_compact_spin"];
+const VARIANTS: [&str; 6] = [
+    "http",
+    "frame_json",
+    "frame_compact",
+    "frame_json_nospin",
+    "frame_compact_nospin",
+    "frame_compact_spin",
+];
 
 fn address(variant: &str) -> String {
     let at = VARIANTS.iter().position(|known| *known == variant).expect("a variant");
@@ -74,13 +83,16 @@ fn fabric_config(variant: &str, socket: PathBuf) -> FabricConfig {
 }
 
 fn main() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     if let Ok(variant) = std::env::var("MARTLET_BENCH_SERVER") {
         return runtime.block_on(serve(variant));
     }
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let chosen: Vec<&str> =
-        VARIANTS.into_iter().filter(|v| wanted.is_empty() || wanted.iter().any(|w| w == v)).collect();
+    let chosen: Vec<&str> = VARIANTS
+        .into_iter()
+        .filter(|v| wanted.is_empty() || wanted.iter().any(|w| w == v))
+        .collect();
     runtime.block_on(compare(&chosen));
 }
 
@@ -92,7 +104,11 @@ async fn serve(variant: String) {
     let router = Arc::new(Router::new().serve(MIRROR.routes(Arc::new(Server))));
     if variant == "http" {
         let address = address(&variant).parse().expect("an address");
-        return HttpServer::bind(address, router, ServerLimits::default()).await.expect("a free port").run().await;
+        return HttpServer::bind(address, router, ServerLimits::default())
+            .await
+            .expect("a free port")
+            .run()
+            .await;
     }
     let socket = std::env::var("MARTLET_BENCH_SOCKET").expect("a socket");
     let fabric = Fabric::start(fabric_config(&variant, socket.into()));
@@ -102,11 +118,18 @@ async fn serve(variant: String) {
 /// Blocks that were measured on a busy machine.
 static BUSY: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
-/// Waits until others leave the machine alone, five seconds at most: figures of a busy one say nothing.
+/// Waits until others leave the machine alone, five seconds at most: figures of a busy one say
+/// nothing.
 async fn quiet() {
     let idle = || {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let ticks = text.lines().next().unwrap_or("").split_whitespace().skip(1).map(|n| n.parse::<u64>().unwrap_or(0));
+        let ticks = text
+            .lines()
+            .next()
+            .unwrap_or("")
+            .split_whitespace()
+            .skip(1)
+            .map(|n| n.parse::<u64>().unwrap_or(0));
         let ticks: Vec<u64> = ticks.collect();
         (ticks.get(3).copied().unwrap_or(0), ticks.iter().sum::<u64>())
     };
@@ -140,7 +163,9 @@ fn sample() -> Message {
     let path = format!("{}/../api/tests/samples/namf-comm.json", env!("CARGO_MANIFEST_DIR"));
     let all: Vec<serde_json::Value> =
         serde_json::from_str(&std::fs::read_to_string(path).expect("samples")).expect("JSON");
-    let fits = all.iter().filter(|s| s["operation"] == "N1N2MessageTransfer" && s["direction"] == "request");
+    let fits = all
+        .iter()
+        .filter(|s| s["operation"] == "N1N2MessageTransfer" && s["direction"] == "request");
     let longest = fits.max_by_key(|s| s["body"].to_string().len()).expect("a sample");
     Multipart::new(serde_json::from_value(longest["body"].clone()).expect("a message"))
 }
@@ -182,7 +207,10 @@ async fn compare(chosen: &[&'static str]) {
 
 async fn start(name: &'static str, socket: PathBuf) -> Variant {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
-    command.env("MARTLET_BENCH_SERVER", name).env("MARTLET_BENCH_SOCKET", &socket).stdin(Stdio::piped());
+    command
+        .env("MARTLET_BENCH_SERVER", name)
+        .env("MARTLET_BENCH_SOCKET", &socket)
+        .stdin(Stdio::piped());
     let server = command.spawn().expect("a process");
     let transport: Arc<dyn Transport> = match name {
         "http" => Arc::new(HttpBinding::new(ClientLimits::default())),
@@ -248,7 +276,8 @@ async fn block(
     for task in tasks {
         took.extend(task.await.expect("a task"));
     }
-    let (elapsed, spent) = (started.elapsed().as_secs_f64() * 1e6, (cost().await - before) as f64 / 1e3);
+    let (elapsed, spent) =
+        (started.elapsed().as_secs_f64() * 1e6, (cost().await - before) as f64 / 1e3);
     variant.took.entry(point.into()).or_default().extend(&took);
     variant.spent.entry(point.into()).or_default().push(spent / took.len() as f64);
     variant.took.entry(format!("{point} each")).or_default().push(elapsed / took.len() as f64);
@@ -262,7 +291,10 @@ fn at(values: &[f64], share: f64) -> f64 {
 
 fn report(variants: &[Variant], point: &str, in_flight: usize) {
     let busy = BUSY.swap(0, std::sync::atomic::Ordering::Relaxed);
-    println!("\n{point}{}", if busy > 0 { format!(" ({busy} rounds on a busy machine)") } else { String::new() });
+    println!(
+        "\n{point}{}",
+        if busy > 0 { format!(" ({busy} rounds on a busy machine)") } else { String::new() }
+    );
     println!(
         "{:<24}{:>10}{:>10}{:>12}{:>14}  µs; in brackets: how many times less than http",
         "", "median", "p99", "processor", "per call"
@@ -274,7 +306,8 @@ fn report(variants: &[Variant], point: &str, in_flight: usize) {
     let base = variants.iter().find(|v| v.name == "http").map(figures);
     for variant in variants {
         let own = figures(variant);
-        let ratio = |n: usize| base.map_or(String::new(), |base| format!(" ({:.1})", base[n] / own[n]));
+        let ratio =
+            |n: usize| base.map_or(String::new(), |base| format!(" ({:.1})", base[n] / own[n]));
         print!("{:<24}", variant.name);
         for (n, value) in own.iter().enumerate() {
             print!("{:>14}", format!("{value:.1}{}", ratio(n)));

@@ -1,8 +1,9 @@
 //! When a bell is rung: at once, or when the tasks that are ready have had their turn.
 //!
-//! Who shares its processor with those whom it wakes loses it with the first bell: the kernel lets the one that was woken run at once,
-//! and then the rest of the turn comes after it. Three switches are made of one that way, and what is woken finds a part of what the
-//! turn has for it. Bells are held back there until the turn is over.
+//! Who shares its processor with those whom it wakes loses it with the first bell: the kernel lets
+//! the one that was woken run at once, and then the rest of the turn comes after it. Three switches
+//! are made of one that way, and what is woken finds a part of what the turn has for it. Bells are
+//! held back there until the turn is over.
 use crate::fd;
 use std::cell::{Cell, RefCell};
 use std::os::fd::OwnedFd;
@@ -52,19 +53,23 @@ impl Drop for Ringer {
     }
 }
 
-/// Rings a bell now, or at the end of the turn, where bells are [held back](hold_back) and somebody [rings](ring_for_ever) then.
+/// Rings a bell now, or at the end of the turn, where bells are [held back](hold_back) and somebody
+/// [rings](ring_for_ever) then.
 pub(crate) fn ring(bell: &Arc<OwnedFd>) {
     // There is none either while the thread ends.
-    let ringer =
-        if HELD_BACK.get() { RINGER.try_with(|ringer| ringer.borrow().upgrade()).ok().flatten() } else { None };
+    let ringer = if HELD_BACK.get() {
+        RINGER.try_with(|ringer| ringer.borrow().upgrade()).ok().flatten()
+    } else {
+        None
+    };
     match ringer {
         Some(ringer) => ringer.hold(bell),
         None => fd::ring(bell),
     }
 }
 
-/// Rings what the tasks of this thread's runtime hold back, until the future is dropped: what is left is rung then. For a runtime
-/// with one thread, which is this one.
+/// Rings what the tasks of this thread's runtime hold back, until the future is dropped: what is
+/// left is rung then. For a runtime with one thread, which is this one.
 pub(crate) fn ring_for_ever() -> impl Future<Output = ()> + Send {
     let ringer = Arc::new(Ringer::default());
     RINGER.set(Arc::downgrade(&ringer));

@@ -1,9 +1,10 @@
-//! Descriptors of the kernel: those that processes hand each other, and those that wake and tell of death.
+//! Descriptors of the kernel: those that processes hand each other, and those that wake and tell of
+//! death.
 use nix::cmsg_space;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4, getsockopt, recvmsg,
-    sendmsg, socketpair, sockopt,
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, accept4,
+    getsockopt, recvmsg, sendmsg, socketpair, sockopt,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -11,7 +12,8 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Descriptors that the kernel lets one message carry (`SCM_MAX_FD`). With room for all of them none can be lost.
+/// Descriptors that the kernel lets one message carry (`SCM_MAX_FD`). With room for all of them
+/// none can be lost.
 const MOST: usize = 253;
 
 /// A bell: written by one process, waited for by another.
@@ -35,7 +37,8 @@ pub fn raw(fd: &OwnedFd) -> RawFd {
     fd.as_raw_fd()
 }
 
-/// Whether the other end of a life line is gone. Nobody sends anything on it: octets are a breach, and count as such.
+/// Whether the other end of a life line is gone. Nobody sends anything on it: octets are a breach,
+/// and count as such.
 pub fn is_gone(line: &OwnedFd) -> bool {
     let mut octet = [0];
     !matches!(nix::unistd::read(line, &mut octet), Err(nix::Error::EAGAIN | nix::Error::EINTR))
@@ -46,7 +49,8 @@ pub type Watched = AsyncFd<Arc<OwnedFd>>;
 
 /// Lets the runtime of this task wait for a descriptor.
 pub fn watch(fd: Arc<OwnedFd>, interest: Interest) -> std::io::Result<Watched> {
-    // SAFETY: the descriptor is owned, and stays open and the same as long as the returned value has its `Arc`.
+    // SAFETY: the descriptor is owned, and stays open and the same as long as the returned value
+    // has its `Arc`.
     Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
 }
 
@@ -62,22 +66,35 @@ pub fn send(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> std::io
     let raw: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
     let control = [ControlMessage::ScmRights(&raw)];
     let control = if raw.is_empty() { &[][..] } else { &control[..] };
-    sendmsg::<()>(socket.as_raw_fd(), &[IoSlice::new(message)], control, MsgFlags::MSG_NOSIGNAL, None)?;
+    sendmsg::<()>(
+        socket.as_raw_fd(),
+        &[IoSlice::new(message)],
+        control,
+        MsgFlags::MSG_NOSIGNAL,
+        None,
+    )?;
     Ok(())
 }
 
-/// Receives one message with its descriptors into `buffer`; 0 octets mean that the other side is gone.
+/// Receives one message with its descriptors into `buffer`; 0 octets mean that the other side is
+/// gone.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = cmsg_space!([RawFd; MOST]);
     let mut parts = [IoSliceMut::new(buffer)];
-    // Where the other side closed without having read everything, an error stands before what it said last. It is taken
-    // away here: the end shows anyway.
+    // Where the other side closed without having read everything, an error stands before what it
+    // said last. It is taken away here: the end shows anyway.
     let _ = getsockopt(socket, sockopt::SocketError);
-    let got = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+    let got = recvmsg::<()>(
+        socket.as_raw_fd(),
+        &mut parts,
+        Some(&mut space),
+        MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
     let mut fds = Vec::new();
     for control in got.cmsgs()? {
         if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel has just made these descriptors for this process, and nobody else knows of them.
+            // SAFETY: the kernel has just made these descriptors for this process, and nobody else
+            // knows of them.
             fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }
     }
@@ -94,7 +111,9 @@ mod tests {
 
     #[test]
     fn descriptors_cross() {
-        let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).unwrap();
+        let (a, b) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .unwrap();
         let (keep, give) = life_line().unwrap();
         send(&a, b"take it", &[give.as_fd()]).unwrap();
         drop(give);
@@ -110,7 +129,9 @@ mod tests {
 
     #[test]
     fn a_message_that_is_too_long_is_an_error_and_leaks_no_descriptor() {
-        let (a, b) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC).unwrap();
+        let (a, b) =
+            socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
+                .unwrap();
         let (keep, give) = life_line().unwrap();
         send(&a, &[1; 100], &[give.as_fd()]).unwrap();
         drop(give);

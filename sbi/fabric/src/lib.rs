@@ -23,5 +23,7 @@ pub use manager::{Domain, Manager, ManagerConfig, ManagerLimits, default_socket}
 pub use memory::layout::Sizes;
 pub use memory::pool::BufferClass;
 pub use process::{ProcessLimits, Standing};
-pub use runtime::{Fabric, FabricBinding, FabricConfig, FabricListener, FabricServer, FabricStream, Spin};
+pub use runtime::{
+    Fabric, FabricBinding, FabricConfig, FabricListener, FabricServer, FabricStream, Spin,
+};
 pub use sockets::SocketLimits;

@@ -1,7 +1,8 @@
-//! What a channel carries, told apart: calls of ours and their answers, calls of the peer, connections.
+//! What a channel carries, told apart: calls of ours and their answers, calls of the peer,
+//! connections.
 //!
-//! The link waits for nothing itself. Whoever drives it (a task, a thread) calls [`Link::progress`] when the channel's
-//! bell rings; whoever waits for something leaves a [`Waker`].
+//! The link waits for nothing itself. Whoever drives it (a task, a thread) calls [`Link::progress`]
+//! when the channel's bell rings; whoever waits for something leaves a [`Waker`].
 use crate::channel::{Channel, Closed, Frame, Head, Kind, Violation};
 use crate::messages::Peer;
 use crate::process::ProcessLimits;
@@ -30,7 +31,8 @@ pub enum CallFailed {
     /// The peer has not looked at the request.
     #[error("the request was not sent: {0}")]
     NotSent(Closed),
-    /// The peer was asked for more at a time than it takes, or does not serve the authority any more.
+    /// The peer was asked for more at a time than it takes, or does not serve the authority any
+    /// more.
     #[error("the other process did not take the request")]
     Refused,
     /// The peer may have acted on the request.
@@ -80,7 +82,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Link {
     /// A link over a new channel.
-    pub fn new(number: u64, peer: Peer, channel: Channel, limits: &ProcessLimits, host: Weak<dyn Host>) -> Arc<Link> {
+    pub fn new(
+        number: u64,
+        peer: Peer,
+        channel: Channel,
+        limits: &ProcessLimits,
+        host: Weak<dyn Host>,
+    ) -> Arc<Link> {
         Arc::new(Link {
             number,
             peer,
@@ -101,8 +109,8 @@ impl Link {
         &self.channel
     }
 
-    /// Takes what has come to those whom it concerns; whether there was anything. After an error the link is to be
-    /// [ended](Link::end).
+    /// Takes what has come to those whom it concerns; whether there was anything. After an error
+    /// the link is to be [ended](Link::end).
     pub fn progress(self: &Arc<Self>, frames: &mut Vec<Frame>) -> Result<bool, Closed> {
         self.channel.receive(BATCH, frames)?;
         let some = !frames.is_empty();
@@ -110,8 +118,8 @@ impl Link {
             self.take(frame).map_err(|violation| self.breach(violation))?;
         }
         if some && self.channel.backlog() > self.most_waiting() {
-            // What waits is what this process began, which is limited, and answers to what the peer sends: it goes on
-            // sending and takes no answers.
+            // What waits is what this process began, which is limited, and answers to what the peer
+            // sends: it goes on sending and takes no answers.
             return Err(self.breach(Violation::Limit));
         }
         if self.channel.backlog() == 0 {
@@ -125,13 +133,17 @@ impl Link {
         self.channel.closed().unwrap_or(Closed::Violation(violation))
     }
 
-    /// Octets that wait for a peer that keeps to the rules at most: as many as there may be before nothing is begun, the
-    /// words that take back what was begun, a frame of each who saw that there was room at the same time, and a few words
-    /// about each request and connection of the peer.
+    /// Octets that wait for a peer that keeps to the rules at most: as many as there may be before
+    /// nothing is begun, the words that take back what was begun, a frame of each who saw that
+    /// there was room at the same time, and a few words about each request and connection of
+    /// the peer.
     fn most_waiting(&self) -> usize {
         const EACH: usize = 1024;
         let words = (self.most + self.connections.limits().connections).saturating_mul(EACH);
-        self.backlog.saturating_add(self.channel.longest_frame()).saturating_mul(4).saturating_add(words)
+        self.backlog
+            .saturating_add(self.channel.longest_frame())
+            .saturating_mul(4)
+            .saturating_add(words)
     }
 
     /// Tells everybody who waits that the channel is closed.
@@ -139,7 +151,9 @@ impl Link {
         let closed = self.channel.closed().unwrap_or(Closed::Here);
         self.channel.close(closed);
         let slots: Vec<u32> = lock(&self.calls).slots.keys().copied().collect();
-        slots.into_iter().for_each(|stream| self.answered(stream, Err(CallFailed::NoAnswer(closed))));
+        slots
+            .into_iter()
+            .for_each(|stream| self.answered(stream, Err(CallFailed::NoAnswer(closed))));
         self.connections.end();
         // Nobody is left to hear the answers.
         let serving = std::mem::take(&mut *lock(&self.serving));
@@ -160,7 +174,15 @@ impl Link {
                     abort();
                 }
             }
-            (Kind::Connect | Kind::Accept | Kind::Data | Kind::Credit | Kind::Finish | Kind::Reset, _) => {
+            (
+                Kind::Connect
+                | Kind::Accept
+                | Kind::Data
+                | Kind::Credit
+                | Kind::Finish
+                | Kind::Reset,
+                _,
+            ) => {
                 self.connections.take(self, self.host.upgrade(), frame)?;
             }
             _ => return Err(Violation::Order),
@@ -181,7 +203,8 @@ impl Link {
 
     // Calls of ours.
 
-    /// Sends a request; the future gives its answer. Dropping the future tells the peer that nobody waits any more.
+    /// Sends a request; the future gives its answer. Dropping the future tells the peer that nobody
+    /// waits any more.
     pub fn call(self: &Arc<Self>, octets: &[u8]) -> Result<Call, CallFailed> {
         let stream = {
             let mut calls = lock(&self.calls);
@@ -345,9 +368,13 @@ impl Drop for Call {
         if self.over {
             return;
         }
-        let unanswered = matches!(lock(&self.link.calls).slots.remove(&self.stream), Some(Slot::Waiting(_)));
+        let unanswered =
+            matches!(lock(&self.link.calls).slots.remove(&self.stream), Some(Slot::Waiting(_)));
         if unanswered {
-            let _ = self.link.channel.send(Head { kind: Kind::Cancel, own: true, stream: self.stream }, &[]);
+            let _ = self
+                .link
+                .channel
+                .send(Head { kind: Kind::Cancel, own: true, stream: self.stream }, &[]);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The way to the manager.
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket, sockopt,
+};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 
@@ -11,7 +13,9 @@ pub fn open(path: &Path) -> std::io::Result<OwnedFd> {
     // Memory is taken only from a manager of root or of this process's own user.
     let owner = getsockopt(&socket, sockopt::PeerCredentials)?.uid();
     if owner != 0 && owner != nix::unistd::geteuid().as_raw() {
-        return Err(std::io::Error::other(format!("the manager there belongs to user {owner}, who is not trusted")));
+        return Err(std::io::Error::other(format!(
+            "the manager there belongs to user {owner}, who is not trusted"
+        )));
     }
     Ok(socket)
 }

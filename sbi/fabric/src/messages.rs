@@ -1,12 +1,13 @@
-//! What a process and the manager say to each other: JSON, one value in each message of a `SOCK_SEQPACKET` socket.
-//! The four descriptors of a channel travel with [`ToMember::Channel`].
+//! What a process and the manager say to each other: JSON, one value in each message of a
+//! `SOCK_SEQPACKET` socket. The four descriptors of a channel travel with [`ToMember::Channel`].
 use crate::memory::layout::Sizes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Octets of the longest message.
 pub const LONGEST: usize = 32 << 10;
-/// Version of these messages, of the descriptors and of the frames. Ends of different versions do not join.
+/// Version of these messages, of the descriptors and of the frames. Ends of different versions do
+/// not join.
 pub const VERSION: u32 = 1;
 
 /// What is served under an authority.
@@ -33,7 +34,8 @@ pub enum FromMember {
         version: u32,
         /// What people call the process, such as `amf`.
         name: String,
-        /// What the process's bodies look like in compact form; equal numbers understand each other.
+        /// What the process's bodies look like in compact form; equal numbers understand each
+        /// other.
         model: u64,
     },
     /// The process serves under an authority from now on.
@@ -134,8 +136,8 @@ pub fn decode<T: DeserializeOwned>(octets: &[u8]) -> Result<T, serde_json::Error
     serde_json::from_slice(octets)
 }
 
-/// The addresses under which a listener may be found that takes connections to `address`: itself, and its port of any
-/// address.
+/// The addresses under which a listener may be found that takes connections to `address`: itself,
+/// and its port of any address.
 pub fn listening(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
     // An IPv6 listener of any address takes both families, as the kernel's do.

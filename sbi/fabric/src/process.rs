@@ -1,5 +1,5 @@
-//! A process's part in the fabric: its links, the ways that it knows, and its conversation with the manager. Messages
-//! in, messages out: sockets and waiting are the business of whoever drives it.
+//! A process's part in the fabric: its links, the ways that it knows, and its conversation with the
+//! manager. Messages in, messages out: sockets and waiting are the business of whoever drives it.
 use crate::channel::{Channel, Parts};
 use crate::link::{Host, Link};
 use crate::messages::{self, FromMember, Service, ToMember, VERSION};
@@ -18,9 +18,11 @@ use std::time::{Duration, Instant};
 pub struct ProcessLimits {
     /// Requests of one peer that are served at a time.
     pub serving: usize,
-    /// Requests to one peer that wait for their answer at a time; further ones wait for their turn.
+    /// Requests to one peer that wait for their answer at a time; further ones wait for their
+    /// turn.
     pub calls: usize,
-    /// Octets that may wait for room in a channel before further requests and answers wait themselves.
+    /// Octets that may wait for room in a channel before further requests and answers wait
+    /// themselves.
     pub backlog: usize,
     /// Authorities that ways are known to, or are known not to exist.
     pub ways: usize,
@@ -105,7 +107,8 @@ pub struct News {
 }
 
 impl Process {
-    /// A process that has not joined yet. `name` is for people; `model` tells which compact bodies it understands.
+    /// A process that has not joined yet. `name` is for people; `model` tells which compact bodies
+    /// it understands.
     pub fn new(name: &str, model: u64, limits: ProcessLimits) -> Self {
         let state = State {
             standing: Standing::Joining,
@@ -143,14 +146,23 @@ impl Process {
         let mut state = self.lock();
         state.connected = true;
         state.outgoing.clear();
-        state.outgoing.push_back(FromMember::Join { version: VERSION, name: self.name.clone(), model: self.model });
+        state.outgoing.push_back(FromMember::Join {
+            version: VERSION,
+            name: self.name.clone(),
+            model: self.model,
+        });
         for service in Service::ALL {
             let served: Vec<_> = state.served[service as usize].iter().cloned().collect();
-            state.outgoing.extend(served.into_iter().map(|authority| FromMember::Serve { service, authority }));
+            state.outgoing.extend(
+                served.into_iter().map(|authority| FromMember::Serve { service, authority }),
+            );
             // What was asked of an earlier manager is asked again.
-            let asked = state.ways[service as usize].iter().filter(|(_, way)| matches!(way, Way::Asked(_)));
+            let asked =
+                state.ways[service as usize].iter().filter(|(_, way)| matches!(way, Way::Asked(_)));
             let asked: Vec<_> = asked.map(|(authority, _)| authority.clone()).collect();
-            state.outgoing.extend(asked.into_iter().map(|authority| FromMember::Connect { service, authority }));
+            state.outgoing.extend(
+                asked.into_iter().map(|authority| FromMember::Connect { service, authority }),
+            );
         }
     }
 
@@ -192,8 +204,14 @@ impl Process {
     }
 
     /// A message of the manager, with its descriptors. An error ends the connection.
-    pub fn incoming(&self, octets: &[u8], fds: Vec<OwnedFd>, host: &Weak<dyn Host>) -> Result<News, String> {
-        let message = messages::decode::<ToMember>(octets).map_err(|e| format!("the manager sent no message: {e}"))?;
+    pub fn incoming(
+        &self,
+        octets: &[u8],
+        fds: Vec<OwnedFd>,
+        host: &Weak<dyn Host>,
+    ) -> Result<News, String> {
+        let message = messages::decode::<ToMember>(octets)
+            .map_err(|e| format!("the manager sent no message: {e}"))?;
         let mut news = News::default();
         let mut state = self.lock();
         match message {
@@ -211,12 +229,18 @@ impl Process {
                     waiting.into_iter().for_each(Waker::wake);
                 }
                 if let Some(reason) = reason {
-                    tracing::error!(?service, authority = key.1, reason, "the fabric brings nothing here");
+                    tracing::error!(
+                        ?service,
+                        authority = key.1,
+                        reason,
+                        "the fabric brings nothing here"
+                    );
                     state.announced.insert(key, Announced::Taken(reason));
                 }
             }
             ToMember::Channel { channel: number, end, sizes, peer } => {
-                let parts = Parts::from_fds(fds).ok_or("the manager sent a channel without its descriptors")?;
+                let parts = Parts::from_fds(fds)
+                    .ok_or("the manager sent a channel without its descriptors")?;
                 match Channel::new(parts, &sizes, end) {
                     Ok(channel) => {
                         tracing::debug!(number, peer = peer.name, "a channel of the fabric");
@@ -236,7 +260,9 @@ impl Process {
                     Some(link) if link.channel().closed().is_none() => Way::Known(link),
                     _ => Way::Absent(Instant::now() + Duration::from_millis(self.limits.absent_ms)),
                 };
-                if let Some(Way::Asked(waiting)) = state.ways[service as usize].insert(authority, way) {
+                if let Some(Way::Asked(waiting)) =
+                    state.ways[service as usize].insert(authority, way)
+                {
                     waiting.into_iter().for_each(Waker::wake);
                 }
             }
@@ -271,8 +297,8 @@ impl Process {
         state.tell(FromMember::Serve { service, authority: authority.to_string() });
     }
 
-    /// Ready when the manager has agreed that an authority is served here, or when there is none to ask; the error says
-    /// why it has not.
+    /// Ready when the manager has agreed that an authority is served here, or when there is none to
+    /// ask; the error says why it has not.
     pub fn poll_served(
         &self,
         service: Service,
@@ -323,7 +349,8 @@ impl Process {
     /// Who listens at an address, or at its port of any address.
     pub fn listener(&self, address: &SocketAddr) -> Option<Arc<Listener>> {
         let state = self.lock();
-        crate::messages::listening(*address).find_map(|address| state.listeners.get(&address).cloned())
+        crate::messages::listening(*address)
+            .find_map(|address| state.listeners.get(&address).cloned())
     }
 
     /// No longer serves under an authority.
@@ -333,7 +360,8 @@ impl Process {
 
     // Where others are.
 
-    /// The link to who serves under an authority; `None` if nobody does, or there is no manager to ask.
+    /// The link to who serves under an authority; `None` if nobody does, or there is no manager to
+    /// ask.
     pub fn poll_way(
         &self,
         service: Service,
@@ -343,7 +371,9 @@ impl Process {
     ) -> Poll<Option<Arc<Link>>> {
         let mut state = self.lock();
         match state.ways[service as usize].get_mut(authority) {
-            Some(Way::Known(link)) if link.channel().closed().is_none() => return Poll::Ready(Some(link.clone())),
+            Some(Way::Known(link)) if link.channel().closed().is_none() => {
+                return Poll::Ready(Some(link.clone()));
+            }
             Some(Way::Absent(until)) if now < *until => return Poll::Ready(None),
             Some(Way::Asked(waiting)) => {
                 leave(waiting, context);
@@ -360,15 +390,20 @@ impl Process {
                 _ => vec![authority.to_string()],
             };
             let link = state.links.values().find(|link| {
-                let of_peer = if service == Service::Calls { &link.peer.calls } else { &link.peer.connections };
-                link.channel().closed().is_none() && of_peer.iter().any(|served| wanted.contains(served))
+                let of_peer = if service == Service::Calls {
+                    &link.peer.calls
+                } else {
+                    &link.peer.connections
+                };
+                link.channel().closed().is_none()
+                    && of_peer.iter().any(|served| wanted.contains(served))
             });
             return Poll::Ready(link.cloned());
         }
         let ways = &mut state.ways[service as usize];
         if ways.len() >= self.limits.ways {
-            // What is wrong or closed makes room first; a way that is known can be asked for again. Who waits for an
-            // answer is never forgotten.
+            // What is wrong or closed makes room first; a way that is known can be asked for again.
+            // Who waits for an answer is never forgotten.
             ways.retain(|_, way| match way {
                 Way::Known(link) => link.channel().closed().is_none(),
                 Way::Asked(_) => true,
@@ -428,7 +463,9 @@ fn leave(wakers: &mut Vec<Waker>, context: &Context<'_>) {
 impl State {
     fn withdraw(&mut self, service: Service, authority: &str) {
         self.served[service as usize].remove(authority);
-        if let Some(Announced::Waiting(waiting)) = self.announced.remove(&(service, authority.to_string())) {
+        if let Some(Announced::Waiting(waiting)) =
+            self.announced.remove(&(service, authority.to_string()))
+        {
             waiting.into_iter().for_each(Waker::wake);
         }
         self.tell(FromMember::Withdraw { service, authority: authority.to_string() });
@@ -448,7 +485,9 @@ impl State {
     fn stand(&mut self, standing: Standing) {
         match &standing {
             Standing::Joined(domain) => tracing::info!(domain, "joined the fabric"),
-            Standing::Away(reason) if self.standing != standing => tracing::warn!(reason, "no manager of the fabric"),
+            Standing::Away(reason) if self.standing != standing => {
+                tracing::warn!(reason, "no manager of the fabric")
+            }
             Standing::Refused(reason) if self.standing != standing => {
                 metrics::REFUSED.with_label_values(&["this process"]).inc();
                 tracing::error!(reason, "the fabric refuses this process");

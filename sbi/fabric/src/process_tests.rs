@@ -43,8 +43,11 @@ fn who_waits_for_an_answer_is_not_forgotten_for_others() {
     assert!(ask("a:1").is_pending() && ask("b:1").is_pending());
     // As many questions as may be are open already.
     assert!(matches!(ask("c:1"), Poll::Ready(None)));
-    let nobody =
-        |authority: &str| ToMember::Way { service: Service::Calls, authority: authority.into(), channel: None };
+    let nobody = |authority: &str| ToMember::Way {
+        service: Service::Calls,
+        authority: authority.into(),
+        channel: None,
+    };
     told(&process, &nobody("a:1"), Vec::new());
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
     // What is known makes room for what is not.
@@ -62,13 +65,23 @@ fn without_a_manager_a_peer_that_listens_at_any_address_is_found() {
     let layout = crate::memory::layout::Layout::of(&sizes).unwrap();
     let [own, _other] = Parts::pair(&layout, false).unwrap();
     let fds = vec![own.memory, own.bell, own.peer_bell, own.life_line];
-    let peer = Peer { name: "p".into(), model: 0, calls: vec!["p:1".into()], connections: vec!["0.0.0.0:5".into()] };
+    let peer = Peer {
+        name: "p".into(),
+        model: 0,
+        calls: vec!["p:1".into()],
+        connections: vec!["0.0.0.0:5".into()],
+    };
     told(&process, &ToMember::Channel { channel: 1, end: 0, sizes, peer }, fds);
     process.disconnected("it has ended");
     let mut context = Context::from_waker(Waker::noop());
     let mut found = |service, authority: &str| {
-        matches!(process.poll_way(service, authority, Instant::now(), &mut context), Poll::Ready(Some(_)))
+        matches!(
+            process.poll_way(service, authority, Instant::now(), &mut context),
+            Poll::Ready(Some(_))
+        )
     };
-    assert!(found(Service::Connections, "127.0.0.1:5") && !found(Service::Connections, "127.0.0.1:6"));
+    assert!(
+        found(Service::Connections, "127.0.0.1:5") && !found(Service::Connections, "127.0.0.1:6")
+    );
     assert!(found(Service::Calls, "p:1") && !found(Service::Calls, "0.0.0.0:5"));
 }

@@ -1,6 +1,8 @@
-//! An end of a channel that follows no rule: for tests and fuzzing, where it plays a process that was taken over.
+//! An end of a channel that follows no rule: for tests and fuzzing, where it plays a process that
+//! was taken over.
 //!
-//! It has what such a process has, the shared memory and the bells, and writes there whatever it is told to.
+//! It has what such a process has, the shared memory and the bells, and writes there whatever it is
+//! told to.
 use crate::channel::{Channel, Descriptor, Head, Kind, Parts, Place};
 use crate::link::{Host, Link};
 use crate::memory::layout::{Layout, Sizes};
@@ -33,11 +35,15 @@ pub fn sizes() -> Sizes {
 impl Rogue {
     /// An honest end, and a rogue one.
     pub fn pair() -> std::io::Result<(Channel, Rogue)> {
-        let (sizes, layout) = (sizes(), Arc::new(Layout::of(&sizes()).map_err(std::io::Error::other)?));
+        let (sizes, layout) =
+            (sizes(), Arc::new(Layout::of(&sizes()).map_err(std::io::Error::other)?));
         let [honest, rogue] = Parts::pair(&layout, false)?;
         let map = || ChannelMemory::map(&rogue.memory, &layout, 1);
         let (ring, returns) = (Producer::new(map()?.out.ring), Producer::new(map()?.into.returns));
-        Ok((Channel::new(honest, &sizes, 0)?, Rogue { memory: map()?, ring, returns, _parts: rogue }))
+        Ok((
+            Channel::new(honest, &sizes, 0)?,
+            Rogue { memory: map()?, ring, returns, _parts: rogue },
+        ))
     }
 
     /// Publishes a descriptor; `false` where the ring is full.
@@ -45,7 +51,8 @@ impl Rogue {
         self.ring.push(words).unwrap_or(false)
     }
 
-    /// Publishes a frame of one piece that lies in a buffer, or in the descriptor where it is short.
+    /// Publishes a frame of one piece that lies in a buffer, or in the descriptor where it is
+    /// short.
     pub fn frame(&mut self, head: Head, octets: &[u8], buffer: u32) -> bool {
         let place = if octets.len() <= crate::channel::INLINE {
             let mut inline = [0; crate::channel::INLINE];
@@ -57,7 +64,8 @@ impl Rogue {
             }
             Place::Buffer(BufferId(buffer), octets.len() as u32)
         };
-        let descriptor = Descriptor { head, first: true, last: true, total: octets.len() as u32, place };
+        let descriptor =
+            Descriptor { head, first: true, last: true, total: octets.len() as u32, place };
         self.push(&descriptor.to_words())
     }
 
@@ -66,7 +74,8 @@ impl Rogue {
         self.returns.push(&[number]).unwrap_or(false)
     }
 
-    /// Publishes an index: 0 and 1 of the descriptors (what it sent, what it read), 2 and 3 of the buffers given back.
+    /// Publishes an index: 0 and 1 of the descriptors (what it sent, what it read), 2 and 3 of the
+    /// buffers given back.
     pub fn index(&self, which: u8, value: u32) {
         let (out, into) = (&self.memory.out, &self.memory.into);
         let line = match which & 3 {
@@ -93,8 +102,10 @@ impl Victim {
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         let victim = Arc::new(Victim { listener: Arc::new(Listener::new(address, 4)) });
         let host: Arc<dyn Host> = victim.clone();
-        let peer = Peer { name: "rogue".into(), model: 0, calls: Vec::new(), connections: Vec::new() };
-        let mut limits = ProcessLimits { serving: 4, calls: 4, backlog: 50_000, ..ProcessLimits::default() };
+        let peer =
+            Peer { name: "rogue".into(), model: 0, calls: Vec::new(), connections: Vec::new() };
+        let mut limits =
+            ProcessLimits { serving: 4, calls: 4, backlog: 50_000, ..ProcessLimits::default() };
         limits.sockets.connections = 4;
         limits.sockets.window = 1000;
         let link = Link::new(1, peer, channel, &limits, Arc::downgrade(&host));
@@ -111,7 +122,12 @@ impl Victim {
 }
 
 impl Host for Victim {
-    fn request(&self, link: &Arc<Link>, stream: u32, octets: Vec<u8>) -> Result<(), crate::channel::Violation> {
+    fn request(
+        &self,
+        link: &Arc<Link>,
+        stream: u32,
+        octets: Vec<u8>,
+    ) -> Result<(), crate::channel::Violation> {
         link.respond(stream, &octets);
         Ok(())
     }
@@ -120,8 +136,8 @@ impl Host for Victim {
     }
 }
 
-/// Plays a script: each step is an octet and what it needs of the octets after it. Returns how many frames were taken
-/// before the honest end closed the channel or the script ended.
+/// Plays a script: each step is an octet and what it needs of the octets after it. Returns how many
+/// frames were taken before the honest end closed the channel or the script ended.
 pub fn play(script: &[u8]) -> std::io::Result<usize> {
     let (channel, mut rogue) = Rogue::pair()?;
     let (victim, link) = Victim::link(channel);
@@ -135,23 +151,31 @@ pub fn play(script: &[u8]) -> std::io::Result<usize> {
         head
     };
     while let [step] = next(1) {
-        let number = |octets: &[u8]| octets.iter().fold(0u64, |n, octet| n << 8 | u64::from(*octet));
+        let number =
+            |octets: &[u8]| octets.iter().fold(0u64, |n, octet| n << 8 | u64::from(*octet));
         match step % 10 {
             0 => {
                 let octets = next(64);
-                let words = std::array::from_fn(|n| number(octets.get(n * 8..n * 8 + 8).unwrap_or_default()));
+                let words = std::array::from_fn(|n| {
+                    number(octets.get(n * 8..n * 8 + 8).unwrap_or_default())
+                });
                 rogue.push(&words);
             }
             1..=3 => {
                 let [kind, flags, stream, buffer] = *next(4) else { break };
                 use Kind::*;
-                let kinds = [Request, Response, Cancel, Refused, Connect, Accept, Data, Credit, Finish, Reset];
+                let kinds = [
+                    Request, Response, Cancel, Refused, Connect, Accept, Data, Credit, Finish,
+                    Reset,
+                ];
                 let kind = kinds[usize::from(kind) % kinds.len()];
                 let head = Head { kind, own: flags & 1 != 0, stream: (stream & 7).into() };
                 let length = usize::from(flags >> 1);
                 let mut octets = next(length).to_vec();
                 if kind == Connect && flags & 2 != 0 {
-                    octets = [&1000u32.to_le_bytes()[..], format!("{ADDRESS} 1.2.3.4:5").as_bytes()].concat();
+                    octets =
+                        [&1000u32.to_le_bytes()[..], format!("{ADDRESS} 1.2.3.4:5").as_bytes()]
+                            .concat();
                 }
                 rogue.frame(head, &octets, (buffer & 7).into());
             }

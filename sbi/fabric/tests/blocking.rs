@@ -88,7 +88,8 @@ fn machine(name: &str) -> Machine {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { Manager::bind(config).unwrap().run().await });
     });
-    let part = |name| BlockingFabric::start(name, place.socket(), ProcessLimits::default()).unwrap();
+    let part =
+        |name| BlockingFabric::start(name, place.socket(), ProcessLimits::default()).unwrap();
     let (server, client) = (part("server"), part("client"));
     let deadline = Some(Instant::now() + Duration::from_secs(10));
     assert_eq!(server.joined(deadline).unwrap(), Standing::Joined("core".into()));
@@ -119,7 +120,9 @@ fn everything_arrives_in_both_directions<S: Stream>(pair: Pair<S>) {
             writer.write_all(&octets(500_000, seed)).unwrap();
             writer.finish().unwrap();
         }));
-        threads.push(std::thread::spawn(move || assert!(stream.read_to_end().unwrap() == octets(500_000, 3 - seed))));
+        threads.push(std::thread::spawn(move || {
+            assert!(stream.read_to_end().unwrap() == octets(500_000, 3 - seed))
+        }));
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
@@ -173,7 +176,8 @@ fn who_is_not_read_is_held_up_until_the_deadline_and_loses_nothing<S: Stream>(pa
     let (a, b) = pair();
     a.patience_to_write(Some(Duration::from_millis(100)));
     let piece = octets(100_000, 0);
-    // More than any buffer in between holds. A piece that was cut off by the deadline went out in part.
+    // More than any buffer in between holds. A piece that was cut off by the deadline went out in
+    // part.
     let late_at = (0..1000).find(|_| a.write_all(&piece).is_err_and(|error| late(&error)));
     let whole = late_at.expect("a writer that nobody reads is held up") * piece.len();
     a.finish().unwrap();
@@ -365,9 +369,12 @@ fn silent_manager(
     place: &Place,
     read: std::sync::mpsc::Receiver<()>,
 ) -> std::thread::JoinHandle<Vec<messages::FromMember>> {
-    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, accept, bind, listen, socket};
+    use nix::sys::socket::{
+        AddressFamily, Backlog, SockFlag, SockType, UnixAddr, accept, bind, listen, socket,
+    };
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-    let listener = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    let listener =
+        socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
     bind(listener.as_raw_fd(), &UnixAddr::new(&place.socket()).unwrap()).unwrap();
     listen(&listener, Backlog::new(1).unwrap()).unwrap();
     std::thread::spawn(move || {
@@ -397,7 +404,9 @@ fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
     // More than the socket holds.
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for port in 1..=3000 {
-        assert!(fabric.dial(SocketAddr::from(([127, 0, 0, 1], port))).poll(&mut context).is_pending());
+        assert!(
+            fabric.dial(SocketAddr::from(([127, 0, 0, 1], port))).poll(&mut context).is_pending()
+        );
     }
     let error = fabric.listen("127.0.0.1:7".parse().unwrap()).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
@@ -409,7 +418,10 @@ fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
     );
     drop(fabric);
     let got = manager.join().unwrap();
-    let asked = got.iter().filter(|message| matches!(message, messages::FromMember::Connect { .. })).count();
+    let asked = got
+        .iter()
+        .filter(|message| matches!(message, messages::FromMember::Connect { .. }))
+        .count();
     assert_eq!(asked, 3000);
 }
 
@@ -417,8 +429,10 @@ fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
 fn the_thread_of_the_library_takes_no_signals_of_the_program() {
     let _machine = machine("signals");
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-    let statuses = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
-    let ours: Vec<String> = statuses.filter(|status| status.starts_with("Name:\tmartlet-fabric")).collect();
+    let statuses =
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let ours: Vec<String> =
+        statuses.filter(|status| status.starts_with("Name:\tmartlet-fabric")).collect();
     assert!(ours.len() >= 2);
     for status in ours {
         let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:\t")).unwrap();

@@ -13,7 +13,10 @@ fn child() {
 }
 
 /// A client in this process and a server in another one, which answers.
-async fn pair(place: &Place, extra: &[(&str, &str)]) -> (Fabric, Bindings, EchoClient, ServerProcess) {
+async fn pair(
+    place: &Place,
+    extra: &[(&str, &str)],
+) -> (Fabric, Bindings, EchoClient, ServerProcess) {
     let (fabric, bindings) = join(place.config("test"));
     let server = ServerProcess::start_with(place, "far:1", extra);
     let far = client(&bindings, "far:1");
@@ -28,11 +31,18 @@ async fn bodies_statuses_and_causes_cross() {
     for json in [&[][..], &[("MARTLET_FABRIC_JSON", "1")][..]] {
         let (_fabric, _, far, server) = pair(&place, json).await;
         assert_eq!(far.pid().await.unwrap().text, server.0.id().to_string());
-        let note = Multipart::new(Note { text: "ä\"\n".into() }).part("n1", content_type::NAS, vec![0, 13, 10, 255]);
+        let note = Multipart::new(Note { text: "ä\"\n".into() }).part(
+            "n1",
+            content_type::NAS,
+            vec![0, 13, 10, 255],
+        );
         let created = far.about("imsi-001010000000001").echo("7", note.clone()).await.unwrap();
         assert_eq!((created.location.as_str(), created.body), ("/necho/v1/notes/7", note));
         let problem = far.read("none").await.unwrap_err();
-        assert_eq!((problem.status(), problem.cause(), problem.transport), (404, "CONTEXT_NOT_FOUND", None));
+        assert_eq!(
+            (problem.status(), problem.cause(), problem.transport),
+            (404, "CONTEXT_NOT_FOUND", None)
+        );
         let problem = far.panic().await.unwrap_err();
         assert_eq!((problem.status(), problem.cause()), (500, "SYSTEM_FAILURE"));
         assert_eq!(far.read("still there").await.unwrap().text, "still there");
@@ -48,7 +58,8 @@ async fn long_bodies_take_several_buffers_and_too_long_ones_are_refused() {
         let note = Multipart::new(Note { text: "x".repeat(length) });
         assert_eq!(far.echo("1", note.clone()).await.unwrap().body, note);
     }
-    let problem = far.echo("1", Multipart::new(Note { text: "x".repeat(1 << 20) })).await.unwrap_err();
+    let problem =
+        far.echo("1", Multipart::new(Note { text: "x".repeat(1 << 20) })).await.unwrap_err();
     assert_eq!(problem.status(), 413);
     assert_eq!(far.read("1").await.unwrap().text, "1");
 }
@@ -107,13 +118,19 @@ async fn a_peer_that_dies_is_noticed_at_once_and_one_that_comes_back_is_found() 
     let killed = Instant::now();
     server.kill();
     let problem = waiting.await.unwrap().unwrap_err();
-    assert_eq!((problem.cause(), problem.transport), ("TARGET_NF_NOT_REACHABLE", Some(TransportFailure::Unknown)));
+    assert_eq!(
+        (problem.cause(), problem.transport),
+        ("TARGET_NF_NOT_REACHABLE", Some(TransportFailure::Unknown))
+    );
     // The client would wait for 20 s.
     assert!(killed.elapsed() < Duration::from_secs(5));
     let problem = far.read("1").await.unwrap_err();
     assert_eq!((problem.status(), problem.transport), (504, Some(TransportFailure::NotSent)));
     let server = ServerProcess::start(&place, "far:1");
-    until("it is back", async || far.pid().await.is_ok_and(|pid| pid.text == server.0.id().to_string())).await;
+    until("it is back", async || {
+        far.pid().await.is_ok_and(|pid| pid.text == server.0.id().to_string())
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -209,5 +226,8 @@ async fn a_second_manager_is_told_of_the_first_and_a_dead_ones_socket_is_taken_o
     // A manager that is killed does not remove its socket.
     std::mem::forget(first);
     let config = ManagerConfig { domains: vec![], ..place.manager_config() };
-    assert_eq!(Manager::bind(config).map(|_| ()).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+    assert_eq!(
+        Manager::bind(config).map(|_| ()).unwrap_err().kind(),
+        std::io::ErrorKind::InvalidInput
+    );
 }

@@ -1,5 +1,6 @@
-//! Processes that are killed at random moments, the manager too. Thirty kills in each `cargo test`; the long form is
-//! `make soak`, or `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test deaths`.
+//! Processes that are killed at random moments, the manager too. Thirty kills in each `cargo test`;
+//! the long form is `make soak`, or `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test
+//! deaths`.
 mod support;
 
 use martlet_sbi::*;
@@ -37,7 +38,8 @@ struct Tally {
 
 impl Tally {
     fn count<T>(&self, started: Instant, outcome: Result<T, Problem>) -> Option<T> {
-        // A call that had to wait for its time to run out would be one that nobody noticed the loss of.
+        // A call that had to wait for its time to run out would be one that nobody noticed the loss
+        // of.
         assert!(started.elapsed() < Duration::from_secs(15), "a call hung");
         match outcome {
             Ok(value) => {
@@ -45,7 +47,10 @@ impl Tally {
                 Some(value)
             }
             Err(problem) => {
-                assert!(problem.transport.is_some() && problem.cause() == "TARGET_NF_NOT_REACHABLE", "{problem}");
+                assert!(
+                    problem.transport.is_some() && problem.cause() == "TARGET_NF_NOT_REACHABLE",
+                    "{problem}"
+                );
                 self.failed.set(self.failed.get() + 1);
                 None
             }
@@ -110,16 +115,22 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
             let tally = Rc::new(Tally::default());
             let mut tasks = Vec::new();
             for length in [10, 1600, 20_000, 300_000] {
-                tasks.push(tokio::task::spawn_local(call(client(&bindings, "far:1"), tally.clone(), length)));
+                tasks.push(tokio::task::spawn_local(call(
+                    client(&bindings, "far:1"),
+                    tally.clone(),
+                    length,
+                )));
             }
             let whole = [listen, blocking].map(|to| {
                 let whole = Rc::new(Cell::new(0));
-                let talk = connect(fabric.clone(), to.parse().unwrap(), tally.clone(), whole.clone());
+                let talk =
+                    connect(fabric.clone(), to.parse().unwrap(), tally.clone(), whole.clone());
                 tasks.push(tokio::task::spawn_local(talk));
                 whole
             });
             let steady_tally = Rc::new(Tally::default());
-            let steady_task = tokio::task::spawn_local(call(steady_client.clone(), steady_tally.clone(), 5000));
+            let steady_task =
+                tokio::task::spawn_local(call(steady_client.clone(), steady_tally.clone(), 5000));
 
             let far = client(&bindings, "far:1");
             for kill in 0..kills() {
@@ -132,15 +143,20 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
                 // Every fourth one dies while it joins.
                 if kill % 4 != 3 {
                     let pid = victim.0.id().to_string();
-                    until("the next one is up", async || far.pid().await.is_ok_and(|at| at.text == pid)).await;
+                    until("the next one is up", async || {
+                        far.pid().await.is_ok_and(|at| at.text == pid)
+                    })
+                    .await;
                 }
                 let moment = rand::rng().random_range(0..8000);
                 tokio::time::sleep(Duration::from_micros(moment)).await;
                 victim.kill();
-                // Every fifth time the manager goes as well, and comes back while nobody else is started again.
+                // Every fifth time the manager goes as well, and comes back while nobody else is
+                // started again.
                 if kill % 5 == 2 {
                     manager.kill();
-                    tokio::time::sleep(Duration::from_micros(rand::rng().random_range(0..50_000))).await;
+                    tokio::time::sleep(Duration::from_micros(rand::rng().random_range(0..50_000)))
+                        .await;
                     manager = ServerProcess::manager(&place);
                 }
             }
@@ -148,7 +164,8 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
             let extra = [("MARTLET_FABRIC_LISTEN", listen), ("MARTLET_FABRIC_BLOCKING", blocking)];
             let last = ServerProcess::start_with(&place, "far:1", &extra);
             whole.iter().for_each(|whole| whole.set(0));
-            until("streams come back whole", async || whole.iter().all(|whole| whole.get() > 0)).await;
+            until("streams come back whole", async || whole.iter().all(|whole| whole.get() > 0))
+                .await;
             drop(last);
             tally.over.set(true);
             for task in tasks {
@@ -158,17 +175,29 @@ async fn nothing_is_lost_but_what_was_with_the_dead() {
             steady_task.await.unwrap();
             assert!(tally.answered.get() > kills(), "{} answered", tally.answered.get());
             assert!(tally.failed.get() > 0);
-            assert_eq!(steady_tally.failed.get(), 0, "the dead have taken somebody's calls with them");
-            eprintln!("{} calls answered, {} failed, as they were told", tally.answered.get(), tally.failed.get());
+            assert_eq!(
+                steady_tally.failed.get(),
+                0,
+                "the dead have taken somebody's calls with them"
+            );
+            eprintln!(
+                "{} calls answered, {} failed, as they were told",
+                tally.answered.get(),
+                tally.failed.get()
+            );
         })
         .await;
 
-    // Whatever the dead had is given back: their memory, their descriptors, the work on their requests.
+    // Whatever the dead had is given back: their memory, their descriptors, the work on their
+    // requests.
     until("everything is given back", async || held() == before).await;
     let hanging = async || client(&bindings, "near:1").hanging().await.unwrap().text;
     until("no work is left", async || hanging().await == "0").await;
     until("every buffer has come back", async || fabric.buffers_lent() == 0).await;
-    until("every buffer has come back there", async || steady_client.lent().await.unwrap().text == "0").await;
+    until("every buffer has come back there", async || {
+        steady_client.lent().await.unwrap().text == "0"
+    })
+    .await;
     assert_eq!(steady_client.pid().await.unwrap().text, steady.0.id().to_string());
     drop(near);
 }

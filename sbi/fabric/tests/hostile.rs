@@ -3,7 +3,9 @@ mod support;
 
 use martlet_sbi_fabric::messages::{self, FromMember, Service, ToMember, VERSION};
 use martlet_sbi_fabric::*;
-use nix::sys::socket::{self, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg};
+use nix::sys::socket::{
+    self, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg,
+};
 use rand::{Rng, SeedableRng};
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -13,7 +15,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::*;
 
-/// What the child does: joins by the rules, asks for a channel to the victim, and then writes into it what it likes.
+/// What the child does: joins by the rules, asks for a channel to the victim, and then writes into
+/// it what it likes.
 #[test]
 fn child() {
     let Ok(seed) = std::env::var("MARTLET_FABRIC_ROGUE") else { return child_main() };
@@ -24,7 +27,8 @@ fn child() {
     while Instant::now() < end {
         let (memory, bell, _life_line) = channel(Path::new(&place));
         for _ in 0..random.random_range(1..200) {
-            // At the length of this file the memory is made of a few pages that matter and many that do not.
+            // At the length of this file the memory is made of a few pages that matter and many
+            // that do not.
             let length: usize = random.random_range(1..64);
             let at = match random.random_range(0..3) {
                 0 => random.random_range(0..256),
@@ -56,7 +60,9 @@ fn channel(path: &Path) -> (&'static mut [u8], OwnedFd, OwnedFd) {
         let mut buffer = vec![0; messages::LONGEST];
         let mut space = nix::cmsg_space!([RawFd; 8]);
         let mut parts = [IoSliceMut::new(&mut buffer)];
-        let got = recvmsg::<()>(manager.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty()).unwrap();
+        let got =
+            recvmsg::<()>(manager.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::empty())
+                .unwrap();
         let mut fds = Vec::new();
         for control in got.cmsgs().unwrap() {
             if let ControlMessageOwned::ScmRights(raw) = control {
@@ -72,7 +78,15 @@ fn channel(path: &Path) -> (&'static mut [u8], OwnedFd, OwnedFd) {
             let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
             // SAFETY: a new mapping that stays as long as the process, which is here to misuse it.
             let memory = unsafe {
-                let start = mmap(None, octets.try_into().unwrap(), access, MapFlags::MAP_SHARED, &memory, 0).unwrap();
+                let start = mmap(
+                    None,
+                    octets.try_into().unwrap(),
+                    access,
+                    MapFlags::MAP_SHARED,
+                    &memory,
+                    0,
+                )
+                .unwrap();
                 std::slice::from_raw_parts_mut(start.as_ptr().cast(), octets)
             };
             // The manager's connection ends here: as far as that goes the process is gone.
@@ -92,33 +106,47 @@ async fn who_scribbles_into_shared_memory_loses_its_channel_and_nobody_else_does
     until("the steady one is up", async || steady_client.pid().await.is_ok()).await;
     let violations = || {
         let families = prometheus::default_registry().gather();
-        let closed = families.iter().filter(|f| f.name() == "martlet_sbi_fabric_channels_closed_total");
+        let closed =
+            families.iter().filter(|f| f.name() == "martlet_sbi_fabric_channels_closed_total");
         let wrong = closed.flat_map(|f| f.get_metric()).filter(|metric| {
-            metric
-                .get_label()
-                .iter()
-                .any(|label| label.value().starts_with("wrong") || label.value() == "limit exceeded")
+            metric.get_label().iter().any(|label| {
+                label.value().starts_with("wrong") || label.value() == "limit exceeded"
+            })
         });
         wrong.map(|metric| metric.get_counter().get_value()).sum::<f64>()
     };
     let rogues: Vec<_> = (0..2)
-        .map(|n: u32| ServerProcess::start_with(&place, "rogue:1", &[("MARTLET_FABRIC_ROGUE", &n.to_string())]))
+        .map(|n: u32| {
+            ServerProcess::start_with(
+                &place,
+                "rogue:1",
+                &[("MARTLET_FABRIC_ROGUE", &n.to_string())],
+            )
+        })
         .collect();
     let started = Instant::now();
     let mut calls = 0;
     while violations() < 40.0 {
         let note = Note { text: "s".repeat(calls * 100 % 20_000) };
-        let answer = tokio::time::timeout(Duration::from_secs(5), steady_client.echo("1", note.clone().into()));
+        let answer = tokio::time::timeout(
+            Duration::from_secs(5),
+            steady_client.echo("1", note.clone().into()),
+        );
         assert_eq!(answer.await.expect("an answer in time").unwrap().body.json, note);
         calls += 1;
-        assert!(started.elapsed() < Duration::from_secs(20), "{} violations were noticed", violations());
+        assert!(
+            started.elapsed() < Duration::from_secs(20),
+            "{} violations were noticed",
+            violations()
+        );
     }
     drop(rogues);
     assert_eq!(steady_client.pid().await.unwrap().text, steady.0.id().to_string());
     until("the rogues' channels are gone", async || fabric.peers() == ["child"]).await;
 }
 
-/// `MARTLET_SCRIPTS=1000000` for more of them; a fuzzer is better at it (`fuzz/run.sh 600 fabric_channel`).
+/// `MARTLET_SCRIPTS=1000000` for more of them; a fuzzer is better at it (`fuzz/run.sh 600
+/// fabric_channel`).
 #[test]
 fn no_script_of_a_rogue_is_a_panic() {
     let mut random = rand::rngs::StdRng::seed_from_u64(1);
@@ -129,7 +157,8 @@ fn no_script_of_a_rogue_is_a_panic() {
     }
 }
 
-/// Processes of another user belong to another domain: they join there, and see nothing of this one.
+/// Processes of another user belong to another domain: they join there, and see nothing of this
+/// one.
 #[tokio::test]
 async fn a_process_of_another_domain_reaches_nobody_here() {
     if !nix::unistd::geteuid().is_root() {
@@ -139,7 +168,9 @@ async fn a_process_of_another_domain_reaches_nobody_here() {
     let place = Place::new("domains");
     let domain = |name: &str, uid| Domain { name: name.into(), uids: vec![uid], gids: vec![] };
     let domains = vec![domain("core", 0), domain("guests", 65534)];
-    let _manager = tokio::spawn(Manager::bind(ManagerConfig { domains, ..place.manager_config() }).unwrap().run());
+    let _manager = tokio::spawn(
+        Manager::bind(ManagerConfig { domains, ..place.manager_config() }).unwrap().run(),
+    );
     let (fabric, bindings) = join(place.config("test"));
     assert_eq!(fabric.joined().await, Standing::Joined("core".into()));
     let _ours = serve(&fabric, &bindings, "ours:1");
@@ -147,13 +178,21 @@ async fn a_process_of_another_domain_reaches_nobody_here() {
     let program = std::env::temp_dir().join(format!("martlet-guest-{}", std::process::id()));
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let mut command = Command::new(&program);
-    command.args(["--exact", "child", "--nocapture"]).stdin(Stdio::piped()).stdout(Stdio::null()).uid(65534).gid(65534);
+    command
+        .args(["--exact", "child", "--nocapture"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .uid(65534)
+        .gid(65534);
     command.env("MARTLET_FABRIC_SOCKET", place.socket()).env("MARTLET_FABRIC_AUTHORITY", "guest:1");
     let guest = ServerProcess(command.env("MARTLET_FABRIC_HAMMER", "ours:1").spawn().unwrap());
     let members = || {
         let families = prometheus::default_registry().gather();
         let members = families.iter().filter(|f| f.name() == "martlet_sbi_fabric_members");
-        members.flat_map(|f| f.get_metric()).map(|metric| metric.get_gauge().get_value()).sum::<f64>()
+        members
+            .flat_map(|f| f.get_metric())
+            .map(|metric| metric.get_gauge().get_value())
+            .sum::<f64>()
     };
     until("the guest has joined its own domain", async || members() >= 2.0).await;
     tokio::time::sleep(Duration::from_millis(200)).await;
@@ -180,7 +219,8 @@ fn connected_to_a_rogue(
     peer: &mut rogue::Rogue,
 ) -> std::sync::Arc<sockets::Connection> {
     let head = channel::Head { kind: channel::Kind::Connect, own: true, stream: 1 };
-    let connect = [&u32::MAX.to_le_bytes()[..], format!("{} 1.2.3.4:5", rogue::ADDRESS).as_bytes()].concat();
+    let connect =
+        [&u32::MAX.to_le_bytes()[..], format!("{} 1.2.3.4:5", rogue::ADDRESS).as_bytes()].concat();
     assert!(peer.frame(head, &connect, 0));
     link.progress(&mut Vec::new()).unwrap();
     victim.accept().unwrap()
@@ -208,7 +248,10 @@ fn a_writer_that_waits_for_room_hears_of_the_end_of_its_connection() {
             connection.close();
         }
         assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed) > before);
-        assert!(matches!(connection.poll_write(&mut context, b"x"), std::task::Poll::Ready(Err(_))));
+        assert!(matches!(
+            connection.poll_write(&mut context, b"x"),
+            std::task::Poll::Ready(Err(_))
+        ));
     }
 }
 
@@ -235,8 +278,10 @@ fn a_peer_that_asks_and_never_listens_loses_its_channel_before_much_waits_for_it
     let mut kept = Vec::new();
     let refused = (0..100_000).find_map(|port| {
         let connection = link.connect(std::net::SocketAddr::from(([127, 0, 0, 1], port as u16)));
-        if connection.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::QuotaExceeded) {
-            kept.drain(..).for_each(|connection: std::sync::Arc<sockets::Connection>| connection.close());
+        if connection.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::QuotaExceeded)
+        {
+            kept.drain(..)
+                .for_each(|connection: std::sync::Arc<sockets::Connection>| connection.close());
             return None;
         }
         connection.map(|connection| kept.push(connection)).err()

@@ -1,5 +1,5 @@
-//! Every interleaving and every reordering that the memory model allows, for the ring and the flags beside it. The
-//! files under test are compiled here once more, with the model checker's atomics.
+//! Every interleaving and every reordering that the memory model allows, for the ring and the flags
+//! beside it. The files under test are compiled here once more, with the model checker's atomics.
 #![allow(dead_code)]
 
 mod sync {

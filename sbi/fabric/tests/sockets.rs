@@ -77,8 +77,10 @@ async fn fabric(place: &Place) -> (OverFabric, JoinHandle<()>) {
     let sizes = Sizes { slots: 16, classes: vec![class(512, 8), class(4096, 4)], frame: 1 << 20 };
     let manager = Manager::bind(ManagerConfig { sizes, ..place.manager_config() }).unwrap();
     let manager = tokio::spawn(manager.run());
-    let net =
-        OverFabric { server: Fabric::start(place.config("server")), client: Fabric::start(place.config("client")) };
+    let net = OverFabric {
+        server: Fabric::start(place.config("server")),
+        client: Fabric::start(place.config("client")),
+    };
     net.server.joined().await;
     net.client.joined().await;
     (net, manager)
@@ -283,7 +285,10 @@ async fn who_closes_with_something_unread_resets<N: Net>(net: N) {
     let mut got = [0; 3];
     a.read_exact(&mut got).await.unwrap();
     drop(b);
-    let error = tokio::time::timeout(Duration::from_secs(5), a.read(&mut [0; 8])).await.unwrap().unwrap_err();
+    let error = tokio::time::timeout(Duration::from_secs(5), a.read(&mut [0; 8]))
+        .await
+        .unwrap()
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }
 
@@ -343,19 +348,25 @@ async fn hyper_runs<N: Net>(net: N, http2: bool) {
         let service = hyper::service::service_fn(|request: http::Request<Incoming>| async move {
             let path = request.uri().path().to_string();
             let body = request.into_body().collect().await?.to_bytes();
-            let answer = http::Response::builder().header("x-path", path).body(Full::new(body)).unwrap();
+            let answer =
+                http::Response::builder().header("x-path", path).body(Full::new(body)).unwrap();
             Ok::<_, hyper::Error>(answer)
         });
         loop {
             let stream = TokioIo::new(N::accept(&listener).await.unwrap());
             let builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
-            tokio::spawn(async move { builder.serve_connection(stream, service).await.map_err(|e| e.to_string()) });
+            tokio::spawn(async move {
+                builder.serve_connection(stream, service).await.map_err(|e| e.to_string())
+            });
         }
     });
     let stream = TokioIo::new(net.connect(address).await.unwrap());
     let request = |n: usize, length: usize| {
         let uri = format!("http://{address}/{n}");
-        http::Request::post(uri).header("host", "x").body(Full::new(Bytes::from(octets(length, n)))).unwrap()
+        http::Request::post(uri)
+            .header("host", "x")
+            .body(Full::new(Bytes::from(octets(length, n))))
+            .unwrap()
     };
     let check = async |n: usize, length: usize, answer: hyper::Result<http::Response<Incoming>>| {
         let answer = answer.unwrap();
@@ -369,7 +380,8 @@ async fn hyper_runs<N: Net>(net: N, http2: bool) {
         let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream);
         let (sender, connection) = handshake.await.unwrap();
         tokio::spawn(connection);
-        let calls: Vec<_> = (0..50).map(|n| (n, sender.clone().send_request(request(n, n * n * 40)))).collect();
+        let calls: Vec<_> =
+            (0..50).map(|n| (n, sender.clone().send_request(request(n, n * n * 40)))).collect();
         for (n, call) in calls {
             check(n, n * n * 40, call.await).await;
         }
@@ -493,7 +505,8 @@ async fn a_listener_with_as_many_waiting_as_may_refuses_at_once() {
     server.joined().await;
     client.joined().await;
     let listener = server.listen(V4.parse().unwrap()).await.unwrap();
-    let waiting = [client.connect(listener.local_addr()).await, client.connect(listener.local_addr()).await];
+    let waiting =
+        [client.connect(listener.local_addr()).await, client.connect(listener.local_addr()).await];
     assert!(waiting.iter().all(Result::is_ok));
     let error = client.connect(listener.local_addr()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);

@@ -7,7 +7,8 @@ use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use martlet_sbi::{
-    ApiRoot, BoxFuture, Encoded, OperationInfo, Problem, Request, Response, Transport, TransportFailure,
+    ApiRoot, BoxFuture, Encoded, OperationInfo, Problem, Request, Response, Transport,
+    TransportFailure,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -60,7 +61,12 @@ struct Failed {
 impl HttpBinding {
     /// A client without connections yet, over TCP.
     pub fn new(limits: ClientLimits) -> Self {
-        HttpBinding { kept: Arc::default(), limits: Arc::new(limits), dial: Arc::new(Tcp), tls: None }
+        HttpBinding {
+            kept: Arc::default(),
+            limits: Arc::new(limits),
+            dial: Arc::new(Tcp),
+            tls: None,
+        }
     }
 
     /// Connects another way from now on.
@@ -83,7 +89,9 @@ impl HttpBinding {
             oldest.map(|name| kept.remove(&name));
         }
         let now = Instant::now();
-        let entry = kept.entry(authority.to_string()).or_insert_with(|| Kept { cell: Cell::default(), used: now });
+        let entry = kept
+            .entry(authority.to_string())
+            .or_insert_with(|| Kept { cell: Cell::default(), used: now });
         entry.used = now;
         if entry.cell.get().is_some_and(|sender| sender.is_closed()) {
             entry.cell = Cell::default();
@@ -99,20 +107,34 @@ impl HttpBinding {
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
         let cell = self.cell(&to.authority);
         let connect = || async {
-            let sender = tokio::time::timeout(self.limits.connect, connect(&*self.dial, self.tls.as_ref(), to)).await;
-            sender.unwrap_or_else(|_| Err(not_sent(format!("{to} did not take the connection in time"))))
+            let sender = tokio::time::timeout(
+                self.limits.connect,
+                connect(&*self.dial, self.tls.as_ref(), to),
+            )
+            .await;
+            sender.unwrap_or_else(|_| {
+                Err(not_sent(format!("{to} did not take the connection in time")))
+            })
         };
         cell.get_or_try_init(connect).await.cloned()
     }
 
-    async fn attempt(&self, to: &ApiRoot, request: http::Request<Full<Bytes>>) -> Result<Response, Failed> {
+    async fn attempt(
+        &self,
+        to: &ApiRoot,
+        request: http::Request<Full<Bytes>>,
+    ) -> Result<Response, Failed> {
         let mut sender = self.sender(to).await?;
         sender.ready().await.map_err(|e| not_sent(format!("{to} closed the connection: {e}")))?;
         let answer = sender.try_send_request(request).await.map_err(|mut e| {
             // hyper hands the request back where no octet of it left.
             let left = e.take_message().is_none();
             let error = e.into_error();
-            let how = if left && !unprocessed(&error) { TransportFailure::Unknown } else { TransportFailure::NotSent };
+            let how = if left && !unprocessed(&error) {
+                TransportFailure::Unknown
+            } else {
+                TransportFailure::NotSent
+            };
             if left {
                 self.forget(&to.authority);
             }
@@ -120,7 +142,8 @@ impl HttpBinding {
         })?;
         let (parts, mut incoming) = answer.into_parts();
         let body = convert::collect(&parts.headers, &mut incoming, self.limits.body).await;
-        let body = body.map_err(|p| Failed { how: TransportFailure::Unknown, detail: format!("{to}: {p}") })?;
+        let body = body
+            .map_err(|p| Failed { how: TransportFailure::Unknown, detail: format!("{to}: {p}") })?;
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 
@@ -130,7 +153,9 @@ impl HttpBinding {
         loop {
             match self.attempt(to, build(to, &request, encoded.clone())?).await {
                 Ok(response) => return Ok(response),
-                Err(failed) if left > 0 && may_repeat(request.operation, &request.method, failed.how) => {
+                Err(failed)
+                    if left > 0 && may_repeat(request.operation, &request.method, failed.how) =>
+                {
                     left -= 1;
                     metrics::RETRIES
                         .with_label_values(&[if failed.how == TransportFailure::NotSent {
@@ -150,7 +175,11 @@ impl HttpBinding {
 }
 
 impl Transport for HttpBinding {
-    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(self.exchange(to, request))
     }
 }
@@ -159,10 +188,11 @@ fn not_sent(detail: String) -> Failed {
     Failed { how: TransportFailure::NotSent, detail }
 }
 
-/// Whether the producer says that it did nothing with a request which reached it (RFC 9113, 8.7): it was about to close the
-/// connection for want of requests, or refused this one.
+/// Whether the producer says that it did nothing with a request which reached it (RFC 9113, 8.7):
+/// it was about to close the connection for want of requests, or refused this one.
 fn unprocessed(error: &hyper::Error) -> bool {
-    let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
+    let cause =
+        std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
     cause.is_some_and(|cause| match cause.reason() {
         Some(h2::Reason::NO_ERROR) => cause.is_go_away() && cause.is_remote(),
         Some(h2::Reason::REFUSED_STREAM) => cause.is_reset() && cause.is_remote(),
@@ -170,18 +200,26 @@ fn unprocessed(error: &hyper::Error) -> bool {
     })
 }
 
-fn may_repeat(operation: Option<&OperationInfo>, method: &http::Method, how: TransportFailure) -> bool {
-    how == TransportFailure::NotSent || operation.map_or(*method == http::Method::GET, OperationInfo::is_idempotent)
+fn may_repeat(
+    operation: Option<&OperationInfo>,
+    method: &http::Method,
+    how: TransportFailure,
+) -> bool {
+    how == TransportFailure::NotSent
+        || operation.map_or(*method == http::Method::GET, OperationInfo::is_idempotent)
 }
 
 async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sender, Failed> {
     let secure = to.scheme == "https";
     if secure && tls.is_none() {
-        return Err(not_sent(format!("{to}: this producer asks for TLS, and sbi.tls is not configured")));
+        return Err(not_sent(format!(
+            "{to}: this producer asks for TLS, and sbi.tls is not configured"
+        )));
     }
     let mut stream = dial.dial(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
     if let Some(tls) = tls.filter(|_| secure) {
-        let name = crate::tls::name_of(&to.authority).ok_or_else(|| not_sent(format!("{to}: no name for TLS")))?;
+        let name = crate::tls::name_of(&to.authority)
+            .ok_or_else(|| not_sent(format!("{to}: no name for TLS")))?;
         let secured = tls.connector.connect(name, stream).await;
         stream = Box::new(secured.map_err(|e| not_sent(format!("{to}: TLS: {e}")))?);
     }
@@ -200,15 +238,18 @@ async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sen
     Ok(sender)
 }
 
-fn build(to: &ApiRoot, request: &Request, encoded: Option<Encoded>) -> Result<http::Request<Full<Bytes>>, Problem> {
+fn build(
+    to: &ApiRoot,
+    request: &Request,
+    encoded: Option<Encoded>,
+) -> Result<http::Request<Full<Bytes>>, Problem> {
     let mut headers = request.headers.clone();
     let body = convert::full(&mut headers, encoded);
     let uri = format!("{}://{}{}", to.scheme, to.authority, request.target);
-    let mut out = http::Request::builder()
-        .method(&request.method)
-        .uri(uri)
-        .body(body)
-        .map_err(|e| Problem::unreachable(TransportFailure::NotSent, format!("{to}{}: {e}", request.target)))?;
+    let mut out =
+        http::Request::builder().method(&request.method).uri(uri).body(body).map_err(|e| {
+            Problem::unreachable(TransportFailure::NotSent, format!("{to}{}: {e}", request.target))
+        })?;
     *out.headers_mut() = headers;
     Ok(out)
 }

@@ -7,12 +7,16 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A body that is too large is read to its end, and forgotten, if that is not farther than so many limits away: senders
-/// that are interrupted do not always look for an answer.
+/// A body that is too large is read to its end, and forgotten, if that is not farther than so many
+/// limits away: senders that are interrupted do not always look for an answer.
 const PATIENCE: usize = 8;
 
 /// Reads a body up to a limit, in octets.
-pub async fn collect(headers: &http::HeaderMap, incoming: &mut Incoming, limit: usize) -> Result<Body, Problem> {
+pub async fn collect(
+    headers: &http::HeaderMap,
+    incoming: &mut Incoming,
+    limit: usize,
+) -> Result<Body, Problem> {
     let collected = match Limited::new(&mut *incoming, limit).collect().await {
         Ok(collected) => collected,
         Err(error) if error.is::<LengthLimitError>() => {
@@ -31,7 +35,8 @@ pub async fn collect(headers: &http::HeaderMap, incoming: &mut Incoming, limit: 
     if bytes.is_empty() {
         return Ok(Body::empty());
     }
-    let content_type = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let content_type =
+        headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
     Ok(Body::encoded(content_type.to_string(), bytes))
 }
 
@@ -44,8 +49,8 @@ pub fn full(headers: &mut http::HeaderMap, encoded: Option<Encoded>) -> Full<Byt
     Full::new(encoded.bytes)
 }
 
-/// The body of an answer. It holds what is left of the request's body until it is sent: a request that is let go before
-/// is cancelled with its answer (RFC 9113, 8.1).
+/// The body of an answer. It holds what is left of the request's body until it is sent: a request
+/// that is let go before is cancelled with its answer (RFC 9113, 8.1).
 pub struct Answered {
     body: Full<Bytes>,
     _request: Incoming,

@@ -1,7 +1,9 @@
-//! What a client says first goes in one piece: the preface, its settings, and a request (RFC 9113, 3.4 allows it).
+//! What a client says first goes in one piece: the preface, its settings, and a request (RFC 9113,
+//! 3.4 allows it).
 //!
-//! Written as it comes it would be three or four pieces with a turn of a task between them. A server that waits for a request for no longer
-//! than a millisecond after the preface, as those of free5GC do, would have closed the connection before the request on a busy machine.
+//! Written as it comes it would be three or four pieces with a turn of a task between them. A
+//! server that waits for a request for no longer than a millisecond after the preface, as those of
+//! free5GC do, would have closed the connection before the request on a busy machine.
 use std::future::Future;
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
@@ -16,7 +18,8 @@ const PREFACE: usize = 24;
 const FRAME_HEADER: usize = 9;
 /// The type of HEADERS (RFC 9113, 6.2).
 const HEADERS: u8 = 1;
-/// How long a request is waited for: a connection is made for one, which may have been given up meanwhile.
+/// How long a request is waited for: a connection is made for one, which may have been given up
+/// meanwhile.
 const PATIENCE: Duration = Duration::from_millis(10);
 /// How much is kept back at the most, octets.
 const MOST: usize = 16 << 10;
@@ -42,7 +45,14 @@ impl<S> FirstFlight<S> {
 
     fn waiting(stream: S, patience: Duration) -> Self {
         let patience = Some(Box::pin(tokio::time::sleep(patience)));
-        FirstFlight { stream, held: Vec::with_capacity(1 << 10), gone: 0, frame: PREFACE, patience, let_go: false }
+        FirstFlight {
+            stream,
+            held: Vec::with_capacity(1 << 10),
+            gone: 0,
+            frame: PREFACE,
+            patience,
+            let_go: false,
+        }
     }
 
     fn is_holding(&self) -> bool {
@@ -81,13 +91,21 @@ impl<S: AsyncWrite + Unpin> FirstFlight<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for FirstFlight<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for FirstFlight<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, octets: &[u8]) -> Poll<Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<Result<usize>> {
         if !self.is_holding() || self.let_go && ready!(self.poll_gone(cx))? {
             return Pin::new(&mut self.stream).poll_write(cx, octets);
         }
@@ -114,7 +132,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for FirstFlight<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         match ready!(self.poll_gone(cx))? {
             true => Pin::new(&mut self.stream).poll_flush(cx),
-            // Nobody waits for it: what comes next is the request, or the end of patience, which has this asked again.
+            // Nobody waits for it: what comes next is the request, or the end of patience, which
+            // has this asked again.
             false => Poll::Ready(Ok(())),
         }
     }

@@ -9,9 +9,11 @@ pub static CONNECTIONS: LazyLock<IntCounterVec> =
 pub static RETRIES: LazyLock<IntCounterVec> =
     LazyLock::new(|| counter("martlet_sbi_http_retries_total", "Requests repeated", "reason"));
 /// What was refused, by reason.
-pub static REFUSED: LazyLock<IntCounterVec> =
-    LazyLock::new(|| counter("martlet_sbi_http_refused_total", "Connections and messages refused", "reason"));
+pub static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    counter("martlet_sbi_http_refused_total", "Connections and messages refused", "reason")
+});
 
 fn counter(name: &str, help: &str, label: &str) -> IntCounterVec {
-    register_int_counter_vec!(name, help, &[label]).expect("each metric has one name and is registered once")
+    register_int_counter_vec!(name, help, &[label])
+        .expect("each metric has one name and is registered once")
 }

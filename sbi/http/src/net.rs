@@ -71,14 +71,18 @@ pub struct Unix(pub PathBuf);
 
 impl Dial for Unix {
     fn dial<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Box<dyn Stream>>> {
-        Box::pin(async move { Ok(Box::new(UnixStream::connect(&self.0).await?) as Box<dyn Stream>) })
+        Box::pin(
+            async move { Ok(Box::new(UnixStream::connect(&self.0).await?) as Box<dyn Stream>) },
+        )
     }
 }
 
-/// How long a connection over the fabric may take, which is made within microseconds where all is well.
+/// How long a connection over the fabric may take, which is made within microseconds where all is
+/// well.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Over the fabric's sockets where somebody of the fabric listens at the authority, else another way.
+/// Over the fabric's sockets where somebody of the fabric listens at the authority, else another
+/// way.
 #[derive(Clone)]
 pub struct OverFabric {
     fabric: Fabric,
@@ -100,13 +104,19 @@ impl OverFabric {
     async fn connect(&self, authority: &str) -> Result<Box<dyn Stream>> {
         let failed = match authority.parse::<SocketAddr>() {
             // Another way has to have its time, too, where a manager or a listener does not answer.
-            Ok(address) => match tokio::time::timeout(PATIENCE, self.fabric.connect(address)).await {
+            Ok(address) => match tokio::time::timeout(PATIENCE, self.fabric.connect(address)).await
+            {
                 Ok(Ok(stream)) => return Ok(Box::new(stream)),
                 Ok(Err(error)) => error,
-                Err(_) => Error::new(ErrorKind::TimedOut, format!("no connection over the fabric within {PATIENCE:?}")),
+                Err(_) => Error::new(
+                    ErrorKind::TimedOut,
+                    format!("no connection over the fabric within {PATIENCE:?}"),
+                ),
             },
             // Names are for those who can look them up.
-            Err(_) => Error::new(ErrorKind::ConnectionRefused, "the fabric has addresses, and no names"),
+            Err(_) => {
+                Error::new(ErrorKind::ConnectionRefused, "the fabric has addresses, and no names")
+            }
         };
         match &self.next {
             // Nothing was sent, whatever it was.

@@ -20,7 +20,8 @@ pub struct ServerLimits {
     pub connections: usize,
     /// Requests at a time on one connection.
     pub streams: u32,
-    /// Requests at a time on all connections: who comes beyond them is told to come back (TS 29.500, 6.4.2.2).
+    /// Requests at a time on all connections: who comes beyond them is told to come back (TS
+    /// 29.500, 6.4.2.2).
     pub requests: usize,
     /// Octets of a body.
     pub body: usize,
@@ -74,10 +75,17 @@ pub struct HttpServer<L = TcpListener> {
 
 impl HttpServer {
     /// Binds; the error names the address.
-    pub async fn bind(address: SocketAddr, router: Arc<Router>, limits: ServerLimits) -> std::io::Result<Self> {
-        let listener = TcpListener::bind(address)
-            .await
-            .map_err(|e| std::io::Error::new(e.kind(), format!("cannot listen for SBI requests on {address}: {e}")))?;
+    pub async fn bind(
+        address: SocketAddr,
+        router: Arc<Router>,
+        limits: ServerLimits,
+    ) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await.map_err(|e| {
+            std::io::Error::new(
+                e.kind(),
+                format!("cannot listen for SBI requests on {address}: {e}"),
+            )
+        })?;
         Ok(HttpServer::over(listener, router, limits))
     }
 
@@ -117,7 +125,8 @@ impl<L: Listen> HttpServer<L> {
                 continue;
             };
             metrics::CONNECTIONS.with_label_values(&["server"]).inc();
-            let (router, limits, places) = (self.router.clone(), self.limits.clone(), places.clone());
+            let (router, limits, places) =
+                (self.router.clone(), self.limits.clone(), places.clone());
             connections.spawn(async move {
                 match limits.tls.clone() {
                     None => serve(stream, router, limits, places).await,
@@ -136,9 +145,18 @@ impl<L: Listen> HttpServer<L> {
     }
 }
 
-async fn serve(stream: impl Stream, router: Arc<Router>, limits: Arc<ServerLimits>, places: Arc<Semaphore>) {
+async fn serve(
+    stream: impl Stream,
+    router: Arc<Router>,
+    limits: Arc<ServerLimits>,
+    places: Arc<Semaphore>,
+) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(limits.streams).max_header_list_size(16 << 10);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(16 << 10);
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
     let service = service_fn(|request| {
         let (router, limits, places) = (router.clone(), limits.clone(), places.clone());
@@ -158,16 +176,19 @@ async fn answer(
     let (parts, mut incoming) = request.into_parts();
     let Ok(_place) = places.try_acquire() else {
         metrics::REFUSED.with_label_values(&["too many requests"]).inc();
-        let mut problem =
-            Problem::new(503, "NF_CONGESTION").detail("too many requests are under way: see sbi.max_requests");
+        let mut problem = Problem::new(503, "NF_CONGESTION")
+            .detail("too many requests are under way: see sbi.max_requests");
         problem.retry_after = Some(BACK_OFF);
         return written(Response::problem(problem), incoming);
     };
     let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
     let wait = wait.map_or(limits.longest, Duration::from_millis).min(limits.longest);
-    let collected = tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body)).await;
-    let collected = collected
-        .unwrap_or_else(|_| Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}"))));
+    let collected =
+        tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body))
+            .await;
+    let collected = collected.unwrap_or_else(|_| {
+        Err(Problem::new(408, "").detail(format!("the request was not complete within {wait:?}")))
+    });
     let path = parts.uri.path();
     let allowed = limits.guard.as_ref().map_or(Ok(()), |guard| (guard.0)(&parts.headers, path));
     let response = match allowed.and(collected) {
@@ -198,11 +219,14 @@ fn written(response: Response, incoming: Incoming) -> http::Response<convert::An
     let encoded = response.body.to_encoded();
     let (status, encoded, mut fields) = match encoded {
         Ok(encoded) => (response.status, encoded, response.headers),
-        Err(problem) => (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default()),
+        Err(problem) => {
+            (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default())
+        }
     };
     let body = convert::Answered::new(convert::full(&mut fields, encoded), incoming);
     let mut answer = http::Response::new(body);
-    *answer.status_mut() = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *answer.status_mut() =
+        http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     *answer.headers_mut() = fields;
     answer
 }

@@ -21,17 +21,22 @@ impl std::fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// From PEM files: the authorities that others' certificates have to be of, the own certificate with those that vouch for
-    /// it, and its key.
+    /// From PEM files: the authorities that others' certificates have to be of, the own certificate
+    /// with those that vouch for it, and its key.
     ///
     /// # Errors
     /// A file cannot be read, or does not hold what it should; the error names it.
     pub fn load(authorities: &Path, certificate: &Path, key: &Path) -> Result<Tls, String> {
-        let wrong = |file: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+        let wrong =
+            |file: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
         let certificates = |file: &Path| -> Result<Vec<CertificateDer<'static>>, String> {
             let all = CertificateDer::pem_file_iter(file).map_err(|e| wrong(file, &e))?;
             let all = all.collect::<Result<Vec<_>, _>>().map_err(|e| wrong(file, &e))?;
-            if all.is_empty() { Err(wrong(file, &"there is no certificate in it")) } else { Ok(all) }
+            if all.is_empty() {
+                Err(wrong(file, &"there is no certificate in it"))
+            } else {
+                Ok(all)
+            }
         };
         let mut roots = RootCertStore::empty();
         for root in certificates(authorities)? {

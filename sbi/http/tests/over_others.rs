@@ -1,4 +1,5 @@
-//! The binding over the fabric's sockets and over unix sockets, and how one way makes place for another.
+//! The binding over the fabric's sockets and over unix sockets, and how one way makes place for
+//! another.
 use martlet_sbi::*;
 use martlet_sbi_fabric::{Fabric, FabricConfig, Manager, ManagerConfig};
 use martlet_sbi_http::*;
@@ -43,12 +44,17 @@ async fn here(http: &HttpBinding, authority: &str) -> Result<String, Problem> {
 struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("martlet-http-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-http-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }
     fn fabric(&self, name: &str) -> Fabric {
-        Fabric::start(FabricConfig { socket: self.0.join("sbi.sock"), name: name.into(), ..Default::default() })
+        Fabric::start(FabricConfig {
+            socket: self.0.join("sbi.sock"),
+            name: name.into(),
+            ..Default::default()
+        })
     }
 }
 impl Drop for Folder {
@@ -60,7 +66,9 @@ impl Drop for Folder {
 #[tokio::test]
 async fn the_fabric_comes_first_and_tcp_after_it() {
     let folder = Folder::new("fabric");
-    let manager = Manager::bind(ManagerConfig { socket: folder.0.join("sbi.sock"), ..Default::default() }).unwrap();
+    let manager =
+        Manager::bind(ManagerConfig { socket: folder.0.join("sbi.sock"), ..Default::default() })
+            .unwrap();
     let manager = tokio::spawn(manager.run());
     let (near, far) = (folder.fabric("near"), folder.fabric("far"));
     near.joined().await;
@@ -68,20 +76,26 @@ async fn the_fabric_comes_first_and_tcp_after_it() {
     let http = HttpBinding::new(ClientLimits::default())
         .over(Arc::new(OverFabric::new(near.clone()).with_next(Arc::new(Tcp))));
     // One authority on both, another one over TCP alone.
-    let tcp = HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default()).await.unwrap();
+    let tcp =
+        HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default())
+            .await
+            .unwrap();
     let both = tcp.local_addr().unwrap();
     tokio::spawn(tcp.run());
-    let other = HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("other"), ServerLimits::default());
+    let other =
+        HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("other"), ServerLimits::default());
     let other = other.await.unwrap();
     let only_tcp = other.local_addr().unwrap();
     tokio::spawn(other.run());
     let listener = far.listen(both).await.unwrap();
-    let server = tokio::spawn(HttpServer::over(listener, router("fabric"), ServerLimits::default()).run());
+    let server =
+        tokio::spawn(HttpServer::over(listener, router("fabric"), ServerLimits::default()).run());
     assert_eq!(here(&http, &both.to_string()).await.unwrap(), "fabric");
     assert_eq!(here(&http, &only_tcp.to_string()).await.unwrap(), "other");
     // A name is no address of the fabric.
     assert_eq!(here(&http, &format!("localhost:{}", only_tcp.port())).await.unwrap(), "other");
-    let alone = HttpBinding::new(ClientLimits::default()).over(Arc::new(OverFabric::new(near.clone())));
+    let alone =
+        HttpBinding::new(ClientLimits::default()).over(Arc::new(OverFabric::new(near.clone())));
     let problem = here(&alone, &only_tcp.to_string()).await.unwrap_err();
     assert_eq!(problem.transport, Some(TransportFailure::NotSent));
     // Who leaves the fabric is reached over TCP.
@@ -95,15 +109,21 @@ async fn the_fabric_comes_first_and_tcp_after_it() {
 
 #[tokio::test]
 async fn a_manager_that_does_not_answer_leaves_time_for_another_way() {
-    use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
+    use nix::sys::socket::{
+        AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket,
+    };
     use std::os::fd::AsRawFd;
     let folder = Folder::new("silent");
-    let listener = socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    let listener =
+        socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
     bind(listener.as_raw_fd(), &UnixAddr::new(&folder.0.join("sbi.sock")).unwrap()).unwrap();
     listen(&listener, Backlog::new(8).unwrap()).unwrap();
     let dial = OverFabric::new(folder.fabric("near")).with_next(Arc::new(Tcp));
     let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(dial));
-    let tcp = HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default()).await.unwrap();
+    let tcp =
+        HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default())
+            .await
+            .unwrap();
     let address = tcp.local_addr().unwrap();
     tokio::spawn(tcp.run());
     let started = Instant::now();

@@ -31,7 +31,11 @@ struct Server {
     reads: AtomicU32,
 }
 impl Echo for Server {
-    async fn echo(&self, id: &str, body: Multipart<Note>) -> Result<Created<Multipart<Note>>, Problem> {
+    async fn echo(
+        &self,
+        id: &str,
+        body: Multipart<Note>,
+    ) -> Result<Created<Multipart<Note>>, Problem> {
         Ok(Created { location: format!("/necho/v1/notes/{id}"), body })
     }
     async fn read(&self, id: &str) -> Result<Note, Problem> {
@@ -54,7 +58,8 @@ async fn start(address: SocketAddr) -> (SocketAddr, tokio::task::JoinHandle<()>)
 }
 
 fn client(address: SocketAddr) -> EchoClient {
-    let transport = Arc::new(Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default()))));
+    let transport =
+        Arc::new(Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default()))));
     let policy = CallPolicy { timeout: Duration::from_millis(800) };
     EchoClient::new(Peer::new(transport, ApiRoot::http(address.to_string()), "AMF", policy))
 }
@@ -65,11 +70,18 @@ const ANY: &str = "127.0.0.1:0";
 async fn bodies_statuses_and_causes_cross() {
     let (address, _server) = start(ANY.parse().unwrap()).await;
     let client = client(address);
-    let note = Multipart::new(Note { text: "ä\"\n".into() }).part("n1", content_type::NAS, vec![0, 13, 10, 255]);
+    let note = Multipart::new(Note { text: "ä\"\n".into() }).part(
+        "n1",
+        content_type::NAS,
+        vec![0, 13, 10, 255],
+    );
     let created = client.echo("7", note.clone()).await.unwrap();
     assert_eq!((created.location.as_str(), created.body), ("/necho/v1/notes/7", note));
     let problem = client.read("none").await.unwrap_err();
-    assert_eq!((problem.status(), problem.cause(), problem.transport), (404, "CONTEXT_NOT_FOUND", None));
+    assert_eq!(
+        (problem.status(), problem.cause(), problem.transport),
+        (404, "CONTEXT_NOT_FOUND", None)
+    );
 }
 
 #[tokio::test]
@@ -115,7 +127,10 @@ async fn who_comes_beyond_the_limit_is_told_to_come_back_and_the_served_go_on() 
     tokio::time::sleep(Duration::from_millis(200)).await;
     for consumer in [&one, &other, &client(address)] {
         let shed = consumer.read("1").await.unwrap_err();
-        assert_eq!((shed.status(), shed.cause(), shed.retry_after), (503, "NF_CONGESTION", Some(1)));
+        assert_eq!(
+            (shed.status(), shed.cause(), shed.retry_after),
+            (503, "NF_CONGESTION", Some(1))
+        );
     }
     for call in hanging {
         assert_eq!(call.await.unwrap(), "TIMED_OUT_REQUEST");
@@ -137,12 +152,15 @@ async fn garbage_on_the_socket_disturbs_nobody() {
     let (address, _server) = start(ANY.parse().unwrap()).await;
     let client = client(address);
     let mut garbage = tokio::net::TcpStream::connect(address).await.unwrap();
-    garbage.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff").await.unwrap();
+    garbage
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff")
+        .await
+        .unwrap();
     assert_eq!(client.read("1").await.unwrap().text, "1");
 }
 
-/// A server that takes a request only if it is there right behind the preface, as one that closes idle connections at once would;
-/// it answers 404.
+/// A server that takes a request only if it is there right behind the preface, as one that closes
+/// idle connections at once would; it answers 404.
 fn hasty() -> (SocketAddr, Arc<AtomicU32>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind(ANY).unwrap();
@@ -166,7 +184,9 @@ fn hasty() -> (SocketAddr, Arc<AtomicU32>) {
             // SETTINGS, then HEADERS with ":status: 404", else GOAWAY of stream 0 without an error.
             let answer: &[u8] = match asked {
                 true => &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 1, 1, 5, 0, 0, 0, 1, 0x8d],
-                false => &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                false => {
+                    &[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+                }
             };
             counted.fetch_add(u32::from(!asked), Ordering::Relaxed);
             stream.write_all(answer).unwrap();

@@ -44,7 +44,8 @@ const OF_A_DAY: &[&str] = &[
     "nudr-dr ReadSessionManagementPolicyData",
 ];
 
-/// A phone registers, gets sessions, sends traffic, goes idle, comes back, and leaves; nothing of it stays.
+/// A phone registers, gets sessions, sends traffic, goes idle, comes back, and leaves; nothing of
+/// it stays.
 async fn a_phones_day(sbi: Sbi) -> Result<()> {
     let core = TestCore::start(sbi, |_| {}).await?;
     let gnb = core.gnb(1).await?;
@@ -61,7 +62,8 @@ async fn a_phones_day(sbi: Sbi) -> Result<()> {
 
     // One session ends by itself, the other with the registration.
     phone.release_pdu_session(1).await?;
-    core.until("one session is left", |counts| (counts.sessions, counts.user_planes) == (1, 1)).await?;
+    core.until("one session is left", |counts| (counts.sessions, counts.user_planes) == (1, 1))
+        .await?;
     phone.deregister().await?;
     core.until_nothing_is_left().await?;
     core.bodies.check(OF_A_DAY).await

@@ -8,10 +8,15 @@ use martlet_ran::ue::RegistrationType;
 use martlet_ran::{Gnb, HandoverPlan, HandoverTurn};
 use martlet_sbi_api::common::{Sd, Snssai};
 use martlet_smf::SliceConfig;
-use martlet_tests::{GATEWAY, Growth, RawGnb, SecondAmf, TestCore, eventually, in_namespace, internet, reaches};
+use martlet_tests::{
+    GATEWAY, Growth, RawGnb, SecondAmf, TestCore, eventually, in_namespace, internet, reaches,
+};
 
 fn transfers(result: &str) -> Growth<'_> {
-    Growth::of("martlet_amf_procedures_total", &[("procedure", "context_transfer"), ("result", result)])
+    Growth::of(
+        "martlet_amf_procedures_total",
+        &[("procedure", "context_transfer"), ("result", result)],
+    )
 }
 
 /// A phone goes to another AMF and back, with its session, and without an authentication.
@@ -33,7 +38,8 @@ async fn there_and_back(sbi: Sbi, derive: bool) -> Result<()> {
         let pointer = if round == 1 { core.config().amf.guamis[0].pointer } else { 2 };
         ensure!(at.guti.is_some_and(|guti| guti.amf_pointer() == pointer), "{:?}", at.guti);
         let left = || if round == 1 { second.ues().1 } else { core.counts().registered };
-        eventually("the old AMF lets go", || (left() == 0).then_some(()), || left().to_string()).await?;
+        eventually("the old AMF lets go", || (left() == 0).then_some(()), || left().to_string())
+            .await?;
     }
     ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
     // Other tests may count beside this one.
@@ -54,9 +60,13 @@ fn a_phone_takes_its_session_to_another_amf_with_its_key() {
 }
 
 /// A core with two AMFs, each with a tracking area and a gNB of its own.
-pub async fn two_areas(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
+pub async fn two_areas(
+    sbi: Sbi,
+    change: impl FnOnce(&mut Config),
+) -> Result<(TestCore, SecondAmf, Gnb, Gnb)> {
     let core = TestCore::start(sbi, change).await?;
-    let second = core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
+    let second =
+        core.second_amf(|config| config.amf.tais.iter_mut().for_each(|tai| tai.tac += 1)).await?;
     let here = core.gnb(1).await?;
     let mut config = second.gnb_config(&core, 2);
     config.tac += 1;
@@ -64,7 +74,8 @@ pub async fn two_areas(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<(Te
 }
 
 async fn handed_over(sbi: Sbi, derive: bool) -> Result<()> {
-    let (core, second, here, there) = two_areas(sbi, |config| config.amf.security.derive_k_amf = derive).await?;
+    let (core, second, here, there) =
+        two_areas(sbi, |config| config.amf.security.derive_k_amf = derive).await?;
     let (phone, _) = core.phone_with_session(&here, 1).await?;
     let authenticated = core.store_sqn(1)?;
     for (to, changes) in [(&there, 1), (&here, 2), (&there, 3)] {
@@ -73,17 +84,28 @@ async fn handed_over(sbi: Sbi, derive: bool) -> Result<()> {
         let changed = phone.status().await?.key_changes;
         ensure!(changed == if derive { changes } else { 0 }, "{changed} changes of K_AMF");
         reaches(&phone, 1, GATEWAY).await?;
-        eventually("the RAN status", || (to.ran_status_transfers() > 0).then_some(()), || "is not there".into())
-            .await?;
+        eventually(
+            "the RAN status",
+            || (to.ran_status_transfers() > 0).then_some(()),
+            || "is not there".into(),
+        )
+        .await?;
         // In another tracking area it registers, and gets a 5G-GUTI of the AMF that serves it.
         phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
         reaches(&phone, 1, GATEWAY).await?;
     }
     let statuses = (here.ran_status_transfers(), there.ran_status_transfers());
-    ensure!(statuses == (1, 2), "what a source says of its packets comes to the target: {statuses:?}");
+    ensure!(
+        statuses == (1, 2),
+        "what a source says of its packets comes to the target: {statuses:?}"
+    );
     ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
-    eventually("the first AMF lets go", || (core.counts().registered == 0).then_some(()), || "it does not".into())
-        .await?;
+    eventually(
+        "the first AMF lets go",
+        || (core.counts().registered == 0).then_some(()),
+        || "it does not".into(),
+    )
+    .await?;
     ensure!(second.ues().1 == 1, "{:?}", second.ues());
     // Idle and back: it is served as any other.
     phone.release_to_idle().await?;
@@ -110,8 +132,9 @@ fn a_phone_is_handed_over_to_the_gnb_of_another_amf_and_keeps_its_key() {
     in_namespace(|| handed_over(Sbi::Local, false));
 }
 
-/// TS 33.501, 6.9.2.3.3: a new K_AMF without its proof is not taken. The phone stays with the key that it has, and the next try, which has
-/// another key, works; within the other AMF the chain of keys goes on from there.
+/// TS 33.501, 6.9.2.3.3: a new K_AMF without its proof is not taken. The phone stays with the key
+/// that it has, and the next try, which has another key, works; within the other AMF the chain of
+/// keys goes on from there.
 #[test]
 fn a_phone_that_is_told_of_a_new_key_without_its_proof_stays_where_it_is() {
     in_namespace(|| async {
@@ -120,10 +143,19 @@ fn a_phone_that_is_told_of_a_new_key_without_its_proof_stays_where_it_is() {
         let plan = HandoverPlan { turn: HandoverTurn::NewKeyNotProved, ..Default::default() };
         ensure!(phone.handover(&there, plan).await.is_err(), "it has gone");
         reaches(&phone, 1, GATEWAY).await?;
-        ensure!(phone.status().await?.key_changes == 0 && core.counts().registered == 1, "{:?}", core.counts());
-        eventually("the second AMF forgets", || (second.ues().0 == 0).then_some(()), || format!("{:?}", second.ues()))
-            .await?;
-        // Its key protects what comes next: messages of both sides, with COUNTs of which one was left out.
+        ensure!(
+            phone.status().await?.key_changes == 0 && core.counts().registered == 1,
+            "{:?}",
+            core.counts()
+        );
+        eventually(
+            "the second AMF forgets",
+            || (second.ues().0 == 0).then_some(()),
+            || format!("{:?}", second.ues()),
+        )
+        .await?;
+        // Its key protects what comes next: messages of both sides, with COUNTs of which one was
+        // left out.
         let sent = phone.establish_pdu_session(internet()).await?.psi;
         phone.release_pdu_session(sent).await?;
         phone.handover_to(&there).await?;
@@ -145,14 +177,20 @@ fn a_handover_to_another_amf_that_fails_leaves_the_phone_where_it_is() {
     in_namespace(|| async {
         let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
         let (phone, _) = core.phone_with_session(&here, 1).await?;
-        for turn in [HandoverTurn::TargetFull, HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce] {
+        for turn in
+            [HandoverTurn::TargetFull, HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce]
+        {
             let plan = HandoverPlan { turn, ..Default::default() };
             ensure!(phone.handover(&there, plan).await.is_err(), "{turn:?}");
             reaches(&phone, 1, GATEWAY).await.with_context(|| format!("{turn:?}"))?;
             ensure!(core.counts().registered == 1, "{:?}", core.counts());
         }
-        eventually("the second AMF forgets", || (second.ues().0 == 0).then_some(()), || format!("{:?}", second.ues()))
-            .await?;
+        eventually(
+            "the second AMF forgets",
+            || (second.ues().0 == 0).then_some(()),
+            || format!("{:?}", second.ues()),
+        )
+        .await?;
         // And then it works.
         phone.handover_to(&there).await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -202,9 +240,15 @@ fn a_request_that_is_not_the_phones_own_gets_no_context() {
         let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
         let identity = NasFGsMobileIdentity::from_guti(guti).value.to_vec();
         let length = u16::try_from(identity.len())?.to_be_bytes();
-        // REGISTRATION REQUEST, mobility; plain, which is not even asked for, and under a MAC that is wrong.
-        let plain =
-            [&[0x7e, 0x00, 0x41, 0x02], length.as_slice(), &identity, &[0x2e, 4, 0xf0, 0xf0, 0xf0, 0xf0]].concat();
+        // REGISTRATION REQUEST, mobility; plain, which is not even asked for, and under a MAC that
+        // is wrong.
+        let plain = [
+            &[0x7e, 0x00, 0x41, 0x02],
+            length.as_slice(),
+            &identity,
+            &[0x2e, 4, 0xf0, 0xf0, 0xf0, 0xf0],
+        ]
+        .concat();
         let forged = [&[0x7e, 0x01, 1, 2, 3, 4, 0], plain.as_slice()].concat();
         let raw = RawGnb::set_up(&core, 1).await?;
         let refused = transfers("INTEGRITY_CHECK_FAIL");
@@ -230,8 +274,9 @@ fn with_an_amf_set(config: &mut Config, slice: Snssai) {
     config.smf.slices.push(SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) });
 }
 
-/// TS 23.502, 4.2.2.2.3: the NSSF names another AMF set for the slice that a phone asks for, and its registration goes on there, with the
-/// keys that it has by then. The gNB has an association with an AMF of each.
+/// TS 23.502, 4.2.2.2.3: the NSSF names another AMF set for the slice that a phone asks for, and
+/// its registration goes on there, with the keys that it has by then. The gNB has an association
+/// with an AMF of each.
 #[test]
 fn a_registration_goes_on_at_the_amf_set_of_its_slice() {
     in_namespace(|| async {
@@ -269,8 +314,10 @@ fn a_registration_goes_on_at_the_amf_set_of_its_slice() {
         .await?;
         ensure!(second.ues().1 == 1, "{:?}", second.ues());
         // It is served there as any other: a session in the slice, idle and back, and gone.
-        let request =
-            martlet_ran::PduSessionRequest { slice: Some(martlet_ran::Slice { sst: 2, sd: None }), ..internet() };
+        let request = martlet_ran::PduSessionRequest {
+            slice: Some(martlet_ran::Slice { sst: 2, sd: None }),
+            ..internet()
+        };
         let psi = phone.establish_pdu_session(request).await?.psi;
         reaches(&phone, psi, GATEWAY).await?;
         phone.release_to_idle().await?;
@@ -278,16 +325,22 @@ fn a_registration_goes_on_at_the_amf_set_of_its_slice() {
         // One that asks for the first slice stays.
         let stays = gnb.new_ue(core.phone(2))?;
         stays.register().await?;
-        ensure!(stays.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1), "the first set's");
+        ensure!(
+            stays.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1),
+            "the first set's"
+        );
         phone.deregister().await?;
         stays.deregister().await?;
-        ensure!(gnb.error_indications() == 0 && with_second.error_indications() == 0, "errors were indicated");
+        ensure!(
+            gnb.error_indications() == 0 && with_second.error_indications() == 0,
+            "errors were indicated"
+        );
         core.bodies.check(&["namf-callback N1MessageNotify"]).await
     });
 }
 
-/// The same by way of the gNB, step 7B (REROUTE NAS REQUEST): a phone that the first AMF has served comes back when there is an AMF of its
-/// slice's set, which asks the first one for its context.
+/// The same by way of the gNB, step 7B (REROUTE NAS REQUEST): a phone that the first AMF has served
+/// comes back when there is an AMF of its slice's set, which asks the first one for its context.
 #[test]
 fn a_registration_goes_by_way_of_the_gnb_to_the_amf_set_of_its_slice() {
     in_namespace(|| async {
@@ -312,7 +365,10 @@ fn a_registration_goes_by_way_of_the_gnb_to_the_amf_set_of_its_slice() {
         let phone = gnb.new_ue(config)?;
         // There is no AMF of that set yet: it stays.
         phone.register().await?;
-        ensure!(phone.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1), "the first set's");
+        ensure!(
+            phone.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1),
+            "the first set's"
+        );
         let request = martlet_ran::PduSessionRequest { slice: Some(slice), ..internet() };
         let psi = phone.establish_pdu_session(request).await?.psi;
         phone.release_to_idle().await?;
@@ -335,13 +391,20 @@ fn a_registration_goes_by_way_of_the_gnb_to_the_amf_set_of_its_slice() {
             || "it does not".into(),
         )
         .await?;
-        eventually("the other AMF serves it", || (second.ues().1 == 1).then_some(()), || format!("{:?}", second.ues()))
-            .await?;
+        eventually(
+            "the other AMF serves it",
+            || (second.ues().1 == 1).then_some(()),
+            || format!("{:?}", second.ues()),
+        )
+        .await?;
         // Its session has come along.
         reaches(&phone, psi, GATEWAY).await?;
         phone.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await?;
-        ensure!(gnb.error_indications() == 0 && with_second.error_indications() == 0, "errors were indicated");
+        ensure!(
+            gnb.error_indications() == 0 && with_second.error_indications() == 0,
+            "errors were indicated"
+        );
         core.bodies.check(&["namf-comm UEContextTransfer"]).await
     });
 }

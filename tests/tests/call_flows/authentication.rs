@@ -16,7 +16,8 @@ const IDENTITY_REQUEST: [u8; 4] = [0x7e, 0x00, 0x5b, 0x01];
 
 /// Octets of hexadecimal digits.
 pub fn octets(digits: &str) -> Vec<u8> {
-    let digit = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
+    let digit =
+        |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
     (0..digits.len()).step_by(2).map(digit).collect()
 }
 
@@ -40,7 +41,8 @@ fn a_network_without_the_phones_key_is_refused_and_the_phone_rejected() {
         let mut events = phone.subscribe().await?;
         let refused = phone.register().await.expect_err("a wrong key is not let in");
         ensure!(refused == UeError::Aborted(Abort::AuthenticationRejected), "{refused}");
-        // The phone says that the MAC is wrong, is asked who it is, and says so once more (5.4.1.3.7 c).
+        // The phone says that the MAC is wrong, is asked who it is, and says so once more
+        // (5.4.1.3.7 c).
         let failures = std::iter::from_fn(|| events.try_recv().ok())
             .filter(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { cause: 20 })));
         ensure!(failures.count() == 2, "MAC failure, twice");
@@ -122,7 +124,10 @@ fn who_does_not_answer_is_asked_again_and_then_let_go() {
         let (gnb, _) = challenged(&core).await?;
         for attempt in 2..=3 {
             let (_, nas) = gnb.next_nas().await?;
-            ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "attempt {attempt} (T3560): {nas:02x?}");
+            ensure!(
+                nas.starts_with(&AUTHENTICATION_REQUEST),
+                "attempt {attempt} (T3560): {nas:02x?}"
+            );
         }
         gnb.next_release().await?;
         ensure!(started.elapsed() >= Duration::from_millis(300), "each attempt has its time");
@@ -134,6 +139,9 @@ fn who_does_not_answer_is_asked_again_and_then_let_go() {
             ensure!(nas == IDENTITY_REQUEST, "attempt {attempt} (T3570): {nas:02x?}");
         }
         gnb.next_release().await?;
-        core.until("the AMF keeps no context of either", |counts| (counts.contexts, counts.connected) == (0, 0)).await
+        core.until("the AMF keeps no context of either", |counts| {
+            (counts.contexts, counts.connected) == (0, 0)
+        })
+        .await
     });
 }

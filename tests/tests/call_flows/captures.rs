@@ -1,12 +1,13 @@
-//! Whole call flows on the wire, as tshark reads them: every message of N2, N1, N4, N3 and the SBI, none of them
-//! malformed.
+//! Whole call flows on the wire, as tshark reads them: every message of N2, N1, N4, N3 and the SBI,
+//! none of them malformed.
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::CipheringName;
 use martlet_ran::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, ServicePurpose};
 use martlet_ran::{HandoverPlan, HandoverTurn, RegistrationType, Ue};
 use martlet_tests::{
-    GATEWAY, LiveCapture, Recording, TestCore, in_namespace, in_order, internet, ping, reaches, sequence_of,
+    GATEWAY, LiveCapture, Recording, TestCore, in_namespace, in_order, internet, ping, reaches,
+    sequence_of,
 };
 use martlet_upf::config::DatapathChoice;
 
@@ -50,7 +51,10 @@ async fn life(sbi: Sbi) -> Result<Option<Recording>> {
     // What is refused.
     let nowhere = PduSessionRequest { dnn: Some("elsewhere".into()), ..internet() };
     ensure!(one.establish_pdu_session(nowhere).await.is_err(), "a data network that there is not");
-    ensure!(gnb.new_ue(core.phone(999))?.register().await.is_err(), "a subscriber that there is not");
+    ensure!(
+        gnb.new_ue(core.phone(999))?.register().await.is_err(),
+        "a subscriber that there is not"
+    );
     let mut config = core.phone(3);
     config.operator_key = OperatorKey::Opc([0; 16]);
     ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key");
@@ -76,7 +80,10 @@ async fn page(one: &Ue, from: std::net::Ipv4Addr, two: &Ue, to: std::net::Ipv4Ad
     two.service_request_for(ServicePurpose::PagingResponse, &[]).await?;
     for sequence in 1..=3 {
         let (_, packet) = two.recv_ip().await?;
-        ensure!(sequence_of(&packet) == Some(sequence), "packet {sequence} is due, and {packet:02x?} came");
+        ensure!(
+            sequence_of(&packet) == Some(sequence),
+            "packet {sequence} is due, and {packet:02x?} came"
+        );
     }
     Ok(())
 }
@@ -118,7 +125,8 @@ const N2: &[&str] = &[
     "UEContextReleaseCommand",
     "UEContextReleaseComplete",
     // What is refused.
-    "DL NAS transport, PDU session establishment request (DNN not supported or not subscribed in the slice)",
+    "DL NAS transport, PDU session establishment request (DNN not supported or not subscribed in \
+     the slice)",
     "DownlinkNASTransport, Registration reject (Illegal UE)",
     "UplinkNASTransport, Authentication failure (MAC failure)",
     "DownlinkNASTransport, Identity request",
@@ -161,7 +169,8 @@ const SBI: &[&str] = &[
     "/nnrf-disc/v1/nf-instances?target-nf-type=AUSF",
     "/nausf-auth/v1/ue-authentications",
     "/nudm-ueau/v1/suci-0-001-01-0-0-0-0000000001/security-information/generate-auth-data",
-    "/nudr-dr/v2/subscription-data/imsi-001010000000001/authentication-data/authentication-subscription",
+    "/nudr-dr/v2/subscription-data/imsi-001010000000001/authentication-data/\
+     authentication-subscription",
     "/5g-aka-confirmation",
     "/nudm-ueau/v1/imsi-001010000000001/auth-events",
     "/nudm-sdm/v2/imsi-001010000000001?dataset-names=",
@@ -186,7 +195,8 @@ fn nothing_on_the_wire_is_malformed_and_every_message_comes_in_its_order() {
         recording.is_sound().await?;
         in_order(&recording.infos("ngap && sctp").await?, N2).context("N2")?;
         in_order(&recording.infos("pfcp").await?, N4).context("N4")?;
-        in_order(&recording.fields("http2.headers.path", &["http2.headers.path"]).await?, SBI).context("SBI")?;
+        in_order(&recording.fields("http2.headers.path", &["http2.headers.path"]).await?, SBI)
+            .context("SBI")?;
         // Bodies with N1 and N2 messages are read to their ground.
         let bodies = recording.fields("http2 && nas-5gs && json", &["frame.number"]).await?;
         ensure!(bodies.len() >= 6, "N1 messages cross the SBI: {bodies:?}");
@@ -194,10 +204,16 @@ fn nothing_on_the_wire_is_malformed_and_every_message_comes_in_its_order() {
         ensure!(n2.len() >= 4, "N2 information crosses the SBI: {n2:?}");
 
         // N3: uplink and downlink say their QoS flow and direction.
-        let fields = ["icmp.type", "gtp.ext_hdr.pdu_ses_con.pdu_type", "gtp.ext_hdr.pdu_ses_con.qos_flow_id"];
+        let fields = [
+            "icmp.type",
+            "gtp.ext_hdr.pdu_ses_con.pdu_type",
+            "gtp.ext_hdr.pdu_ses_con.qos_flow_id",
+        ];
         let packets = recording.fields("gtp && icmp", &fields).await?;
         if martlet_tests::programs_carry_packets() {
-            eprintln!("SKIPPED: N3 in the capture: programs take its packets before captures see them");
+            eprintln!(
+                "SKIPPED: N3 in the capture: programs take its packets before captures see them"
+            );
         } else {
             in_order(&packets, &["8\t1\t1", "0\t0\t1", "8\t1\t1", "8\t0\t1"]).context("N3")?;
         }
@@ -214,16 +230,23 @@ fn a_malformed_packet_in_a_capture_is_found() {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
         // A PFCP message whose element is longer than the message.
         let socket = tokio::net::UdpSocket::bind("127.0.0.1:8805").await?;
-        socket.send_to(b"\x20\x01\x00\x08\x00\x00\x01\x00\x00\x60\x00\x40", "127.0.0.8:8805").await?;
+        socket
+            .send_to(b"\x20\x01\x00\x08\x00\x00\x01\x00\x00\x60\x00\x40", "127.0.0.8:8805")
+            .await?;
         let recording = capture.finish().await?;
-        let found = recording.is_sound().await.err().context("a malformed packet is found")?.to_string();
+        let found =
+            recording.is_sound().await.err().context("a malformed packet is found")?.to_string();
         ensure!(found.contains("fault with 1 packets"), "{found}");
-        ensure!(in_order(&recording.infos("pfcp").await?, &["Heartbeat Request", "Heartbeat Response"]).is_err());
+        ensure!(
+            in_order(&recording.infos("pfcp").await?, &["Heartbeat Request", "Heartbeat Response"])
+                .is_err()
+        );
         Ok(())
     });
 }
 
-/// N2 of a phone that is handed over through the core, and back by its gNBs (TS 23.502, 4.9.1.2.2, 4.9.1.3).
+/// N2 of a phone that is handed over through the core, and back by its gNBs (TS 23.502, 4.9.1.2.2,
+/// 4.9.1.3).
 const HANDOVER: &[&str] = &[
     "HandoverRequired",
     "HandoverRequest",
@@ -258,7 +281,9 @@ fn a_phone_that_is_handed_over_on_the_wire() {
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let (phone, _) = core.phone_with_session(&one, 1).await?;
         let second = phone.establish_pdu_session(internet()).await?.psi;
-        phone.handover(&other, HandoverPlan { refused: vec![second], ..Default::default() }).await?;
+        phone
+            .handover(&other, HandoverPlan { refused: vec![second], ..Default::default() })
+            .await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.xn_handover_to(&one).await?;
         for turn in [HandoverTurn::TargetFull, HandoverTurn::Cancelled] {

@@ -1,4 +1,5 @@
-//! Charging of sessions: what phones use is counted to the octet, and what they may not use they do not (TS 32.255, 5.2).
+//! Charging of sessions: what phones use is counted to the octet, and what they may not use they do
+//! not (TS 32.255, 5.2).
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -48,14 +49,24 @@ fn usage_is_counted_to_the_octet_and_kept_in_a_record() {
         let one = pings(&phone, address, 60).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await?;
-        ensure!(account(&core, PHONE).await? == (60 * one, 60 * one), "{}", core.ask("charging").await?);
+        ensure!(
+            account(&core, PHONE).await? == (60 * one, 60 * one),
+            "{}",
+            core.ask("charging").await?
+        );
         let shown = core.ask(&format!("charging/{PHONE}")).await?;
         let record = &shown["records"][0];
         ensure!(record["uplink"] == 60 * one && record["downlink"] == 60 * one, "{shown}");
-        // How often depends on how many packets come before an answer: 6 kB are more than one grant in any case.
-        ensure!(record["reports"].as_u64() > Some(1), "the quota was renewed while it was used: {shown}");
+        // How often depends on how many packets come before an answer: 6 kB are more than one grant
+        // in any case.
         ensure!(
-            record["address"] == address.to_string() && record["ended"] != "" && record["dnn"] == "internet",
+            record["reports"].as_u64() > Some(1),
+            "the quota was renewed while it was used: {shown}"
+        );
+        ensure!(
+            record["address"] == address.to_string()
+                && record["ended"] != ""
+                && record["dnn"] == "internet",
             "{shown}"
         );
         ensure!(shown["accounts"][PHONE]["left"] == 1_000_000 - 120 * one, "{shown}");
@@ -78,16 +89,22 @@ fn who_has_used_up_its_units_is_told_so_and_comes_back_when_there_are_more() {
         let gnb = core.gnb(1).await?;
         let (phone, address) = core.phone_with_session(&gnb, 1).await?;
         let (other, _) = core.phone_with_session(&gnb, 2).await?;
-        // Five there and back are what there is; what is sent beyond is not carried. The last answer and the end of the
-        // session, which it brings about, are on their way to the gNB at a time: either may come first.
+        // Five there and back are what there is; what is sent beyond is not carried. The last
+        // answer and the end of the session, which it brings about, are on their way to the
+        // gNB at a time: either may come first.
         pings(&phone, address, 4).await?;
         phone.send_ip(1, ping(address, GATEWAY, 4)).await?;
         core.until("the session is gone", |counts| counts.sessions == 1).await?;
-        ensure!(account(&core, PHONE).await? == (5 * size, 5 * size), "{}", core.ask("charging").await?);
+        ensure!(
+            account(&core, PHONE).await? == (5 * size, 5 * size),
+            "{}",
+            core.ask("charging").await?
+        );
         let refused = phone.establish_pdu_session(internet()).await;
         ensure!(matches!(refused, Err(UeError::Session(SessionCause::Sm(8)))), "{refused:?}");
         reaches(&other, 1, GATEWAY).await?;
-        // More units: a new session. While it lasts, the CHF says that there are more still, and the SMF asks anew.
+        // More units: a new session. While it lasts, the CHF says that there are more still, and
+        // the SMF asks anew.
         core.ask(&format!("charging/{PHONE}/{}", 4 * size)).await?;
         let session = phone.establish_pdu_session(internet()).await?;
         let address = session.ipv4.context("an address")?;
@@ -108,7 +125,9 @@ fn who_has_used_up_its_units_is_told_so_and_comes_back_when_there_are_more() {
 #[test]
 fn without_a_chf_sessions_go_on_where_the_policy_has_it_so() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.smf.charging.mode = ChargingMode::Online).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.smf.charging.mode = ChargingMode::Online)
+                .await?;
         let gnb = core.gnb(1).await?;
         core.use_session_and_leave_as(&gnb, 1).await?;
         core.until_nothing_is_left().await
@@ -133,7 +152,8 @@ fn without_a_chf_sessions_are_refused_where_the_policy_has_it_so() {
     });
 }
 
-/// TS 33.515, 4.2.2.1.4, TC_CHARGING_ID_UNIQUENESS_SMF: no two sessions have the same charging identifier, not even one after the other.
+/// TS 33.515, 4.2.2.1.4, TC_CHARGING_ID_UNIQUENESS_SMF: no two sessions have the same charging
+/// identifier, not even one after the other.
 #[test]
 fn ts_33_515_4_2_2_1_4_no_two_sessions_have_the_same_charging_identifier() {
     in_namespace(|| async {
@@ -141,14 +161,18 @@ fn ts_33_515_4_2_2_1_4_no_two_sessions_have_the_same_charging_identifier() {
         let gnb = core.gnb(1).await?;
         let (mut phones, mut sessions) = (Vec::new(), 0);
         for n in 1..=3 {
-            core.ask(&format!("charging/imsi-{:015}/1000000000000", 1_010_000_000_000_u64 + n)).await?;
+            core.ask(&format!("charging/imsi-{:015}/1000000000000", 1_010_000_000_000_u64 + n))
+                .await?;
             let phone = gnb.new_ue(core.phone(n))?;
             phone.register().await?;
             phones.push(phone);
         }
         for _ in 0..2 {
             for phone in &phones {
-                let (one, other) = (phone.establish_pdu_session(internet()), phone.establish_pdu_session(internet()));
+                let (one, other) = (
+                    phone.establish_pdu_session(internet()),
+                    phone.establish_pdu_session(internet()),
+                );
                 let (one, other) = (one.await?.psi, other.await?.psi);
                 reaches(phone, one, GATEWAY).await?;
                 phone.release_pdu_session(one).await?;
@@ -158,11 +182,19 @@ fn ts_33_515_4_2_2_1_4_no_two_sessions_have_the_same_charging_identifier() {
         }
         let mut ids = std::collections::BTreeSet::new();
         for n in 1..=3 {
-            let shown = core.ask(&format!("charging/imsi-{:015}", 1_010_000_000_000_u64 + n)).await?;
+            let shown =
+                core.ask(&format!("charging/imsi-{:015}", 1_010_000_000_000_u64 + n)).await?;
             let records = shown["records"].as_array().context("records")?;
-            ids.extend(records.iter().filter_map(|record| record["charging_id"].as_str().map(str::to_owned)));
+            ids.extend(
+                records
+                    .iter()
+                    .filter_map(|record| record["charging_id"].as_str().map(str::to_owned)),
+            );
         }
-        ensure!(ids.len() == sessions && !ids.contains(""), "{sessions} sessions, and the identifiers {ids:?}");
+        ensure!(
+            ids.len() == sessions && !ids.contains(""),
+            "{sessions} sessions, and the identifiers {ids:?}"
+        );
         for phone in phones {
             phone.deregister().await?;
         }
@@ -194,8 +226,8 @@ async fn crossing(from: (&Ue, Ipv4Addr), to: (&Ue, Ipv4Addr), count: u16) -> Res
     Ok(count.into())
 }
 
-/// TS 32.255, 5.2.1: each rating group has usage and units of its own, from the start and with flows that come later; one that has none left
-/// ends by itself.
+/// TS 32.255, 5.2.1: each rating group has usage and units of its own, from the start and with
+/// flows that come later; one that has none left ends by itself.
 #[test]
 fn rating_groups_are_counted_and_granted_each_by_itself() {
     in_namespace(|| async {
@@ -232,20 +264,32 @@ fn rating_groups_are_counted_and_granted_each_by_itself() {
         let groups = &shown["records"][0]["groups"];
         for (group, uplink, downlink) in [("1", 18, 10), ("7", 0, 60), ("9", 0, 3)] {
             let of = |way: &str| groups[group][way].as_u64();
-            ensure!(of("uplink") == Some(uplink * one) && of("downlink") == Some(downlink * one), "{group}: {shown}");
+            ensure!(
+                of("uplink") == Some(uplink * one) && of("downlink") == Some(downlink * one),
+                "{group}: {shown}"
+            );
         }
         ensure!(account(&core, PHONE).await? == (18 * one, 73 * one), "{shown}");
-        // The session's own group has the first units, another one what is left: when that is used up the session goes on without it.
+        // The session's own group has the first units, another one what is left: when that is used
+        // up the session goes on without it.
         let third = "imsi-001010000000003";
         core.ask(&format!("charging/{third}/{}", 4000 + 4000 + 10 * one)).await?;
         let (phone, own) = core.phone_with_session(&gnb, 3).await?;
         let carried = crossing((&friend, friends), (&phone, own), 200).await?;
         ensure!(carried >= 10 && carried * one <= 4000 + 10 * one, "{carried} of {one} octets");
-        ensure!(crossing((&friend, friends), (&phone, own), 1).await? == 0, "its units are used up");
-        ensure!(crossing((&phone, own), (&friend, friends), 5).await? == 5, "the session's own are not");
+        ensure!(
+            crossing((&friend, friends), (&phone, own), 1).await? == 0,
+            "its units are used up"
+        );
+        ensure!(
+            crossing((&phone, own), (&friend, friends), 5).await? == 5,
+            "the session's own are not"
+        );
         phone.deregister().await?;
         friend.deregister().await?;
         core.until_nothing_is_left().await?;
-        core.bodies.check(&["nchf-convergedcharging Update", "npcf-smpolicycontrol CreateSMPolicy"]).await
+        core.bodies
+            .check(&["nchf-convergedcharging Update", "npcf-smpolicycontrol CreateSMPolicy"])
+            .await
     });
 }

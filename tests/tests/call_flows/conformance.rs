@@ -29,13 +29,15 @@ fn what_is_done_names_a_test_that_is_there() {
         if line.starts_with("| ---") {
             continue;
         }
-        let state = cells.iter().position(|cell| ["done", "part", "no", "does not apply"].contains(cell));
+        let state =
+            cells.iter().position(|cell| ["done", "part", "no", "does not apply"].contains(cell));
         let Some(state) = state else {
             wrong.push(format!("no state: {line}"));
             continue;
         };
         let remark = cells[state + 1..].join(" | ");
-        let missing = quoted(&remark).find(|name| (name.ends_with(".rs") || name.contains('/')) && !is_there(name));
+        let missing = quoted(&remark)
+            .find(|name| (name.ends_with(".rs") || name.contains('/')) && !is_there(name));
         if let Some(missing) = missing {
             wrong.push(format!("there is no {missing}: {line}"));
         }
@@ -62,7 +64,8 @@ fn tests_named(start: &str) -> Vec<String> {
                 collect(&path, start, into);
             } else if path.extension().is_some_and(|kind| kind == "rs") {
                 let text = std::fs::read_to_string(&path).unwrap();
-                let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+                let names =
+                    text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
                 into.extend(names.filter(|name| name.starts_with(start)).map(str::to_owned));
             }
         }
@@ -84,7 +87,9 @@ fn clauses(text: &str) -> impl Iterator<Item = &str> {
 fn each_security_assurance_test_that_is_done_is_a_test_by_its_number() {
     let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
     let (mut cases, mut missing) = (0, Vec::new());
-    for line in text.lines().filter(|line| line.starts_with("| 33.5") && line.contains(" | done | ")) {
+    for line in
+        text.lines().filter(|line| line.starts_with("| 33.5") && line.contains(" | done | "))
+    {
         let case = line.trim_matches('|').split(" | ").next().unwrap_or_default().trim();
         let names = tests_named(&format!("ts_{}_", case[..6].replace('.', "_")));
         for clause in clauses(case) {

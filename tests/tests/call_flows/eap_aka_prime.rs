@@ -1,4 +1,5 @@
-//! EAP-AKA' and how it fails, and TUAK with either method (TS 33.501, 6.1.3.1; TS 24.501, 5.4.1.2; TS 35.231).
+//! EAP-AKA' and how it fails, and TUAK with either method (TS 33.501, 6.1.3.1; TS 24.501, 5.4.1.2;
+//! TS 35.231).
 use crate::authentication::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -85,7 +86,8 @@ fn a_network_without_the_phones_key_is_refused_with_eap_failure() {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(UeConfig { operator_key: OperatorKey::Opc([0; 16]), ..core.phone(1) })?;
+        let phone =
+            gnb.new_ue(UeConfig { operator_key: OperatorKey::Opc([0; 16]), ..core.phone(1) })?;
         let mut events = phone.subscribe().await?;
         let refused = phone.register().await.expect_err("a wrong key is not let in");
         ensure!(refused == UeError::Aborted(Abort::AuthenticationRejected), "{refused}");
@@ -98,7 +100,9 @@ fn a_network_without_the_phones_key_is_refused_with_eap_failure() {
 #[test]
 fn a_known_phone_is_authenticated_anew_where_the_operator_wants_it() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.amf.security.always_authenticate = true).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.amf.security.always_authenticate = true)
+                .await?;
         core.subscribe(1, with_eap)?;
         let gnb = core.gnb(1).await?;
         let phone = gnb.new_ue(core.phone(1))?;
@@ -117,10 +121,17 @@ async fn challenged(core: &TestCore) -> Result<(RawGnb, u64, Vec<u8>)> {
     let gnb = RawGnb::set_up(core, 1).await?;
     gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
     let (amf_id, nas) = gnb.next_nas().await?;
-    // AUTHENTICATION REQUEST: ngKSI, ABBA of two octets, then the EAP message (0x78) with its length of two octets.
-    ensure!(nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[4..7] == [2, 0, 0] && nas[7] == 0x78, "{nas:02x?}");
+    // AUTHENTICATION REQUEST: ngKSI, ABBA of two octets, then the EAP message (0x78) with its
+    // length of two octets.
+    ensure!(
+        nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[4..7] == [2, 0, 0] && nas[7] == 0x78,
+        "{nas:02x?}"
+    );
     let packet = nas.get(10..).context("an EAP packet")?.to_vec();
-    ensure!(packet[0] == 1 && packet[4] == 50 && packet[5] == 1, "AKA'-Challenge is due: {packet:02x?}");
+    ensure!(
+        packet[0] == 1 && packet[4] == 50 && packet[5] == 1,
+        "AKA'-Challenge is due: {packet:02x?}"
+    );
     Ok((gnb, amf_id, packet))
 }
 
@@ -146,7 +157,8 @@ fn a_wrong_answer_is_told_of_and_rejected() {
         let (_, nas) = gnb.next_nas().await?;
         let notification = nas.get(10..).context("an EAP packet")?;
         ensure!(notification[..2] == [1, request[1] + 1] && notification[5] == 12, "{nas:02x?}");
-        gnb.send(gnb.uplink(amf_id, 1, &response(&[2, request[1] + 1, 0, 8, 50, 12, 0, 0]))).await?;
+        gnb.send(gnb.uplink(amf_id, 1, &response(&[2, request[1] + 1, 0, 8, 50, 12, 0, 0])))
+            .await?;
         let (_, nas) = gnb.next_nas().await?;
         let failure = [0x7e, 0x00, 0x58, 0x78, 0, 4, 4, request[1] + 1, 0, 4];
         ensure!(nas == failure, "AUTHENTICATION REJECT with EAP-Failure is due: {nas:02x?}");
@@ -171,7 +183,10 @@ fn octets_that_are_no_answer_are_rejected() {
             };
             gnb.send(gnb.uplink(amf_id, 1, &nas)).await?;
             let (_, nas) = gnb.next_nas().await?;
-            ensure!(nas.starts_with(&[0x7e, 0x00, 0x58, 0x78]), "{wrong}: AUTHENTICATION REJECT is due: {nas:02x?}");
+            ensure!(
+                nas.starts_with(&[0x7e, 0x00, 0x58, 0x78]),
+                "{wrong}: AUTHENTICATION REJECT is due: {nas:02x?}"
+            );
             gnb.next_release().await?;
         }
         core.until("the AMF keeps no context of them", |counts| counts.contexts == 0).await

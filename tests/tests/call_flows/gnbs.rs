@@ -3,7 +3,9 @@ use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_ngap::ngap::*;
-use martlet_ngap::transfer::{FlowTunnel, GtpTunnel, ModifyConfirm, ModifyIndication, NotifyReleased};
+use martlet_ngap::transfer::{
+    FlowTunnel, GtpTunnel, ModifyConfirm, ModifyIndication, NotifyReleased,
+};
 use martlet_ngap::{NgapPduKind as Kind, build_ngap, ie};
 use martlet_ran::{Gnb, RegistrationType, Ue};
 use martlet_tests::{GATEWAY, TestCore, Wall, in_namespace, internet, ping, reaches, sequence_of};
@@ -17,7 +19,11 @@ fn forgetful(config: &mut Config) {
 }
 
 /// Phones of these numbers, each with a session.
-async fn phones(core: &TestCore, gnb: &Gnb, numbers: std::ops::RangeInclusive<u64>) -> Result<Vec<Ue>> {
+async fn phones(
+    core: &TestCore,
+    gnb: &Gnb,
+    numbers: std::ops::RangeInclusive<u64>,
+) -> Result<Vec<Ue>> {
     let mut phones = Vec::new();
     for n in numbers {
         phones.push(core.phone_with_session(gnb, n).await?.0);
@@ -33,8 +39,10 @@ fn the_phones_of_a_gnb_that_aborts_are_idle_and_then_forgotten() {
         let lost = phones(&core, &gnb, 1..=3).await?;
         let kept = phones(&core, &other, 4..=4).await?;
         gnb.vanish();
-        core.until("three phones are idle", |c| (c.gnbs, c.registered, c.connected, c.user_planes) == (1, 4, 1, 4))
-            .await?;
+        core.until("three phones are idle", |c| {
+            (c.gnbs, c.registered, c.connected, c.user_planes) == (1, 4, 1, 4)
+        })
+        .await?;
         reaches(&kept[0], 1, GATEWAY).await?;
         // Nobody hears of them any more.
         core.until("three phones are forgotten", |c| {
@@ -45,7 +53,9 @@ fn the_phones_of_a_gnb_that_aborts_are_idle_and_then_forgotten() {
         kept[0].deregister().await?;
         core.until_nothing_is_left().await?;
         drop(lost);
-        core.bodies.check(&["nsmf-pdusession UpdateSmContext", "nudm-uecm Update3GppRegistration"]).await
+        core.bodies
+            .check(&["nsmf-pdusession UpdateSmContext", "nudm-uecm Update3GppRegistration"])
+            .await
     });
 }
 
@@ -62,7 +72,8 @@ fn a_gnb_that_falls_silent_is_lost_and_its_phones_come_back_elsewhere() {
         let address = core.gnb_config(1).n2_local.expect("the gNB has an address");
         let _wall = Wall::around_sctp_of(address)?;
         core.until("the gNB is lost", |c| (c.gnbs, c.registered, c.connected) == (1, 2, 1)).await?;
-        // Its phone notices that the gNB has gone, too, and selects another cell, where it is paged.
+        // Its phone notices that the gNB has gone, too, and selects another cell, where it is
+        // paged.
         gnb.lost().await;
         phone.wait_idle().await?;
         phone.move_to(&other).await?;
@@ -88,8 +99,10 @@ fn a_gnb_that_starts_anew_takes_its_own_place() {
             config
         })
         .await?;
-        core.until("there is one gNB, and its phone idle", |c| (c.gnbs, c.registered, c.connected) == (1, 1, 0))
-            .await?;
+        core.until("there is one gNB, and its phone idle", |c| {
+            (c.gnbs, c.registered, c.connected) == (1, 1, 0)
+        })
+        .await?;
         phone.wait_idle().await?;
         phone.move_to(&again).await?;
         phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
@@ -112,7 +125,8 @@ fn a_gnb_that_shuts_down_and_connects_again_serves_its_phones_as_before() {
                 true => gnb.shutdown().await,
                 false => gnb.vanish(),
             }
-            core.until("the gNB is gone", |c| (c.gnbs, c.registered, c.connected) == (0, 1, 0)).await?;
+            core.until("the gNB is gone", |c| (c.gnbs, c.registered, c.connected) == (0, 1, 0))
+                .await?;
             gnb.lost().await;
             phone.wait_idle().await?;
             gnb = gnb.connect_again().await?;
@@ -196,8 +210,9 @@ async fn called(heard: &mut tokio::sync::broadcast::Receiver<bytes::Bytes>) -> R
     }
 }
 
-/// PDU SESSION RESOURCE MODIFY INDICATION (TS 38.413, 8.2.5): downlink goes to another end of the gNB. PDU SESSION RESOURCE NOTIFY (8.2.4)
-/// that the gNB has let the session go: downlink waits, and a service request brings it back.
+/// PDU SESSION RESOURCE MODIFY INDICATION (TS 38.413, 8.2.5): downlink goes to another end of the
+/// gNB. PDU SESSION RESOURCE NOTIFY (8.2.4) that the gNB has let the session go: downlink waits,
+/// and a service request brings it back.
 #[test]
 fn a_gnb_moves_its_end_of_a_session_and_lets_it_go() {
     in_namespace(|| async {
@@ -208,9 +223,11 @@ fn a_gnb_moves_its_end_of_a_session_and_lets_it_go() {
         let (friend, from) = core.phone_with_session(&core.gnb(2).await?, 2).await?;
         let (amf_id, ran_id) = called(&mut heard).await?;
         let end = tokio::net::UdpSocket::bind("127.0.0.98:2152").await?;
-        let tunnel = GtpTunnel { address: "127.0.0.98".parse()?, second_address: None, teid: 0xbeef };
+        let tunnel =
+            GtpTunnel { address: "127.0.0.98".parse()?, second_address: None, teid: 0xbeef };
         let tunnel = FlowTunnel::new(tunnel, vec![1]);
-        let transfer = ModifyIndication { downlink: tunnel, additional_downlink: Vec::new() }.encode()?;
+        let transfer =
+            ModifyIndication { downlink: tunnel, additional_downlink: Vec::new() }.encode()?;
         let item = PDUSessionResourceModifyItemModInd::new(PDUSessionID(1), transfer.into(), None);
         let indication = build_ngap!(
             InitiatingMessage,
@@ -225,15 +242,23 @@ fn a_gnb_moves_its_end_of_a_session_and_lets_it_go() {
             let message = heard.recv().await?;
             let pdu = NGAP_PDU::decode(&message)?;
             if pdu.kind() == Kind::Successful_PDUSessionResourceModifyIndication {
-                let list = pdu.ie::<ie::PDUSessionResourceModifyListModCfm>().transpose()?.context("a session")?;
-                let transfer = &list.0.first().context("a session")?.pdu_session_resource_modify_confirm_transfer;
+                let list = pdu
+                    .ie::<ie::PDUSessionResourceModifyListModCfm>()
+                    .transpose()?
+                    .context("a session")?;
+                let transfer = &list
+                    .0
+                    .first()
+                    .context("a session")?
+                    .pdu_session_resource_modify_confirm_transfer;
                 break ModifyConfirm::decode(transfer)?.flows;
             }
         };
         ensure!(flows == [1], "{flows:?}");
         friend.send_ip(1, ping(from, own, 7)).await?;
         let mut octets = [0; 2000];
-        let come = tokio::time::timeout(std::time::Duration::from_secs(5), end.recv(&mut octets)).await;
+        let come =
+            tokio::time::timeout(std::time::Duration::from_secs(5), end.recv(&mut octets)).await;
         let length = come.context("nothing comes to the new end")??;
         ensure!(length > 36 && octets[4..8] == [0, 0, 0xbe, 0xef], "{:02x?}", &octets[..length]);
 

@@ -2,7 +2,9 @@
 use anyhow::{Context, Result, bail, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, HandoverPlan, HandoverTurn, Ue};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, metric, ping, reaches, sequence_of};
+use martlet_tests::{
+    GATEWAY, TestCore, in_namespace, internet, metric, ping, reaches, sequence_of,
+};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
@@ -56,13 +58,20 @@ fn a_phone_is_handed_over_through_the_core() {
         ensure!(other.ue_counts().0 == 0, "the gNB that it has left has forgotten it");
         phone.handover_to(&other).await?;
         phone.xn_handover_to(&one).await?;
-        phone.handover(&other, HandoverPlan { direct_forwarding: true, ..Default::default() }).await?;
-        phone.handover(&one, HandoverPlan { without_forwarding: true, ..Default::default() }).await?;
+        phone
+            .handover(&other, HandoverPlan { direct_forwarding: true, ..Default::default() })
+            .await?;
+        phone
+            .handover(&one, HandoverPlan { without_forwarding: true, ..Default::default() })
+            .await?;
         phone.release_to_idle().await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await?;
-        ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
+        ensure!(
+            one.error_indications() == 0 && other.error_indications() == 0,
+            "errors were indicated"
+        );
         core.bodies.check(&["nsmf-pdusession UpdateSmContext"]).await
     });
 }
@@ -115,7 +124,10 @@ fn a_handover_that_is_not_prepared_leaves_the_phone_where_it_is() {
         ensure!(phone.handover(&other, nothing).await.is_err());
         is_served(&core, &phone, &one).await?;
         // A phone that does not come is waited for, and no longer.
-        let stays = tokio::time::timeout(Duration::from_secs(2), phone.handover(&other, failed(HandoverTurn::Stays)));
+        let stays = tokio::time::timeout(
+            Duration::from_secs(2),
+            phone.handover(&other, failed(HandoverTurn::Stays)),
+        );
         ensure!(stays.await.is_err(), "nobody answers");
         core.until("the target has let go", |c| c.connected == 1).await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -147,13 +159,15 @@ fn a_target_that_vanishes_is_no_target() {
     });
 }
 
-/// Packets of a stream to the phone in the order in which they came, with the time since the one before.
+/// Packets of a stream to the phone in the order in which they came, with the time since the one
+/// before.
 struct Stream {
     arrivals: Vec<(u16, Instant)>,
 }
 
 impl Stream {
-    /// Pings `to` from `friend` each `pace` while `during` runs, and a while longer; what came at `phone`.
+    /// Pings `to` from `friend` each `pace` while `during` runs, and a while longer; what came at
+    /// `phone`.
     async fn of<F: Future<Output = Result<()>>>(
         (friend, from): (&Ue, Ipv4Addr),
         (phone, to): (&Ue, Ipv4Addr),
@@ -171,7 +185,11 @@ impl Stream {
         let receive = async {
             let mut arrivals = Vec::new();
             while arrivals.len() < usize::from(count) {
-                let Ok(packet) = tokio::time::timeout(Duration::from_secs(2), phone.recv_ip()).await else { break };
+                let Ok(packet) =
+                    tokio::time::timeout(Duration::from_secs(2), phone.recv_ip()).await
+                else {
+                    break;
+                };
                 let (_, packet) = packet?;
                 if packet.get(12..16) == Some(&from.octets()) {
                     arrivals.push((sequence_of(&packet).context("a ping")?, Instant::now()));
@@ -189,7 +207,8 @@ impl Stream {
     fn is_complete(&self, count: u16) -> Result<()> {
         let mut sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
         sequences.sort_unstable();
-        let missing: Vec<_> = (1..=count).filter(|sequence| sequences.binary_search(sequence).is_err()).collect();
+        let missing: Vec<_> =
+            (1..=count).filter(|sequence| sequences.binary_search(sequence).is_err()).collect();
         ensure!(
             missing.is_empty() && sequences.len() == usize::from(count),
             "{} came; missing {missing:?}",
@@ -203,9 +222,14 @@ impl Stream {
         let sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
         let due: Vec<u16> = (1..=count).collect();
         if sequences != due {
-            let missing: Vec<_> = due.iter().filter(|sequence| !sequences.contains(sequence)).collect();
-            let turned: Vec<_> = sequences.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect();
-            bail!("{} of {count} packets came; missing {missing:?}, out of order at {turned:?}", sequences.len());
+            let missing: Vec<_> =
+                due.iter().filter(|sequence| !sequences.contains(sequence)).collect();
+            let turned: Vec<_> =
+                sequences.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect();
+            bail!(
+                "{} of {count} packets came; missing {missing:?}, out of order at {turned:?}",
+                sequences.len()
+            );
         }
         let gaps = self.arrivals.windows(2).map(|pair| pair[1].1 - pair[0].1);
         gaps.max().context("packets")
@@ -215,8 +239,9 @@ impl Stream {
 /// The most that a handover may keep packets from a phone.
 const INTERRUPTION: Duration = Duration::from_millis(10);
 
-/// A phone is handed over several times while packets go to it and from it, one a millisecond each way: all come, once each and in order.
-/// Gives the longest time between two packets, downlink and uplink.
+/// A phone is handed over several times while packets go to it and from it, one a millisecond each
+/// way: all come, once each and in order. Gives the longest time between two packets, downlink and
+/// uplink.
 pub async fn gaps<F: Future<Output = Result<()>>>(
     friend: (&Ue, Ipv4Addr),
     phone: (&Ue, Ipv4Addr),
@@ -228,8 +253,8 @@ pub async fn gaps<F: Future<Output = Result<()>>>(
     Ok((downlink?.is_whole(count).context("downlink")?, uplink?.is_whole(count).context("uplink")?))
 }
 
-/// The same where the way changes with the gNB: nothing marks the end of what a phone sends on the way of before (TS 23.502, 4.9.1), so that
-/// what it sends next by the new one may be there first.
+/// The same where the way changes with the gNB: nothing marks the end of what a phone sends on the
+/// way of before (TS 23.502, 4.9.1), so that what it sends next by the new one may be there first.
 pub async fn none_is_lost<F: Future<Output = Result<()>>>(
     friend: (&Ue, Ipv4Addr),
     phone: (&Ue, Ipv4Addr),
@@ -251,8 +276,9 @@ async fn hand_over(phone: &Ue, targets: [&Gnb; 4], plan: HandoverPlan) -> Result
     Ok(())
 }
 
-/// No packet is lost or overtaken in handovers of a kind, each time; and once no gap is longer than the promise and what the machine adds,
-/// which shows in the longest one at rest. One thread does everything here, which has others beside it: several are let try.
+/// No packet is lost or overtaken in handovers of a kind, each time; and once no gap is longer than
+/// the promise and what the machine adds, which shows in the longest one at rest. One thread does
+/// everything here, which has others beside it: several are let try.
 async fn are_short<F: Future<Output = Result<()>>>(
     name: &str,
     friend: (&Ue, Ipv4Addr),
@@ -261,15 +287,17 @@ async fn are_short<F: Future<Output = Result<()>>>(
 ) -> Result<()> {
     const PACKETS: u16 = 600;
     const TRIES: usize = 4;
-    // N4 takes a session off a switch, and when it moves back its packets wait there until the native UPF has been silent for 10 ms,
-    // and while the switch is asked three times.
+    // N4 takes a session off a switch, and when it moves back its packets wait there until the
+    // native UPF has been silent for 10 ms, and while the switch is asked three times.
     let more = if martlet_tests::a_switch_carries_packets() { 6 } else { 1 };
     let mut all = Vec::new();
     for _ in 0..TRIES {
         let still = gaps(friend, phone, PACKETS / 2, async { Ok(()) }).await?;
-        let (downlink, uplink) = gaps(friend, phone, PACKETS, handovers()).await.context(name.to_string())?;
+        let (downlink, uplink) =
+            gaps(friend, phone, PACKETS, handovers()).await.context(name.to_string())?;
         println!(
-            "{name}: the longest gap of a packet each millisecond was {downlink:?} (downlink), {uplink:?} (uplink); at rest {still:?}"
+            "{name}: the longest gap of a packet each millisecond was {downlink:?} (downlink), \
+             {uplink:?} (uplink); at rest {still:?}"
         );
         all.push((downlink, uplink, still));
         if downlink.max(uplink) <= more * (INTERRUPTION + still.0.max(still.1)) {
@@ -293,7 +321,10 @@ fn no_packet_is_lost_or_overtaken_while_a_phone_is_handed_over_between_amfs() {
                     tokio::time::sleep(Duration::from_millis(80)).await;
                     phone.0.handover(to, plan.clone()).await?;
                     // It is in another tracking area.
-                    phone.0.register_as(martlet_ran::RegistrationType::MobilityRegistrationUpdating).await?;
+                    phone
+                        .0
+                        .register_as(martlet_ran::RegistrationType::MobilityRegistrationUpdating)
+                        .await?;
                 }
                 anyhow::Ok(())
             }
@@ -301,7 +332,10 @@ fn no_packet_is_lost_or_overtaken_while_a_phone_is_handed_over_between_amfs() {
         let direct = HandoverPlan { direct_forwarding: true, ..Default::default() };
         let forwarded = || hand_over(HandoverPlan::default());
         are_short("to another AMF, forwarded through the UPF", friend, phone, forwarded).await?;
-        are_short("to another AMF, forwarded directly", friend, phone, || hand_over(direct.clone())).await?;
+        are_short("to another AMF, forwarded directly", friend, phone, || {
+            hand_over(direct.clone())
+        })
+        .await?;
         phone.0.deregister().await?;
         friend.0.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await
@@ -366,9 +400,11 @@ fn a_phone_in_another_tracking_area_is_handed_over_and_then_registers() {
 #[test]
 fn rounds_of_attach_handover_and_detach_leave_nothing_behind() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.amf.timers.deregistered_s = 0).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.amf.timers.deregistered_s = 0).await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let rounds: u64 = std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+        let rounds: u64 =
+            std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
         let mut early = 0;
         for round in 0..rounds {
             let phone = one.new_ue(core.phone(round % 50 + 1))?;
@@ -389,7 +425,8 @@ fn rounds_of_attach_handover_and_detach_leave_nothing_behind() {
         // What is left is the allocator's: far less than one UE each round would take.
         ensure!(late < early + early / 10 + 4096, "memory grows: {early} kB, then {late} kB");
         ensure!(
-            metric("martlet_amf_procedures_total", &[("procedure", "handover"), ("result", "ok")]) >= rounds as f64
+            metric("martlet_amf_procedures_total", &[("procedure", "handover"), ("result", "ok")])
+                >= rounds as f64
         );
         Ok(())
     });
@@ -425,9 +462,12 @@ fn a_handover_takes_about_as_long_as_a_registration() {
         };
         let (registration, handover) = (median(&mut registrations), median(&mut handovers));
         let ratio = handover.as_secs_f64() / registration.as_secs_f64();
-        println!("a registration takes {registration:?}, an N2 handover {handover:?}: {ratio:.2} times as long");
-        // Unoptimised and beside other tests: the promise is half of this (`martlet lab control-plane`).
-        // On a switch, N4 takes the session off it first.
+        println!(
+            "a registration takes {registration:?}, an N2 handover {handover:?}: {ratio:.2} times \
+             as long"
+        );
+        // Unoptimised and beside other tests: the promise is half of this (`martlet lab
+        // control-plane`). On a switch, N4 takes the session off it first.
         let most = if martlet_tests::a_switch_carries_packets() { 9.0 } else { 3.0 };
         ensure!(ratio < most, "{ratio:.2} times as long");
         core.until("the phone has gone", |c| c.registered == 0).await

@@ -17,13 +17,21 @@ fn manual(mut config: UeConfig) -> UeConfig {
 async fn receives(phone: &Ue, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
     for sequence in sequences {
         let (_, packet) = phone.recv_ip().await?;
-        ensure!(sequence_of(&packet) == Some(sequence), "packet {sequence} is due, and {packet:02x?} came");
+        ensure!(
+            sequence_of(&packet) == Some(sequence),
+            "packet {sequence} is due, and {packet:02x?} came"
+        );
     }
     Ok(())
 }
 
 /// Sends pings from one phone to another.
-async fn send(phone: &Ue, from: Ipv4Addr, to: Ipv4Addr, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
+async fn send(
+    phone: &Ue,
+    from: Ipv4Addr,
+    to: Ipv4Addr,
+    sequences: std::ops::RangeInclusive<u16>,
+) -> Result<()> {
     for sequence in sequences {
         phone.send_ip(1, ping(from, to, sequence)).await?;
     }
@@ -110,8 +118,10 @@ fn a_full_buffer_keeps_the_first_packets_and_counts_the_others() {
         two.release_to_idle().await?;
         send(&one, from, to, 1..=8).await?;
         two.wait_for_paging().await?;
-        let full = || core.status("upf")["drops"]["buffer_full"].as_u64().filter(|count| *count == 5);
-        martlet_tests::eventually("five packets too many", full, || core.status("upf").to_string()).await?;
+        let full =
+            || core.status("upf")["drops"]["buffer_full"].as_u64().filter(|count| *count == 5);
+        martlet_tests::eventually("five packets too many", full, || core.status("upf").to_string())
+            .await?;
         two.service_request().await?;
         receives(&two, 1..=3).await?;
         send(&one, from, to, 9..=9).await?;
@@ -133,7 +143,10 @@ fn uplink_data_of_an_idle_phone_bring_its_user_plane_back() {
         // Signalling alone leaves the user plane as it is.
         phone.release_to_idle().await?;
         phone.service_request_for(ServicePurpose::Signalling, &[]).await?;
-        ensure!(phone.status().await?.active_user_planes.is_empty(), "nobody asked for a user plane");
+        ensure!(
+            phone.status().await?.active_user_planes.is_empty(),
+            "nobody asked for a user plane"
+        );
         reaches(&phone, 1, GATEWAY).await?;
         ensure!(phone.status().await?.active_user_planes == [1], "now somebody did");
         Ok(())
@@ -154,7 +167,8 @@ fn a_phone_out_of_reach_is_idle_and_after_its_timers_forgotten() {
         let (phone, _) = core.phone_with_session(&gnb, 1).await?;
         // The gNB loses it, and asks for the release of its context.
         drop(phone);
-        core.until("the phone is idle", |counts| (counts.registered, counts.connected) == (1, 0)).await?;
+        core.until("the phone is idle", |counts| (counts.registered, counts.connected) == (1, 0))
+            .await?;
         ensure!(
             (core.counts().sessions, core.counts().user_planes) == (1, 1),
             "its session waits: {:?}",
@@ -193,7 +207,9 @@ fn a_tunnel_that_the_gnb_has_lost_is_set_up_anew() {
             let status = core.status("upf");
             let sessions = status["sessions"].as_array().into_iter().flatten();
             let of_two = sessions.filter(|session| session["ue"][0] == to.to_string());
-            of_two.map(|session| session["remote"][0].as_str().unwrap_or_default().to_owned()).collect()
+            of_two
+                .map(|session| session["remote"][0].as_str().unwrap_or_default().to_owned())
+                .collect()
         };
         let before = tunnels();
         let teid = before[0].trim_start_matches("0x").split('@').next().unwrap_or_default();
@@ -201,12 +217,20 @@ fn a_tunnel_that_the_gnb_has_lost_is_set_up_anew() {
         // As the gNB's GTP-U entity would say it (TS 29.281, 7.3.1).
         let address = core.gnb_config(1).n3.expect("the gNB has an address");
         let socket = tokio::net::UdpSocket::bind((address, 0)).await?;
-        socket.send_to(&martlet_gtpu::error_indication(teid, address), core.config().upf.n3.address).await?;
+        socket
+            .send_to(&martlet_gtpu::error_indication(teid, address), core.config().upf.n3.address)
+            .await?;
         let buffers = || {
             let status = core.status("upf");
-            status["sessions"].as_array().into_iter().flatten().any(|session| session["buffers"] == true).then_some(())
+            status["sessions"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .any(|session| session["buffers"] == true)
+                .then_some(())
         };
-        martlet_tests::eventually("downlink waits", buffers, || core.status("upf").to_string()).await?;
+        martlet_tests::eventually("downlink waits", buffers, || core.status("upf").to_string())
+            .await?;
         // What comes now waits until the gNB has set the session up once more.
         send(&one, from, to, 1..=3).await?;
         receives(&two, 1..=3).await?;

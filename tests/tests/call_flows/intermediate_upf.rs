@@ -1,19 +1,23 @@
-//! A phone that leaves the place that its session's UPF reaches keeps its address: another UPF stands between its gNB and the anchor, for as
-//! long as it takes (TS 23.502, 4.9.1.2.3, 4.9.1.2.4 and 4.9.1.3).
+//! A phone that leaves the place that its session's UPF reaches keeps its address: another UPF
+//! stands between its gNB and the anchor, for as long as it takes (TS 23.502, 4.9.1.2.3, 4.9.1.2.4
+//! and 4.9.1.3).
 use crate::handover::none_is_lost;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, HandoverPlan, HandoverTurn, RegistrationType, Ue};
 use martlet_smf::{ChargingMode, UpfConfig};
-use martlet_tests::{OwnUpf, TestCore, eventually, in_namespace, ping, programs_carry_packets, sequence_of};
+use martlet_tests::{
+    OwnUpf, TestCore, eventually, in_namespace, ping, programs_carry_packets, sequence_of,
+};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// The third UPF.
 const THIRD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 10)), 8805);
 
-/// Four places: the core's own UPF reaches the first, others the second and the third, and none the fourth.
+/// Four places: the core's own UPF reaches the first, others the second and the third, and none the
+/// fourth.
 fn four_places(config: &mut Config) {
     OwnUpf::beside(config);
     config.smf.upfs.push(UpfConfig::at(THIRD));
@@ -62,8 +66,19 @@ impl Places {
     /// Sessions at each of the three UPFs.
     async fn have(&self, wanted: [u64; 3]) -> Result<()> {
         let count = |status: serde_json::Value| status["sessionCount"].as_u64().unwrap_or_default();
-        let now = || [count(self.core.status("upf")), count(self.second.status()), count(self.third.status())];
-        eventually("sessions at the UPFs", || (now() == wanted).then_some(()), || format!("{:?}", now())).await
+        let now = || {
+            [
+                count(self.core.status("upf")),
+                count(self.second.status()),
+                count(self.third.status()),
+            ]
+        };
+        eventually(
+            "sessions at the UPFs",
+            || (now() == wanted).then_some(()),
+            || format!("{:?}", now()),
+        )
+        .await
     }
 }
 
@@ -99,7 +114,9 @@ fn no_packet_is_lost_where_another_upf_comes_between_and_each_is_counted_once() 
                 ensure!(outcome.sessions == [1], "{outcome:?}");
                 registers(&phone).await
             };
-            none_is_lost(ends.0, ends.1, 250, handover).await.with_context(|| format!("N2 to place {}", n + 1))?;
+            none_is_lost(ends.0, ends.1, 250, handover)
+                .await
+                .with_context(|| format!("N2 to place {}", n + 1))?;
             places.have(at).await?;
             carried += 250;
         }
@@ -109,7 +126,9 @@ fn no_packet_is_lost_where_another_upf_comes_between_and_each_is_counted_once() 
                 phone.xn_handover_to(&places.gnbs[n]).await?;
                 registers(&phone).await
             };
-            none_is_lost(ends.0, ends.1, 250, handover).await.with_context(|| format!("Xn to place {}", n + 1))?;
+            none_is_lost(ends.0, ends.1, 250, handover)
+                .await
+                .with_context(|| format!("Xn to place {}", n + 1))?;
             places.have(at).await?;
             carried += 250;
         }
@@ -120,7 +139,10 @@ fn no_packet_is_lost_where_another_upf_comes_between_and_each_is_counted_once() 
         let octets = carried * ping(from, to, 1).len() as u64;
         let shown = core.ask(&format!("charging/{}", phone.supi())).await?;
         let account = &shown["accounts"][phone.supi()];
-        ensure!(account["uplink"] == octets && account["downlink"] == octets, "{octets} each way: {shown}");
+        ensure!(
+            account["uplink"] == octets && account["downlink"] == octets,
+            "{octets} each way: {shown}"
+        );
         core.bodies.check(&["nsmf-pdusession UpdateSmContext"]).await
     });
 }
@@ -132,7 +154,9 @@ async fn crosses(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Result<()> {
             for sequence in 1.. {
                 from.send_ip(1, ping(source, destination, sequence)).await?;
                 let came = tokio::time::timeout(Duration::from_millis(100), to.recv_ip()).await;
-                if came.is_ok_and(|came| came.is_ok_and(|(_, packet)| sequence_of(&packet).is_some())) {
+                if came
+                    .is_ok_and(|came| came.is_ok_and(|(_, packet)| sequence_of(&packet).is_some()))
+                {
                     break;
                 }
             }
@@ -161,7 +185,8 @@ fn the_way_follows_an_idle_phone_and_stays_where_a_handover_is_none() {
         let (phone, to) = core.phone_with_session(&gnbs[0], 1).await?;
         let (friend, from) = core.phone_with_session(&gnbs[0], 2).await?;
         let ends = ((&friend, from), (&phone, to));
-        // Given up, or refused by the target: what was prepared is gone. And no UPF reaches the last place.
+        // Given up, or refused by the target: what was prepared is gone. And no UPF reaches the
+        // last place.
         for turn in [HandoverTurn::Cancelled, HandoverTurn::TargetFull] {
             let plan = HandoverPlan { turn, ..Default::default() };
             ensure!(phone.handover(&gnbs[1], plan).await.is_err(), "{turn:?}");
@@ -180,7 +205,8 @@ fn the_way_follows_an_idle_phone_and_stays_where_a_handover_is_none() {
         phone.release_to_idle().await?;
         core.until("it is idle", |counts| counts.connected == 1).await?;
         crosses(ends.0, ends.1).await.context("paged")?;
-        // One that begins at the second place has its anchor there, and goes through the third's UPF when it is there.
+        // One that begins at the second place has its anchor there, and goes through the third's
+        // UPF when it is there.
         phone.deregister().await?;
         places.have([1, 0, 0]).await?;
         let (phone, to) = core.phone_with_session(&gnbs[1], 3).await?;

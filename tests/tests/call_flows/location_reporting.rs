@@ -65,13 +65,18 @@ impl AmfEventCallback for Consumer {
 
 /// The next report within five seconds.
 async fn next(reports: &mut mpsc::UnboundedReceiver<AmfEventReport>) -> Result<AmfEventReport> {
-    tokio::time::timeout(Duration::from_secs(5), reports.recv()).await.context("no report came")?.context("a report")
+    tokio::time::timeout(Duration::from_secs(5), reports.recv())
+        .await
+        .context("no report came")?
+        .context("a report")
 }
 
 /// The gNB has been asked for something else than before.
 async fn asked(heard: &mut broadcast::Receiver<Bytes>) -> Result<()> {
     let control = async {
-        while NGAP_PDU::decode(&heard.recv().await?)?.kind() != NgapPduKind::Initiating_LocationReportingControl {}
+        while NGAP_PDU::decode(&heard.recv().await?)?.kind()
+            != NgapPduKind::Initiating_LocationReportingControl
+        {}
         anyhow::Ok(())
     };
     tokio::time::timeout(Duration::from_secs(5), control).await.context("the gNB is not asked")?
@@ -79,13 +84,17 @@ async fn asked(heard: &mut broadcast::Receiver<Bytes>) -> Result<()> {
 
 /// The last digit of the cell that is reported, which is its number at its gNB, and the gNB's.
 fn cell_of(report: &AmfEventReport) -> Result<(String, char)> {
-    let place = report.location.as_ref().and_then(|place| place.nr_location.as_ref()).context("a place in NR")?;
+    let place = report
+        .location
+        .as_ref()
+        .and_then(|place| place.nr_location.as_ref())
+        .context("a place in NR")?;
     let cell = place.ncgi.nr_cell_id.to_string();
     Ok((cell[..6].to_string(), cell.chars().last().context("digits")?))
 }
 
-/// TS 23.502, 4.10 and 4.15.4: changes of the cell are told to who has asked for them, within a gNB and at handovers of both kinds, and so is
-/// whether a phone is in an area.
+/// TS 23.502, 4.10 and 4.15.4: changes of the cell are told to who has asked for them, within a gNB
+/// and at handovers of both kinds, and so is whether a phone is in an area.
 #[test]
 fn changes_of_the_cell_and_presence_in_an_area_are_told() {
     in_namespace(|| async {
@@ -101,12 +110,15 @@ fn changes_of_the_cell_and_presence_in_an_area_are_told() {
         let other = Gnb::connect(config).await?;
         let (phone, _) = core.phone_with_session(&one, 1).await?;
         let (sender, mut reports) = mpsc::unbounded_channel();
-        let router = Arc::new(Router::new().serve(NAMF_EVTS_CALLBACK.routes(Arc::new(Consumer(sender)))));
-        let server = HttpServer::bind("127.0.0.78:7777".parse()?, router, Default::default()).await?;
+        let router =
+            Arc::new(Router::new().serve(NAMF_EVTS_CALLBACK.routes(Arc::new(Consumer(sender)))));
+        let server =
+            HttpServer::bind("127.0.0.78:7777".parse()?, router, Default::default()).await?;
         tokio::spawn(server.run());
         let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("a root")?;
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
-        let amf = AmfEventExposureClient::new(Peer::new(binding, root, "NEF", CallPolicy::default()));
+        let amf =
+            AmfEventExposureClient::new(Peer::new(binding, root, "NEF", CallPolicy::default()));
         let subscription = |event: AmfEvent| AmfCreateEventSubscription {
             subscription: AmfEventSubscription {
                 event_list: vec![event],
@@ -129,7 +141,10 @@ fn changes_of_the_cell_and_presence_in_an_area_are_told() {
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "as it is now");
         asked(&mut heard).await?;
         phone.change_cell(2).await?;
-        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'), "another cell of its gNB");
+        ensure!(
+            cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'),
+            "another cell of its gNB"
+        );
         phone.handover_to(&other).await?;
         ensure!(cell_of(&next(&mut reports).await?)?.0 == "000008", "another gNB");
         phone.change_cell(3).await?;
@@ -143,14 +158,21 @@ fn changes_of_the_cell_and_presence_in_an_area_are_told() {
         reaches(&phone, 1, GATEWAY).await?;
         asked(&mut heard).await?;
         phone.change_cell(4).await?;
-        ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'), "asked again after a rest");
+        ensure!(
+            cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'),
+            "asked again after a rest"
+        );
         let id = made.location.rsplit('/').next().context("an identity")?.to_string();
         amf.delete_subscription(&id).await.map_err(wrong)?;
-        ensure!(amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404), "it is gone");
+        ensure!(
+            amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404),
+            "it is gone"
+        );
         asked(&mut heard).await?;
         phone.change_cell(5).await?;
 
-        // Presence in the second tracking area: now, with each change, and not more often than was asked for.
+        // Presence in the second tracking area: now, with each change, and not more often than was
+        // asked for.
         let mut event = AmfEvent::new(AmfEventType::PresenceInAoiReport);
         let network = core.config().amf.tais[1].plmn.parse()?;
         let area = PresenceInfo {
@@ -162,7 +184,10 @@ fn changes_of_the_cell_and_presence_in_an_area_are_told() {
         event.max_reports = Some(3);
         amf.create_subscription(subscription(event)).await.map_err(wrong)?;
         let presence = |report: AmfEventReport| -> Result<PresenceState> {
-            let area = report.area_list.and_then(|list| list.into_iter().next()?.presence_info).context("an area")?;
+            let area = report
+                .area_list
+                .and_then(|list| list.into_iter().next()?.presence_info)
+                .context("an area")?;
             area.presence_state.context("a state")
         };
         ensure!(presence(next(&mut reports).await?)? == PresenceState::OutOfArea, "as it is now");

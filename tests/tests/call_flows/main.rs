@@ -1,6 +1,7 @@
 //! Whole call flows: simulated gNBs and phones against a whole core.
 //!
-//! Each test runs in a network namespace of its own; without the right to make one it says that it is skipped.
+//! Each test runs in a network namespace of its own; without the right to make one it says that it
+//! is skipped.
 mod a_day;
 mod amf_change;
 mod authentication;

@@ -1,4 +1,5 @@
-//! What the AMF and its gNBs tell each other beside phones' own procedures: new identities and keys, overload, resets.
+//! What the AMF and its gNBs tell each other beside phones' own procedures: new identities and
+//! keys, overload, resets.
 use anyhow::{Context, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;
@@ -6,7 +7,9 @@ use martlet_ngap::ie;
 use martlet_ngap::ngap::ResetType;
 use martlet_ran::HandoverPlan;
 use martlet_ran::ue::IdleBehaviour;
-use martlet_tests::{GATEWAY, Growth, RawGnb, TestCore, eventually, in_namespace, internet, ping, reaches};
+use martlet_tests::{
+    GATEWAY, Growth, RawGnb, TestCore, eventually, in_namespace, internet, ping, reaches,
+};
 use std::time::Duration;
 
 /// A counter of procedures.
@@ -26,7 +29,12 @@ fn a_phone_that_was_paged_gets_another_identity() {
         phone.release_to_idle().await?;
         friend.send_ip(1, ping(from, to, 1)).await?;
         phone.recv_ip().await?;
-        eventually("the update", || (updates.so_far() >= 1.0).then_some(()), || "not confirmed".into()).await?;
+        eventually(
+            "the update",
+            || (updates.so_far() >= 1.0).then_some(()),
+            || "not confirmed".into(),
+        )
+        .await?;
         let after = phone.status().await?.guti.context("a 5G-GUTI")?;
         ensure!(before.tmsi() != after.tmsi(), "{before:?} was called in the clear");
         // It is known by the new one: it is paged with it, and asks for service with it.
@@ -59,7 +67,8 @@ fn a_phone_that_does_not_confirm_its_identity_is_known_by_both() {
         phone.release_to_idle().await?;
         friend.send_ip(1, ping(from, to, 1)).await?;
         phone.recv_ip().await?;
-        eventually("T3555", || (silent.so_far() >= 1.0).then_some(()), || "has not expired".into()).await?;
+        eventually("T3555", || (silent.so_far() >= 1.0).then_some(()), || "has not expired".into())
+            .await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.release_to_idle().await?;
         phone.service_request().await?;
@@ -72,7 +81,8 @@ fn a_phone_that_does_not_confirm_its_identity_is_known_by_both() {
 #[test]
 fn a_phone_gets_new_keys_before_its_counts_end() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| config.amf.security.rekey_at_count = 8).await?;
+        let core =
+            TestCore::start(Sbi::Http, |config| config.amf.security.rekey_at_count = 8).await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let (phone, _) = core.phone_with_session(&one, 1).await?;
         let rekeyed = procedures("rekeying", "ok");
@@ -104,12 +114,15 @@ fn gnbs_are_told_when_an_overload_begins_and_ends() {
         let gnb = core.gnb(1).await?;
         let (phone, _) = core.phone_with_session(&gnb, 1).await?;
         ensure!(!gnb.is_overloaded());
-        let refused = gnb.new_ue(core.phone(2))?.register().await.err().and_then(|error| error.cause());
+        let refused =
+            gnb.new_ue(core.phone(2))?.register().await.err().and_then(|error| error.cause());
         ensure!(refused == Some(22), "{refused:?}");
-        eventually("OVERLOAD START", || gnb.is_overloaded().then_some(()), || "none came".into()).await?;
+        eventually("OVERLOAD START", || gnb.is_overloaded().then_some(()), || "none came".into())
+            .await?;
         // One that is set up meanwhile learns it, too.
         let other = core.gnb(2).await?;
-        eventually("OVERLOAD START", || other.is_overloaded().then_some(()), || "none came".into()).await?;
+        eventually("OVERLOAD START", || other.is_overloaded().then_some(()), || "none came".into())
+            .await?;
         let over = || (!gnb.is_overloaded() && !other.is_overloaded()).then_some(());
         eventually("OVERLOAD STOP", over, || "none came".into()).await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -146,7 +159,8 @@ fn a_connection_that_a_gnb_does_not_release_is_reset() {
         let command = gnb.next_of(Kind::Initiating_UEContextRelease).await?;
         ensure!(command.ie::<ie::UE_NGAP_IDs>().is_some());
         let reset = gnb.next_of(Kind::Initiating_NGReset).await?;
-        let Some(ResetType::partOfNG_Interface(part)) = reset.ie::<ie::ResetType>().transpose()? else {
+        let Some(ResetType::partOfNG_Interface(part)) = reset.ie::<ie::ResetType>().transpose()?
+        else {
             anyhow::bail!("not a part: {reset:?}");
         };
         let of = part.0.first().and_then(|item| item.ran_ue_ngap_id.as_ref()).map(|id| id.0);
@@ -162,21 +176,23 @@ fn an_identity_in_the_clear_is_refused_where_the_operator_wants_it_concealed() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| config.udm.null_scheme = false).await?;
         let gnb = core.gnb(1).await?;
-        let refused = gnb.new_ue(core.phone(1))?.register().await.err().and_then(|error| error.cause());
+        let refused =
+            gnb.new_ue(core.phone(1))?.register().await.err().and_then(|error| error.cause());
         // Illegal UE.
         ensure!(refused == Some(3), "{refused:?}");
         core.until_nothing_is_left().await
     });
 }
 
-/// What a gNB tells of a UE's radio (TS 38.413, 8.14.1) is told the next gNB, so that the UE need not be asked again; also by another AMF to
-/// which the UE comes.
+/// What a gNB tells of a UE's radio (TS 38.413, 8.14.1) is told the next gNB, so that the UE need
+/// not be asked again; also by another AMF to which the UE comes.
 #[test]
 fn radio_capabilities_are_kept_and_given_back() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let second = core.second_amf(|_| {}).await?;
-        let (one, other, there) = (core.gnb(1).await?, core.gnb(2).await?, second.gnb(&core, 3).await?);
+        let (one, other, there) =
+            (core.gnb(1).await?, core.gnb(2).await?, second.gnb(&core, 3).await?);
         let mut config = core.phone(1);
         config.radio_capability = (0..200).collect();
         let said = config.radio_capability.clone();

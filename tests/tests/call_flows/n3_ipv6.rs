@@ -2,7 +2,9 @@
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, Ue};
-use martlet_tests::{GATEWAY, TestCore, a_switch_carries_packets, in_namespace, ping, reaches, run};
+use martlet_tests::{
+    GATEWAY, TestCore, a_switch_carries_packets, in_namespace, ping, reaches, run,
+};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
@@ -18,7 +20,9 @@ async fn addresses() {
         return;
     }
     for address in [UPF, end(1), end(2)] {
-        run("ip", &["-6", "addr", "add", &format!("{address}/128"), "dev", "lo", "nodad"]).await.expect("an address");
+        run("ip", &["-6", "addr", "add", &format!("{address}/128"), "dev", "lo", "nodad"])
+            .await
+            .expect("an address");
     }
 }
 
@@ -48,8 +52,10 @@ async fn is_paged(core: &TestCore, phone: (&Ue, Ipv4Addr), by: (&Ue, Ipv4Addr)) 
 fn gnbs_with_ipv6_alone_are_served() {
     in_namespace(|| async {
         addresses().await;
-        let core = TestCore::start(Sbi::Http, |config| config.upf.n3.address = (UPF, 2152).into()).await?;
-        let (one, other) = (gnb(&core, 1, Some(end(1).into())).await?, gnb(&core, 2, Some(end(2).into())).await?);
+        let core =
+            TestCore::start(Sbi::Http, |config| config.upf.n3.address = (UPF, 2152).into()).await?;
+        let (one, other) =
+            (gnb(&core, 1, Some(end(1).into())).await?, gnb(&core, 2, Some(end(2).into())).await?);
         let (phone, address) = core.phone_with_session(&one, 1).await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.handover_to(&other).await?;
@@ -58,7 +64,10 @@ fn gnbs_with_ipv6_alone_are_served() {
         reaches(&phone, 1, GATEWAY).await?;
         let (second, of_second) = core.phone_with_session(&other, 2).await?;
         is_paged(&core, (&phone, address), (&second, of_second)).await?;
-        ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
+        ensure!(
+            one.error_indications() == 0 && other.error_indications() == 0,
+            "errors were indicated"
+        );
         phone.deregister().await?;
         second.deregister().await?;
         core.until_nothing_is_left().await
@@ -77,12 +86,16 @@ fn gnbs_of_either_ip_version_are_served_by_one_upf() {
         reaches(&second, 1, GATEWAY).await?;
         is_paged(&core, (&phone, address), (&second, of_second)).await?;
         is_paged(&core, (&second, of_second), (&phone, address)).await?;
-        // From a gNB of the one version to a gNB of the other: what is forwarded goes through the UPF.
+        // From a gNB of the one version to a gNB of the other: what is forwarded goes through the
+        // UPF.
         for to in [&other, &one, &other] {
             phone.handover_to(to).await?;
             reaches(&phone, 1, GATEWAY).await?;
         }
-        ensure!(one.error_indications() == 0 && other.error_indications() == 0, "errors were indicated");
+        ensure!(
+            one.error_indications() == 0 && other.error_indications() == 0,
+            "errors were indicated"
+        );
         phone.deregister().await?;
         second.deregister().await?;
         core.until_nothing_is_left().await

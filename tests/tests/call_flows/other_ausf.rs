@@ -1,4 +1,5 @@
-//! An AUSF in place of the core's own, that does once what it is told, and else as the core's own does; and what the AMF makes of it.
+//! An AUSF in place of the core's own, that does once what it is told, and else as the core's own
+//! does; and what the AMF makes of it.
 use crate::authentication::{REGISTRATION_REQUEST, octets};
 use crate::scas::{challenge, peer, problem};
 use anyhow::{Context, Result, ensure};
@@ -48,13 +49,24 @@ pub struct OtherAusf {
 impl OtherAusf {
     /// Registers it with the NRF, and the core's own no longer.
     pub async fn in_place_of_the_cores(core: &TestCore) -> Result<Arc<OtherAusf>> {
-        let last =
-            |at: &SocketAddr| at.ip().to_string().rsplit('.').next().context("an address")?.parse().context("an octet");
+        let last = |at: &SocketAddr| {
+            at.ip()
+                .to_string()
+                .rsplit('.')
+                .next()
+                .context("an address")?
+                .parse()
+                .context("an octet")
+        };
         let real = AusfUeAuthenticationClient::new(peer(last(&core.config().sbi.ausf)?)?);
         let ausf = Arc::new(OtherAusf { real, heard: Mutex::default() });
         let router = Arc::new(martlet_sbi::Router::new().serve(NAUSF_AUTH.routes(ausf.clone())));
-        let server =
-            martlet_sbi_http::HttpServer::bind(format!("{AT}:7777").parse()?, router, Default::default()).await?;
+        let server = martlet_sbi_http::HttpServer::bind(
+            format!("{AT}:7777").parse()?,
+            router,
+            Default::default(),
+        )
+        .await?;
         tokio::spawn(server.run());
         let nrf = peer(last(&core.config().sbi.nrf)?)?;
         let query = SearchQuery {
@@ -62,7 +74,10 @@ impl OtherAusf {
             requester_nf_type: Some(NfType::Amf),
             ..Default::default()
         };
-        let found = NfDiscoveryClient::new(nrf.clone()).search_nf_instances(query).await.map_err(problem)?;
+        let found = NfDiscoveryClient::new(nrf.clone())
+            .search_nf_instances(query)
+            .await
+            .map_err(problem)?;
         let mut profile = found.nf_instances.into_iter().next().context("the AUSF")?;
         let management = NfManagementClient::new(nrf);
         let own = profile.nf_instance_id.to_string();
@@ -74,7 +89,10 @@ impl OtherAusf {
                 endpoint.ipv4_address = Some(at);
             }
         }
-        management.register_nf_instance(profile.nf_instance_id.as_ref(), profile.clone()).await.map_err(problem)?;
+        management
+            .register_nf_instance(profile.nf_instance_id.as_ref(), profile.clone())
+            .await
+            .map_err(problem)?;
         management.deregister_nf_instance(&own).await.map_err(problem)?;
         Ok(ausf)
     }
@@ -114,7 +132,10 @@ impl OtherAusf {
 }
 
 impl AusfUeAuthentication for OtherAusf {
-    async fn ue_authentications_post(&self, body: AuthenticationInfo) -> Result<Created<UeAuthenticationCtx>, Problem> {
+    async fn ue_authentications_post(
+        &self,
+        body: AuthenticationInfo,
+    ) -> Result<Created<UeAuthenticationCtx>, Problem> {
         self.heard().asked_for.push(body.supi_or_suci.to_string());
         if body.resynchronization_info.is_some() && self.turn(&[Does::NotResynchronise]).is_some() {
             std::future::pending::<()>().await;
@@ -122,7 +143,10 @@ impl AusfUeAuthentication for OtherAusf {
         let mut created = self.real.ue_authentications_post(body).await?;
         // What the UE answers comes here, too.
         for link in created.body.links.values_mut() {
-            let path = link.uri().and_then(|uri| uri.split_once("/nausf-auth/")).map(|(_, path)| path.to_owned());
+            let path = link
+                .uri()
+                .and_then(|uri| uri.split_once("/nausf-auth/"))
+                .map(|(_, path)| path.to_owned());
             *link = Links::to(format!("http://{AT}:7777/nausf-auth/{}", path.unwrap_or_default()));
         }
         if let AuthData::FiveGAka(vector) = &mut created.body.five_g_auth_data
@@ -135,7 +159,11 @@ impl AusfUeAuthentication for OtherAusf {
         Ok(created)
     }
 
-    async fn confirm_5g_aka(&self, id: &str, body: ConfirmationData) -> Result<ConfirmationDataResponse, Problem> {
+    async fn confirm_5g_aka(
+        &self,
+        id: &str,
+        body: ConfirmationData,
+    ) -> Result<ConfirmationDataResponse, Problem> {
         self.heard().null |= body.res_star.is_none();
         match self.turn(&[Does::SayNo, Does::NotSay]) {
             Some(Does::SayNo) => {
@@ -160,7 +188,8 @@ impl AusfUeAuthentication for OtherAusf {
     }
 }
 
-/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, the AUSF does not answer: no new challenge before it does.
+/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, the AUSF does not answer: no new challenge before
+/// it does.
 #[test]
 fn ts_33_512_4_2_2_1_1_synchronisation_failure_and_an_ausf_that_does_not_answer() {
     in_namespace(|| async {
@@ -181,9 +210,10 @@ fn ts_33_512_4_2_2_1_1_synchronisation_failure_and_an_ausf_that_does_not_answer(
     });
 }
 
-/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE, test cases A to F: RES* is wrong for the AMF, for the AUSF, or the AUSF does not
-/// say. A UE that came with its SUCI is rejected, one that came with its 5G-GUTI is asked for its SUCI and challenged again; where the
-/// AUSF does not say, either.
+/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE, test cases A to F: RES* is wrong for the
+/// AMF, for the AUSF, or the AUSF does not say. A UE that came with its SUCI is rejected, one that
+/// came with its 5G-GUTI is asked for its SUCI and challenged again; where the AUSF does not say,
+/// either.
 #[test]
 fn ts_33_512_4_2_2_1_2_res_star_verification_failure_by_suci_and_by_5g_guti() {
     in_namespace(|| async {
@@ -197,7 +227,10 @@ fn ts_33_512_4_2_2_1_2_res_star_verification_failure_by_suci_and_by_5g_guti() {
         let phone = gnb.new_ue(core.phone(1))?;
         let rejected = |outcome: Result<_, UeError>| match outcome {
             Err(UeError::Aborted(Abort::AuthenticationRejected)) => Ok(()),
-            other => Err(anyhow::anyhow!("AUTHENTICATION REJECT is due: {:?}", other.map(|_: RegistrationOutcome| ()))),
+            other => Err(anyhow::anyhow!(
+                "AUTHENTICATION REJECT is due: {:?}",
+                other.map(|_: RegistrationOutcome| ())
+            )),
         };
         // A and C, E: by SUCI. Null goes to the AUSF where the AMF sees it (TS 29.509, 5.2.2.2.2).
         for (does, null) in [(Does::GiveAnotherHxresStar, true), (Does::SayNo, false)] {
@@ -211,14 +244,22 @@ fn ts_33_512_4_2_2_1_2_res_star_verification_failure_by_suci_and_by_5g_guti() {
         phone.register().await.context("it is asked who it is, and challenged again")?;
         ensure!(ausf.was(Does::NotSay));
         // B, D and F: by its 5G-GUTI, with a security context that is in order.
-        for (does, null) in [(Does::GiveAnotherHxresStar, true), (Does::SayNo, false), (Does::NotSay, false)] {
+        for (does, null) in
+            [(Does::GiveAnotherHxresStar, true), (Does::SayNo, false), (Does::NotSay, false)]
+        {
             phone.deregister().await?;
             ausf.asked_for();
             ausf.next(does);
             phone.register().await.with_context(|| format!("{does:?}, by 5G-GUTI"))?;
             let asked_for = ausf.asked_for();
-            let by: Vec<_> = asked_for.iter().map(|identity| identity.split('-').next().unwrap_or_default()).collect();
-            ensure!(by == ["imsi", "suci"], "first for who has the 5G-GUTI, then for who it says it is: {asked_for:?}");
+            let by: Vec<_> = asked_for
+                .iter()
+                .map(|identity| identity.split('-').next().unwrap_or_default())
+                .collect();
+            ensure!(
+                by == ["imsi", "suci"],
+                "first for who has the 5G-GUTI, then for who it says it is: {asked_for:?}"
+            );
             ensure!(
                 ausf.was(does) && (does == Does::NotSay || ausf.res_star_was_null() == null),
                 "{does:?}, by 5G-GUTI"

@@ -1,4 +1,5 @@
-//! Sessions of Ethernet frames and of octets without a form (TS 23.501, 5.6.10), and networks behind a phone (5.6.14).
+//! Sessions of Ethernet frames and of octets without a form (TS 23.501, 5.6.10), and networks
+//! behind a phone (5.6.14).
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
@@ -25,7 +26,8 @@ fn subscribed(name: &str, session_types: Vec<SessionType>) -> SubscribedDnn {
 
 /// Who has `wanted`, asks `own` at `address` (RFC 826).
 fn arp_request(own: [u8; 6], address: [u8; 4], wanted: [u8; 4]) -> Vec<u8> {
-    let mut frame = [&[0xff; 6][..], &own, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &own, &address].concat();
+    let mut frame =
+        [&[0xff; 6][..], &own, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &own, &address].concat();
     frame.extend([0; 6]);
     frame.extend(wanted);
     frame
@@ -56,8 +58,15 @@ fn phones_and_a_network_exchange_frames() {
         let core = TestCore::start(Sbi::Http, |config| {
             without_a_switch(&mut config.upf);
             let (name, pool, pool6) = ("lan".into(), String::new(), String::new());
-            config.smf.dnns.push(DnnConfig { name, pool, pool6, ethernet: true, ..DnnConfig::default() });
-            config.upf.n6.ethernet = vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
+            config.smf.dnns.push(DnnConfig {
+                name,
+                pool,
+                pool6,
+                ethernet: true,
+                ..DnnConfig::default()
+            });
+            config.upf.n6.ethernet =
+                vec![EthernetConfig { dnn: "lan".into(), interface: "test-lan".into() }];
             config.pcf.flows = vec![FlowConfig {
                 name: "clock".into(),
                 dnn: "lan".into(),
@@ -69,8 +78,10 @@ fn phones_and_a_network_exchange_frames() {
         })
         .await?;
         for n in [1, 2] {
-            let dnns =
-                vec![subscribed("internet", vec![SessionType::Ipv4]), subscribed("lan", vec![SessionType::Ethernet])];
+            let dnns = vec![
+                subscribed("internet", vec![SessionType::Ipv4]),
+                subscribed("lan", vec![SessionType::Ethernet]),
+            ];
             core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
         }
         run("ip", &["addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
@@ -79,35 +90,46 @@ fn phones_and_a_network_exchange_frames() {
         let now = lan(&core, &one).await?;
         ensure!(now.flows == [(1, 9), (2, 5)] && now.rules == [(1, 1), (2, 2)], "{now:?}");
         lan(&core, &two).await?;
-        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"]).await?;
+        core.bodies
+            .check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])
+            .await?;
 
-        // The machine behind the TAP device answers one phone; the other phone hears the question and not the answer.
+        // The machine behind the TAP device answers one phone; the other phone hears the question
+        // and not the answer.
         let (mac_one, mac_two) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
         one.send_ip(1, arp_request(mac_one, [10, 9, 0, 2], HOST)).await?;
-        let answer =
-            receives(&one, "an answer of the host", |f| f.starts_with(&mac_one) && f[20..22] == [0, 2]).await?;
+        let answer = receives(&one, "an answer of the host", |f| {
+            f.starts_with(&mac_one) && f[20..22] == [0, 2]
+        })
+        .await?;
         ensure!(answer[28..32] == HOST, "{answer:02x?}");
         let question = receives(&two, "the question", |frame| frame[12..14] == [8, 6]).await?;
         ensure!(question[6..12] == mac_one && question[20..22] == [0, 1], "{question:02x?}");
-        // From phone to phone, once it is known who is where; whatever is in the frame, with its tag.
+        // From phone to phone, once it is known who is where; whatever is in the frame, with its
+        // tag.
         two.send_ip(1, arp_request(mac_two, [10, 9, 0, 3], HOST)).await?;
         receives(&two, "an answer of the host", |frame| frame.starts_with(&mac_two)).await?;
-        let tagged = [&mac_two[..], &mac_one, &[0x81, 0, 0, 5, 0x88, 0xf7], b"what time is it?"].concat();
+        let tagged =
+            [&mac_two[..], &mac_one, &[0x81, 0, 0, 5, 0x88, 0xf7], b"what time is it?"].concat();
         one.send_ip(1, tagged.clone()).await?;
-        let got =
-            receives(&two, "a frame of the other phone", |frame| frame.starts_with(&mac_two) && frame[12] == 0x81)
-                .await?;
+        let got = receives(&two, "a frame of the other phone", |frame| {
+            frame.starts_with(&mac_two) && frame[12] == 0x81
+        })
+        .await?;
         ensure!(got == tagged, "{got:02x?}");
         // Nobody speaks with another's address; and a phone that is idle is paged for a frame.
         two.release_to_idle().await?;
         core.until("one phone is idle", |counts| counts.connected == 1).await?;
         let forged = [&mac_one[..], &mac_one, &[0x88, 0xb5], b"forged"].concat();
         one.send_ip(1, [&mac_two[..], &mac_one, &[0x88, 0xb5], b"wake up"].concat()).await?;
-        let woken = receives(&two, "a frame that waited", |frame| frame.ends_with(b"wake up")).await?;
+        let woken =
+            receives(&two, "a frame that waited", |frame| frame.ends_with(b"wake up")).await?;
         ensure!(woken.starts_with(&mac_two), "{woken:02x?}");
         two.send_ip(1, forged).await?;
         two.send_ip(1, [&mac_one[..], &mac_two, &[0x88, 0xb5], b"honest"].concat()).await?;
-        let heard = receives(&one, "a frame of the other phone", |frame| frame[12..14] == [0x88, 0xb5]).await?;
+        let heard =
+            receives(&one, "a frame of the other phone", |frame| frame[12..14] == [0x88, 0xb5])
+                .await?;
         ensure!(heard.ends_with(b"honest"), "{heard:02x?}");
         // An IP session is beside it.
         two.establish_pdu_session(internet()).await?;
@@ -127,7 +149,8 @@ fn octets_without_a_form_go_to_a_server_and_come_back() {
         })
         .await?;
         for n in [1, 2] {
-            let dnns = vec![subscribed("internet", vec![SessionType::Ipv4, SessionType::Unstructured])];
+            let dnns =
+                vec![subscribed("internet", vec![SessionType::Ipv4, SessionType::Unstructured])];
             core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
         }
         let socket = UdpSocket::bind(server)?;
@@ -136,9 +159,12 @@ fn octets_without_a_form_go_to_a_server_and_come_back() {
         let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
         for phone in [&one, &two] {
             phone.register().await?;
-            let session = phone.establish_pdu_session(of("internet", PduSessionTypeValue::Unstructured)).await?;
+            let session = phone
+                .establish_pdu_session(of("internet", PduSessionTypeValue::Unstructured))
+                .await?;
             ensure!(
-                session.kind == PduSessionTypeValue::Unstructured && session.ipv6_interface_id.is_none(),
+                session.kind == PduSessionTypeValue::Unstructured
+                    && session.ipv6_interface_id.is_none(),
                 "{session:?}"
             );
         }

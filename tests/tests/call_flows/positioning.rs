@@ -48,7 +48,8 @@ fn cells() -> Vec<Cell> {
 
 /// A gNB that measures at some of the cells.
 fn with_trps(mut config: GnbConfig, which: std::ops::Range<usize>) -> GnbConfig {
-    config.trps = cells()[which].iter().zip(1..).map(|(cell, id)| Trp { id, cell: *cell }).collect();
+    config.trps =
+        cells()[which].iter().zip(1..).map(|(cell, id)| Trp { id, cell: *cell }).collect();
     config
 }
 
@@ -68,8 +69,8 @@ impl Drop for Bed {
     }
 }
 
-/// Where phones find the LMF: at the UPF's own address on N6. Behind a switch that is one of the native UPF's alone, and the
-/// LMF a host of the data network.
+/// Where phones find the LMF: at the UPF's own address on N6. Behind a switch that is one of the
+/// native UPF's alone, and the LMF a host of the data network.
 fn lmf() -> Ipv4Addr {
     if a_switch_carries_packets() { Ipv4Addr::new(10, 99, 0, 2) } else { GATEWAY }
 }
@@ -109,7 +110,13 @@ impl Bed {
     }
 
     /// A phone at a place, registered with a session and an interface.
-    async fn phone(&self, n: u64, at: Place, lpp: bool, lcs_upp: bool) -> Result<(Ue, Positioning)> {
+    async fn phone(
+        &self,
+        n: u64,
+        at: Place,
+        lpp: bool,
+        lcs_upp: bool,
+    ) -> Result<(Ue, Positioning)> {
         self.phone_that_trusts(n, at, lpp, lcs_upp, self.trust()?).await
     }
 
@@ -164,9 +171,13 @@ impl Bed {
         let answer = self.core.ask(&format!("locate/{supi}")).await?;
         let area = &answer["locationEstimate"];
         let gnss = &answer["gnssPositioningDataList"][0]["gnss"];
-        let method = if gnss.is_null() { &answer["positioningDataList"][0]["method"] } else { gnss };
-        let number = |value: &serde_json::Value| value.as_f64().with_context(|| format!("what is in {answer}"));
-        let place = Place { lat: number(&area["point"]["lat"])?, lon: number(&area["point"]["lon"])? };
+        let method =
+            if gnss.is_null() { &answer["positioningDataList"][0]["method"] } else { gnss };
+        let number = |value: &serde_json::Value| {
+            value.as_f64().with_context(|| format!("what is in {answer}"))
+        };
+        let place =
+            Place { lat: number(&area["point"]["lat"])?, lon: number(&area["point"]["lon"])? };
         let within = number(&area["uncertaintyEllipse"]["semiMajor"])?;
         Ok((place, method.as_str().unwrap_or_default().into(), within))
     }
@@ -184,12 +195,19 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
     ensure!(positioning.state() == UeState::Idle, "nobody asked for a connection yet");
     let (found, method, within) = bed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
-    ensure!(method == "NR_ECID" && found.distance(&there) < within.min(20.0), "{method}, {} m", found.distance(&there));
+    ensure!(
+        method == "NR_ECID" && found.distance(&there) < within.min(20.0),
+        "{method}, {} m",
+        found.distance(&there)
+    );
     // From now on nothing goes over NAS.
     let transfers = bed.core.bodies.calls("namf-comm N1N2MessageTransfer");
     let (again, ..) = bed.locate(1).await?;
     ensure!(again == found, "a phone that stays is where it was");
-    ensure!(bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers, "NAS was used again");
+    ensure!(
+        bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers,
+        "NAS was used again"
+    );
 
     // The UE lets go of the connection, and is connected again when it is asked for.
     positioning.release().await;
@@ -220,12 +238,17 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
             let tdoa = |config: &mut PositioningConfig| {
                 (config.surroundings.dl_tdoa, config.surroundings.timing_deviation_m) = (true, 1.0);
             };
-            let (_ue, _positioning) = bed.phone_that(n, there, true, carrier, bed.trust()?, tdoa).await?;
+            let (_ue, _positioning) =
+                bed.phone_that(n, there, true, carrier, bed.trust()?, tdoa).await?;
             let (found, method, within) = bed.locate(n).await?;
             let error = found.distance(&there);
-            ensure!(method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within), "{method} {error} {within}");
+            ensure!(
+                method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within),
+                "{method} {error} {within}"
+            );
 
-            let told = bed.core.ask(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n)).await?;
+            let told =
+                bed.core.ask(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n)).await?;
             ensure!(told["userPlane"].is_object() == carrier, "how it was asked: {told}");
 
             // A receiver for satellites to 3 m, which leaves where it is in truth.
@@ -234,10 +257,14 @@ fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
                 config.surroundings.gnss_deviation_m = Some(3.0);
                 config.truth = Some(folder.clone());
             };
-            let (_ue, _positioning) = bed.phone_that(n + 1, there, true, carrier, bed.trust()?, gnss).await?;
+            let (_ue, _positioning) =
+                bed.phone_that(n + 1, there, true, carrier, bed.trust()?, gnss).await?;
             let (found, method, within) = bed.locate(n + 1).await?;
             let error = found.distance(&there);
-            ensure!(method == "GPS" && error < 15.0 && (7.0..9.0).contains(&within), "{method} {error} {within}");
+            ensure!(
+                method == "GPS" && error < 15.0 && (7.0..9.0).contains(&within),
+                "{method} {error} {within}"
+            );
             let left = folder.join(format!("imsi-{:015}", 1_010_000_000_000u64 + n + 1));
             let truth = std::fs::read_to_string(&left)?;
             std::fs::remove_file(left)?;
@@ -262,7 +289,10 @@ fn a_position_over_the_user_plane_is_there_soon() {
         }
         times.sort();
         let (median, most) = (times[times.len() / 2], times[times.len() - 1]);
-        println!("E-CID over the user plane, two LPP procedures each: median {median:?}, at most {most:?}");
+        println!(
+            "E-CID over the user plane, two LPP procedures each: median {median:?}, at most \
+             {most:?}"
+        );
         ensure!(median < Duration::from_millis(100), "{median:?}");
         Ok(())
     });
@@ -274,7 +304,11 @@ fn a_phone_asks_for_its_connection() {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let (_ue, positioning) = bed.phone(1, place(10.0, 20.0), true, true).await?;
         positioning.request().await;
-        ensure!(positioning.wait_for(UeState::Established, LIMIT).await, "{:?}", positioning.state());
+        ensure!(
+            positioning.wait_for(UeState::Established, LIMIT).await,
+            "{:?}",
+            positioning.state()
+        );
         bed.core.bodies.check(&["nlmf-loc UpConfig"]).await
     });
 }
@@ -283,14 +317,20 @@ fn a_phone_asks_for_its_connection() {
 fn several_phones_are_found_each_where_it_is() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let places = [place(50.0, 60.0), place(300.0, 20.0), place(-100.0, 200.0), place(150.0, 300.0)];
+        let places =
+            [place(50.0, 60.0), place(300.0, 20.0), place(-100.0, 200.0), place(150.0, 300.0)];
         let mut phones = Vec::new();
         for (n, there) in places.iter().enumerate() {
             phones.push(bed.phone(n as u64 + 1, *there, true, true).await?);
         }
         for (n, there) in places.iter().enumerate() {
             let (found, _, within) = bed.locate(n as u64 + 1).await?;
-            ensure!(found.distance(there) < within, "phone {}: {} m, {within}", n + 1, found.distance(there));
+            ensure!(
+                found.distance(there) < within,
+                "phone {}: {} m, {within}",
+                n + 1,
+                found.distance(there)
+            );
         }
         ensure!(phones.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
         Ok(())
@@ -305,14 +345,21 @@ fn a_phone_without_a_user_plane_connection_is_asked_over_nas_or_found_by_its_cel
         let before = served("control plane");
         let (_lpp, positioning) = bed.phone(1, there, true, false).await?;
         let (found, method, within) = bed.locate(1).await?;
-        ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}, {}", found.distance(&there));
+        ensure!(
+            method == "NR_ECID" && found.distance(&there) < within,
+            "{method}, {}",
+            found.distance(&there)
+        );
         ensure!(positioning.state() == UeState::Idle && served("control plane") > before);
 
         // Its gNB knows nothing of it but its cell.
         let none = bed.gnb.new_ue(bed.core.phone(2))?;
         bed.core.register_with_session(&none).await?;
         let (found, method, within) = bed.locate(2).await?;
-        ensure!(method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0, "{method}, {within}");
+        ensure!(
+            method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0,
+            "{method}, {within}"
+        );
         bed.core.bodies.check(OPERATIONS).await
     });
 }

@@ -1,4 +1,5 @@
-//! What is not allowed, or not there, is refused with the cause that the specifications have for it.
+//! What is not allowed, or not there, is refused with the cause that the specifications have for
+//! it.
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
@@ -67,7 +68,8 @@ fn a_data_network_that_is_not_subscribed_or_not_there_is_refused() {
         let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
         one.register().await?;
         two.register().await?;
-        let elsewhere = || PduSessionRequest { dnn: Some("elsewhere".into()), ..PduSessionRequest::default() };
+        let elsewhere =
+            || PduSessionRequest { dnn: Some("elsewhere".into()), ..PduSessionRequest::default() };
         refused(one.establish_pdu_session(elsewhere()).await, mm::DNN_NOT_SUBSCRIBED)?;
         // Subscribed, and no SMF leads there.
         refused(two.establish_pdu_session(elsewhere()).await, mm::PAYLOAD_NOT_FORWARDED)?;
@@ -98,7 +100,10 @@ fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
         config.requested_nssai = vec![of_type(2)];
         let phone = gnb.new_ue(config)?;
         let registered = phone.register().await?;
-        ensure!(registered.allowed_nssai == [of_type(1)] && registered.rejected_nssai, "{registered:?}");
+        ensure!(
+            registered.allowed_nssai == [of_type(1)] && registered.rejected_nssai,
+            "{registered:?}"
+        );
         let wrong = PduSessionRequest { slice: Some(of_type(2)), ..internet() };
         refused(phone.establish_pdu_session(wrong).await, mm::PAYLOAD_NOT_FORWARDED)?;
         phone.establish_pdu_session(internet()).await?;
@@ -109,7 +114,9 @@ fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
         config.requested_nssai = vec![of_type(2)];
         let phone = gnb.new_ue(config)?;
         ensure!(phone.register().await?.allowed_nssai == [of_type(2)]);
-        phone.establish_pdu_session(PduSessionRequest { slice: Some(of_type(2)), ..internet() }).await?;
+        phone
+            .establish_pdu_session(PduSessionRequest { slice: Some(of_type(2)), ..internet() })
+            .await?;
         core.bodies.check(&["nnssf-nsselection NSSelectionGet"]).await
     });
 }
@@ -193,11 +200,17 @@ fn gnbs_and_phones_of_elsewhere_are_refused() {
         let mut config = core.gnb_config(1);
         config.plmn = martlet_security::Plmn::new("999", "70")?;
         let refusal = Gnb::connect(config).await.err();
-        ensure!(matches!(refusal, Some(GnbError::SetupRefused { .. })), "another network's gNB: {refusal:?}");
+        ensure!(
+            matches!(refusal, Some(GnbError::SetupRefused { .. })),
+            "another network's gNB: {refusal:?}"
+        );
         let mut config = core.gnb_config(2);
         config.slices = vec![of_type(9)];
         let refusal = Gnb::connect(config).await.err();
-        ensure!(matches!(refusal, Some(GnbError::SetupRefused { .. })), "a gNB without a slice of ours: {refusal:?}");
+        ensure!(
+            matches!(refusal, Some(GnbError::SetupRefused { .. })),
+            "a gNB without a slice of ours: {refusal:?}"
+        );
         // A tracking area that the AMF does not serve.
         let mut config = core.gnb_config(3);
         config.tac = 77;
@@ -207,13 +220,18 @@ fn gnbs_and_phones_of_elsewhere_are_refused() {
     });
 }
 
-/// TS 24.501, 6.2.8: a slice, or a data network in it, is full: phones are told which, and wait for that alone (T3585, T3584).
+/// TS 24.501, 6.2.8: a slice, or a data network in it, is full: phones are told which, and wait for
+/// that alone (T3585, T3584).
 #[test]
 fn a_phone_waits_for_the_slice_or_data_network_that_is_full_and_for_no_other() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
-            let limit =
-                |dnn: &str, max_sessions| martlet_smf::LimitConfig { sst: 1, sd: None, dnn: dnn.into(), max_sessions };
+            let limit = |dnn: &str, max_sessions| martlet_smf::LimitConfig {
+                sst: 1,
+                sd: None,
+                dnn: dnn.into(),
+                max_sessions,
+            };
             config.smf.limits = vec![limit("internet", 1), limit("", 2)];
             let other = martlet_smf::DnnConfig {
                 name: "other".into(),
@@ -226,25 +244,34 @@ fn a_phone_waits_for_the_slice_or_data_network_that_is_full_and_for_no_other() {
         .await?;
         for n in [1, 2] {
             core.subscribe(n, |subscriber| {
-                subscriber.slices[0].dnns.push(SubscribedDnn { default: false, ..SubscribedDnn::new("other") })
+                subscriber.slices[0]
+                    .dnns
+                    .push(SubscribedDnn { default: false, ..SubscribedDnn::new("other") })
             })?;
         }
         let gnb = core.gnb(1).await?;
         let (first, _) = core.phone_with_session(&gnb, 1).await?;
         let phone = gnb.new_ue(core.phone(2))?;
         phone.register().await?;
-        let with = |dnn: &str| martlet_ran::PduSessionRequest { dnn: Some(dnn.into()), ..internet() };
+        let with =
+            |dnn: &str| martlet_ran::PduSessionRequest { dnn: Some(dnn.into()), ..internet() };
         let full = phone.establish_pdu_session(with("internet")).await;
         ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(67)), "{full:?}");
         let waits = phone.establish_pdu_session(with("internet")).await;
-        ensure!(waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")), "{waits:?}");
+        ensure!(
+            waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
+            "{waits:?}"
+        );
         // Another data network has room, and then the slice has none.
         let other = phone.establish_pdu_session(with("other")).await?.psi;
         let full = first.establish_pdu_session(with("other")).await;
         ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(69)), "{full:?}");
         for dnn in ["other", "internet"] {
             let waits = first.establish_pdu_session(with(dnn)).await;
-            ensure!(waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")), "{dnn}: {waits:?}");
+            ensure!(
+                waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
+                "{dnn}: {waits:?}"
+            );
         }
         phone.release_pdu_session(other).await?;
         tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
@@ -257,7 +284,8 @@ fn a_phone_waits_for_the_slice_or_data_network_that_is_full_and_for_no_other() {
     });
 }
 
-/// TS 24.501, 6.2.7: a phone that there is no room for is told for how long it is not to ask again (T3396), for this data network.
+/// TS 24.501, 6.2.7: a phone that there is no room for is told for how long it is not to ask again
+/// (T3396), for this data network.
 #[test]
 fn a_phone_that_there_is_no_room_for_waits_before_it_asks_again() {
     in_namespace(|| async {
@@ -273,7 +301,10 @@ fn a_phone_that_there_is_no_room_for_waits_before_it_asks_again() {
         let refused = phone.establish_pdu_session(internet()).await;
         ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(26)), "{refused:?}");
         let waits = phone.establish_pdu_session(internet()).await;
-        ensure!(waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")), "{waits:?}");
+        ensure!(
+            waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
+            "{waits:?}"
+        );
         first.release_pdu_session(1).await?;
         tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
         let psi = phone.establish_pdu_session(internet()).await?.psi;

@@ -29,8 +29,14 @@ fn a_known_5g_guti_is_enough_and_each_registration_gives_another() {
         phone.move_to(&other).await?;
         let mut events = phone.subscribe().await?;
         let second = phone.register().await?.guti;
-        ensure!(first.is_some() && second.is_some() && first != second, "{first:?} and then {second:?}");
-        ensure!(core.bodies.calls(AUTHENTICATE) == 1, "the phone proves itself by the keys that it has");
+        ensure!(
+            first.is_some() && second.is_some() && first != second,
+            "{first:?} and then {second:?}"
+        );
+        ensure!(
+            core.bodies.calls(AUTHENTICATE) == 1,
+            "the phone proves itself by the keys that it has"
+        );
         ensure!(!was_asked_for_its_identity(&mut events), "the phone has said who it is");
         core.use_session_and_leave(&phone).await?;
         core.until_nothing_is_left().await
@@ -40,8 +46,10 @@ fn a_known_5g_guti_is_enough_and_each_registration_gives_another() {
 #[test]
 fn an_unknown_5g_guti_leads_to_an_identity_request() {
     in_namespace(|| async {
-        // An AMF that forgets a phone when it leaves does not know the 5G-GUTI with which it comes back.
-        let core = TestCore::start(Sbi::Local, |config| config.amf.timers.deregistered_s = 0).await?;
+        // An AMF that forgets a phone when it leaves does not know the 5G-GUTI with which it comes
+        // back.
+        let core =
+            TestCore::start(Sbi::Local, |config| config.amf.timers.deregistered_s = 0).await?;
         let gnb = core.gnb(1).await?;
         let phone = gnb.new_ue(core.phone(1))?;
         phone.register().await?;
@@ -108,8 +116,11 @@ fn identities_are_revealed_with_the_home_networks_keys_of_both_profiles() {
         // A key that the home network does not have, and another one than it has.
         let other = HomeNetworkPrivateKey::profile_a(&[8; 32]);
         for (n, id, key) in [(3, 9, &a), (4, 1, &other)] {
-            let refused =
-                conceals(&core, n, id, key).await?.register().await.expect_err("nobody can read the identity");
+            let refused = conceals(&core, n, id, key)
+                .await?
+                .register()
+                .await
+                .expect_err("nobody can read the identity");
             ensure!(refused.cause() == Some(3), "illegal UE: {refused}");
         }
         core.until_nothing_is_left().await?;
@@ -117,13 +128,23 @@ fn identities_are_revealed_with_the_home_networks_keys_of_both_profiles() {
     });
 }
 
-/// A new key comes beside the old one, the old one goes, and then the null scheme (TS 33.501, 6.12.2 and C.3).
+/// A new key comes beside the old one, the old one goes, and then the null scheme (TS 33.501,
+/// 6.12.2 and C.3).
 #[test]
 fn home_network_keys_are_rotated_while_phones_are_served() {
     in_namespace(|| async {
-        let (old, new) = (HomeNetworkPrivateKey::profile_a(&[7; 32]), HomeNetworkPrivateKey::profile_a(&[8; 32]));
-        let key = |id: u8, octet: &str| HomeNetworkKey { id, scheme: Scheme::A, private: octet.repeat(32) };
-        let core = TestCore::start(Sbi::Local, |config| config.udm.home_network_keys = vec![key(1, "07")]).await?;
+        let (old, new) = (
+            HomeNetworkPrivateKey::profile_a(&[7; 32]),
+            HomeNetworkPrivateKey::profile_a(&[8; 32]),
+        );
+        let key = |id: u8, octet: &str| HomeNetworkKey {
+            id,
+            scheme: Scheme::A,
+            private: octet.repeat(32),
+        };
+        let core =
+            TestCore::start(Sbi::Local, |config| config.udm.home_network_keys = vec![key(1, "07")])
+                .await?;
         let udm = core.config().udm.clone();
         let registers = async |n: u64, id: u8, key: &HomeNetworkPrivateKey| {
             let phone = conceals(&core, n, id, key).await?;
@@ -132,14 +153,22 @@ fn home_network_keys_are_rotated_while_phones_are_served() {
         ensure!(registers(1, 1, &old).await? && !registers(2, 2, &new).await?, "the old key alone");
         core.reload(
             "udm",
-            martlet_udm::UdmConfig { home_network_keys: vec![key(1, "07"), key(2, "08")], ..udm.clone() },
+            martlet_udm::UdmConfig {
+                home_network_keys: vec![key(1, "07"), key(2, "08")],
+                ..udm.clone()
+            },
         )?;
         ensure!(registers(3, 1, &old).await? && registers(4, 2, &new).await?, "both");
-        let last = martlet_udm::UdmConfig { home_network_keys: vec![key(2, "08")], null_scheme: false, ..udm.clone() };
+        let last = martlet_udm::UdmConfig {
+            home_network_keys: vec![key(2, "08")],
+            null_scheme: false,
+            ..udm.clone()
+        };
         core.reload("udm", last)?;
         ensure!(!registers(5, 1, &old).await? && registers(6, 2, &new).await?, "the new key alone");
         let gnb = core.gnb(9).await?;
-        let refused = gnb.new_ue(core.phone(7))?.register().await.expect_err("an identity in the clear");
+        let refused =
+            gnb.new_ue(core.phone(7))?.register().await.expect_err("an identity in the clear");
         ensure!(refused.cause() == Some(3), "{refused}");
         Ok(())
     });

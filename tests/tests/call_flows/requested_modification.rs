@@ -69,17 +69,25 @@ fn a_phone_asks_for_a_flow_changes_it_and_gives_it_up() {
         ensure!(now.flows == [(1, 9), (2, 7)] && now.rules == [(1, 1), (2, 2)], "{now:?}");
         reaches(&phone, 1, GATEWAY).await?;
         // Another one with a guarantee, which the gNB has to have room for.
-        let now = phone.modify_pdu_session(1, asking(create.clone(), new_flow(3, Some(500)))).await?;
-        ensure!(now.flows == [(1, 9), (2, 7), (3, 3)] && now.rules == [(1, 1), (2, 2), (3, 3)], "{now:?}");
+        let now =
+            phone.modify_pdu_session(1, asking(create.clone(), new_flow(3, Some(500)))).await?;
+        ensure!(
+            now.flows == [(1, 9), (2, 7), (3, 3)] && now.rules == [(1, 1), (2, 2), (3, 3)],
+            "{now:?}"
+        );
         // Filters come and go; there is always one.
-        phone.modify_pdu_session(1, asking(rule(2, Op::ModifyAdd, vec![to_port(5001)]), vec![])).await?;
+        phone
+            .modify_pdu_session(1, asking(rule(2, Op::ModifyAdd, vec![to_port(5001)]), vec![]))
+            .await?;
         let gone = |identifier| vec![QosPacketFilter::Delete { identifier }];
         phone.modify_pdu_session(1, asking(rule(2, Op::ModifyDelete, gone(1)), vec![])).await?;
         let (semantic, syntactical) =
             (GsmCause::SemanticErrorInTheQosOperation, GsmCause::SyntacticalErrorInTheQosOperation);
         refused(&phone, asking(rule(2, Op::ModifyDelete, gone(2)), vec![]), semantic).await?;
         refused(&phone, asking(rule(2, Op::ModifyDelete, gone(9)), vec![]), syntactical).await?;
-        phone.modify_pdu_session(1, asking(rule(2, Op::ModifyReplace, vec![to_port(6000)]), vec![])).await?;
+        phone
+            .modify_pdu_session(1, asking(rule(2, Op::ModifyReplace, vec![to_port(6000)]), vec![]))
+            .await?;
         // Idle, it asks for service first; the flows are there afterwards.
         phone.release_to_idle().await?;
         core.until("the phone is idle", |counts| counts.connected == 0).await?;
@@ -94,10 +102,14 @@ fn a_phone_asks_for_a_flow_changes_it_and_gives_it_up() {
         let now = phone.modify_pdu_session(1, change).await?;
         ensure!(now.flows == [(1, 9), (3, 7)], "{now:?}");
         let end = QosFlowDescription::new(3, QosFlowOpCode::Delete, false, vec![]);
-        let now = phone.modify_pdu_session(1, ModificationRequest { flows: vec![end], ..Default::default() }).await?;
+        let now = phone
+            .modify_pdu_session(1, ModificationRequest { flows: vec![end], ..Default::default() })
+            .await?;
         ensure!(now.flows == [(1, 9)] && now.rules == [(1, 1)], "{now:?}");
         // Whether the session is always on is the network's to say.
-        let now = phone.modify_pdu_session(1, ModificationRequest { always_on: true, ..Default::default() }).await?;
+        let now = phone
+            .modify_pdu_session(1, ModificationRequest { always_on: true, ..Default::default() })
+            .await?;
         ensure!(!now.always_on, "{now:?}");
         phone.service_request().await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -117,12 +129,19 @@ fn what_a_phone_may_not_have_is_refused_with_its_cause_and_changes_nothing() {
         let create = |filters| rule(0, Op::Create, filters);
         let not_granted = GsmCause::FiveGsQosNotAccepted;
         refused(&phone, asking(create(vec![to_port(1)]), new_flow(1, None)), not_granted).await?;
-        refused(&phone, asking(create(vec![to_port(1)]), new_flow(7, Some(1))), not_granted).await?;
+        refused(&phone, asking(create(vec![to_port(1)]), new_flow(7, Some(1))), not_granted)
+            .await?;
         let semantic = GsmCause::SemanticErrorInTheQosOperation;
-        refused(&phone, asking(create(vec![to_port(1)]).with_default_rule(true), new_flow(7, None)), semantic).await?;
+        refused(
+            &phone,
+            asking(create(vec![to_port(1)]).with_default_rule(true), new_flow(7, None)),
+            semantic,
+        )
+        .await?;
         refused(&phone, asking(rule(1, Op::Delete, vec![]), vec![]), semantic).await?;
         let unknown = rule(9, Op::ModifyAdd, vec![to_port(1)]);
-        refused(&phone, asking(unknown, vec![]), GsmCause::SyntacticalErrorInTheQosOperation).await?;
+        refused(&phone, asking(unknown, vec![]), GsmCause::SyntacticalErrorInTheQosOperation)
+            .await?;
         let ethernet = QosPacketFilter::Match {
             direction: QosPacketFilterDirection::Uplink,
             identifier: 0,
@@ -130,7 +149,9 @@ fn what_a_phone_may_not_have_is_refused_with_its_cause_and_changes_nothing() {
         };
         let wrong = GsmCause::SemanticErrorsInPacketFilters;
         refused(&phone, asking(create(vec![ethernet]), new_flow(7, None)), wrong).await?;
-        let now = phone.modify_pdu_session(1, asking(create(vec![to_port(1)]), new_flow(7, None))).await?;
+        let now = phone
+            .modify_pdu_session(1, asking(create(vec![to_port(1)]), new_flow(7, None)))
+            .await?;
         ensure!(now.flows == [(1, 9), (2, 7)], "{now:?}");
         // One is all that this operator gives.
         refused(&phone, asking(create(vec![to_port(2)]), new_flow(7, None)), not_granted).await?;
@@ -142,8 +163,8 @@ fn what_a_phone_may_not_have_is_refused_with_its_cause_and_changes_nothing() {
     });
 }
 
-/// TS 24.501, 6.3.2.5 c: the network changes the session as the phone asks for a change of its own. The network's goes first, and the phone
-/// gives its own up.
+/// TS 24.501, 6.3.2.5 c: the network changes the session as the phone asks for a change of its own.
+/// The network's goes first, and the phone gives its own up.
 #[test]
 fn a_change_of_the_network_goes_before_one_that_the_phone_asks_for_at_the_same_time() {
     in_namespace(|| async {
@@ -172,7 +193,8 @@ fn a_change_of_the_network_goes_before_one_that_the_phone_asks_for_at_the_same_t
         let lost = async {
             loop {
                 let event = events.recv().await?;
-                if matches!(&event, UeEvent::Nas(Event::Discarded(why)) if why.contains("MODIFICATION COMMAND")) {
+                if matches!(&event, UeEvent::Nas(Event::Discarded(why)) if why.contains("MODIFICATION COMMAND"))
+                {
                     return anyhow::Ok(());
                 }
             }

@@ -1,12 +1,13 @@
-//! The security assurance tests of 3GPP by their numbers (TS 33.512 for the AMF, 33.513 UPF, 33.514 UDM, 33.515 SMF, 33.516
-//! AUSF, 33.518 NRF). Those that do not apply here, and those that other tests are, stand in CONFORMANCE.md.
+//! The security assurance tests of 3GPP by their numbers (TS 33.512 for the AMF, 33.513 UPF, 33.514
+//! UDM, 33.515 SMF, 33.516 AUSF, 33.518 NRF). Those that do not apply here, and those that other
+//! tests are, stand in CONFORMANCE.md.
 use crate::authentication::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::{CipheringName, IntegrityName};
 use martlet_nas::{
-    AccessTypeValue, KeySetIdentifier, Nas5gsMessage, NasDeRegistrationType, NasDeregistrationRequestUeOriginating,
-    NasFGsMobileIdentity, NasKeySetIdentifier,
+    AccessTypeValue, KeySetIdentifier, Nas5gsMessage, NasDeRegistrationType,
+    NasDeregistrationRequestUeOriginating, NasFGsMobileIdentity, NasKeySetIdentifier,
 };
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_ngap::{NgapPduKind, ie};
@@ -19,7 +20,9 @@ use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfManagementClient, NfProfile, NfStatus, NfType};
 use martlet_sbi_api::nudr_dr::{FieldsQuery, UdrDataRepositoryClient};
 use martlet_sbi_http::{ClientLimits, HttpBinding};
-use martlet_tests::{GATEWAY, RawGnb, TestCore, eventually, in_namespace, internet, metric, ping, reaches};
+use martlet_tests::{
+    GATEWAY, RawGnb, TestCore, eventually, in_namespace, internet, metric, ping, reaches,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,11 +40,15 @@ pub fn problem(problem: martlet_sbi::Problem) -> anyhow::Error {
 /// AUTHENTICATION REQUEST with RAND (0x21): the AMF UE NGAP ID, and RAND.
 pub async fn challenge(gnb: &RawGnb) -> Result<(u64, Vec<u8>)> {
     let (amf_id, nas) = gnb.next_nas().await?;
-    ensure!(nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[7] == 0x21, "AUTHENTICATION REQUEST is due: {nas:02x?}");
+    ensure!(
+        nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[7] == 0x21,
+        "AUTHENTICATION REQUEST is due: {nas:02x?}"
+    );
     Ok((amf_id, nas[8..24].to_vec()))
 }
 
-/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF: the next challenge is one that the AUSF gave after it learnt of the failure.
+/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF: the next challenge is one that the AUSF gave after
+/// it learnt of the failure.
 #[test]
 fn ts_33_512_4_2_2_1_1_synchronisation_failure() {
     in_namespace(|| async {
@@ -62,8 +69,8 @@ fn ts_33_512_4_2_2_1_1_synchronisation_failure() {
     });
 }
 
-/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE: a UE known by its SUCI is rejected, one known by a 5G-GUTI is asked
-/// for its SUCI before that.
+/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE: a UE known by its SUCI is rejected, one
+/// known by a 5G-GUTI is asked for its SUCI before that.
 #[test]
 fn ts_33_512_4_2_2_1_2_res_star_verification_failure() {
     in_namespace(|| async {
@@ -104,13 +111,15 @@ fn ts_33_512_4_2_2_3_1_replayed_nas() {
     });
 }
 
-/// TS 33.512, 4.2.2.3.2, TC_NAS_NULL_INT_AMF, and 4.2.2.3.3, TC_NAS_INT_SELECTION_USE_AMF: SECURITY MODE COMMAND has the
-/// integrity algorithm that the operator likes best of those that the UE has, never NIA0, and is protected with it.
+/// TS 33.512, 4.2.2.3.2, TC_NAS_NULL_INT_AMF, and 4.2.2.3.3, TC_NAS_INT_SELECTION_USE_AMF: SECURITY
+/// MODE COMMAND has the integrity algorithm that the operator likes best of those that the UE has,
+/// never NIA0, and is protected with it.
 #[test]
 fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_never_null_and_the_best_in_common() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
-            config.amf.security.integrity = vec![IntegrityName::NIA0, IntegrityName::NIA3, IntegrityName::NIA1];
+            config.amf.security.integrity =
+                vec![IntegrityName::NIA0, IntegrityName::NIA3, IntegrityName::NIA1];
         })
         .await?;
         let gnb = core.gnb(1).await?;
@@ -120,14 +129,18 @@ fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_never_null_and_the_best_in_com
             (config.nia, config.null_integrity_allowed) = (nia, true);
             let phone = gnb.new_ue(config)?;
             let algorithms = phone.register().await?.algorithms;
-            ensure!(algorithms.is_some_and(|(_, nia)| nia == chosen), "NIA{chosen} is due: {algorithms:?}");
+            ensure!(
+                algorithms.is_some_and(|(_, nia)| nia == chosen),
+                "NIA{chosen} is due: {algorithms:?}"
+            );
             phone.deregister().await?;
         }
         Ok(())
     });
 }
 
-/// TS 33.512, 4.2.2.4.2, TC_NAS_ALG_AMF_CHANGE_AMF: another AMF has algorithms of its own choice, and takes them into use.
+/// TS 33.512, 4.2.2.4.2, TC_NAS_ALG_AMF_CHANGE_AMF: another AMF has algorithms of its own choice,
+/// and takes them into use.
 #[test]
 fn ts_33_512_4_2_2_4_2_algorithms_at_a_change_of_the_amf_with_a_derived_key() {
     in_namespace(|| algorithms_of_another_amf(true));
@@ -140,7 +153,8 @@ fn ts_33_512_4_2_2_4_2_algorithms_at_a_change_of_the_amf_with_the_key_in_use() {
 }
 
 async fn algorithms_of_another_amf(derive: bool) -> Result<()> {
-    let core = TestCore::start(Sbi::Local, |config| config.amf.security.derive_k_amf = derive).await?;
+    let core =
+        TestCore::start(Sbi::Local, |config| config.amf.security.derive_k_amf = derive).await?;
     let second = core
         .second_amf(|config| {
             config.amf.security.integrity = vec![IntegrityName::NIA1];
@@ -156,13 +170,16 @@ async fn algorithms_of_another_amf(derive: bool) -> Result<()> {
     phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
     let algorithms = phone.status().await?.algorithms;
     ensure!(algorithms == Some((1, 1)), "what the second AMF likes best: {algorithms:?}");
-    ensure!((core.store_sqn(1)? == authenticated) == derive, "a derived key needs no authentication");
+    ensure!(
+        (core.store_sqn(1)? == authenticated) == derive,
+        "a derived key needs no authentication"
+    );
     reaches(&phone, 1, GATEWAY).await?;
     Ok(phone.deregister().await?)
 }
 
-/// TS 33.512, 4.2.2.5.1, TC_5G_GUTI_ALLOCATION_AMF: a new 5G-GUTI with an initial, a mobility and a periodic registration, and
-/// after the service request that answers to paging.
+/// TS 33.512, 4.2.2.5.1, TC_5G_GUTI_ALLOCATION_AMF: a new 5G-GUTI with an initial, a mobility and a
+/// periodic registration, and after the service request that answers to paging.
 #[test]
 fn ts_33_512_4_2_2_5_1_a_new_5g_guti_each_time() {
     in_namespace(|| async {
@@ -172,7 +189,9 @@ fn ts_33_512_4_2_2_5_1_a_new_5g_guti_each_time() {
         let (friend, from) = core.phone_with_session(&gnb, 2).await?;
         let mut seen = BTreeSet::new();
         let mut is_new = |tmsi: u32| seen.insert(tmsi);
-        let tmsi = async || Ok::<u32, anyhow::Error>(phone.status().await?.guti.context("a 5G-GUTI")?.tmsi());
+        let tmsi = async || {
+            Ok::<u32, anyhow::Error>(phone.status().await?.guti.context("a 5G-GUTI")?.tmsi())
+        };
         ensure!(is_new(tmsi().await?), "initial registration");
         for kind in [
             RegistrationType::MobilityRegistrationUpdating,
@@ -199,20 +218,26 @@ fn ts_33_512_4_2_2_5_1_a_new_5g_guti_each_time() {
     });
 }
 
-/// TS 33.512, 4.2.2.6.1, TC_UE_SEC_CAP_HANDLING_AMF: no encryption algorithm, no integrity algorithm, NIA0 alone, and a mandatory algorithm
-/// that is missing lead to a rejection.
+/// TS 33.512, 4.2.2.6.1, TC_UE_SEC_CAP_HANDLING_AMF: no encryption algorithm, no integrity
+/// algorithm, NIA0 alone, and a mandatory algorithm that is missing lead to a rejection.
 #[test]
 fn ts_33_512_4_2_2_6_1_security_capabilities_that_are_none() {
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.amf.security.mandatory_algorithms = true).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.amf.security.mandatory_algorithms = true)
+                .await?;
         let gnb = core.gnb(1).await?;
         let none = [(0x00, 0xf0), (0xf0, 0x00), (0x80, 0x80), (0xf0, 0x80), (0x80, 0x00)];
         let mandatory = [(0x10, 0xf0), (0xb0, 0xf0), (0xf0, 0x10), (0xf0, 0xb0)];
         for (nea, nia) in none.into_iter().chain(mandatory) {
             let mut config = core.phone(1);
             (config.nea, config.nia) = (nea, nia);
-            let refused =
-                gnb.new_ue(config)?.register().await.err().with_context(|| format!("({nea:02x}, {nia:02x})"))?;
+            let refused = gnb
+                .new_ue(config)?
+                .register()
+                .await
+                .err()
+                .with_context(|| format!("({nea:02x}, {nia:02x})"))?;
             ensure!(refused.cause() == Some(23), "({nea:02x}, {nia:02x}): {refused}");
         }
         gnb.new_ue(core.phone(1))?.register().await?;
@@ -220,7 +245,8 @@ fn ts_33_512_4_2_2_6_1_security_capabilities_that_are_none() {
     });
 }
 
-/// TS 33.514, 4.2.3 (TC_AUTH_STATUS_STORE_UDM): SUPI, outcome, time and serving network of an authentication are kept.
+/// TS 33.514, 4.2.3 (TC_AUTH_STATUS_STORE_UDM): SUPI, outcome, time and serving network of an
+/// authentication are kept.
 #[test]
 fn ts_33_514_4_2_3_the_authentication_status_is_kept() {
     in_namespace(|| async {
@@ -232,8 +258,12 @@ fn ts_33_514_4_2_3_the_authentication_status_is_kept() {
         let gnb = core.gnb(1).await?;
         let phone = gnb.new_ue(core.phone(1))?;
         phone.register().await?;
-        let status = udr.query_authentication_status(supi, FieldsQuery::default()).await.map_err(problem)?;
-        ensure!(status.success && status.serving_network_name == "5G:mnc001.mcc001.3gppnetwork.org", "{status:?}");
+        let status =
+            udr.query_authentication_status(supi, FieldsQuery::default()).await.map_err(problem)?;
+        ensure!(
+            status.success && status.serving_network_name == "5G:mnc001.mcc001.3gppnetwork.org",
+            "{status:?}"
+        );
         // A failure takes its place.
         let raw = RawGnb::set_up(&core, 2).await?;
         raw.send(raw.initial(1, &octets(REGISTRATION_REQUEST))).await?;
@@ -242,7 +272,8 @@ fn ts_33_514_4_2_3_the_authentication_status_is_kept() {
         response.extend([0x5a; 16]);
         raw.send(raw.uplink(amf_id, 1, &response)).await?;
         raw.next_release().await?;
-        let after = udr.query_authentication_status(supi, FieldsQuery::default()).await.map_err(problem)?;
+        let after =
+            udr.query_authentication_status(supi, FieldsQuery::default()).await.map_err(problem)?;
         ensure!(!after.success, "{after:?}");
         Ok(())
     });
@@ -277,27 +308,35 @@ fn collect(value: &serde_json::Value, name: &str, into: &mut Vec<String>) {
         serde_json::Value::Object(members) => {
             for (key, member) in members {
                 match member.as_array().filter(|_| key == name) {
-                    Some(list) => into.extend(list.iter().filter_map(|text| text.as_str().map(str::to_string))),
+                    Some(list) => into
+                        .extend(list.iter().filter_map(|text| text.as_str().map(str::to_string))),
                     None => collect(member, name, into),
                 }
             }
         }
-        serde_json::Value::Array(list) => list.iter().for_each(|member| collect(member, name, into)),
+        serde_json::Value::Array(list) => {
+            list.iter().for_each(|member| collect(member, name, into))
+        }
         _ => {}
     }
 }
 
-/// TS 33.518, 4.2.2.2.1, TC_DISC_AUTHORIZATION_SLICE_NRF: who is of another slice does not discover an instance.
+/// TS 33.518, 4.2.2.2.1, TC_DISC_AUTHORIZATION_SLICE_NRF: who is of another slice does not discover
+/// an instance.
 #[test]
 fn ts_33_518_4_2_2_2_1_discovery_is_for_those_of_the_slice() {
     in_namespace(|| async {
         let _core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let slice = |sst| ExtSnssai::from(Snssai::new(sst, None));
-        let id: martlet_sbi_api::common::NfInstanceId = "22222222-2222-4222-8222-222222222222".parse().expect("a UUID");
+        let id: martlet_sbi_api::common::NfInstanceId =
+            "22222222-2222-4222-8222-222222222222".parse().expect("a UUID");
         let mut profile = NfProfile::new(id.clone(), NfType::Gmlc, NfStatus::Registered);
         profile.ipv4_addresses = Some(vec![[127, 0, 0, 99].into()]);
         profile.allowed_nssais = Some(vec![slice(1)]);
-        NfManagementClient::new(peer(10)?).register_nf_instance(id.as_ref(), profile).await.map_err(problem)?;
+        NfManagementClient::new(peer(10)?)
+            .register_nf_instance(id.as_ref(), profile)
+            .await
+            .map_err(problem)?;
         let search = |sst: Option<u8>| {
             let query = SearchQuery {
                 target_nf_type: Some(NfType::Gmlc),
@@ -305,11 +344,16 @@ fn ts_33_518_4_2_2_2_1_discovery_is_for_those_of_the_slice() {
                 requester_snssais: sst.map(|sst| Json(vec![slice(sst)])),
                 ..SearchQuery::default()
             };
-            async move { NfDiscoveryClient::new(peer(10)?).search_nf_instances(query).await.map_err(problem) }
+            async move {
+                NfDiscoveryClient::new(peer(10)?).search_nf_instances(query).await.map_err(problem)
+            }
         };
         ensure!(search(Some(1)).await?.nf_instances.len() == 1, "one of the slice");
         let refused = search(Some(2)).await;
-        ensure!(refused.as_ref().is_err_and(|error| error.to_string().contains("403")), "{refused:?}");
+        ensure!(
+            refused.as_ref().is_err_and(|error| error.to_string().contains("403")),
+            "{refused:?}"
+        );
         Ok(())
     });
 }
@@ -363,7 +407,8 @@ fn a_service_request_is_taken_once() {
     });
 }
 
-/// TS 33.512, 4.2.2.4.1, TC_BIDDING_DOWN_XN_AMF: a target gNB that names lesser security capabilities of the UE gets those that the AMF has.
+/// TS 33.512, 4.2.2.4.1, TC_BIDDING_DOWN_XN_AMF: a target gNB that names lesser security
+/// capabilities of the UE gets those that the AMF has.
 #[test]
 fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
     in_namespace(|| async {
@@ -371,7 +416,8 @@ fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let (phone, _) = core.phone_with_session(&one, 1).await?;
         // NEA1 and NIA1 alone; and then the truth.
-        let differs = || metric("martlet_amf_ngap_errors_total", &[("reason", "security_capabilities")]);
+        let differs =
+            || metric("martlet_amf_ngap_errors_total", &[("reason", "security_capabilities")]);
         for (gnb, capability) in [(&other, Some((0x80, 0x80))), (&one, None)] {
             let before = differs();
             let mut heard = gnb.subscribe();
@@ -397,8 +443,9 @@ fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
     });
 }
 
-/// TS 33.512, 4.2.2.1.4 (since Release 18), TC_AMF_NAS_INTEGRITY_FAILURE: what is protected wrongly, or not at all, is dropped once NAS
-/// security is there, and does nothing to the UE; a registration request that is protected wrongly lets nobody in.
+/// TS 33.512, 4.2.2.1.4 (since Release 18), TC_AMF_NAS_INTEGRITY_FAILURE: what is protected
+/// wrongly, or not at all, is dropped once NAS security is there, and does nothing to the UE; a
+/// registration request that is protected wrongly lets nobody in.
 #[test]
 fn ts_33_512_4_2_2_1_4_nas_integrity_failure() {
     in_namespace(|| async {
@@ -407,31 +454,41 @@ fn ts_33_512_4_2_2_1_4_nas_integrity_failure() {
         let (phone, _) = core.phone_with_session(&gnb, 1).await?;
         let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
         let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0))?;
-        let kind = NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess);
+        let kind =
+            NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess);
         let identity = NasFGsMobileIdentity::from_guti(guti);
-        let leave = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeOriginating::new(kind, ngksi, identity));
+        let leave = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeOriginating::new(
+            kind, ngksi, identity,
+        ));
         let dropped = || metric("martlet_amf_nas_errors_total", &[]);
         let before = (core.counts(), dropped());
         phone.send_with_wrong_mac(leave.clone()).await?;
         phone.send_raw_nas(leave.encode()?).await?;
         reaches(&phone, 1, GATEWAY).await?;
         let both = || (dropped() >= before.1 + 2.0).then_some(());
-        eventually("both are counted", both, || format!("{} of them", dropped() - before.1)).await?;
+        eventually("both are counted", both, || format!("{} of them", dropped() - before.1))
+            .await?;
         ensure!(core.counts() == before.0, "and nothing more: {:?}", core.counts());
-        // As an initial message: its registration request with another MAC is of nobody that the AMF knows.
+        // As an initial message: its registration request with another MAC is of nobody that the
+        // AMF knows.
         let raw = RawGnb::set_up(&core, 2).await?;
-        let mut request = vec![0x7e, 0x01, 0x12, 0x34, 0x56, 0x78, 0x00, 0x7e, 0x00, 0x41, 0x01, 0x00, 0x0b];
+        let mut request =
+            vec![0x7e, 0x01, 0x12, 0x34, 0x56, 0x78, 0x00, 0x7e, 0x00, 0x41, 0x01, 0x00, 0x0b];
         request.extend_from_slice(&NasFGsMobileIdentity::from_guti(guti).value);
         raw.send(raw.initial(1, &request)).await?;
         let (_, nas) = raw.next_nas().await?;
-        ensure!(nas == [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST, not protected, is due: {nas:02x?}");
+        ensure!(
+            nas == [0x7e, 0x00, 0x5b, 0x01],
+            "IDENTITY REQUEST, not protected, is due: {nas:02x?}"
+        );
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         Ok(())
     });
 }
 
-/// TS 33.512, 4.2.2.6.2, TC_UE_SEC_CAP_AS_CONTEXT_SETUP: the gNB gets the capabilities that the UE has said in its registration request.
+/// TS 33.512, 4.2.2.6.2, TC_UE_SEC_CAP_AS_CONTEXT_SETUP: the gNB gets the capabilities that the UE
+/// has said in its registration request.
 #[test]
 fn ts_33_512_4_2_2_6_2_security_capabilities_for_the_access_stratum() {
     in_namespace(|| async {
@@ -447,14 +504,19 @@ fn ts_33_512_4_2_2_6_2_security_capabilities_for_the_access_stratum() {
                 let message = heard.recv().await?;
                 let pdu = NGAP_PDU::decode(&message)?;
                 if pdu.kind() == NgapPduKind::Initiating_InitialContextSetup {
-                    let told =
-                        pdu.ie::<ie::UESecurityCapabilities>().transpose()?.context("UE Security Capabilities")?;
+                    let told = pdu
+                        .ie::<ie::UESecurityCapabilities>()
+                        .transpose()?
+                        .context("UE Security Capabilities")?;
                     let integrity = told.nr_integrity_protection_algorithms.0.as_octets()[0];
                     break (told.nr_encryption_algorithms.0.as_octets()[0], integrity);
                 }
             };
             // NGAP begins with algorithm 1.
-            ensure!(told == (nea << 1, nia << 1), "({nea:02x}, {nia:02x}) was said, and the gNB was told {told:02x?}");
+            ensure!(
+                told == (nea << 1, nia << 1),
+                "({nea:02x}, {nia:02x}) was said, and the gNB was told {told:02x?}"
+            );
             phone.deregister().await?;
         }
         Ok(())

@@ -18,7 +18,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Result<Folder> {
-        let folder = std::env::temp_dir().join(format!("martlet-pki-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-pki-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         pki::init(&Config::default(), &folder, &[])?;
         Ok(Folder(folder))
@@ -33,23 +34,29 @@ impl Drop for Folder {
 
 fn load(authority: &Path, own: &Path, name: &str) -> Result<Tls> {
     let file = |end: &str| own.join(format!("{name}{end}.pem"));
-    Tls::load(&authority.join(PkiFile::AUTHORITY), &file(""), &file("-key")).map_err(anyhow::Error::msg)
+    Tls::load(&authority.join(PkiFile::AUTHORITY), &file(""), &file("-key"))
+        .map_err(anyhow::Error::msg)
 }
 
 /// Somebody who shows this certificate, or none.
 fn peer(tls: Option<Tls>, at: &str) -> Result<Peer> {
-    let binding = HttpBinding::new(ClientLimits { retries: 0, ..ClientLimits::default() }).with_tls(tls);
+    let binding =
+        HttpBinding::new(ClientLimits { retries: 0, ..ClientLimits::default() }).with_tls(tls);
     let (root, _) = ApiRoot::split(at).context("a root")?;
     Ok(Peer::new(Arc::new(binding), root, "AMF", CallPolicy::default()))
 }
 
-/// TS 33.117, TC_PROTECT_TRANSPORT_LAYER and TC_AUTHORIZATION_TOKEN_VERIFICATION_FAILURE_ONE_PLMN, of each function.
+/// TS 33.117, TC_PROTECT_TRANSPORT_LAYER and TC_AUTHORIZATION_TOKEN_VERIFICATION_FAILURE_ONE_PLMN,
+/// of each function.
 #[test]
 fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
     in_namespace(|| async {
         let folder = Folder::new("served")?;
         let path = folder.0.clone();
-        let core = TestCore::start_on(Sbi::Http, move |config| config.sbi.pki = path.display().to_string()).await?;
+        let core = TestCore::start_on(Sbi::Http, move |config| {
+            config.sbi.pki = path.display().to_string()
+        })
+        .await?;
         let gnb = core.gnb(1).await?;
         let (phone, _) = core.phone_with_session(&gnb, 1).await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -59,14 +66,19 @@ fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
         let (udm, nrf) = ("https://127.0.0.12:7777", "https://127.0.0.10:7777");
         let supi = "imsi-001010000000001";
         let ask = |peer: Peer| async move {
-            UdmSubscriberDataManagementClient::new(peer).get_am_data(supi, AmDataQuery::default()).await
+            UdmSubscriberDataManagementClient::new(peer)
+                .get_am_data(supi, AmDataQuery::default())
+                .await
         };
         // Without TLS, without a certificate of the authority, without a token.
         let plain = ask(peer(None, "http://127.0.0.12:7777")?).await;
         ensure!(plain.as_ref().is_err_and(|problem| problem.transport.is_some()), "{plain:?}");
         let others = Folder::new("others")?;
         let stranger = ask(peer(Some(load(&folder.0, &others.0, "amf")?), udm)?).await;
-        ensure!(stranger.as_ref().is_err_and(|problem| problem.transport.is_some()), "{stranger:?}");
+        ensure!(
+            stranger.as_ref().is_err_and(|problem| problem.transport.is_some()),
+            "{stranger:?}"
+        );
         let tls = load(&folder.0, &folder.0, "amf")?;
         let known = ask(peer(Some(tls.clone()), udm)?).await;
         ensure!(known.as_ref().is_err_and(|problem| problem.status() == 401), "{known:?}");
@@ -77,9 +89,11 @@ fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
             requester_nf_type: Some(NfType::Smf),
             ..SearchQuery::default()
         };
-        let found = NfDiscoveryClient::new(peer(Some(tls.clone()), nrf)?).search_nf_instances(query).await;
+        let found =
+            NfDiscoveryClient::new(peer(Some(tls.clone()), nrf)?).search_nf_instances(query).await;
         let found = found.map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let amf = found.nf_instances.first().context("the AMF is registered")?.nf_instance_id.to_string();
+        let amf =
+            found.nf_instances.first().context("the AMF is registered")?.nf_instance_id.to_string();
         let tokens = NrfAccessTokenClient::new(peer(Some(tls), nrf)?);
         let wanted = |id: &str, nf_type: &str, scope: &str| AccessTokenReq {
             grant_type: "client_credentials".into(),
@@ -91,10 +105,18 @@ fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
         };
         let token = tokens.access_token_request(wanted(&amf, "AMF", "nudm-sdm")).await;
         let token = token.map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        ensure!(token.token_type == "Bearer" && token.access_token.split('.').count() == 3, "{token:?}");
-        for (id, nf_type) in [("11111111-1111-4111-8111-111111111111", "AMF"), (amf.as_str(), "SMF")] {
+        ensure!(
+            token.token_type == "Bearer" && token.access_token.split('.').count() == 3,
+            "{token:?}"
+        );
+        for (id, nf_type) in
+            [("11111111-1111-4111-8111-111111111111", "AMF"), (amf.as_str(), "SMF")]
+        {
             let refused = tokens.access_token_request(wanted(id, nf_type, "nudm-sdm")).await;
-            ensure!(refused.as_ref().is_err_and(|problem| problem.cause() == "invalid_client"), "{refused:?}");
+            ensure!(
+                refused.as_ref().is_err_and(|problem| problem.cause() == "invalid_client"),
+                "{refused:?}"
+            );
         }
         phone.deregister().await?;
         core.until_nothing_is_left().await

@@ -22,7 +22,10 @@ fn every_pair_of_algorithms_carries_a_phones_life() {
             let phone = gnb.new_ue(config)?;
             core.register_with_session(&phone).await?;
             let algorithms = phone.status().await?.algorithms;
-            ensure!(algorithms == Some((nea, nia)), "NEA{nea} and NIA{nia} are due: {algorithms:?}");
+            ensure!(
+                algorithms == Some((nea, nia)),
+                "NEA{nea} and NIA{nia} are due: {algorithms:?}"
+            );
             reaches(&phone, 1, GATEWAY).await?;
             phone.release_to_idle().await?;
             phone.service_request_for(ServicePurpose::Data, &[1]).await?;
@@ -79,7 +82,8 @@ fn nobody_goes_without_integrity_but_for_an_emergency() {
         // For an emergency it is registered, and gets no session with a data network.
         let registered = phone.register_as(RegistrationType::EmergencyRegistration).await?;
         ensure!(registered.algorithms.is_some_and(|(_, nia)| nia == 0), "{registered:?}");
-        let refused = phone.establish_pdu_session(internet()).await.expect_err("not without integrity");
+        let refused =
+            phone.establish_pdu_session(internet()).await.expect_err("not without integrity");
         ensure!(refused.cause() == Some(90), "payload was not forwarded: {refused}");
         phone.deregister().await?;
         core.until_nothing_is_left().await
@@ -95,7 +99,10 @@ fn a_phone_refuses_a_network_that_would_go_without_integrity() {
         .await?;
         let gnb = core.gnb(1).await?;
         let phone = gnb.new_ue(core.phone(1))?;
-        let refused = phone.register_as(RegistrationType::EmergencyRegistration).await.expect_err("the phone refuses");
+        let refused = phone
+            .register_as(RegistrationType::EmergencyRegistration)
+            .await
+            .expect_err("the phone refuses");
         ensure!(
             refused == martlet_ran::UeError::Aborted(Abort::SecurityModeRejected(24)),
             "security mode rejected, unspecified: {refused}"

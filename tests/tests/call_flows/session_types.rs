@@ -1,4 +1,5 @@
-//! Kinds of PDU sessions, their QoS flows, and changes of them while they are there (TS 23.501, 5.6 to 5.8; TS 23.502, 4.3.3).
+//! Kinds of PDU sessions, their QoS flows, and changes of them while they are there (TS 23.501, 5.6
+//! to 5.8; TS 23.502, 4.3.3).
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
@@ -8,7 +9,8 @@ use martlet_ran::ue::{PduSession, PduSessionRequest, ServicePurpose};
 use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice};
 use martlet_tests::{
-    GATEWAY, TestCore, configure6, eventually, in_namespace, internet, ping, ping6, reaches, reaches6, without_a_switch,
+    GATEWAY, TestCore, configure6, eventually, in_namespace, internet, ping, ping6, reaches,
+    reaches6, without_a_switch,
 };
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -26,7 +28,12 @@ async fn session(phone: &Ue, psi: u8) -> Result<PduSession> {
 }
 
 /// Waits until a phone's session is as wanted.
-async fn until(phone: &Ue, psi: u8, what: &str, is: impl Fn(&PduSession) -> bool) -> Result<PduSession> {
+async fn until(
+    phone: &Ue,
+    psi: u8,
+    what: &str,
+    is: impl Fn(&PduSession) -> bool,
+) -> Result<PduSession> {
     let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
     loop {
         let now = session(phone, psi).await?;
@@ -47,8 +54,11 @@ fn a_phone_gets_a_prefix_and_reaches_the_network_and_others_over_ipv6() {
             core.subscribe(n, |subscriber| {
                 let session_types = vec![SessionType::Ipv4v6, SessionType::Ipv6, SessionType::Ipv4];
                 let static_ipv6 = (n == 2).then_some(own);
-                subscriber.slices[0].dnns =
-                    vec![SubscribedDnn { session_types, static_ipv6, ..SubscribedDnn::new("internet") }];
+                subscriber.slices[0].dnns = vec![SubscribedDnn {
+                    session_types,
+                    static_ipv6,
+                    ..SubscribedDnn::new("internet")
+                }];
             })?;
         }
         let gnb = core.gnb(1).await?;
@@ -59,11 +69,19 @@ fn a_phone_gets_a_prefix_and_reaches_the_network_and_others_over_ipv6() {
         let v6 = one.establish_pdu_session(of_type(PduSessionTypeValue::Ipv6)).await?;
         ensure!(v6.ipv4.is_none() && v6.ipv6_interface_id.is_some(), "{v6:?}");
         let dual = two.establish_pdu_session(of_type(PduSessionTypeValue::Ipv4v6)).await?;
-        ensure!(dual.ipv4.is_some() && dual.ipv6_interface_id.is_some() && dual.cause.is_none(), "{dual:?}");
-        core.bodies.check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"]).await?;
+        ensure!(
+            dual.ipv4.is_some() && dual.ipv6_interface_id.is_some() && dual.cause.is_none(),
+            "{dual:?}"
+        );
+        core.bodies
+            .check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])
+            .await?;
         reaches(&two, 1, GATEWAY).await?;
         let (from, to) = (configure6(&one, 1).await?, configure6(&two, 1).await?);
-        ensure!(to.segments()[..4] == own.segments()[..4], "the prefix is the subscriber's own: {to}");
+        ensure!(
+            to.segments()[..4] == own.segments()[..4],
+            "the prefix is the subscriber's own: {to}"
+        );
         ensure!(from.segments()[..4] != to.segments()[..4], "{from} and {to}");
         one.send_ip(1, ping6(from, to, 1)).await?;
         let (psi, packet) = two.recv_ip().await?;
@@ -107,8 +125,10 @@ fn sessions_of_several_slices_and_data_networks_are_apart() {
         let core = TestCore::start(Sbi::Local, |config| {
             // The wires of a switch know the way to one data network's phones alone.
             without_a_switch(&mut config.upf);
-            let slices =
-                vec![martlet_sbi_api::common::Snssai::new(1, None), martlet_sbi_api::common::Snssai::new(2, Some(7))];
+            let slices = vec![
+                martlet_sbi_api::common::Snssai::new(1, None),
+                martlet_sbi_api::common::Snssai::new(2, Some(7)),
+            ];
             config.network.slices = slices.clone();
             config.nssf.slices = slices.clone();
             config.amf.plmns[0].slices = slices;
@@ -134,17 +154,23 @@ fn sessions_of_several_slices_and_data_networks_are_apart() {
         config.slices.push(martlet_ran::ue::Slice { sst: 2, sd: Some([0, 0, 7]) });
         let gnb = martlet_ran::Gnb::connect(config).await?;
         let mut config = core.phone(1);
-        config.requested_nssai =
-            vec![martlet_ran::ue::Slice { sst: 1, sd: None }, martlet_ran::ue::Slice { sst: 2, sd: Some([0, 0, 7]) }];
+        config.requested_nssai = vec![
+            martlet_ran::ue::Slice { sst: 1, sd: None },
+            martlet_ran::ue::Slice { sst: 2, sd: Some([0, 0, 7]) },
+        ];
         let phone = gnb.new_ue(config)?;
         phone.register().await?;
         let web = phone.establish_pdu_session(internet()).await?;
         let slice = Some(martlet_ran::ue::Slice { sst: 2, sd: Some([0, 0, 7]) });
-        let request = PduSessionRequest { dnn: Some("ims".into()), slice, ..PduSessionRequest::default() };
+        let request =
+            PduSessionRequest { dnn: Some("ims".into()), slice, ..PduSessionRequest::default() };
         let voice = phone.establish_pdu_session(request).await?;
         let (of_web, of_voice) = (web.ipv4.context("IPv4")?, voice.ipv4.context("IPv4")?);
         ensure!(of_web.octets()[1] == 45 && of_voice.octets()[1] == 46, "{of_web} and {of_voice}");
-        ensure!(voice.always_on && !web.always_on, "sessions with the data network ims are always on");
+        ensure!(
+            voice.always_on && !web.always_on,
+            "sessions with the data network ims are always on"
+        );
         reaches(&phone, web.psi, GATEWAY).await?;
         // Between the two, by way of the UPF.
         phone.send_ip(web.psi, ping(of_web, of_voice, 5)).await?;
@@ -152,7 +178,10 @@ fn sessions_of_several_slices_and_data_networks_are_apart() {
         let psi = loop {
             let (psi, packet) = phone.recv_ip().await?;
             if packet.get(12..16) == Some(&of_web.octets()) || packet.get(20) != Some(&0) {
-                ensure!(packet.get(16..20) == Some(&of_voice.octets()), "another packet: {packet:02x?}");
+                ensure!(
+                    packet.get(16..20) == Some(&of_voice.octets()),
+                    "another packet: {packet:02x?}"
+                );
                 break psi;
             }
         };
@@ -163,7 +192,10 @@ fn sessions_of_several_slices_and_data_networks_are_apart() {
             slice: Some(martlet_ran::ue::Slice { sst: 1, sd: None }),
             ..PduSessionRequest::default()
         };
-        ensure!(phone.establish_pdu_session(request).await.is_err(), "ims is not subscribed in slice 1");
+        ensure!(
+            phone.establish_pdu_session(request).await.is_err(),
+            "ims is not subscribed in slice 1"
+        );
         phone.deregister().await?;
         core.until_nothing_is_left().await
     });
@@ -188,13 +220,15 @@ fn voice(supi: &str) -> FlowConfig {
 fn dedicated_flows_come_with_the_session_and_change_with_the_policy() {
     in_namespace(|| async {
         let (supi, video) = ("imsi-001010000000001", "permit out 6 from any 443 to assigned");
-        let core = TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
+        let core =
+            TestCore::start(Sbi::Http, |config| config.pcf.flows = vec![voice(supi)]).await?;
         let gnb = core.gnb(1).await?;
         let (phone, _) = core.phone_with_session(&gnb, 1).await?;
         let (other, _) = core.phone_with_session(&gnb, 2).await?;
         let now = session(&phone, 1).await?;
         ensure!(
-            (now.flows.as_slice(), now.rules.as_slice()) == (&[(1, 9), (2, 1)][..], &[(1, 1), (2, 2)][..]),
+            (now.flows.as_slice(), now.rules.as_slice())
+                == (&[(1, 9), (2, 1)][..], &[(1, 1), (2, 2)][..]),
             "{now:?}"
         );
         ensure!(session(&other, 1).await?.flows == [(1, 9)], "the flow is one subscriber's");
@@ -211,9 +245,15 @@ fn dedicated_flows_come_with_the_session_and_change_with_the_policy() {
             ..FlowConfig::default()
         });
         core.reload("pcf", policy.clone())?;
-        let both = until(&phone, 1, "the phone has three flows", |session| session.flows.len() == 3).await?;
-        ensure!(both.flows == [(1, 9), (2, 1), (3, 7)] && both.rules == [(1, 1), (2, 2), (3, 3)], "{both:?}");
-        until(&other, 1, "the other one has two", |session| session.flows == [(1, 9), (2, 7)]).await?;
+        let both =
+            until(&phone, 1, "the phone has three flows", |session| session.flows.len() == 3)
+                .await?;
+        ensure!(
+            both.flows == [(1, 9), (2, 1), (3, 7)] && both.rules == [(1, 1), (2, 2), (3, 3)],
+            "{both:?}"
+        );
+        until(&other, 1, "the other one has two", |session| session.flows == [(1, 9), (2, 7)])
+            .await?;
         reaches(&phone, 1, GATEWAY).await?;
         // They outlive idleness.
         phone.release_to_idle().await?;
@@ -225,8 +265,10 @@ fn dedicated_flows_come_with_the_session_and_change_with_the_policy() {
         core.until("one phone is idle", |counts| counts.connected == 1).await?;
         policy.flows.clear();
         core.reload("pcf", policy)?;
-        until(&phone, 1, "the flows are gone", |session| session.flows == [(1, 9)] && session.rules == [(1, 1)])
-            .await?;
+        until(&phone, 1, "the flows are gone", |session| {
+            session.flows == [(1, 9)] && session.rules == [(1, 1)]
+        })
+        .await?;
         until(&other, 1, "the flow is gone", |session| session.flows == [(1, 9)]).await?;
         reaches(&phone, 1, GATEWAY).await?;
         core.bodies.check(&["nsmf-callback SmPolicyUpdateNotify"]).await
@@ -243,19 +285,27 @@ fn a_change_of_the_subscription_takes_effect_while_the_phone_is_registered() {
         ensure!(before.ambr_kbps == Some((1_000_000, 1_000_000)), "{before:?}");
         core.subscribe(1, |subscriber| {
             let dnn = &mut subscriber.slices[0].dnns[0];
-            (dnn.ambr_downlink, dnn.ambr_uplink, dnn.five_qi) = ("20 Mbps".into(), "5 Mbps".into(), 6);
+            (dnn.ambr_downlink, dnn.ambr_uplink, dnn.five_qi) =
+                ("20 Mbps".into(), "5 Mbps".into(), 6);
         })?;
-        let now =
-            until(&phone, 1, "the phone has its new bit rate", |now| now.ambr_kbps == Some((20_000, 5_000))).await?;
+        let now = until(&phone, 1, "the phone has its new bit rate", |now| {
+            now.ambr_kbps == Some((20_000, 5_000))
+        })
+        .await?;
         ensure!(now.flows == [(1, 6)], "{now:?}");
         reaches(&phone, 1, GATEWAY).await?;
         // The data network goes, and with it the session.
-        core.subscribe(1, |subscriber| subscriber.slices[0].dnns = vec![SubscribedDnn::new("other")])?;
-        core.until("the session is gone", |counts| (counts.sessions, counts.addresses) == (0, 0)).await?;
+        core.subscribe(1, |subscriber| {
+            subscriber.slices[0].dnns = vec![SubscribedDnn::new("other")]
+        })?;
+        core.until("the session is gone", |counts| (counts.sessions, counts.addresses) == (0, 0))
+            .await?;
         // The subscriber goes, and with it the registration.
         core.unsubscribe(1)?;
         let gone = || (core.status("amf")["ues"]["registered"] == 0).then_some(());
         eventually("the phone is deregistered", gone, || core.status("amf").to_string()).await?;
-        core.bodies.check(&["nudr-data-callback DataChangeNotify", "namf-callback SdmChangeNotify"]).await
+        core.bodies
+            .check(&["nudr-data-callback DataChangeNotify", "namf-callback SdmChangeNotify"])
+            .await
     });
 }

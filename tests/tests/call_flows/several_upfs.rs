@@ -1,5 +1,5 @@
-//! Several UPFs: by the place of the phone, one for another that is lost, and two on the way of one session (TS 23.501, 5.6.4, 5.6.9
-//! and 6.3.3).
+//! Several UPFs: by the place of the phone, one for another that is lost, and two on the way of one
+//! session (TS 23.501, 5.6.4, 5.6.9 and 6.3.3).
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -11,7 +11,8 @@ use martlet_ran::{Gnb, Ue};
 use martlet_smf::BranchingConfig;
 use martlet_store::SubscribedDnn;
 use martlet_tests::{
-    GATEWAY, OwnUpf, TestCore, eventually, in_namespace, internet, ping, programs_carry_packets, reaches, sequence_of,
+    GATEWAY, OwnUpf, TestCore, eventually, in_namespace, internet, ping, programs_carry_packets,
+    reaches, sequence_of,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -26,7 +27,12 @@ fn skipped() -> bool {
 /// Waits until the SMF is associated with both.
 async fn both_are_there(core: &TestCore) -> Result<()> {
     let up = |n: usize| core.status("smf")["upfs"][n]["associated"] == true;
-    eventually("both UPFs are associated", || (up(0) && up(1)).then_some(()), || core.status("smf").to_string()).await
+    eventually(
+        "both UPFs are associated",
+        || (up(0) && up(1)).then_some(()),
+        || core.status("smf").to_string(),
+    )
+    .await
 }
 
 async fn until_sessions(upf: &OwnUpf, wanted: u64) -> Result<()> {
@@ -50,7 +56,9 @@ async fn moves(core: &TestCore, from: &Gnb, to: &Gnb, n: u64, mode: SscModeValue
     })?;
     let phone = from.new_ue(core.phone(n))?;
     phone.register().await?;
-    let session = phone.establish_pdu_session(PduSessionRequest { ssc_mode: Some(mode), ..internet() }).await?;
+    let session = phone
+        .establish_pdu_session(PduSessionRequest { ssc_mode: Some(mode), ..internet() })
+        .await?;
     ensure!(session.ssc_mode == mode as u8, "{session:?}");
     phone.xn_handover_to(to).await?;
     Ok(phone)
@@ -88,14 +96,21 @@ fn a_phone_that_moves_keeps_its_upf_or_gets_the_one_of_its_place_by_its_ssc_mode
             }
         };
         tokio::time::timeout(Duration::from_secs(5), told).await.context("the phone is told")??;
-        let next = making.establish_pdu_session(PduSessionRequest { replaces: Some(1), ..internet() }).await?;
+        let next = making
+            .establish_pdu_session(PduSessionRequest { replaces: Some(1), ..internet() })
+            .await?;
         ensure!(making.status().await?.sessions.len() == 2, "both are there for a while");
         reaches(&making, next.psi, GATEWAY).await?;
         core.until("the old session has ended", |counts| counts.sessions == 3).await?;
-        let left: Vec<u8> = making.status().await?.sessions.iter().map(|session| session.psi).collect();
+        let left: Vec<u8> =
+            making.status().await?.sessions.iter().map(|session| session.psi).collect();
         ensure!(left == [next.psi], "{left:?}");
         // Mode 1 stays where it is.
-        ensure!(staying.status().await?.sessions.len() == 1 && upf.status()["sessionCount"] == 2, "{}", upf.status());
+        ensure!(
+            staying.status().await?.sessions.len() == 1 && upf.status()["sessionCount"] == 2,
+            "{}",
+            upf.status()
+        );
         core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await?;
         for phone in [&staying, &breaking, &making] {
             phone.deregister().await?;
@@ -128,8 +143,10 @@ fn sessions_of_a_upf_that_is_lost_go_on_at_another() {
         until_sessions(&upf, 2).await?;
         upf.stop().await?;
         let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
-        eventually("the other UPF has the sessions", moved, || core.status("upf").to_string()).await?;
-        // With their addresses; the idle one is paged for what comes. Until the gNB knows the new tunnel packets are lost.
+        eventually("the other UPF has the sessions", moved, || core.status("upf").to_string())
+            .await?;
+        // With their addresses; the idle one is paged for what comes. Until the gNB knows the new
+        // tunnel packets are lost.
         crosses_at_last(&active, from, &idle, to, 3).await?;
         crosses_at_last(&idle, to, &active, from, 4).await?;
         active.deregister().await?;
@@ -182,7 +199,8 @@ fn classifier(via: std::net::SocketAddr) -> BranchingConfig {
     }
 }
 
-/// A core with an uplink classifier for phones of the first place, and none for those of the second.
+/// A core with an uplink classifier for phones of the first place, and none for those of the
+/// second.
 fn classified_here(config: &mut Config, via: std::net::SocketAddr) {
     config.smf.branching = vec![classifier(via)];
     config.amf.tais.push(TaiConfig { tac: 2, ..config.amf.tais[0].clone() });
@@ -258,12 +276,16 @@ fn a_session_whose_anchor_is_lost_behind_a_classifier_is_asked_for_anew() {
         upf.stop().await?;
         let released = async {
             loop {
-                if let UeEvent::Nas(Event::SessionReleased { psi: 1, cause }) = events.recv().await? {
+                if let UeEvent::Nas(Event::SessionReleased { psi: 1, cause }) =
+                    events.recv().await?
+                {
                     return Ok::<_, anyhow::Error>(cause);
                 }
             }
         };
-        let cause = tokio::time::timeout(Duration::from_secs(10), released).await.context("it is told")??;
+        let cause = tokio::time::timeout(Duration::from_secs(10), released)
+            .await
+            .context("it is told")??;
         ensure!(cause == SessionCause::Sm(39), "reactivation requested: {cause:?}");
         core.until("its session has ended", |counts| counts.sessions == 0).await?;
         // With an anchor it gets another.
@@ -277,17 +299,31 @@ fn a_session_whose_anchor_is_lost_behind_a_classifier_is_asked_for_anew() {
     });
 }
 
-async fn crosses(from: &Ue, source: Ipv4Addr, to: &Ue, destination: Ipv4Addr, sequence: u16) -> Result<()> {
+async fn crosses(
+    from: &Ue,
+    source: Ipv4Addr,
+    to: &Ue,
+    destination: Ipv4Addr,
+    sequence: u16,
+) -> Result<()> {
     from.send_ip(1, ping(source, destination, sequence)).await?;
     let (_, packet) = to.recv_ip().await?;
     ensure!(sequence_of(&packet) == Some(sequence), "{packet:02x?}");
     Ok(())
 }
 
-async fn crosses_at_last(from: &Ue, source: Ipv4Addr, to: &Ue, destination: Ipv4Addr, sequence: u16) -> Result<()> {
+async fn crosses_at_last(
+    from: &Ue,
+    source: Ipv4Addr,
+    to: &Ue,
+    destination: Ipv4Addr,
+    sequence: u16,
+) -> Result<()> {
     for _ in 0..40 {
         from.send_ip(1, ping(source, destination, sequence)).await?;
-        while let Ok(received) = tokio::time::timeout(Duration::from_millis(250), to.recv_ip()).await {
+        while let Ok(received) =
+            tokio::time::timeout(Duration::from_millis(250), to.recv_ip()).await
+        {
             if sequence_of(&received?.1) == Some(sequence) {
                 return Ok(());
             }

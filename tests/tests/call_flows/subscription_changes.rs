@@ -1,5 +1,5 @@
-//! What a phone is told of its subscription: where it gets service (TS 24.501, 5.3.5), and what changes while it is registered
-//! (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2).
+//! What a phone is told of its subscription: where it gets service (TS 24.501, 5.3.5), and what
+//! changes while it is registered (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2).
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -46,7 +46,9 @@ async fn until(phone: &Ue, what: &str, is: impl Fn(&martlet_ran::ue::Given) -> b
 fn a_phone_gets_no_service_where_it_has_none_subscribed_and_stays_registered() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, two_areas).await?;
-        core.subscribe(1, |subscriber| subscriber.service_area = Some(ServiceArea::Allowed(vec![1])))?;
+        core.subscribe(1, |subscriber| {
+            subscriber.service_area = Some(ServiceArea::Allowed(vec![1]))
+        })?;
         let (here, there) = (gnb_of_area(&core, 1, 1).await?, gnb_of_area(&core, 2, 2).await?);
         let (phone, _) = core.phone_with_session(&here, 1).await?;
         let given = phone.status().await?.given;
@@ -58,17 +60,24 @@ fn a_phone_gets_no_service_where_it_has_none_subscribed_and_stays_registered() {
         phone.move_to(&there).await?;
         // Restricted service area.
         let refused = phone.service_request_for(ServicePurpose::Data, &[1]).await;
-        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "no service here: {refused:?}");
+        ensure!(
+            refused.as_ref().is_err_and(|error| error.cause() == Some(28)),
+            "no service here: {refused:?}"
+        );
         phone.wait_idle().await?;
         core.until("it is registered still", |c| (c.registered, c.sessions) == (1, 1)).await?;
         // It registers there, and its session waits; another one it does not get.
         phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
         ensure!(phone.status().await?.active_user_planes.is_empty(), "{:?}", phone.status().await?);
         let refused = phone.establish_pdu_session(internet()).await;
-        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "no session here: {refused:?}");
+        ensure!(
+            refused.as_ref().is_err_and(|error| error.cause() == Some(28)),
+            "no session here: {refused:?}"
+        );
         // The subscriber may be served there now, and the phone is told.
         core.subscribe(1, |_| {})?;
-        until(&phone, "there is service everywhere", |given| given.without_service.is_empty()).await?;
+        until(&phone, "there is service everywhere", |given| given.without_service.is_empty())
+            .await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await
@@ -114,18 +123,23 @@ fn slices_that_change_while_a_phone_is_registered_are_told_at_once() {
 
         // One is subscribed no more: its session ends, and the other's goes on.
         core.subscribe(1, |_| {})?;
-        until(&phone, "one slice", |given| given.allowed_nssai == [FIRST] && given.configured_nssai == [FIRST]).await?;
+        until(&phone, "one slice", |given| {
+            given.allowed_nssai == [FIRST] && given.configured_nssai == [FIRST]
+        })
+        .await?;
         core.until("one session", |c| c.sessions == 1).await?;
         reaches(&phone, first, GATEWAY).await?;
         let refused = phone.establish_pdu_session(request(OTHER)).await;
         ensure!(refused.is_err(), "{refused:?}");
 
-        // It is subscribed again while the phone is idle, which hears it when it comes, and asks for it.
+        // It is subscribed again while the phone is idle, which hears it when it comes, and asks
+        // for it.
         phone.release_to_idle().await?;
         core.subscribe(1, with_other_slice)?;
         tokio::time::sleep(Duration::from_millis(1000)).await;
         phone.service_request().await?;
-        until(&phone, "the slice is configured", |given| given.configured_nssai == [FIRST, OTHER]).await?;
+        until(&phone, "the slice is configured", |given| given.configured_nssai == [FIRST, OTHER])
+            .await?;
         phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
         until(&phone, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
         phone.deregister().await?;
@@ -148,8 +162,16 @@ fn a_phone_whose_last_slice_goes_is_asked_to_register_for_others() {
         until(&phone, "the other slice", |given| given.allowed_nssai == [OTHER]).await?;
         let now = || async { anyhow::Ok(phone.status().await?.guti.context("a 5G-GUTI")?) };
         ensure!(now().await?.tmsi() != before.tmsi(), "it has registered");
-        eventually("it is registered", || (core.counts().registered == 1).then_some(()), || "it is not".into()).await?;
-        let psi = phone.establish_pdu_session(PduSessionRequest { slice: Some(OTHER), ..internet() }).await?.psi;
+        eventually(
+            "it is registered",
+            || (core.counts().registered == 1).then_some(()),
+            || "it is not".into(),
+        )
+        .await?;
+        let psi = phone
+            .establish_pdu_session(PduSessionRequest { slice: Some(OTHER), ..internet() })
+            .await?
+            .psi;
         reaches(&phone, psi, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await
@@ -177,8 +199,9 @@ fn a_phone_is_told_the_networks_name_and_time_zone() {
     });
 }
 
-/// NAS NON DELIVERY INDICATION (TS 38.413, 8.6.4): what a gNB did not deliver because of a handover comes at the target, or where it was, if
-/// the handover is none (TS 23.502, 4.9.1.3.1); nobody waits for its timer.
+/// NAS NON DELIVERY INDICATION (TS 38.413, 8.6.4): what a gNB did not deliver because of a handover
+/// comes at the target, or where it was, if the handover is none (TS 23.502, 4.9.1.3.1); nobody
+/// waits for its timer.
 #[test]
 fn what_a_gnb_did_not_deliver_because_of_a_handover_is_delivered_after_it() {
     in_namespace(|| async {
@@ -193,7 +216,9 @@ fn what_a_gnb_did_not_deliver_because_of_a_handover_is_delivered_after_it() {
         for way in ["N2", "Xn", "a target that is full", "N2, cancelled"] {
             let mut heard = [&here, &there].map(|gnb| gnb.subscribe());
             phone.withhold_nas(1).await?;
-            core.subscribe(1, |subscriber| subscriber.service_area = Some(ServiceArea::Allowed(vec![other[0]])))?;
+            core.subscribe(1, |subscriber| {
+                subscriber.service_area = Some(ServiceArea::Allowed(vec![other[0]]))
+            })?;
             // CONFIGURATION UPDATE COMMAND has come, and was not delivered.
             let [one, two] = &mut heard;
             tokio::select! {
@@ -207,8 +232,14 @@ fn what_a_gnb_did_not_deliver_because_of_a_handover_is_delivered_after_it() {
                 "N2" => drop(phone.handover_to(&there).await?),
                 "Xn" => drop(phone.xn_handover_to(&here).await?),
                 _ => {
-                    let turn = if way == "N2, cancelled" { HandoverTurn::Cancelled } else { HandoverTurn::TargetFull };
-                    let none = phone.handover(&there, HandoverPlan { turn, ..HandoverPlan::default() }).await;
+                    let turn = if way == "N2, cancelled" {
+                        HandoverTurn::Cancelled
+                    } else {
+                        HandoverTurn::TargetFull
+                    };
+                    let none = phone
+                        .handover(&there, HandoverPlan { turn, ..HandoverPlan::default() })
+                        .await;
                     ensure!(none.is_err(), "{way}: {none:?}");
                 }
             }

@@ -1,5 +1,5 @@
-//! A core whose UPF has a programmable switch in its wires, which carries all that it can: what phones go through changes the
-//! session's rules, and the switch follows.
+//! A core whose UPF has a programmable switch in its wires, which carries all that it can: what
+//! phones go through changes the session's rules, and the switch follows.
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches, switch_program};
@@ -10,9 +10,10 @@ use serde_json::Value;
 fn switch(core: &TestCore) -> Value {
     fn find(value: &Value) -> Option<&Value> {
         match value {
-            Value::Object(map) => {
-                map.get("switch").filter(|s| s.get("movedOn").is_some()).or_else(|| map.values().find_map(find))
-            }
+            Value::Object(map) => map
+                .get("switch")
+                .filter(|s| s.get("movedOn").is_some())
+                .or_else(|| map.values().find_map(find)),
             Value::Array(all) => all.iter().find_map(find),
             _ => None,
         }
@@ -32,7 +33,9 @@ fn sessions_live_on_the_switch_through_handover_and_paging() {
         return;
     }
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.upf.datapath = DatapathChoice::Switch).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.upf.datapath = DatapathChoice::Switch)
+                .await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let (phone, _) = core.phone_with_session(&one, 1).await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -43,7 +46,10 @@ fn sessions_live_on_the_switch_through_handover_and_paging() {
         }
         // They are counted as all others, when the manager looks.
         let counted = || (core.upf_forwarded() >= before + 20).then_some(());
-        eventually("the switch's packets are counted", counted, || core.upf_forwarded().to_string()).await?;
+        eventually("the switch's packets are counted", counted, || {
+            core.upf_forwarded().to_string()
+        })
+        .await?;
         phone.xn_handover_to(&other).await?;
         reaches(&phone, 1, GATEWAY).await?;
         on_switch(&core, 1).await?;

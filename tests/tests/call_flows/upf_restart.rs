@@ -1,8 +1,11 @@
-//! A UPF that starts anew, or is out of reach for a while: phones notice nothing (TS 23.527, 4.3; TS 29.244, 6.2).
+//! A UPF that starts anew, or is out of reach for a while: phones notice nothing (TS 23.527, 4.3;
+//! TS 29.244, 6.2).
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
-use martlet_tests::{GATEWAY, Growth, OwnUpf, TestCore, eventually, in_namespace, ping, reaches, sequence_of};
+use martlet_tests::{
+    GATEWAY, Growth, OwnUpf, TestCore, eventually, in_namespace, ping, reaches, sequence_of,
+};
 
 const RESTORED: (&str, [(&str, &str); 2]) =
     ("martlet_smf_procedures_total", [("procedure", "user_plane_restoration"), ("result", "ok")]);
@@ -31,13 +34,16 @@ fn phones_go_on_after_a_restart_of_their_upf() {
         let before = (active.status().await?, idle.status().await?);
         let teids = |upf: &OwnUpf| -> Vec<String> {
             let sessions = upf.status()["sessions"].as_array().cloned().unwrap_or_default();
-            let mut teids: Vec<_> = sessions.iter().map(|session| session["localTeids"].to_string()).collect();
+            let mut teids: Vec<_> =
+                sessions.iter().map(|session| session["localTeids"].to_string()).collect();
             teids.sort();
             teids
         };
         let tunnels = teids(&upf);
-        let (noticed, restored) =
-            (Growth::of("martlet_smf_n4_total", &[("event", "upf restarted")]), Growth::of(RESTORED.0, &RESTORED.1));
+        let (noticed, restored) = (
+            Growth::of("martlet_smf_n4_total", &[("event", "upf restarted")]),
+            Growth::of(RESTORED.0, &RESTORED.1),
+        );
 
         let upf = upf.restart().await?;
         ensure!(upf.status()["sessionCount"] == 0, "it has lost everything");
@@ -46,17 +52,24 @@ fn phones_go_on_after_a_restart_of_their_upf() {
         ensure!(teids(&upf) == tunnels, "gNBs go on with their tunnels");
         // Counted once the UPF's answers are there.
         let counted = || (noticed.so_far() >= 1.0 && restored.so_far() >= 2.0).then_some(());
-        eventually("it is counted", counted, || format!("{} and {}", noticed.so_far(), restored.so_far())).await?;
+        eventually("it is counted", counted, || {
+            format!("{} and {}", noticed.so_far(), restored.so_far())
+        })
+        .await?;
         reaches(&active, 1, GATEWAY).await?;
         // The idle one is still idle: what comes for it waits and pages it.
         active.send_ip(1, ping(from, to, 7)).await?;
         let (_, packet) = idle.recv_ip().await?;
         ensure!(sequence_of(&packet) == Some(7), "{packet:02x?}");
         let after = (active.status().await?, idle.status().await?);
-        ensure!(after.0 == before.0 && after.1.sessions == before.1.sessions, "{before:?} and then {after:?}");
+        ensure!(
+            after.0 == before.0 && after.1.sessions == before.1.sessions,
+            "{before:?} and then {after:?}"
+        );
         active.deregister().await?;
         idle.deregister().await?;
-        core.until("the sessions are gone", |counts| (counts.sessions, counts.addresses) == (0, 0)).await?;
+        core.until("the sessions are gone", |counts| (counts.sessions, counts.addresses) == (0, 0))
+            .await?;
         until_sessions(&upf, 0).await
     });
 }
@@ -109,7 +122,10 @@ fn a_upf_out_of_reach_refuses_new_sessions_and_keeps_the_others() {
         let two = gnb.new_ue(core.phone(2))?;
         two.register().await?;
         let refused = two.establish_pdu_session(martlet_tests::internet()).await;
-        ensure!(refused.as_ref().is_err_and(|e| e.cause() == Some(38)), "network failure: {refused:?}");
+        ensure!(
+            refused.as_ref().is_err_and(|e| e.cause() == Some(38)),
+            "network failure: {refused:?}"
+        );
         reaches(&one, 1, GATEWAY).await?;
         drop(wall);
         eventually("the UPF is back", associated(true), || core.status("smf").to_string()).await?;
@@ -135,7 +151,8 @@ fn a_upf_that_is_about_to_end_lets_phones_move_away_first() {
         // It ends when the last session is gone, long before the time that it gives.
         tokio::time::timeout(std::time::Duration::from_secs(30), upf.leave()).await??;
         ensure!(asked.so_far() >= 1.0, "the SMF was asked");
-        core.until("the sessions are gone", |counts| (counts.sessions, counts.addresses) == (0, 0)).await?;
+        core.until("the sessions are gone", |counts| (counts.sessions, counts.addresses) == (0, 0))
+            .await?;
         ensure!(core.status("smf")["upfs"][0]["associated"] == false);
         // Phones were told to make their sessions anew, which another UPF at the same place serves.
         let upf = OwnUpf::start().await?;

@@ -3,8 +3,8 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Netns, Ue};
 use martlet_tests::{
-    GATEWAY, HOST, Host, MACHINE, TestCore, a_switch_carries_packets, in_namespace, in_namespace_within, internet,
-    namespace, run, serve_http, without_a_switch,
+    GATEWAY, HOST, Host, MACHINE, TestCore, a_switch_carries_packets, in_namespace,
+    in_namespace_within, internet, namespace, run, serve_http, without_a_switch,
 };
 use martlet_upf::config::N6Mode;
 use std::net::IpAddr;
@@ -32,10 +32,15 @@ impl Phone {
 
     /// Octets that iperf3 brought to the other end.
     async fn iperf3(&self, options: &str) -> Result<u64> {
-        let said =
-            self.run(&format!("iperf3 --client {HOST} --time 1 --connect-timeout 3000 --json {options}")).await?;
+        let said = self
+            .run(&format!(
+                "iperf3 --client {HOST} --time 1 --connect-timeout 3000 --json {options}"
+            ))
+            .await?;
         let report: serde_json::Value = serde_json::from_str(&said)?;
-        report["end"]["sum_received"]["bytes"].as_u64().with_context(|| format!("what iperf3 says: {said}"))
+        report["end"]["sum_received"]["bytes"]
+            .as_u64()
+            .with_context(|| format!("what iperf3 says: {said}"))
     }
 }
 
@@ -81,18 +86,29 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     ensure!(up > 100_000 && down > 100_000, "iperf3 brought {up} octets up and {down} down");
     let counters = core.status("upf")["counters"].clone();
     let count = |name: &str| counters[name].as_u64().unwrap_or(0);
-    ensure!(count("uplink_octets") > up && count("downlink_octets") > down, "the UPF carried it: {counters}");
+    ensure!(
+        count("uplink_octets") > up && count("downlink_octets") > down,
+        "the UPF carried it: {counters}"
+    );
 
-    // While the phone is idle, its program's packets bring the user plane back. What iperf3 has left on its way is to arrive before:
-    // it would wait for the phone with the pings, and be more at once than the phone's queue takes.
+    // While the phone is idle, its program's packets bring the user plane back. What iperf3 has
+    // left on its way is to arrive before: it would wait for the phone with the pings, and be
+    // more at once than the phone's queue takes.
     tokio::time::sleep(Duration::from_millis(500)).await;
     phone.ue.release_to_idle().await?;
     let before = core.status("upf");
     let said = phone.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {HOST}")).await?;
-    ensure!(said.contains(" 0% packet loss"), "{said}\nbefore {before}\nafter {}", core.status("upf"));
+    ensure!(
+        said.contains(" 0% packet loss"),
+        "{said}\nbefore {before}\nafter {}",
+        core.status("upf")
+    );
     // The interface goes with its session.
     phone.ue.release_pdu_session(1).await?;
-    ensure!(phone.run(&format!("ping -n -c 1 -W 1 {HOST}")).await.is_err(), "without a session there is no way");
+    ensure!(
+        phone.run(&format!("ping -n -c 1 -W 1 {HOST}")).await.is_err(),
+        "without a session there is no way"
+    );
     phone.ue.deregister().await?;
     core.until_nothing_is_left().await
 }
@@ -111,21 +127,25 @@ fn programs_reach_the_data_network_by_routing() {
     }
 }
 
-/// Rounds in which a phone is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for whoever looks for a rare loss.
+/// Rounds in which a phone is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for
+/// whoever looks for a rare loss.
 #[test]
 fn no_packet_is_lost_that_wakes_a_phone() {
     if !programs_are_there() {
         return;
     }
     in_namespace_within(Duration::from_secs(600), || async {
-        let core = TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::Routing).await?;
+        let core =
+            TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::Routing).await?;
         let _host = Host::connect(true).await?;
         let gnb = core.gnb(1).await?;
         let (phone, _) = Phone::start(&core, &gnb, 1).await?;
-        // Close upon each other, so that some come while the tunnel does. `ping` waits for the last one for twice as long as an answer
-        // took so far, and for the time between two packets: a session that moves onto a switch has its packets held for longer.
+        // Close upon each other, so that some come while the tunnel does. `ping` waits for the last
+        // one for twice as long as an answer took so far, and for the time between two
+        // packets: a session that moves onto a switch has its packets held for longer.
         let pace = if a_switch_carries_packets() { "-l 20 -i 1" } else { "-i 0.002" };
-        let rounds: u64 = std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
+        let rounds: u64 =
+            std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
         for round in 0..rounds {
             phone.ue.release_to_idle().await?;
             let before = core.status("upf");
@@ -144,7 +164,8 @@ fn the_data_network_reaches_an_idle_phone() {
         return;
     }
     in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| config.upf.n6.mode = N6Mode::Routing).await?;
+        let core =
+            TestCore::start(Sbi::Http, |config| config.upf.n6.mode = N6Mode::Routing).await?;
         let host = Host::connect(true).await?;
         let gnb = core.gnb(1).await?;
         let (phone, address) = Phone::start(&core, &gnb, 1).await?;

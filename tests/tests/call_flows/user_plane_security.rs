@@ -1,4 +1,5 @@
-//! The security policy of a session's user plane (TS 33.501, 6.6; TS 23.502, 4.3.2.2.1 and 4.9.1; TS 33.515).
+//! The security policy of a session's user plane (TS 33.501, 6.6; TS 23.502, 4.3.2.2.1 and 4.9.1;
+//! TS 33.515).
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::transfer::{Protection, SecurityOutcome, UserPlaneSecurity};
@@ -28,8 +29,8 @@ async fn weak_gnb(core: &TestCore, number: u8) -> Result<Gnb> {
     Ok(Gnb::connect(config).await?)
 }
 
-/// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscription's policy goes before the SMF's own, which holds where there is none;
-/// gNBs are told it whenever they set the session up.
+/// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscription's policy goes before the
+/// SMF's own, which holds where there is none; gNBs are told it whenever they set the session up.
 #[test]
 fn ts_33_515_4_2_2_1_1_the_subscriptions_policy_goes_before_the_smfs() {
     in_namespace(|| async {
@@ -55,7 +56,8 @@ fn ts_33_515_4_2_2_1_1_the_subscriptions_policy_goes_before_the_smfs() {
     });
 }
 
-/// What is preferred is left where the gNB cannot; without what is required there is no session (TS 23.502, 4.3.2.2.1, step 16).
+/// What is preferred is left where the gNB cannot; without what is required there is no session (TS
+/// 23.502, 4.3.2.2.1, step 16).
 #[test]
 fn a_gnb_that_cannot_protect_leaves_what_is_preferred_and_refuses_what_is_required() {
     in_namespace(|| async {
@@ -71,8 +73,12 @@ fn a_gnb_that_cannot_protect_leaves_what_is_preferred_and_refuses_what_is_requir
         // The UE may have been told of the session before the gNB has refused it: it is released.
         let _ = required.establish_pdu_session(internet()).await;
         core.until("the session has gone", |counts| counts.sessions == 1).await?;
-        eventually("the UE knows", || (core.counts().sessions == 1).then_some(()), || format!("{:?}", core.counts()))
-            .await?;
+        eventually(
+            "the UE knows",
+            || (core.counts().sessions == 1).then_some(()),
+            || format!("{:?}", core.counts()),
+        )
+        .await?;
         // At a gNB that can, it comes up; and it is not handed over to one that cannot.
         required.release_to_idle().await?;
         required.move_to(&strong).await?;
@@ -87,7 +93,8 @@ fn a_gnb_that_cannot_protect_leaves_what_is_preferred_and_refuses_what_is_requir
     });
 }
 
-/// TS 33.515, 4.2.2.1.3, TC_UP_SECURITY_POLICY_SMF: a target gNB that names another policy at a path switch gets the SMF's.
+/// TS 33.515, 4.2.2.1.3, TC_UP_SECURITY_POLICY_SMF: a target gNB that names another policy at a
+/// path switch gets the SMF's.
 #[test]
 fn ts_33_515_4_2_2_1_3_a_policy_that_a_gnb_has_changed_is_put_right_at_a_path_switch() {
     in_namespace(|| async {
@@ -107,7 +114,10 @@ fn ts_33_515_4_2_2_1_3_a_policy_that_a_gnb_has_changed_is_put_right_at_a_path_sw
         phone.xn_handover(&one, XnPlan { up_security: Some(none), ..XnPlan::default() }).await?;
         ensure!(differs() > before, "it is counted");
         let protected = phone.status().await?.protected;
-        ensure!(protected == [(1, outcome(true, true))], "the gNB was told what holds: {protected:?}");
+        ensure!(
+            protected == [(1, outcome(true, true))],
+            "the gNB was told what holds: {protected:?}"
+        );
         reaches(&phone, 1, GATEWAY).await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await

@@ -1,4 +1,5 @@
-//! eUPF, whose packets go through programs in the kernel, under our SMF: N4 between two makers, and packets of phones over it.
+//! eUPF, whose packets go through programs in the kernel, under our SMF: N4 between two makers, and
+//! packets of phones over it.
 use crate::stock::{Stock, copied, go_in};
 use anyhow::Result;
 use martlet::core::Sbi;
@@ -15,7 +16,8 @@ const UPF: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 2);
 /// The host of the data network.
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 1);
 
-/// Builds it as its own Dockerfile does: its programs for the kernel first, which the module does not carry.
+/// Builds it as its own Dockerfile does: its programs for the kernel first, which the module does
+/// not carry.
 fn eupf() -> Option<PathBuf> {
     if !has("clang") || !has("llvm-strip") {
         return None;
@@ -23,10 +25,13 @@ fn eupf() -> Option<PathBuf> {
     let copy = copied("eupf", MODULE)?;
     let program = copy.with_file_name("eupf");
     if !copy.join("cmd/ebpf/n6entrypoint_bpf.go").exists() {
-        // There is no 32-bit C library for what clang takes eBPF to be: the headers are those of this machine.
+        // There is no 32-bit C library for what clang takes eBPF to be: the headers are those of
+        // this machine.
         let define = "-D__x86_64__";
         go_in(&copy, MODULE, |go| {
-            go.args(["generate", "./cmd/ebpf"]).env("BPF_CFLAGS", define).env("BPF2GO_CFLAGS", define);
+            go.args(["generate", "./cmd/ebpf"])
+                .env("BPF_CFLAGS", define)
+                .env("BPF2GO_CFLAGS", define);
             go.env("CPATH", "/usr/include/x86_64-linux-gnu");
         })?;
         // A description of its REST interface for people, which another generator makes.
@@ -62,8 +67,13 @@ impl Place {
             ip(&format!("-n {name} addr add 10.{net}.0.2/24 dev {there}")).await?;
             ip(&format!("-n {name} link set {there} up")).await?;
             // Its programs look neighbours up, and ask for none.
-            ip(&format!("neigh replace 10.{net}.0.2 lladdr {} dev {here} nud permanent", mac(2))).await?;
-            ip(&format!("-n {name} neigh replace 10.{net}.0.1 lladdr {} dev {there} nud permanent", mac(1))).await?;
+            ip(&format!("neigh replace 10.{net}.0.2 lladdr {} dev {here} nud permanent", mac(2)))
+                .await?;
+            ip(&format!(
+                "-n {name} neigh replace 10.{net}.0.1 lladdr {} dev {there} nud permanent",
+                mac(1)
+            ))
+            .await?;
             // Checksums are to be there where its programs see packets.
             run("ethtool", &["-K", &here, "tx", "off"]).await?;
         }
@@ -96,8 +106,8 @@ fn eupf_carries_the_packets_of_phones_for_our_smf() {
         let folder = std::env::temp_dir().join(&place.0);
         std::fs::create_dir_all(&folder)?;
         let command = format!(
-            "netns exec {} {} --iface n3u --iface n6u --attach generic --nodeid {UPF} --paddr {UPF}:8805 --n3addr {UPF} \
-             --aaddr {UPF}:8080 --maddr {UPF}:9090 --ftup --loglvl debug",
+            "netns exec {} {} --iface n3u --iface n6u --attach generic --nodeid {UPF} --paddr \
+             {UPF}:8805 --n3addr {UPF} --aaddr {UPF}:8080 --maddr {UPF}:9090 --ftup --loglvl debug",
             place.0,
             program.display()
         );

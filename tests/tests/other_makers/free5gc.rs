@@ -50,11 +50,17 @@ pub fn session() -> PduSessionRequest {
 }
 
 /// Waits until the NRF has an instance of a type, or has none of it any more.
-pub async fn registered(core: &TestCore, kind: &str, there: bool, said: impl Fn() -> String) -> anyhow::Result<()> {
+pub async fn registered(
+    core: &TestCore,
+    kind: &str,
+    there: bool,
+    said: impl Fn() -> String,
+) -> anyhow::Result<()> {
     let is_there = || {
         let status = core.status("nrf");
         let mut list = status["registered"].as_array().into_iter().flatten();
-        (list.any(|entry| entry["type"] == kind && entry["status"] == "REGISTERED") == there).then_some(())
+        (list.any(|entry| entry["type"] == kind && entry["status"] == "REGISTERED") == there)
+            .then_some(())
     };
     eventually(&format!("{kind} at the NRF: {there}"), is_there, said).await
 }

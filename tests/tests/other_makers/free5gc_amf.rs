@@ -46,13 +46,15 @@ configuration:
 
 #[test]
 fn free5gcs_amf_serves_phones_with_our_other_functions() {
-    // Before there is a namespace, and in the place where it is not run, for the guest in which it is.
+    // Before there is a namespace, and in the place where it is not run, for the guest in which it
+    // is.
     let Some(program) = built("free5gc-amf", "github.com/free5gc/amf/cmd") else { return };
     if std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel") {
         in_namespace(move || with_their_amf(program));
     } else {
         eprintln!(
-            "SKIPPED: free5GC's AMF needs the kernel's SCTP: make guest-test runs this, with MARTLET_TEST_SCTP=kernel"
+            "SKIPPED: free5GC's AMF needs the kernel's SCTP: make guest-test runs this, with \
+             MARTLET_TEST_SCTP=kernel"
         );
     }
 }

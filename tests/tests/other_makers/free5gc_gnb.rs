@@ -1,4 +1,5 @@
-//! A gNB and a phone whose NGAP and NAS are free5GC's and whose SCTP is Pion's, in a core that is all ours.
+//! A gNB and a phone whose NGAP and NAS are free5GC's and whose SCTP is Pion's, in a core that is
+//! all ours.
 use crate::stock::{Stock, built};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -23,7 +24,8 @@ const DAY: [&str; 9] = [
 fn a_gnb_and_a_phone_of_free5gcs_codecs_have_a_day() {
     if std::path::Path::new("/proc/net/sctp").exists() {
         eprintln!(
-            "SKIPPED: the kernel's SCTP is loaded, and would abort the associations of Pion's on the same address"
+            "SKIPPED: the kernel's SCTP is loaded, and would abort the associations of Pion's on \
+             the same address"
         );
         return;
     }
@@ -32,7 +34,8 @@ fn a_gnb_and_a_phone_of_free5gcs_codecs_have_a_day() {
 }
 
 async fn a_day(program: PathBuf) -> Result<()> {
-    let core = TestCore::start(Sbi::Local, |config| config.amf.n2.stack = SctpStackConfig::Usrsctp).await?;
+    let core = TestCore::start(Sbi::Local, |config| config.amf.n2.stack = SctpStackConfig::Usrsctp)
+        .await?;
     let ours = core.gnb_config(1);
     let (k, opc) = subscriber_keys();
     let hexadecimal = |key: [u8; 16]| key.map(|octet| format!("{octet:02x}")).concat();
@@ -45,12 +48,14 @@ async fn a_day(program: PathBuf) -> Result<()> {
         ("-key", hexadecimal(k)),
         ("-opc", hexadecimal(opc)),
     ];
-    let arguments: Vec<String> = arguments.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
+    let arguments: Vec<String> =
+        arguments.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
     let host = Host::connect(true).await?;
     let gnb = Stock::start(&program, &arguments, core.folder())?;
     let idle = || gnb.said().contains("idle\n").then(|| gnb.said());
     let said = eventually("its phone rests", idle, || gnb.said()).await?;
-    let address = said.lines().find_map(|line| line.strip_prefix("session ")).context("a session")?;
+    let address =
+        said.lines().find_map(|line| line.strip_prefix("session ")).context("a session")?;
     core.until("the phone rests", |count| count.connected == 0).await?;
     // One packet, which waits until the phone has been paged and has come back.
     host.run(&format!("ping -c 1 -W 10 {address}")).await.with_context(|| gnb.said())?;

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 async fn until_user_planes(core: &TestCore, wanted: u64) -> Result<()> {
     let there = || (core.counts().user_planes == wanted).then_some(());
-    eventually(&format!("{wanted} sessions at the UPF"), there, || core.status("upf").to_string()).await
+    eventually(&format!("{wanted} sessions at the UPF"), there, || core.status("upf").to_string())
+        .await
 }
 
 /// A core of ours whose SMF is theirs, and theirs at work.
@@ -42,7 +43,8 @@ fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
         let (core, smf) = core_with(program).await?;
         let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
         let phone = radio.new_ue(phone(core.phone(1)))?;
-        // What it says to a phone that wakes, or that ends a session, is no multipart body: see the README.
+        // What it says to a phone that wakes, or that ends a session, is no multipart body: see the
+        // README.
         for _ in 0..2 {
             phone.register().await?;
             let session = phone.establish_pdu_session(session()).await?;

@@ -1,7 +1,8 @@
-//! Functions of other makers, built as they are published, in a core of ours: see `tests/other-makers/README.md`.
+//! Functions of other makers, built as they are published, in a core of ours: see
+//! `tests/other-makers/README.md`.
 //!
-//! Each test runs in a network namespace of its own. Without a Go toolchain, or where a module cannot be fetched, it says that it is
-//! skipped.
+//! Each test runs in a network namespace of its own. Without a Go toolchain, or where a module
+//! cannot be fetched, it says that it is skipped.
 mod eupf;
 mod free5gc;
 mod free5gc_amf;

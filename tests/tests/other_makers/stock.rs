@@ -23,23 +23,31 @@ const NOT_HERE: [&str; 7] = [
 ];
 
 fn go() -> Option<&'static str> {
-    ["go", "/usr/local/go/bin/go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok())
+    ["go", "/usr/local/go/bin/go"]
+        .into_iter()
+        .find(|go| Command::new(go).arg("version").output().is_ok())
 }
 
 /// A Go command in a folder of `tests/other-makers`, and where programs are put.
 fn command(name: &str) -> Option<(Command, PathBuf)> {
     let Some(go) = go() else {
-        eprintln!("SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one");
+        eprintln!(
+            "SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one"
+        );
         return None;
     };
     let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
     let mut command = Command::new(go);
     command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("other-makers").join(name));
-    command.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", folder.join("go-build"));
+    command
+        .env("GOTOOLCHAIN", "local")
+        .env("GOFLAGS", "-buildvcs=false")
+        .env("GOCACHE", folder.join("go-build"));
     Some((command, folder))
 }
 
-/// Runs a Go command: what it says, unless modules or the toolchain that they ask for are not to be had.
+/// Runs a Go command: what it says, unless modules or the toolchain that they ask for are not to be
+/// had.
 fn ran(mut command: Command, what: &str) -> Option<String> {
     let output = command.output().expect("go runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -51,7 +59,8 @@ fn ran(mut command: Command, what: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Builds a package of a module that `tests/other-makers/NAME/go.mod` names, and that its `go.sum` pins.
+/// Builds a package of a module that `tests/other-makers/NAME/go.mod` names, and that its `go.sum`
+/// pins.
 pub fn built(name: &str, package: &str) -> Option<PathBuf> {
     let (mut build, folder) = command(name)?;
     let program = folder.join(name);
@@ -63,7 +72,8 @@ pub fn built(name: &str, package: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// A copy of the module that `go.mod` names, in which programs of its own may write what its build asks for.
+/// A copy of the module that `go.mod` names, in which programs of its own may write what its build
+/// asks for.
 pub fn copied(name: &str, module: &str) -> Option<PathBuf> {
     let (mut list, folder) = command(name)?;
     list.args(["mod", "download", module]);
@@ -74,7 +84,11 @@ pub fn copied(name: &str, module: &str) -> Option<PathBuf> {
     let to = folder.join(format!("{name}-source"));
     if !to.exists() {
         let mut copy = Command::new("cp");
-        let copied = copy.args(["-r", "--no-preserve=mode", from.trim()]).arg(&to).status().expect("cp runs");
+        let copied = copy
+            .args(["-r", "--no-preserve=mode", from.trim()])
+            .arg(&to)
+            .status()
+            .expect("cp runs");
         assert!(copied.success());
     }
     Some(to)
@@ -84,7 +98,11 @@ pub fn copied(name: &str, module: &str) -> Option<PathBuf> {
 pub fn go_in(copy: &Path, what: &str, change: impl FnOnce(&mut Command)) -> Option<String> {
     let mut command = Command::new(go()?);
     let cache = copy.with_file_name("go-build");
-    command.current_dir(copy).env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false").env("GOCACHE", cache);
+    command
+        .current_dir(copy)
+        .env("GOTOOLCHAIN", "local")
+        .env("GOFLAGS", "-buildvcs=false")
+        .env("GOCACHE", cache);
     change(&mut command);
     ran(command, what)
 }

@@ -2,7 +2,8 @@
 use crate::model::Model;
 use serde::{Deserialize, Serialize};
 
-/// Flows by how much they matter: never shaped (with a guaranteed bit rate), shaped first, shaped then.
+/// Flows by how much they matter: never shaped (with a guaranteed bit rate), shaped first, shaped
+/// then.
 pub const CLASSES: usize = 3;
 
 /// The thermal governor.
@@ -101,8 +102,10 @@ impl Governor {
     pub fn new(config: GovernorConfig) -> Self {
         let interval = config.interval_s.max(0.001);
         let looks_a_span = ((config.window_s / 6.0) / interval).round().max(1.0) as u32;
-        // Before it has learnt, it takes the board for one that warms as much and as fast as a small board may.
-        let model = Model::new(f64::from(looks_a_span) * interval, 1.5 * config.window_s, 40.0, 50.0);
+        // Before it has learnt, it takes the board for one that warms as much and as fast as a
+        // small board may.
+        let model =
+            Model::new(f64::from(looks_a_span) * interval, 1.5 * config.window_s, 40.0, 50.0);
         Governor {
             config,
             model,
@@ -144,7 +147,8 @@ impl Governor {
             let factor = ((allowed - base) / of_packets).clamp(0.0, 4.0);
             let wanted = total * factor;
             let budget = self.budget.unwrap_or(total);
-            self.budget = Some(if wanted < budget { wanted } else { budget + (wanted - budget) * UP });
+            self.budget =
+                Some(if wanted < budget { wanted } else { budget + (wanted - budget) * UP });
         }
         self.unmet = if seen.met { 0 } else { self.unmet + 1 };
         if self.unmet >= UNMET && predicted <= target {
@@ -215,8 +219,9 @@ mod tests {
         let mut run = Run { hottest: 0.0, throttled_s: 0.0, carried: [0.0; CLASSES], acted: false };
         for second in 0..seconds {
             let wanted = demand(second);
-            let mut rates: [f64; CLASSES] =
-                std::array::from_fn(|n| decision.limits[n].map_or(wanted[n], |limit| wanted[n].min(limit as f64)));
+            let mut rates: [f64; CLASSES] = std::array::from_fn(|n| {
+                decision.limits[n].map_or(wanted[n], |limit| wanted[n].min(limit as f64))
+            });
             let met = (0..CLASSES).any(|n| rates[n] < wanted[n]);
             // Batches spare a tenth.
             let cost = if decision.batching { 0.9 } else { 1.0 };
@@ -247,18 +252,29 @@ mod tests {
         assert!(with.hottest < 75.0, "{}", with.hottest);
         // It is not kept cooler than is asked for, and the flows that matter most lose nothing.
         assert!(with.hottest > 72.0, "{}", with.hottest);
-        assert!((with.carried[0] - 5e6).abs() < 1.0 && with.carried[2] > 19.5e6, "{:?}", with.carried);
+        assert!(
+            (with.carried[0] - 5e6).abs() < 1.0 && with.carried[2] > 19.5e6,
+            "{:?}",
+            with.carried
+        );
         assert!(with.carried[1] > 5e6 && with.carried[1] < 25e6, "{:?}", with.carried);
     }
 
     #[test]
     fn bursts_after_quiet_stay_below_it_too() {
-        let demand = |second: u32| if (second / 300).is_multiple_of(2) { [0.0, 60e6, 0.0] } else { [0.0, 2e6, 0.0] };
+        let demand = |second: u32| {
+            if (second / 300).is_multiple_of(2) { [0.0, 60e6, 0.0] } else { [0.0, 2e6, 0.0] }
+        };
         let with = run(true, 7200, demand);
         assert!(with.hottest < 75.0, "{}", with.hottest);
         // Without a flow of the lowest class, the next one pays.
         let with = run(true, 3600, |_| [0.0, 0.0, 60e6]);
-        assert!(with.hottest < 75.0 && with.carried[2] > 20e6, "{} {:?}", with.hottest, with.carried);
+        assert!(
+            with.hottest < 75.0 && with.carried[2] > 20e6,
+            "{} {:?}",
+            with.hottest,
+            with.carried
+        );
     }
 
     #[test]
@@ -270,20 +286,30 @@ mod tests {
 
     #[test]
     fn limits_go_away_when_it_is_cool_again() {
-        let mut governor = Governor::new(GovernorConfig { enabled: true, ..GovernorConfig::default() });
+        let mut governor =
+            Governor::new(GovernorConfig { enabled: true, ..GovernorConfig::default() });
         let mut board = SimulatedBoard::new(BoardConfig::default());
         let mut decision = Decision::default();
         for second in 0..3000 {
             let wanted: f64 = if second < 1500 { 60e6 } else { 1e6 };
             let rate = decision.limits[1].map_or(wanted, |limit| wanted.min(limit as f64));
             let load = board.pass(1.0, 0.05 + 0.95 * rate / FULL);
-            let seen = Seen { temperature: board.sensor(), load, rates: [0.0, rate, 0.0], met: rate < wanted };
+            let seen = Seen {
+                temperature: board.sensor(),
+                load,
+                rates: [0.0, rate, 0.0],
+                met: rate < wanted,
+            };
             decision = governor.look(&seen);
             if second == 1499 {
                 assert!(decision.limits[1].is_some() && decision.batching);
             }
         }
         assert_eq!((decision.limits, decision.batching), ([None; 3], false));
-        assert!((governor.model().time_constant() - 150.0).abs() < 75.0, "{}", governor.model().time_constant());
+        assert!(
+            (governor.model().time_constant() - 150.0).abs() < 75.0,
+            "{}",
+            governor.model().time_constant()
+        );
     }
 }

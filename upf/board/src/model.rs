@@ -1,5 +1,5 @@
-//! How warm load makes a board: *T(next) − T = a + b · load + c · T*, over spans of the same length, fitted on line by recursive
-//! least squares that forget.
+//! How warm load makes a board: *T(next) − T = a + b · load + c · T*, over spans of the same
+//! length, fitted on line by recursive least squares that forget.
 type Vector = [f64; 3];
 
 /// The model.
@@ -19,20 +19,24 @@ pub struct Model {
 const FORGET: f64 = 0.995;
 /// What is not seen for long is doubted, but not without an end.
 const MOST_DOUBT: f64 = 1000.0;
-/// Of what is believed before anything was seen, in units of the noise of a sensor with steps of half a kelvin.
+/// Of what is believed before anything was seen, in units of the noise of a sensor with steps of
+/// half a kelvin.
 const DOUBT: f64 = 30.0;
 
 impl Model {
-    /// Before anything was seen: it takes `time_constant` seconds, load warms by `rise` kelvin, and idle is `idle` °C.
+    /// Before anything was seen: it takes `time_constant` seconds, load warms by `rise` kelvin, and
+    /// idle is `idle` °C.
     pub fn new(span: f64, time_constant: f64, rise: f64, idle: f64) -> Self {
         let share = 1.0 - (-span / time_constant).exp();
         // In units of 100 °C, so that all three are of one size.
         let fit = [share * idle / 100.0, share * rise / 100.0, -share];
-        let doubt = std::array::from_fn(|i| std::array::from_fn(|j| if i == j { DOUBT } else { 0.0 }));
+        let doubt =
+            std::array::from_fn(|i| std::array::from_fn(|j| if i == j { DOUBT } else { 0.0 }));
         Model { span, fit, doubt, believed: fit, spans: 0 }
     }
 
-    /// Learns from a span that began at one temperature and ended at another, in °C, with a mean load of 0 to 1.
+    /// Learns from a span that began at one temperature and ended at another, in °C, with a mean
+    /// load of 0 to 1.
     pub fn learn(&mut self, from: f64, to: f64, load: f64) {
         let x: Vector = [1.0, load, from / 100.0];
         let doubted: Vector = std::array::from_fn(|i| dot(&self.doubt[i], &x));
@@ -42,7 +46,11 @@ impl Model {
             *fit += doubted * weight * error;
         }
         let forget =
-            if self.doubt.iter().enumerate().map(|(i, row)| row[i]).sum::<f64>() < MOST_DOUBT { FORGET } else { 1.0 };
+            if self.doubt.iter().enumerate().map(|(i, row)| row[i]).sum::<f64>() < MOST_DOUBT {
+                FORGET
+            } else {
+                1.0
+            };
         for (i, row) in self.doubt.iter_mut().enumerate() {
             for (j, value) in row.iter_mut().enumerate() {
                 *value = (*value - doubted[i] * weight * doubted[j]) / forget;
@@ -106,7 +114,8 @@ mod tests {
 
     /// A board under loads that change; the model has begun with another one.
     fn learnt(step: f64) -> (Model, SimulatedBoard) {
-        let mut board = SimulatedBoard::new(BoardConfig { throttle: 200.0, step, ..BoardConfig::default() });
+        let mut board =
+            SimulatedBoard::new(BoardConfig { throttle: 200.0, step, ..BoardConfig::default() });
         let mut model = Model::new(10.0, 60.0, 60.0, 40.0);
         for n in 0..600 {
             let load = [0.1, 0.8, 0.4, 1.0, 0.0][n / 12 % 5];

@@ -67,7 +67,10 @@ fn folders(parent: &Path, start: &str) -> Vec<(String, PathBuf)> {
         .flatten()
         .flatten()
         .filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())))
-        .filter(|(name, _)| name.strip_prefix(start).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
+        .filter(|(name, _)| {
+            name.strip_prefix(start)
+                .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        })
         .collect();
     found.sort_by_key(|(name, _)| name[start.len()..].parse::<u32>().unwrap_or(u32::MAX));
     found
@@ -84,15 +87,19 @@ impl Sensors {
         &self.root
     }
 
-    /// Reads all of them. The processor's share and what counts energy are known from the second reading on.
+    /// Reads all of them. The processor's share and what counts energy are known from the second
+    /// reading on.
     pub fn read(&mut self) -> Reading {
         let now = Instant::now();
         let seconds = now.duration_since(self.at).as_secs_f64();
         self.at = now;
-        let mut reading = Reading { processor: self.processor(), memory: self.memory(), ..Reading::default() };
+        let mut reading =
+            Reading { processor: self.processor(), memory: self.memory(), ..Reading::default() };
         let sys = self.root.join("sys");
         for (zone, folder) in folders(&sys.join("class/thermal"), "thermal_zone") {
-            if let Some(celsius) = number(folder.join("temp")).map(|milli| milli / 1000.0).filter(|t| is_possible(*t)) {
+            if let Some(celsius) =
+                number(folder.join("temp")).map(|milli| milli / 1000.0).filter(|t| is_possible(*t))
+            {
                 reading.temperatures.push((text(folder.join("type")).unwrap_or(zone), celsius));
             }
         }
@@ -102,7 +109,8 @@ impl Sensors {
                 if let Some(micro) = number(folder.join(format!("power{n}_input"))) {
                     reading.power.push((format!("{name}-{n}"), micro * scale));
                 }
-                let celsius = number(folder.join(format!("temp{n}_input"))).map(|milli| milli / 1000.0);
+                let celsius =
+                    number(folder.join(format!("temp{n}_input"))).map(|milli| milli / 1000.0);
                 if let Some(celsius) = celsius.filter(|t| is_possible(*t)) {
                     reading.temperatures.push((format!("{name}-{n}"), celsius));
                 }
@@ -120,14 +128,20 @@ impl Sensors {
     fn counted_energy(&mut self, folder: &Path, seconds: f64, reading: &mut Reading) {
         let mut energy = Vec::new();
         // Packages alone: what is within one is part of it.
-        for (zone, folder) in folders(folder, "intel-rapl:").into_iter().filter(|(zone, _)| !zone[11..].contains(':')) {
-            let Some(micro) = text(folder.join("energy_uj")).and_then(|text| text.parse::<u64>().ok()) else {
+        for (zone, folder) in
+            folders(folder, "intel-rapl:").into_iter().filter(|(zone, _)| !zone[11..].contains(':'))
+        {
+            let Some(micro) =
+                text(folder.join("energy_uj")).and_then(|text| text.parse::<u64>().ok())
+            else {
                 continue;
             };
             let name = text(folder.join("name")).unwrap_or(zone);
             let before = self.energy.iter().find(|(known, _)| *known == name);
             // One that began anew says nothing this time.
-            if let Some(spent) = before.and_then(|(_, before)| micro.checked_sub(*before)).filter(|_| seconds > 0.0) {
+            if let Some(spent) =
+                before.and_then(|(_, before)| micro.checked_sub(*before)).filter(|_| seconds > 0.0)
+            {
                 reading.power.push((name.clone(), spent as f64 / 1e6 / seconds));
             }
             energy.push((name, micro));
@@ -138,7 +152,8 @@ impl Sensors {
     fn processor(&mut self) -> Option<f64> {
         let stat = text(self.root.join("proc/stat"))?;
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let times: Vec<u64> = line.split_whitespace().take(8).filter_map(|n| n.parse().ok()).collect();
+        let times: Vec<u64> =
+            line.split_whitespace().take(8).filter_map(|n| n.parse().ok()).collect();
         let all: u64 = times.iter().sum();
         // Idle, and waiting for disks.
         let idle = times.get(3)? + times.get(4).unwrap_or(&0);
@@ -179,7 +194,10 @@ mod tests {
         let mut sensors = Sensors::at(&root);
         assert_eq!(sensors.read(), Reading::default(), "a board without sensors");
         write("proc/stat", "cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 2 3\n");
-        write("proc/meminfo", "MemTotal:        1000 kB\nMemFree:  1 kB\nMemAvailable:     250 kB\n");
+        write(
+            "proc/meminfo",
+            "MemTotal:        1000 kB\nMemFree:  1 kB\nMemAvailable:     250 kB\n",
+        );
         write("sys/class/thermal/thermal_zone0/type", "cpu-thermal\n");
         write("sys/class/thermal/thermal_zone0/temp", "51608\n");
         write("sys/class/thermal/thermal_zone10/temp", "-273000\n");
@@ -193,8 +211,14 @@ mod tests {
         let first = sensors.read();
         assert_eq!(first.processor, None, "there is nothing to compare with");
         assert_eq!(first.memory_used(), Some(0.75));
-        assert_eq!(first.temperatures, [("cpu-thermal".to_string(), 51.608), ("pmic-2".to_string(), 47.0)]);
-        assert_eq!((first.hottest(), first.frequency(), first.watts()), (Some(51.608), Some(6e8), Some(2.5)));
+        assert_eq!(
+            first.temperatures,
+            [("cpu-thermal".to_string(), 51.608), ("pmic-2".to_string(), 47.0)]
+        );
+        assert_eq!(
+            (first.hottest(), first.frequency(), first.watts()),
+            (Some(51.608), Some(6e8), Some(2.5))
+        );
         write("proc/stat", "cpu  125 0 150 725 100 0 0 0 0 0\n");
         write("sys/class/powercap/intel-rapl:0/energy_uj", "9000000\n");
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,4 +1,5 @@
-//! A board that is not there: heat as a first-order model, told through the files that Linux would have.
+//! A board that is not there: heat as a first-order model, told through the files that Linux would
+//! have.
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -58,7 +59,14 @@ impl SimulatedBoard {
     /// An idle board.
     pub fn new(config: BoardConfig) -> Self {
         let temperature = config.idle;
-        SimulatedBoard { config, temperature, throttled: false, load: 0.0, throttled_s: 0.0, jiffies: [0.0; 2] }
+        SimulatedBoard {
+            config,
+            temperature,
+            throttled: false,
+            load: 0.0,
+            throttled_s: 0.0,
+            jiffies: [0.0; 2],
+        }
     }
 
     /// What it can do of what it could: less than 1 while it throttles.
@@ -67,7 +75,8 @@ impl SimulatedBoard {
         if self.throttled { slow / full } else { 1.0 }
     }
 
-    /// Lets time pass under a demand: 1 is all that it can do when it does not throttle. Gives the load that it had, 0 to 1.
+    /// Lets time pass under a demand: 1 is all that it can do when it does not throttle. Gives the
+    /// load that it had, 0 to 1.
     pub fn pass(&mut self, seconds: f64, demand: f64) -> f64 {
         let demand = demand.max(0.0);
         self.load = (demand / self.capacity()).min(1.0);
@@ -88,9 +97,11 @@ impl SimulatedBoard {
         self.load
     }
 
-    /// Watts at the load that it had last. A slower processor draws less for the same share of its time.
+    /// Watts at the load that it had last. A slower processor draws less for the same share of its
+    /// time.
     pub fn watts(&self) -> f64 {
-        self.config.idle_watts + (self.config.full_watts - self.config.idle_watts) * self.load * self.capacity()
+        self.config.idle_watts
+            + (self.config.full_watts - self.config.idle_watts) * self.load * self.capacity()
     }
 
     /// °C as they are.
@@ -150,7 +161,11 @@ mod tests {
         while !board.is_throttled() {
             board.pass(1.0, 1.0);
             seconds += 1;
-            assert!(seconds < 1000, "full load has to bring it to 80 °C, and it is at {}", board.temperature());
+            assert!(
+                seconds < 1000,
+                "full load has to bring it to 80 °C, and it is at {}",
+                board.temperature()
+            );
         }
         assert!((board.sensor() - 80.0).abs() < 0.5);
         // Slower, it stays below, and does less than it is asked for.

@@ -1,8 +1,9 @@
 //! Waiting until the programs that run have ended.
 //!
-//! Programs run where no thread can take the processor from them. So once this thread has run on each processor, all of them have
-//! ended; it takes some microseconds. Where it may not run everywhere, or on a real-time kernel, where programs can be interrupted
-//! by threads, the kernel is asked, which takes some milliseconds.
+//! Programs run where no thread can take the processor from them. So once this thread has run on
+//! each processor, all of them have ended; it takes some microseconds. Where it may not run
+//! everywhere, or on a real-time kernel, where programs can be interrupted by threads, the kernel
+//! is asked, which takes some milliseconds.
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -35,7 +36,8 @@ impl Fence {
 fn visit_all_processors() -> bool {
     let this = Pid::from_raw(0);
     let Ok(before) = sched_getaffinity(this) else { return false };
-    let allowed: Vec<usize> = (0..CpuSet::count()).filter(|n| before.is_set(*n).unwrap_or(false)).collect();
+    let allowed: Vec<usize> =
+        (0..CpuSet::count()).filter(|n| before.is_set(*n).unwrap_or(false)).collect();
     // SAFETY: no memory is involved.
     if allowed.len() as i64 != unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } {
         return false;

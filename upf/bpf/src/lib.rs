@@ -1,4 +1,5 @@
-//! What programs of the kernel are used with, whoever they are: the UPF's (`upf/xdp`) and the switch's (`upf/switch/xdp`).
+//! What programs of the kernel are used with, whoever they are: the UPF's (`upf/xdp`) and the
+//! switch's (`upf/switch/xdp`).
 //!
 //! | module | what it is |
 //! | --- | --- |

@@ -1,5 +1,6 @@
-//! Memory that this process shares with the kernel: an array of programs, or a ring of a socket. Programs read it, and write some
-//! of it, at the same time: user space reads and writes whole words there, or what nobody else looks at.
+//! Memory that this process shares with the kernel: an array of programs, or a ring of a socket.
+//! Programs read it, and write some of it, at the same time: user space reads and writes whole
+//! words there, or what nobody else looks at.
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -23,7 +24,8 @@ pub struct Memory {
     octets: usize,
 }
 
-// SAFETY: the mapping is this value's alone in this process; what is shared is read and written as atomics say.
+// SAFETY: the mapping is this value's alone in this process; what is shared is read and written as
+// atomics say.
 unsafe impl Send for Memory {}
 // SAFETY: as above: shared references give atomics, and copies whose callers keep others away.
 unsafe impl Sync for Memory {}
@@ -33,7 +35,12 @@ impl Memory {
     ///
     /// # Errors
     /// It cannot be mapped, or not so much of it.
-    pub fn map(fd: BorrowedFd<'_>, from: usize, octets: usize, access: Access) -> io::Result<Memory> {
+    pub fn map(
+        fd: BorrowedFd<'_>,
+        from: usize,
+        octets: usize,
+        access: Access,
+    ) -> io::Result<Memory> {
         let from = libc::off_t::try_from(from).map_err(io::Error::other)?;
         Memory::of(octets, access, libc::MAP_SHARED, fd.as_raw_fd(), from)
     }
@@ -46,7 +53,13 @@ impl Memory {
         Memory::of(octets, Access::ReadWrite, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    fn of(octets: usize, access: Access, flags: i32, fd: i32, from: libc::off_t) -> io::Result<Memory> {
+    fn of(
+        octets: usize,
+        access: Access,
+        flags: i32,
+        fd: i32,
+        from: libc::off_t,
+    ) -> io::Result<Memory> {
         let octets = octets.next_multiple_of(PAGE);
         let access = match access {
             Access::Read => libc::PROT_READ,
@@ -55,7 +68,9 @@ impl Memory {
         // SAFETY: a new mapping is asked for, at no address of ours.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), octets, access, flags, fd, from) };
         match NonNull::new(start.cast::<u8>()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Memory { start, octets }),
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
+                Ok(Memory { start, octets })
+            }
             _ => Err(io::Error::last_os_error()),
         }
     }
@@ -65,7 +80,10 @@ impl Memory {
     /// # Panics
     /// They are not within the memory.
     pub fn at(&self, offset: usize, octets: usize) -> *mut u8 {
-        assert!(offset.checked_add(octets).is_some_and(|end| end <= self.octets), "within the memory");
+        assert!(
+            offset.checked_add(octets).is_some_and(|end| end <= self.octets),
+            "within the memory"
+        );
         // SAFETY: within the mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }
@@ -115,7 +133,9 @@ impl Memory {
     /// They are not within the memory.
     pub fn write(&self, offset: usize, octets: &[u8]) {
         // SAFETY: within the mapping; who calls keeps readers away.
-        unsafe { self.at(offset, octets.len()).copy_from_nonoverlapping(octets.as_ptr(), octets.len()) }
+        unsafe {
+            self.at(offset, octets.len()).copy_from_nonoverlapping(octets.as_ptr(), octets.len())
+        }
     }
 
     /// Writes zeroes over what nobody reads now.
@@ -143,12 +163,16 @@ mod tests {
 
     #[test]
     fn two_mappings_of_one_thing_are_the_same_memory() {
-        let file = nix::sys::memfd::memfd_create(c"memory", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).expect("a file");
+        let file = nix::sys::memfd::memfd_create(c"memory", nix::sys::memfd::MFdFlags::MFD_CLOEXEC)
+            .expect("a file");
         nix::unistd::ftruncate(&file, 2 * PAGE as i64).expect("room");
         let whole = Memory::map(file.as_fd(), 0, 2 * PAGE, Access::ReadWrite).expect("memory");
         let second = Memory::map(file.as_fd(), PAGE, 8, Access::Read).expect("memory");
         whole.write(PAGE, &[1, 2, 3, 4, 5, 6, 7, 8]);
-        assert_eq!(second.u64(0).load(Ordering::Acquire), u64::from_ne_bytes([1, 2, 3, 4, 5, 6, 7, 8]));
+        assert_eq!(
+            second.u64(0).load(Ordering::Acquire),
+            u64::from_ne_bytes([1, 2, 3, 4, 5, 6, 7, 8])
+        );
         whole.clear(PAGE, 4);
         let mut octets = [0xff; 8];
         second.read(0, &mut octets);
@@ -160,7 +184,9 @@ mod tests {
         let memory = Memory::new(16).expect("memory");
         memory.u64(PAGE - 8).store(1, Ordering::Release);
         for (offset, octets) in [(PAGE, 1), (PAGE - 3, 4), (usize::MAX, 2)] {
-            let beyond = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.at(offset, octets)));
+            let beyond = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                memory.at(offset, octets)
+            }));
             assert!(beyond.is_err(), "{octets} at {offset}");
         }
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.u32(2))).is_err());

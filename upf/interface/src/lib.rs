@@ -1,5 +1,6 @@
-//! What a network interface says of itself, and what is asked of it, through `ioctl` (`netdevice(7)`, `linux/ethtool.h`): of
-//! the network namespace of the calling thread, which need not be that of `/sys`.
+//! What a network interface says of itself, and what is asked of it, through `ioctl`
+//! (`netdevice(7)`, `linux/ethtool.h`): of the network namespace of the calling thread, which need
+//! not be that of `/sys`.
 use socket2::{Domain, Socket, Type};
 use std::ffi::c_void;
 use std::io;
@@ -12,22 +13,30 @@ const LONGEST_NAME: usize = 15;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Feature {
-    /// It completes the checksums of what is sent. Without it nothing leaves in larger pieces than were sent, either.
+    /// It completes the checksums of what is sent. Without it nothing leaves in larger pieces than
+    /// were sent, either.
     TransmitChecksums = 0x17,
     /// It cuts TCP's segments.
     Segmentation = 0x1f,
     /// The kernel cuts what is sent only just before it.
     GenericSegmentation = 0x24,
-    /// What belongs together is put together when it is received. A veth end without an XDP program takes frames of programs at its
-    /// other end only with it.
+    /// What belongs together is put together when it is received. A veth end without an XDP program
+    /// takes frames of programs at its other end only with it.
     GenericReceive = 0x2c,
 }
 
-fn request(name: &str, command: libc::c_ulong, fill: impl FnOnce(&mut libc::ifreq)) -> io::Result<libc::ifreq> {
+fn request(
+    name: &str,
+    command: libc::c_ulong,
+    fill: impl FnOnce(&mut libc::ifreq),
+) -> io::Result<libc::ifreq> {
     let octets = name.as_bytes();
     // A longer one, cut off, may be another's.
     if octets.is_empty() || octets.len() > LONGEST_NAME || octets.contains(&0) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("no interface can have the name {name:?}")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("no interface can have the name {name:?}"),
+        ));
     }
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
@@ -36,8 +45,8 @@ fn request(name: &str, command: libc::c_ulong, fill: impl FnOnce(&mut libc::ifre
         *to = *from as libc::c_char;
     }
     fill(&mut request);
-    // SAFETY: the commands used here take an `ifreq`; where its data is a pointer, it is to what the command asks for, of
-    // the caller, who keeps it until this returns.
+    // SAFETY: the commands used here take an `ifreq`; where its data is a pointer, it is to what
+    // the command asks for, of the caller, who keeps it until this returns.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), command as _, &mut request) };
     if outcome == 0 { Ok(request) } else { Err(io::Error::last_os_error()) }
 }
@@ -45,7 +54,8 @@ fn request(name: &str, command: libc::c_ulong, fill: impl FnOnce(&mut libc::ifre
 /// Asks the driver something. `T` is the command's struct, which begins with its number.
 fn ask_driver<T>(name: &str, asked: &mut T) -> io::Result<()> {
     let data: *mut c_void = (&raw mut *asked).cast();
-    request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast()).map(drop)
+    request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast())
+        .map(drop)
 }
 
 /// Its link address.
@@ -82,7 +92,13 @@ struct Driver {
 
 fn driver(name: &str) -> io::Result<Driver> {
     const GET_DRIVER: u32 = 0x03;
-    let mut driver = Driver { command: GET_DRIVER, name: [0; 32], versions: [0; 64], bus: [0; 32], rest: [0; 64] };
+    let mut driver = Driver {
+        command: GET_DRIVER,
+        name: [0; 32],
+        versions: [0; 64],
+        bus: [0; 32],
+        rest: [0; 64],
+    };
     ask_driver(name, &mut driver).map(|()| driver)
 }
 
@@ -100,13 +116,17 @@ pub fn is_veth(name: &str) -> bool {
 pub fn peer(name: &str) -> Option<String> {
     let far = |name: &str| {
         let driver = driver(name).ok().filter(|driver| driver.name.starts_with(b"veth\0"))?;
-        // `struct ethtool_stats`: the driver tells as many numbers as it has said, of which the peer's is the first.
+        // `struct ethtool_stats`: the driver tells as many numbers as it has said, of which the
+        // peer's is the first.
         const GET_STATISTICS: u32 = 0x1d;
         let said = u32::from_ne_bytes(driver.rest[48..52].try_into().ok()?);
         let mut numbers = vec![0u64; 1 + said as usize];
-        numbers[0] = u64::from_ne_bytes([GET_STATISTICS.to_ne_bytes(), said.to_ne_bytes()].concat().try_into().ok()?);
+        numbers[0] = u64::from_ne_bytes(
+            [GET_STATISTICS.to_ne_bytes(), said.to_ne_bytes()].concat().try_into().ok()?,
+        );
         let data: *mut c_void = numbers.as_mut_ptr().cast();
-        request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast()).ok()?;
+        request(name, libc::SIOCETHTOOL as _, |request| request.ifr_ifru.ifru_data = data.cast())
+            .ok()?;
         u32::try_from(*numbers.get(1)?).ok()
     };
     let mut text = [0u8; libc::IF_NAMESIZE];
@@ -137,7 +157,11 @@ pub fn queues(name: &str) -> u32 {
     const GET_CHANNELS: u32 = 0x3c;
     let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
     // A driver that knows no channels has one.
-    if ask_driver(name, &mut channels).is_ok() { (channels.rx + channels.combined).max(1) } else { 1 }
+    if ask_driver(name, &mut channels).is_ok() {
+        (channels.rx + channels.combined).max(1)
+    } else {
+        1
+    }
 }
 
 /// Turns a feature on or off, as `ethtool -K NAME` does.
@@ -156,7 +180,8 @@ mod tests {
     #[test]
     fn the_loopback_interface_says_what_it_is() {
         assert_eq!(address("lo").unwrap(), [0; 6]);
-        let said: u32 = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
+        let said: u32 =
+            std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
         assert_eq!(longest("lo").unwrap(), said);
         assert_eq!((queues("lo"), is_hardware("lo"), is_veth("lo")), (1, false, false));
     }

@@ -7,17 +7,31 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     let mut find = |path: &str, message: String| findings.push(Finding::new(path, message));
     for (path, address) in [("n4.address", config.n4.address), ("n3.address", config.n3.address)] {
         if address.ip().is_unspecified() {
-            find(path, format!("{} is told to others: write an address that they can reach", address.ip()));
+            find(
+                path,
+                format!("{} is told to others: write an address that they can reach", address.ip()),
+            );
         }
         if address.port() == 0 {
-            find(path, "port 0 is none: write the port too, as 127.0.0.8:8805 for N4 or 127.0.0.8:2152 for N3".into());
+            find(
+                path,
+                "port 0 is none: write the port too, as 127.0.0.8:8805 for N4 or 127.0.0.8:2152 \
+                 for N3"
+                    .into(),
+            );
         }
     }
     if let Some(ip) = config.n3.address6 {
         if config.n3.address.is_ipv6() {
-            find("n3.address6", "n3.address is of IPv6 already: write one of IPv4 there, or leave this out".into());
+            find(
+                "n3.address6",
+                "n3.address is of IPv6 already: write one of IPv4 there, or leave this out".into(),
+            );
         } else if ip.is_unspecified() || ip.to_ipv4_mapped().is_some() {
-            find("n3.address6", format!("{ip} is told to others: write an IPv6 address that they can reach"));
+            find(
+                "n3.address6",
+                format!("{ip} is told to others: write an IPv6 address that they can reach"),
+            );
         }
     }
     let positive = [
@@ -48,33 +62,62 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
         }
     }
     if config.n4.node_id.as_deref().is_some_and(|id| !is_node_id(id)) {
-        find("n4.node_id", "neither an address nor a host name: leave it out to use the IP of n4.address".into());
+        find(
+            "n4.node_id",
+            "neither an address nor a host name: leave it out to use the IP of n4.address".into(),
+        );
     }
     let name = &config.n6.interface;
     if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '%']) {
-        find("n6.interface", format!("{name:?} is no name of an interface: write 1 to 15 letters, as martlet-n6"));
+        find(
+            "n6.interface",
+            format!("{name:?} is no name of an interface: write 1 to 15 letters, as martlet-n6"),
+        );
     }
     if config.n6.mtu < 1280 {
-        find("n6.mtu", format!("{} is less than IPv6 needs: write 1280 or more, best 1400", config.n6.mtu));
+        find(
+            "n6.mtu",
+            format!("{} is less than IPv6 needs: write 1280 or more, best 1400", config.n6.mtu),
+        );
     }
     for (n, lan) in config.n6.ethernet.iter().enumerate() {
         let name = &lan.interface;
-        if name.is_empty() || name.len() > 15 || name.contains(['/', ' ', '%']) || *name == config.n6.interface {
-            let why = format!("{name:?} is no name for a TAP device of its own: write 1 to 15 letters, as martlet-lan");
+        if name.is_empty()
+            || name.len() > 15
+            || name.contains(['/', ' ', '%'])
+            || *name == config.n6.interface
+        {
+            let why = format!(
+                "{name:?} is no name for a TAP device of its own: write 1 to 15 letters, as \
+                 martlet-lan"
+            );
             find(&format!("n6.ethernet[{n}].interface"), why);
         }
     }
     for (n, text) in config.n6.pools6.iter().enumerate() {
         if super::pool6(text).is_none() {
-            find(&format!("n6.pools6[{n}]"), format!("{text:?} is no IPv6 network of 32 to 64 bits: write fd45::/48"));
+            find(
+                &format!("n6.pools6[{n}]"),
+                format!("{text:?} is no IPv6 network of 32 to 64 bits: write fd45::/48"),
+            );
         }
     }
     for (path, netns) in [("n3.netns", &config.n3.netns), ("n6.netns", &config.n6.netns)] {
-        if netns.as_deref().is_some_and(|name| name.is_empty() || name.contains('/') || name.starts_with('.')) {
-            find(path, "not the name of a network namespace: write one that `ip netns list` shows".into());
+        if netns
+            .as_deref()
+            .is_some_and(|name| name.is_empty() || name.contains('/') || name.starts_with('.'))
+        {
+            find(
+                path,
+                "not the name of a network namespace: write one that `ip netns list` shows".into(),
+            );
         }
     }
-    let native = if config.datapath == DatapathChoice::Switch { config.switch.native } else { config.datapath };
+    let native = if config.datapath == DatapathChoice::Switch {
+        config.switch.native
+    } else {
+        config.datapath
+    };
     if native == DatapathChoice::Xdp {
         check_xdp(config, &mut findings);
     }
@@ -89,14 +132,25 @@ fn check_exits(config: &UpfConfig, findings: &mut Vec<Finding>) {
     let exits = &config.n6.exits;
     let mut find = |path: String, message: String| findings.push(Finding::new(path, message));
     if exits.len() > super::MOST_EXITS {
-        find("n6.exits".into(), format!("{} are too many: write {} at most", exits.len(), super::MOST_EXITS));
+        find(
+            "n6.exits".into(),
+            format!("{} are too many: write {} at most", exits.len(), super::MOST_EXITS),
+        );
     }
     if !exits.is_empty() && !matches!(config.n6.mode, N6Mode::Routing | N6Mode::Nat) {
-        find("n6.exits".into(), "they are of no use with this n6.mode: write routing or nat".into());
+        find(
+            "n6.exits".into(),
+            "they are of no use with this n6.mode: write routing or nat".into(),
+        );
     }
     for (n, exit) in exits.iter().enumerate() {
-        if exit.network_instance.is_empty() || exits[..n].iter().any(|e| e.network_instance == exit.network_instance) {
-            find(format!("n6.exits[{n}].network_instance"), "each exit needs a name of its own: write board".into());
+        if exit.network_instance.is_empty()
+            || exits[..n].iter().any(|e| e.network_instance == exit.network_instance)
+        {
+            find(
+                format!("n6.exits[{n}].network_instance"),
+                "each exit needs a name of its own: write board".into(),
+            );
         }
         if exit.interface.is_empty() || exit.interface.len() > 15 {
             find(
@@ -126,7 +180,9 @@ fn check_governor(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if config.board.root == std::path::Path::new("/") {
         find(
             "board.root",
-            "a simulated board writes its sensors there: name a folder of its own, as /run/martlet/board".into(),
+            "a simulated board writes its sensors there: name a folder of its own, as \
+             /run/martlet/board"
+                .into(),
         );
     }
     for (path, value) in [
@@ -154,14 +210,28 @@ fn check_xdp(config: &UpfConfig, findings: &mut Vec<Finding>) {
         }
     }
     if !xdp.ring.is_power_of_two() || !(1 << 16..=1 << 30).contains(&xdp.ring) {
-        find("xdp.ring", format!("{} is no power of two from 65536 to 1073741824: write 2097152", xdp.ring));
+        find(
+            "xdp.ring",
+            format!("{} is no power of two from 65536 to 1073741824: write 2097152", xdp.ring),
+        );
     }
-    if xdp.sockets != 0 && !(xdp.sockets.is_power_of_two() && (16..=65_536).contains(&xdp.sockets)) {
-        find("xdp.sockets", format!("{} is no power of two from 16 to 65536: write 512, or 0 for none", xdp.sockets));
+    if xdp.sockets != 0 && !(xdp.sockets.is_power_of_two() && (16..=65_536).contains(&xdp.sockets))
+    {
+        find(
+            "xdp.sockets",
+            format!(
+                "{} is no power of two from 16 to 65536: write 512, or 0 for none",
+                xdp.sockets
+            ),
+        );
     }
     check_nat(config, &mut find);
     if config.n6.netns != config.n3.netns {
-        find("n6.netns", "XDP has N3 and N6 in one network namespace: write the same for both, or neither".into());
+        find(
+            "n6.netns",
+            "XDP has N3 and N6 in one network namespace: write the same for both, or neither"
+                .into(),
+        );
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
         find("n3.address", format!("XDP knows GTP-U by its port: write {}", martlet_gtpu::PORT));
@@ -180,10 +250,13 @@ fn check_nat(config: &UpfConfig, find: &mut impl FnMut(&str, String)) {
         find("xdp.nat.addresses", format!("{} are too many: write 8 at most", nat.addresses.len()));
     }
     if !config.xdp.direct || config.xdp.interfaces.is_empty() {
-        let why = "programs translate only what enters and leaves by interfaces of theirs: name that of the data network, too";
+        let why = "programs translate only what enters and leaves by interfaces of theirs: name \
+                   that of the data network, too";
         find("xdp.interfaces", why.into());
     }
-    if let Some(address) = nat.addresses.iter().find(|a| a.is_unspecified() || a.is_multicast() || a.is_broadcast()) {
+    if let Some(address) =
+        nat.addresses.iter().find(|a| a.is_unspecified() || a.is_multicast() || a.is_broadcast())
+    {
         find(
             "xdp.nat.addresses",
             format!("{address} is nobody's address: write one that the data network sends to you"),
@@ -213,7 +286,8 @@ fn check_nat(config: &UpfConfig, find: &mut impl FnMut(&str, String)) {
 
 fn is_node_id(id: &str) -> bool {
     let label = |label: &str| {
-        (1..=63).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
     id.parse::<std::net::IpAddr>().is_ok() || id.len() <= 253 && id.split('.').all(label)
 }
@@ -222,7 +296,10 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
     let mut seen: Vec<(String, Pool)> = Vec::new();
     for (d, dnn) in config.dnns.iter().enumerate() {
         if dnn.name.is_empty() {
-            findings.push(Finding::new(format!("dnns[{d}].name"), "a data network needs a name: write internet"));
+            findings.push(Finding::new(
+                format!("dnns[{d}].name"),
+                "a data network needs a name: write internet",
+            ));
         }
         for (p, text) in dnn.pools.iter().enumerate() {
             let path = format!("dnns[{d}].pools[{p}]");
@@ -238,7 +315,10 @@ fn check_pools(config: &UpfConfig, findings: &mut Vec<Finding>) {
                 (other.network.to_bits() ^ pool.network.to_bits()) & mask == 0
             };
             if let Some((other, _)) = seen.iter().find(|(_, other)| overlaps(other)) {
-                findings.push(Finding::new(path, format!("{text} overlaps {other}: give each its own addresses")));
+                findings.push(Finding::new(
+                    path,
+                    format!("{text} overlaps {other}: give each its own addresses"),
+                ));
             }
             seen.push((text.clone(), pool));
         }
@@ -277,7 +357,13 @@ mod tests {
         config.n6.mode = crate::config::N6Mode::Routing;
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
         let nat = |name: &str| format!("xdp.nat.{name}");
-        let due = [&nat("addresses"), "xdp.interfaces", &nat("addresses"), &nat("first_port"), &nat("udp_s")];
+        let due = [
+            &nat("addresses"),
+            "xdp.interfaces",
+            &nat("addresses"),
+            &nat("first_port"),
+            &nat("udp_s"),
+        ];
         assert_eq!(paths, due);
     }
 
@@ -287,12 +373,20 @@ mod tests {
         config.n3.address = "0.0.0.0:2152".parse().unwrap();
         config.n6.interface = "a name that is far too long".into();
         config.n4.n1 = 0;
-        let pools = vec!["10.45.0.0/16".into(), "10.45.1.0/24".into(), "10.46.0.1/16".into(), "x".into()];
+        let pools =
+            vec!["10.45.0.0/16".into(), "10.45.1.0/24".into(), "10.46.0.1/16".into(), "x".into()];
         config.dnns = vec![DnnConfig { name: "internet".into(), pools, allocate: false }];
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
         assert_eq!(
             paths,
-            ["n3.address", "n4.n1", "n6.interface", "dnns[0].pools[1]", "dnns[0].pools[2]", "dnns[0].pools[3]"]
+            [
+                "n3.address",
+                "n4.n1",
+                "n6.interface",
+                "dnns[0].pools[1]",
+                "dnns[0].pools[2]",
+                "dnns[0].pools[3]"
+            ]
         );
     }
 }

@@ -15,8 +15,10 @@ impl Pool {
     pub fn parse(text: &str) -> Result<Pool, String> {
         let wrong = || format!("{text:?} is no pool of addresses: write one like 10.45.0.0/16");
         let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-        let (address, prefix) =
-            (address.parse::<IpAddr>().map_err(|_| wrong())?, prefix.parse::<u8>().map_err(|_| wrong())?);
+        let (address, prefix) = (
+            address.parse::<IpAddr>().map_err(|_| wrong())?,
+            prefix.parse::<u8>().map_err(|_| wrong())?,
+        );
         let IpAddr::V4(network) = address else {
             return Err("pools are of IPv4 for now: write one like 10.45.0.0/16".into());
         };

@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The `switch` datapath: a native one, and a programmable switch in its wires that takes sessions off it.
+/// The `switch` datapath: a native one, and a programmable switch in its wires that takes sessions
+/// off it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SwitchConfig {
@@ -17,7 +18,8 @@ pub struct SwitchConfig {
     pub address: SocketAddr,
     /// Number of the device in P4Runtime.
     pub device: u64,
-    /// Name of the network namespace of the switch, as `ip netns` has it. Left out, that of the process.
+    /// Name of the network namespace of the switch, as `ip netns` has it. Left out, that of the
+    /// process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub netns: Option<String>,
     /// The switch process that the UPF starts. Left out, one runs already.
@@ -45,12 +47,15 @@ pub struct SwitchConfig {
     pub cold_ms: u64,
     /// Milliseconds for which a session that has moved stays, whatever comes.
     pub stay_ms: u64,
-    /// Where the table is full, a session takes the place of another that carries less, this many times less.
+    /// Where the table is full, a session takes the place of another that carries less, this many
+    /// times less.
     pub displace: u64,
-    /// Milliseconds without a packet of a session after which the native UPF has none of it left, while the session moves.
+    /// Milliseconds without a packet of a session after which the native UPF has none of it left,
+    /// while the session moves.
     pub settle_ms: u64,
-    /// A session whose volume quota has less left than so many kilobytes, or than it may carry in ten seconds, is the native
-    /// UPF's, which keeps a quota to the octet. The switch knows none: a session on it is looked at now and then.
+    /// A session whose volume quota has less left than so many kilobytes, or than it may carry in
+    /// ten seconds, is the native UPF's, which keeps a quota to the octet. The switch knows
+    /// none: a session on it is looked at now and then.
     pub quota_margin_kb: u64,
     /// The router towards the data network. Left out, that of the default route.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +72,8 @@ pub struct SwitchRun {
     /// The program. Left out, `martlet-switch` beside this one, or on the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
-    /// Interface towards gNBs. `xdp:IF` and `packet:IF` say how its frames are taken; else by AF_XDP where that works.
+    /// Interface towards gNBs. `xdp:IF` and `packet:IF` say how its frames are taken; else by
+    /// AF_XDP where that works.
     pub access: String,
     /// Interface towards the native UPF, on the wire of N3.
     pub native_n3: String,
@@ -75,10 +81,12 @@ pub struct SwitchRun {
     pub core: String,
     /// Interface towards the native UPF, on the wire of N6.
     pub native_n6: String,
-    /// Microseconds for which the switch looks for packets before it sleeps. A large number keeps a processor busy, and latency low.
+    /// Microseconds for which the switch looks for packets before it sleeps. A large number keeps
+    /// a processor busy, and latency low.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spin_us: Option<u64>,
-    /// Folder in which the switch keeps rules and counters. Left out, those of before are lost when it starts anew.
+    /// Folder in which the switch keeps rules and counters. Left out, those of before are lost
+    /// when it starts anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PathBuf>,
 }
@@ -182,10 +190,12 @@ impl OffloadNetwork {
     pub fn has(&self, address: IpAddr) -> bool {
         match (self.first, address) {
             (IpAddr::V4(first), IpAddr::V4(address)) => {
-                (first.to_bits() ^ address.to_bits()).checked_shr(32 - self.prefix).unwrap_or(0) == 0
+                (first.to_bits() ^ address.to_bits()).checked_shr(32 - self.prefix).unwrap_or(0)
+                    == 0
             }
             (IpAddr::V6(first), IpAddr::V6(address)) => {
-                (first.to_bits() ^ address.to_bits()).checked_shr(128 - self.prefix).unwrap_or(0) == 0
+                (first.to_bits() ^ address.to_bits()).checked_shr(128 - self.prefix).unwrap_or(0)
+                    == 0
             }
             _ => false,
         }
@@ -194,12 +204,16 @@ impl OffloadNetwork {
 
 /// Reads `10.45.1.0/24` or `fd70::/64`, or an address alone; nothing behind the prefix may be set.
 pub(crate) fn network(text: &str) -> Option<OffloadNetwork> {
-    let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+    let (address, prefix) =
+        text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
     let first: IpAddr = address.parse().ok()?;
     let bits = if first.is_ipv4() { 32 } else { 128 };
-    let prefix = prefix.map_or(Some(bits), |prefix| prefix.parse().ok().filter(|prefix| *prefix <= bits))?;
+    let prefix =
+        prefix.map_or(Some(bits), |prefix| prefix.parse().ok().filter(|prefix| *prefix <= bits))?;
     let behind = match first {
-        IpAddr::V4(first) => u128::from(first.to_bits()) & !u128::MAX.checked_shl(32 - prefix).unwrap_or(0),
+        IpAddr::V4(first) => {
+            u128::from(first.to_bits()) & !u128::MAX.checked_shl(32 - prefix).unwrap_or(0)
+        }
         IpAddr::V6(first) => first.to_bits() & !u128::MAX.checked_shl(128 - prefix).unwrap_or(0),
     };
     (behind == 0).then_some(OffloadNetwork { first, prefix })
@@ -209,7 +223,9 @@ pub(crate) fn network(text: &str) -> Option<OffloadNetwork> {
 const MOST_SESSIONS: usize = 131_072;
 
 pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
-    let mut find = |path: &str, message: String| findings.push(Finding::new(format!("switch.{path}"), message));
+    let mut find = |path: &str, message: String| {
+        findings.push(Finding::new(format!("switch.{path}"), message))
+    };
     let switch = &config.switch;
     if switch.native == DatapathChoice::Switch {
         find("native", "the native UPF of a switch is kernel or xdp".into());
@@ -227,17 +243,27 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if switch.sessions > MOST_SESSIONS {
         find(
             "sessions",
-            format!("{} are more than the switch's tables take: write {MOST_SESSIONS} or less", switch.sessions),
+            format!(
+                "{} are more than the switch's tables take: write {MOST_SESSIONS} or less",
+                switch.sessions
+            ),
         );
     }
     // What waits longer than 250 ms goes to the native UPF.
     if switch.settle_ms > 50 {
-        find("settle_ms", format!("{} is longer than packets can wait: write 50 or less, best 10", switch.settle_ms));
+        find(
+            "settle_ms",
+            format!(
+                "{} is longer than packets can wait: write 50 or less, best 10",
+                switch.settle_ms
+            ),
+        );
     }
     if switch.cold_kbps > switch.hot_kbps {
         find(
             "cold_kbps",
-            "what is cold has to be less than what is hot, or sessions move to and fro: write 1000".into(),
+            "what is cold has to be less than what is hot, or sessions move to and fro: write 1000"
+                .into(),
         );
     }
     if switch.policy == OffloadPolicy::Dnn && switch.dnns.is_empty() {
@@ -249,7 +275,10 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
     for (n, rule) in switch.rules.iter().enumerate() {
         for (name, text) in [("ue", &rule.ue), ("gnb", &rule.gnb)] {
             if let Some(text) = text.as_deref().filter(|text| network(text).is_none()) {
-                find(&format!("rules[{n}].{name}"), format!("{text:?} is no network: write 10.45.0.0/24"));
+                find(
+                    &format!("rules[{n}].{name}"),
+                    format!("{text:?} is no network: write 10.45.0.0/24"),
+                );
             }
         }
         if rule.qfi.is_some_and(|qfi| !(1..=63).contains(&qfi)) {
@@ -262,7 +291,8 @@ pub(super) fn check(config: &UpfConfig, findings: &mut Vec<Finding>) {
     if config.n6.mode != N6Mode::Routing {
         findings.push(Finding::new(
             "n6.mode",
-            "the switch routes and does not translate addresses: write routing, and translate behind it",
+            "the switch routes and does not translate addresses: write routing, and translate \
+             behind it",
         ));
     }
     if config.n3.address.port() != martlet_gtpu::PORT {
@@ -298,7 +328,8 @@ mod tests {
         config.switch.settle_ms = 200;
         config.switch.cold_kbps = config.switch.hot_kbps + 1;
         config.switch.policy = OffloadPolicy::Rule;
-        config.switch.rules = vec![OffloadRule { ue: Some("10.45.0.1/24".into()), gnb: None, qfi: Some(64) }];
+        config.switch.rules =
+            vec![OffloadRule { ue: Some("10.45.0.1/24".into()), gnb: None, qfi: Some(64) }];
         let paths: Vec<String> = config.check().into_iter().map(|finding| finding.path).collect();
         let of = |name: &str| format!("switch.{name}");
         assert_eq!(
@@ -321,8 +352,13 @@ mod tests {
         assert!(has("10.45.0.0/16", "10.45.7.7") && !has("10.45.0.0/16", "10.46.0.0"));
         assert!(has("10.45.0.1", "10.45.0.1") && !has("10.45.0.1", "10.45.0.2"));
         assert!(has("0.0.0.0/0", "8.8.8.8") && !has("0.0.0.0/0", "::1"));
-        assert!(has("fd70::/64", "fd70::7") && !has("fd70::/64", "fd70:1::7") && has("::/0", "::1"));
-        assert_eq!((network("10.45.0.1/16"), network("x"), network("10.0.0.0/33")), (None, None, None));
+        assert!(
+            has("fd70::/64", "fd70::7") && !has("fd70::/64", "fd70:1::7") && has("::/0", "::1")
+        );
+        assert_eq!(
+            (network("10.45.0.1/16"), network("x"), network("10.0.0.0/33")),
+            (None, None, None)
+        );
         assert_eq!((network("fd70::1/64"), network("fd70::/129")), (None, None));
     }
 }

@@ -21,18 +21,20 @@ pub enum XdpMode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct XdpConfig {
-    /// Interfaces towards gNBs and, for packets that do not need the kernel on their way, data networks. Left out: the
-    /// one that has the address of N3.
+    /// Interfaces towards gNBs and, for packets that do not need the kernel on their way, data
+    /// networks. Left out: the one that has the address of N3.
     pub interfaces: Vec<String>,
     /// How programs are attached.
     pub mode: XdpMode,
-    /// A folder of the BPF file system, as `/sys/fs/bpf/martlet`, in which attached programs are kept. When the process is
-    /// killed they go on with the sessions of then, and the next process takes them over once its SMF has restored these.
-    /// Left out, programs end with the process, however it ends.
+    /// A folder of the BPF file system, as `/sys/fs/bpf/martlet`, in which attached programs are
+    /// kept. When the process is killed they go on with the sessions of then, and the next
+    /// process takes them over once its SMF has restored these. Left out, programs end with
+    /// the process, however it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<PathBuf>,
-    /// Packets leave for data networks directly over one of the interfaces, by the kernel's routes. Otherwise, and
-    /// where it has to find the way, to translate addresses or to answer, the kernel forwards them.
+    /// Packets leave for data networks directly over one of the interfaces, by the kernel's
+    /// routes. Otherwise, and where it has to find the way, to translate addresses or to
+    /// answer, the kernel forwards them.
     pub direct: bool,
     /// Sessions at a time.
     pub sessions: u32,
@@ -40,8 +42,8 @@ pub struct XdpConfig {
     pub rules: u32,
     /// SDF filters of all sessions at a time.
     pub filters: u32,
-    /// Packets under way from each receive queue to the buffer over AF_XDP; a power of two, each with 2 KiB of memory. What
-    /// finds no room there comes by the ring; with 0 all do.
+    /// Packets under way from each receive queue to the buffer over AF_XDP; a power of two, each
+    /// with 2 KiB of memory. What finds no room there comes by the ring; with 0 all do.
     pub sockets: u32,
     /// Octets of the ring in which packets to be buffered come from the programs; a power of two.
     pub ring: u32,
@@ -63,14 +65,16 @@ pub struct XdpConfig {
     pub nat: XdpNatConfig,
 }
 
-/// Translation of the IPv4 addresses of UEs by the programs, with `n6.mode: nat`. Without addresses the kernel translates,
-/// to those of its interfaces.
+/// Translation of the IPv4 addresses of UEs by the programs, with `n6.mode: nat`. Without addresses
+/// the kernel translates, to those of its interfaces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct XdpNatConfig {
-    /// Public addresses, at most 8. A UE always has the same one. Those that the machine does not have yet it gets.
+    /// Public addresses, at most 8. A UE always has the same one. Those that the machine does not
+    /// have yet it gets.
     pub addresses: Vec<Ipv4Addr>,
-    /// The first port that UEs get. Where the machine has the address for itself too, its own sockets must not use these.
+    /// The first port that UEs get. Where the machine has the address for itself too, its own
+    /// sockets must not use these.
     pub first_port: u16,
     /// The last port that UEs get.
     pub last_port: u16,
@@ -78,7 +82,8 @@ pub struct XdpNatConfig {
     pub flows: u32,
     /// Flows of one UE at a time.
     pub flows_per_ue: u32,
-    /// What any host sends to the public port of a UE reaches the UE; otherwise only those that it has sent to do.
+    /// What any host sends to the public port of a UE reaches the UE; otherwise only those that it
+    /// has sent to do.
     pub full_cone: bool,
     /// Seconds for which a TCP connection lives without a packet (RFC 5382, REQ-5).
     pub tcp_established_s: u32,

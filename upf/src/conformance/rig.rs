@@ -29,7 +29,8 @@ pub trait Rig {
     fn event(&mut self) -> Option<Event>;
 }
 
-/// A session of one UE with one QoS flow, 9: PDR, FAR 1 from the UE, PDR, FAR 2 to it, and QER 1 for both.
+/// A session of one UE with one QoS flow, 9: PDR, FAR 1 from the UE, PDR, FAR 2 to it, and QER 1
+/// for both.
 pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
     let (IpAddr::V4(n3), IpAddr::V4(_)) = (rig.n3(), rig.gnb()) else { panic!("a rig of IPv4") };
     let mut session = Session::new(seid, FSeid::new(seid, rig.gnb()), NodeId::Ip(rig.gnb()));
@@ -54,10 +55,23 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
     };
     session.pdrs.insert(1, pdr(1, Interface::Access, Some(local)));
     session.pdrs.insert(2, pdr(2, Interface::Core, None));
-    let far = |id, destination, tunnel| Far { destination: Some(destination), tunnel, ..Far::new(id, Action::Forward) };
+    let far = |id, destination, tunnel| Far {
+        destination: Some(destination),
+        tunnel,
+        ..Far::new(id, Action::Forward)
+    };
     session.fars.insert(1, far(1, Interface::Core, None));
-    session.fars.insert(2, far(2, Interface::Access, Some(Tunnel { teid: REMOTE, peer: rig.gnb() })));
-    let qer = Qer { id: 1, gate: GateStatus::default(), mbr: None, gbr: None, qfi: Some(9), reflective: false };
+    session
+        .fars
+        .insert(2, far(2, Interface::Access, Some(Tunnel { teid: REMOTE, peer: rig.gnb() })));
+    let qer = Qer {
+        id: 1,
+        gate: GateStatus::default(),
+        mbr: None,
+        gbr: None,
+        qfi: Some(9),
+        reflective: false,
+    };
     session.qers.insert(1, qer);
     session
 }

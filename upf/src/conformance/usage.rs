@@ -7,7 +7,9 @@ use martlet_pfcp::ie::ReportingTriggers;
 
 /// Adds a usage reporting rule to both directions.
 pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
-    let limit = |total: Option<u64>| total.map(|total| VolumeLimit { total: Some(total), ..Default::default() });
+    let limit = |total: Option<u64>| {
+        total.map(|total| VolumeLimit { total: Some(total), ..Default::default() })
+    };
     let urr = Urr {
         id: 1,
         duration: false,
@@ -54,7 +56,10 @@ pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
     assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(3));
     assert_eq!(rig.event(), Some(told));
     let rest = rig.datapath().remove(1);
-    assert_eq!(rest.first().map(|usage| (usage.uplink_octets, usage.downlink_octets)), Some((0, 200)));
+    assert_eq!(
+        rest.first().map(|usage| (usage.uplink_octets, usage.downlink_octets)),
+        Some((0, 200))
+    );
 }
 
 pub(super) fn a_quota_stops_packets<R: Rig>(rig: &mut R) {

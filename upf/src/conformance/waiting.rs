@@ -34,7 +34,10 @@ pub(super) fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
     }
     await_buffered(rig, 1, 20);
     let event = rig.event();
-    assert!(matches!(event, Some(Event::DownlinkData { seid: 1, pdr: 2, qfi: Some(9), .. })), "{event:?}");
+    assert!(
+        matches!(event, Some(Event::DownlinkData { seid: 1, pdr: 2, qfi: Some(9), .. })),
+        "{event:?}"
+    );
     assert_eq!(rig.datapath().counters().downlink_packets.get(), 0);
     wake(rig, &mut session);
     rig.send_n6(7000, b"later");
@@ -47,7 +50,10 @@ pub(super) fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
     idle(rig, &mut session);
     rig.send_n6(7000, b"again");
     await_buffered(rig, 1, 1);
-    assert!(matches!(rig.event(), Some(Event::DownlinkData { .. })), "a new time of idleness is notified anew");
+    assert!(
+        matches!(rig.event(), Some(Event::DownlinkData { .. })),
+        "a new time of idleness is notified anew"
+    );
     assert_eq!(rig.event(), None);
 }
 
@@ -57,7 +63,9 @@ pub(super) fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
     rig.send_n6(7000, b"1");
     await_buffered(rig, 1, 1);
     assert!(rig.event().is_some());
-    rig.datapath().apply(&Change { renotify: true, ..Change::to(&session) }).expect("the same rules");
+    rig.datapath()
+        .apply(&Change { renotify: true, ..Change::to(&session) })
+        .expect("the same rules");
     rig.send_n6(7000, b"2");
     await_buffered(rig, 1, 2);
     assert!(rig.event().is_some());
@@ -98,7 +106,9 @@ pub(super) fn what_waits_is_dropped_when_asked<R: Rig>(rig: &mut R) {
     rig.send_n6(7000, b"dropped");
     await_buffered(rig, 1, 1);
     session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
-    rig.datapath().apply(&Change { drop_buffered: true, ..Change::to(&session) }).expect("the same rules");
+    rig.datapath()
+        .apply(&Change { drop_buffered: true, ..Change::to(&session) })
+        .expect("the same rules");
     rig.send_n6(7000, b"kept");
     assert_eq!(payload(rig).as_deref(), Some("kept"));
 }

@@ -101,7 +101,9 @@ impl Rig for Bench {
     fn send_n3(&mut self, datagram: &[u8]) {
         let mut buffer = [&[0; HEADROOM], datagram].concat();
         let from = SocketAddr::new(GNB, 2152);
-        if let Some(reply) = self.forwarder.take_datagram(&mut buffer, HEADROOM, from, N3, Instant::now()) {
+        if let Some(reply) =
+            self.forwarder.take_datagram(&mut buffer, HEADROOM, from, N3, Instant::now())
+        {
             self.left.to_peers.lock().unwrap().push_back((GNB, reply));
         }
     }

@@ -1,5 +1,6 @@
-//! Sessions of Ethernet frames, and unstructured ones, beside another datapath, which carries packets of IP alone: it leaves their
-//! tunnels to the GTP-U sockets that both share, and gives what comes for them from the data network.
+//! Sessions of Ethernet frames, and unstructured ones, beside another datapath, which carries
+//! packets of IP alone: it leaves their tunnels to the GTP-U sockets that both share, and gives
+//! what comes for them from the data network.
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan;
@@ -41,7 +42,8 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Makes the networks of `upf.n6.ethernet`. What is carried counts in `counters`. The error says what a person can do.
+    /// Makes the networks of `upf.n6.ethernet`. What is carried counts in `counters`. The error
+    /// says what a person can do.
     pub fn open(
         config: &UpfConfig,
         gtpu: &Arc<Gtpu>,
@@ -51,9 +53,13 @@ impl Beside {
         failure: mpsc::Sender<String>,
     ) -> Result<Self, String> {
         let lans = lan::open(config)?;
-        let forwarder = Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events).with(lans);
         let forwarder =
-            forwarder.lowest(config.governor.lowest.clone()).counting(counters.clone()).ending_at(&config.n3);
+            Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events)
+                .with(lans);
+        let forwarder = forwarder
+            .lowest(config.governor.lowest.clone())
+            .counting(counters.clone())
+            .ending_at(&config.n3);
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;
         Ok(Beside { forwarder, _threads: threads })
@@ -64,8 +70,16 @@ impl Beside {
         self.forwarder.by_teid(teid).is_some()
     }
 
-    /// A message of one of its tunnels, `start` octets into a buffer that it fills, which came to `local`.
-    pub fn take(&self, buffer: &mut [u8], start: usize, from: SocketAddr, local: IpAddr, now: Instant) -> Reply {
+    /// A message of one of its tunnels, `start` octets into a buffer that it fills, which came to
+    /// `local`.
+    pub fn take(
+        &self,
+        buffer: &mut [u8],
+        start: usize,
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> Reply {
         self.forwarder.take_datagram(buffer, start, from, local, now)
     }
 

@@ -3,7 +3,9 @@ use super::bucket::Bucket;
 use super::lan::Lan;
 use crate::counters::DropReason;
 use crate::datapath::Usage;
-use crate::rules::{Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr};
+use crate::rules::{
+    Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr,
+};
 use crate::tally::{Tally, place};
 use crate::telemetry::{Traffic, Volume};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
@@ -125,7 +127,11 @@ impl State {
     pub fn traffic(&self) -> Traffic {
         let drops = DropReason::ALL.into_iter().zip(self.drops).filter(|(_, packets)| *packets > 0);
         let [uplink, downlink] = self.forwarded;
-        Traffic { uplink, downlink, drops: drops.map(|(reason, packets)| (reason, packets.into())).collect() }
+        Traffic {
+            uplink,
+            downlink,
+            drops: drops.map(|(reason, packets)| (reason, packets.into())).collect(),
+        }
     }
 
     /// Counts a packet that is not forwarded.
@@ -136,7 +142,13 @@ impl State {
     }
 
     /// Takes new rules; what those that stay have counted stays.
-    pub fn take_rules(&mut self, session: &Session, buffer_limit: usize, burst: Duration, now: Instant) {
+    pub fn take_rules(
+        &mut self,
+        session: &Session,
+        buffer_limit: usize,
+        burst: Duration,
+        now: Instant,
+    ) {
         let mut old_qers = std::mem::take(&mut self.qers);
         for qer in session.qers.values() {
             let old = old_qers.iter_mut().find(|old| old.id == qer.id);
@@ -153,7 +165,10 @@ impl State {
         }
         let mut old_urrs = std::mem::take(&mut self.urrs);
         for urr in session.urrs.values() {
-            let old = old_urrs.iter().position(|old| old.urr.id == urr.id).map(|at| old_urrs.swap_remove(at));
+            let old = old_urrs
+                .iter()
+                .position(|old| old.urr.id == urr.id)
+                .map(|at| old_urrs.swap_remove(at));
             self.urrs.push(UrrState::renewed(old, urr));
         }
         self.rules = session.pdrs.values().filter_map(|pdr| self.rule(session, pdr)).collect();
@@ -169,14 +184,31 @@ impl State {
     }
 
     fn rule(&self, session: &Session, pdr: &Pdr) -> Option<Rule> {
-        let qers = pdr.qers.iter().filter_map(|id| self.qers.iter().position(|qer| qer.id == *id)).collect();
-        let urrs = pdr.urrs.iter().filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id)).collect();
+        let qers = pdr
+            .qers
+            .iter()
+            .filter_map(|id| self.qers.iter().position(|qer| qer.id == *id))
+            .collect();
+        let urrs = pdr
+            .urrs
+            .iter()
+            .filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id))
+            .collect();
         let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
         let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
-        let guaranteed = pdr.qers.iter().any(|id| session.qers.get(id).is_some_and(|qer| qer.gbr.is_some()));
+        let guaranteed =
+            pdr.qers.iter().any(|id| session.qers.get(id).is_some_and(|qer| qer.gbr.is_some()));
         let far = session.fars.get(&pdr.far)?;
         let network_instance = far.network_instance.clone();
-        Some(Rule { pdr: pdr.clone(), target: target(far), qers, urrs, mark, network_instance, guaranteed })
+        Some(Rule {
+            pdr: pdr.clone(),
+            target: target(far),
+            qers,
+            urrs,
+            mark,
+            network_instance,
+            guaranteed,
+        })
     }
 
     /// The rule for a packet that came in a tunnel of ours.
@@ -185,7 +217,8 @@ impl State {
         self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
     }
 
-    /// Whether an address is not one of the UE's. Link-local ones are its own affair where it has IPv6 (RFC 4862, 5.3).
+    /// Whether an address is not one of the UE's. Link-local ones are its own affair where it has
+    /// IPv6 (RFC 4862, 5.3).
     pub fn is_foreign(&self, source: IpAddr) -> bool {
         let link_local = matches!(source, IpAddr::V6(source) if source.is_unicast_link_local())
             && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
@@ -199,7 +232,8 @@ impl State {
             SessionKind::Ip => Flow::of(packet),
             SessionKind::Ethernet => Flow::of_frame(packet),
             SessionKind::Unstructured => {
-                let (own, other) = (IpAddr::V6(self.own_address()?), IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+                let (own, other) =
+                    (IpAddr::V6(self.own_address()?), IpAddr::V6(Ipv6Addr::UNSPECIFIED));
                 Some(match direction {
                     Direction::Uplink => Flow::between(own, other, packet.len()),
                     Direction::Downlink => Flow::between(other, own, packet.len()),
@@ -215,12 +249,16 @@ impl State {
 
     /// Where datagrams of an unstructured session come from.
     pub fn server(&self) -> Option<SocketAddrV6> {
-        self.rules.iter().find_map(|rule| if let Target::Datagrams(to) = rule.target { Some(to) } else { None })
+        self.rules
+            .iter()
+            .find_map(|rule| if let Target::Datagrams(to) = rule.target { Some(to) } else { None })
     }
 
     /// The upper half of the UE's IPv6 addresses, where it has them.
     pub fn prefix(&self) -> Option<u64> {
-        self.ue.iter().find_map(|address| if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None })
+        self.ue.iter().find_map(|address| {
+            if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None }
+        })
     }
 
     /// The rule that downlink packets meet last.
@@ -283,7 +321,8 @@ impl UrrState {
                 quota_told: false,
             };
         };
-        // A quota that N4 gave anew counts from 0; `quota_given` tells it from one that merely stayed.
+        // A quota that N4 gave anew counts from 0; `quota_given` tells it from one that merely
+        // stayed.
         if state.urr.quota_given != urr.quota_given {
             state.quota_used = [0; 2];
             state.quota_told = false;
@@ -312,7 +351,10 @@ impl UrrState {
     pub fn threshold_reached(&self) -> bool {
         let [uplink, downlink] = self.since.octets();
         self.urr.triggers.has(ReportingTriggers::VOLTH)
-            && self.urr.volume_threshold.is_some_and(|threshold| threshold.reached(uplink, downlink))
+            && self
+                .urr
+                .volume_threshold
+                .is_some_and(|threshold| threshold.reached(uplink, downlink))
     }
 
     /// What was counted since the last time.

@@ -1,5 +1,5 @@
-//! Several ways to data networks: what leaves by one of them enters the kernel over an interface of its own, for which a rule
-//! names a table of routes that knows this way alone.
+//! Several ways to data networks: what leaves by one of them enters the kernel over an interface of
+//! its own, for which a rule names a table of routes that knows this way alone.
 use super::netlink::Netlink;
 use crate::config::{N6Config, UpfConfig};
 use nix::net::if_::if_nametoindex;
@@ -28,29 +28,43 @@ impl Exits {
             for (n, exit) in (1..).zip(&config.n6.exits) {
                 let enters = interface(&config.n6, n);
                 let failed = |what: &str, error: std::io::Error| {
-                    format!("{what} of the exit {} (upf.n6.exits[{}]): {error}", exit.network_instance, n - 1)
+                    format!(
+                        "{what} of the exit {} (upf.n6.exits[{}]): {error}",
+                        exit.network_instance,
+                        n - 1
+                    )
                 };
                 let oif = if_nametoindex(exit.interface.as_str()).map_err(|_| {
-                    format!("there is no interface {}: change upf.n6.exits[{}].interface", exit.interface, n - 1)
+                    format!(
+                        "there is no interface {}: change upf.n6.exits[{}].interface",
+                        exit.interface,
+                        n - 1
+                    )
                 })?;
                 let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
-                // UEs are not reached by the interface that their packets enter by. Where the reverse path is filtered on all
-                // interfaces, the loose filter takes them, given that there is an address.
+                // UEs are not reached by the interface that their packets enter by. Where the
+                // reverse path is filtered on all interfaces, the loose filter
+                // takes them, given that there is an address.
                 let all = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter");
                 let filtered = all.is_ok_and(|all| all.trim() != "0");
                 if filtered {
-                    let index =
-                        if_nametoindex(enters.as_str()).map_err(|error| failed("the interface", error.into()))?;
+                    let index = if_nametoindex(enters.as_str())
+                        .map_err(|error| failed("the interface", error.into()))?;
                     let address = Ipv4Addr::new(169, 254, 77, 80 + n as u8);
-                    netlink.address(index, address, 32).map_err(|error| failed("the address", error))?;
+                    netlink
+                        .address(index, address, 32)
+                        .map_err(|error| failed("the address", error))?;
                 }
                 let path = format!("/proc/sys/net/ipv4/conf/{enters}/rp_filter");
-                std::fs::write(&path, if filtered { "2" } else { "0" }).map_err(|error| failed(&path, error))?;
+                std::fs::write(&path, if filtered { "2" } else { "0" })
+                    .map_err(|error| failed(&path, error))?;
                 let table = FIRST_TABLE + n as u32;
                 // Of a run that could not undo it.
                 let _ = netlink.rule(false, &enters, table);
                 let routed = netlink.default_route(table, oif, exit.via);
-                routed.map_err(|error| failed(&format!("the route over {}", exit.interface), error))?;
+                routed.map_err(|error| {
+                    failed(&format!("the route over {}", exit.interface), error)
+                })?;
                 netlink.rule(true, &enters, table).map_err(|error| failed("the rule", error))?;
                 exits.made.push((enters, table));
                 tracing::info!(exit = exit.network_instance, interface = exit.interface, via = ?exit.via, "N6 has an exit");

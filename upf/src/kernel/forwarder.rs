@@ -1,5 +1,5 @@
-//! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come as octets, and
-//! leave through an [`Outlet`].
+//! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come
+//! as octets, and leave through an [`Outlet`].
 use super::entry::{Entry, State};
 use super::lan::Lan;
 use super::limiter::Limiter;
@@ -20,7 +20,8 @@ use std::time::Instant;
 
 const UDP: u8 = 17;
 
-/// All that is known of sessions, used by the threads that carry packets and by the one that changes rules.
+/// All that is known of sessions, used by the threads that carry packets and by the one that
+/// changes rules.
 pub(super) struct Forwarder<O> {
     tables: RwLock<Tables>,
     pub(super) outlet: O,
@@ -38,7 +39,8 @@ pub(super) struct Forwarder<O> {
     pub(super) lans: Vec<Arc<Lan>>,
     /// Our own ends of tunnels.
     own: Vec<SocketAddr>,
-    /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
+    /// Until then, tunnels that are not known may be those of sessions that are still to be
+    /// restored.
     quiet_until: Option<Instant>,
 }
 
@@ -67,7 +69,8 @@ struct Tables {
 }
 
 impl Tables {
-    /// Who has the smallest network with an address behind it: a look-up for each length that there is.
+    /// Who has the smallest network with an address behind it: a look-up for each length that there
+    /// is.
     fn behind(&self, address: IpAddr) -> Option<&Arc<Entry>> {
         let (mut from, first) = (Reverse(u8::MAX), IpAddr::from([0, 0, 0, 0]));
         loop {
@@ -112,14 +115,17 @@ impl<O: Outlet> Forwarder<O> {
 
     /// See [`Datapath::traffic`](crate::datapath::Datapath::traffic).
     pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
-        let of = |seid: &u64| self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default();
+        let of = |seid: &u64| {
+            self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default()
+        };
         seids.iter().map(of).collect()
     }
 
     /// See [`Datapath::tables`](crate::datapath::Datapath::tables).
     pub fn tables(&self) -> Vec<Fill> {
         let sessions = self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.len();
-        let fill = |table, used: usize, most: usize| Fill { table, used: used as u64, most: most as u64 };
+        let fill =
+            |table, used: usize, most: usize| Fill { table, used: used as u64, most: most as u64 };
         vec![
             fill("sessions", sessions, self.limits.sessions),
             fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
@@ -160,10 +166,13 @@ impl<O: Outlet> Forwarder<O> {
         self
     }
 
-    /// Whether a packet is for one of them: from a UE, it could be sent in the name of others, or have their tunnels be taken for
-    /// gone.
+    /// Whether a packet is for one of them: from a UE, it could be sent in the name of others, or
+    /// have their tunnels be taken for gone.
     pub(super) fn is_tunnel(&self, flow: &Flow) -> bool {
-        let to = flow.ports.filter(|_| flow.protocol == UDP).map(|(_, port)| SocketAddr::new(flow.destination, port));
+        let to = flow
+            .ports
+            .filter(|_| flow.protocol == UDP)
+            .map(|(_, port)| SocketAddr::new(flow.destination, port));
         to.is_some_and(|to| self.own.contains(&to))
     }
 
@@ -209,7 +218,8 @@ impl<O: Outlet> Forwarder<O> {
             return Ok(());
         };
         let mut state = lock(&entry.state);
-        let (old_teids, old_ue, old_routes) = (state.teids.clone(), state.ue.clone(), state.routes.clone());
+        let (old_teids, old_ue, old_routes) =
+            (state.teids.clone(), state.ue.clone(), state.routes.clone());
         if change.drop_buffered {
             self.drop_buffer(&mut state);
         }
@@ -241,20 +251,28 @@ impl<O: Outlet> Forwarder<O> {
     fn free_for(&self, change: &Change<'_>, own: Option<&Arc<Entry>>) -> Result<(), DatapathError> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
         if own.is_none() && tables.sessions.len() >= self.limits.sessions {
-            return Err(DatapathError::NoResources(format!("{} sessions are the limit", self.limits.sessions)));
+            return Err(DatapathError::NoResources(format!(
+                "{} sessions are the limit",
+                self.limits.sessions
+            )));
         }
-        let taken = |entry: Option<&Arc<Entry>>| entry.is_some_and(|e| own.is_none_or(|own| !Arc::ptr_eq(e, own)));
+        let taken = |entry: Option<&Arc<Entry>>| {
+            entry.is_some_and(|e| own.is_none_or(|own| !Arc::ptr_eq(e, own)))
+        };
         for pdr in change.session.pdrs.values() {
             let failure = |why: String| Err(DatapathError::Pdr { pdr: pdr.id, why });
             if let Some(local) = pdr.local.filter(|local| taken(tables.by_teid.get(&local.teid))) {
                 return failure(format!("TEID {:#010x} belongs to another session", local.teid));
             }
-            let routed = |route: &&Prefix| taken(tables.by_route.get(&(Reverse(route.length), route.network)));
+            let routed = |route: &&Prefix| {
+                taken(tables.by_route.get(&(Reverse(route.length), route.network)))
+            };
             if let Some(route) = pdr.routes().iter().filter(|_| pdr.local.is_none()).find(routed) {
                 return failure(format!("{}/{} is behind another UE", route.network, route.length));
             }
             if pdr.local.is_none()
-                && let Some(address) = pdr.ue.iter().find(|address| taken(tables.by_ue.get(address)))
+                && let Some(address) =
+                    pdr.ue.iter().find(|address| taken(tables.by_ue.get(address)))
             {
                 return failure(format!("{address:?} belongs to another session"));
             }
@@ -262,7 +280,12 @@ impl<O: Outlet> Forwarder<O> {
         Ok(())
     }
 
-    fn list(&self, entry: &Arc<Entry>, teids: impl IntoIterator<Item = u32>, ue: impl IntoIterator<Item = UeAddress>) {
+    fn list(
+        &self,
+        entry: &Arc<Entry>,
+        teids: impl IntoIterator<Item = u32>,
+        ue: impl IntoIterator<Item = UeAddress>,
+    ) {
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         tables.sessions.insert(entry.seid, entry.clone());
         tables.by_teid.extend(teids.into_iter().map(|teid| (teid, entry.clone())));
@@ -311,12 +334,18 @@ impl<O: Outlet> Forwarder<O> {
     pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
         let Some(entry) = self.by_seid(seid) else { return Vec::new() };
         let mut state = lock(&entry.state);
-        state.urrs.iter_mut().filter(|urr| urrs.contains(&urr.urr.id)).map(|urr| urr.take()).collect()
+        state
+            .urrs
+            .iter_mut()
+            .filter(|urr| urrs.contains(&urr.urr.id))
+            .map(|urr| urr.take())
+            .collect()
     }
 
     /// See [`Datapath::forwarded`](crate::datapath::Datapath::forwarded).
     pub fn forwarded(&self, seid: u64) -> [u64; 2] {
-        self.by_seid(seid).map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.octets))
+        self.by_seid(seid)
+            .map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.octets))
     }
 
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {
@@ -336,8 +365,8 @@ impl<O: Outlet> Forwarder<O> {
         state.notified = false;
     }
 
-    /// Has the packets that wait meet the rules again, in the order in which they came. Those that are still to be
-    /// buffered wait on, in the same order.
+    /// Has the packets that wait meet the rules again, in the order in which they came. Those that
+    /// are still to be buffered wait on, in the same order.
     fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) {
         let waiting = state.take_buffer();
         if waiting.is_empty() {

@@ -35,7 +35,11 @@ impl<'a> Frame<'a> {
     }
 
     /// The packet behind the header of a G-PDU; `None` if it does not fit.
-    pub fn encapsulated(&mut self, tunnel: Tunnel, container: Option<PduSessionContainer>) -> Option<&[u8]> {
+    pub fn encapsulated(
+        &mut self,
+        tunnel: Tunnel,
+        container: Option<PduSessionContainer>,
+    ) -> Option<&[u8]> {
         let header = g_pdu_header(tunnel.teid, container, self.end.checked_sub(self.start)?)?;
         let header = header.as_slice();
         let at = self.start.checked_sub(header.len())?;

@@ -1,5 +1,5 @@
-//! The network of Ethernet sessions of one data network (TS 23.501, 5.8.2.5.3): frames go from session to session, and to a TAP
-//! device, by the addresses that were learnt.
+//! The network of Ethernet sessions of one data network (TS 23.501, 5.8.2.5.3): frames go from
+//! session to session, and to a TAP device, by the addresses that were learnt.
 use super::entry::Entry;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
@@ -68,9 +68,15 @@ pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, String> {
         let device = netns::within(config.n6.netns.as_deref(), || {
             let device = tun::create_tap(&lan.interface)?;
             // The device itself says nothing of its own on the network of the UEs.
-            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", lan.interface), "1");
-            let failed = |error: std::io::Error| format!("the interface {} cannot be set up: {error}", lan.interface);
-            let index = if_nametoindex(lan.interface.as_str()).map_err(|error| failed(error.into()))?;
+            let _ = std::fs::write(
+                format!("/proc/sys/net/ipv6/conf/{}/disable_ipv6", lan.interface),
+                "1",
+            );
+            let failed = |error: std::io::Error| {
+                format!("the interface {} cannot be set up: {error}", lan.interface)
+            };
+            let index =
+                if_nametoindex(lan.interface.as_str()).map_err(|error| failed(error.into()))?;
             let netlink = Netlink::open().map_err(failed)?;
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
             Ok(device)
@@ -96,7 +102,8 @@ impl Lan {
         lock(&self.learnt).forget(|of, _| of == seid);
     }
 
-    /// Notes whose an address is. False for one of another session, for a group's, and for one too many.
+    /// Notes whose an address is. False for one of another session, for a group's, and for one too
+    /// many.
     pub fn learn(&self, source: [u8; 6], seid: u64, now: Instant) -> bool {
         if source[0] & 1 != 0 {
             return false;
@@ -145,27 +152,43 @@ impl<O: Outlet> Forwarder<O> {
         let found = self.lans.iter().find(|lan| lan.name == name).cloned();
         found.map(Some).ok_or_else(|| {
             let name = String::from_utf8_lossy(name).into_owned();
-            DatapathError::NoResources(format!("{name:?} is no network of Ethernet sessions: see upf.n6.ethernet"))
+            DatapathError::NoResources(format!(
+                "{name:?} is no network of Ethernet sessions: see upf.n6.ethernet"
+            ))
         })
     }
 
     /// A frame from the TAP device.
     pub(super) fn take_from_lan(&self, lan: &Lan, frame: &Frame<'_>, now: Instant) {
-        let Some(flow) = Flow::of_frame(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        let Some(flow) = Flow::of_frame(frame.packet()) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
         self.to_lan(lan, None, frame, &flow, now);
     }
 
-    /// To the session that has the address; else to all, and to the TAP device. `from` is where it came from: a session, or
-    /// the device.
-    pub(super) fn to_lan(&self, lan: &Lan, from: Option<u64>, frame: &Frame<'_>, flow: &Flow, now: Instant) {
-        let Some(header) = &flow.ethernet else { return self.counters.dropped(DropReason::Malformed) };
+    /// To the session that has the address; else to all, and to the TAP device. `from` is where it
+    /// came from: a session, or the device.
+    pub(super) fn to_lan(
+        &self,
+        lan: &Lan,
+        from: Option<u64>,
+        frame: &Frame<'_>,
+        flow: &Flow,
+        now: Instant,
+    ) {
+        let Some(header) = &flow.ethernet else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
         let owner = lan.owner(header.destination).filter(|_| !header.is_group());
         let members: Vec<Arc<Entry>> = {
             let members = lock(&lan.members);
             match owner {
                 Some(owner) => members.get(&owner).cloned().into_iter().collect(),
-                // What the device sends to an address that is nobody's here may be for one that has said nothing yet.
-                None => members.values().filter(|entry| Some(entry.seid) != from).cloned().collect(),
+                // What the device sends to an address that is nobody's here may be for one that has
+                // said nothing yet.
+                None => {
+                    members.values().filter(|entry| Some(entry.seid) != from).cloned().collect()
+                }
             }
         };
         // A session's frames to itself, or from one to another that is not to be switched here.
@@ -193,7 +216,9 @@ mod tests {
     fn an_address_is_one_sessions_until_it_is_old() {
         let lan = Lan::new(vec![], None, 2);
         let (now, a, b) = (Instant::now(), [2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
-        assert!(lan.learn(a, 1, now) && lan.learn(b, 1, now) && !lan.learn([2, 0, 0, 0, 0, 3], 1, now));
+        assert!(
+            lan.learn(a, 1, now) && lan.learn(b, 1, now) && !lan.learn([2, 0, 0, 0, 0, 3], 1, now)
+        );
         assert!(!lan.learn(a, 2, now) && !lan.learn([1, 0, 0x5e, 0, 0, 1], 2, now));
         assert!(lan.learn(a, 2, now + AGE) && lan.owner(a) == Some(2));
         // One more once the old ones are forgotten.

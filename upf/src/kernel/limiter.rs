@@ -15,7 +15,9 @@ impl Limiter {
 
     /// Whether one more is within the limit; it is counted.
     pub fn allows(&mut self, now: Instant) -> bool {
-        let fresh = self.since.is_none_or(|since| now.saturating_duration_since(since) >= Duration::from_secs(1));
+        let fresh = self
+            .since
+            .is_none_or(|since| now.saturating_duration_since(since) >= Duration::from_secs(1));
         if fresh {
             (self.since, self.used) = (Some(now), 0);
         }

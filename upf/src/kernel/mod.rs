@@ -1,4 +1,5 @@
-//! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, threads of its own between them.
+//! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, threads of its own between
+//! them.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -39,7 +40,9 @@ mod tests;
 
 use crate::config::UpfConfig;
 use crate::counters::Counters;
-use crate::datapath::{Buffered, Change, Datapath, DatapathError, Event, EventSender, Shaping, Usage};
+use crate::datapath::{
+    Buffered, Change, Datapath, DatapathError, Event, EventSender, Shaping, Usage,
+};
 use crate::telemetry::{Fill, Traffic};
 use exits::Exits;
 use forwarder::Forwarder;
@@ -71,8 +74,8 @@ pub struct Signals {
 }
 
 impl KernelDatapath {
-    /// Makes the socket and the device, if there is to be one, and starts to carry packets. Blocks for as long as that takes. The error says
-    /// what a person can do.
+    /// Makes the socket and the device, if there is to be one, and starts to carry packets. Blocks
+    /// for as long as that takes. The error says what a person can do.
     pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), String> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
         let (failure, failures) = mpsc::channel(4);
@@ -83,9 +86,13 @@ impl KernelDatapath {
         let lans = lan::open(config)?;
         let sockets = Sockets::open(config, device, ways)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
-        let forwarder = Forwarder::new(sockets, config.kernel.clone(), events).quiet_until(restored_by).with(lans);
-        let forwarder =
-            forwarder.lowest(config.governor.lowest.clone()).exits(config.n6.exit_names()).ending_at(&config.n3);
+        let forwarder = Forwarder::new(sockets, config.kernel.clone(), events)
+            .quiet_until(restored_by)
+            .with(lans);
+        let forwarder = forwarder
+            .lowest(config.governor.lowest.clone())
+            .exits(config.n6.exit_names())
+            .ending_at(&config.n3);
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
         let threads = Threads::start(&forwarder, failure)?;

@@ -4,12 +4,15 @@ use super::frame::Frame;
 use super::outlet::Outlet;
 use crate::counters::DropReason;
 use crate::signalling::{self, Reply};
-use martlet_gtpu::{DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers};
+use martlet_gtpu::{
+    DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers,
+};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 impl<O: Outlet> Forwarder<O> {
-    /// Takes a datagram that starts `start` octets into `buffer` and fills the rest; `local` is the address it came to.
+    /// Takes a datagram that starts `start` octets into `buffer` and fills the rest; `local` is the
+    /// address it came to.
     pub(super) fn take_datagram(
         &self,
         buffer: &mut [u8],
@@ -38,7 +41,8 @@ impl<O: Outlet> Forwarder<O> {
                 return None;
             }
         };
-        let (teid, qfi, length) = (pdu.teid, pdu.container.map(|container| container.qfi), pdu.payload.len());
+        let (teid, qfi, length) =
+            (pdu.teid, pdu.container.map(|container| container.qfi), pdu.payload.len());
         let Some(entry) = self.by_teid(teid) else {
             self.counters.dropped(DropReason::UnknownTunnel);
             if self.complains(now) {
@@ -51,7 +55,10 @@ impl<O: Outlet> Forwarder<O> {
             return None;
         };
         // The payload ends where the message does, which may be before the datagram does.
-        let counted = datagram.get(2..4).and_then(|l| <[u8; 2]>::try_from(l).ok()).map_or(0, u16::from_be_bytes);
+        let counted = datagram
+            .get(2..4)
+            .and_then(|l| <[u8; 2]>::try_from(l).ok())
+            .map_or(0, u16::from_be_bytes);
         let end = (start + 8).saturating_add(usize::from(counted)).min(buffer.len());
         if let Some(message) = buffer.get_mut(..end) {
             let at = end.saturating_sub(length);

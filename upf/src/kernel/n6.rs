@@ -7,7 +7,8 @@ use std::fs::File;
 
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
-/// Makes the TUN device with the first address of each pool, which routes the pool to it; none where there is to be none.
+/// Makes the TUN device with the first address of each pool, which routes the pool to it; none
+/// where there is to be none.
 pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
     if config.n6.mode == N6Mode::None {
         tracing::info!("there is no N6: UEs reach each other alone");
@@ -16,16 +17,22 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
     netns::within(config.n6.netns.as_deref(), || {
         let name = config.n6.interface.as_str();
         let device = tun::create(name)?;
-        let failed =
-            |what: &str, error: std::io::Error| format!("{what} of the interface {name} cannot be set: {error}");
-        // Without it the kernel speaks IPv6 to itself on the device. A kernel without IPv6 does not know it.
+        let failed = |what: &str, error: std::io::Error| {
+            format!("{what} of the interface {name} cannot be set: {error}")
+        };
+        // Without it the kernel speaks IPv6 to itself on the device. A kernel without IPv6 does not
+        // know it.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
         let index = if_nametoindex(name).map_err(|error| failed("the index", error.into()))?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
-        netlink.up(index, u32::from(config.n6.mtu)).map_err(|error| failed("the MTU and state", error))?;
+        netlink
+            .up(index, u32::from(config.n6.mtu))
+            .map_err(|error| failed("the MTU and state", error))?;
         for pool in config.pools() {
             let set = netlink.address(index, pool.gateway(), pool.prefix);
-            set.map_err(|error| failed(&format!("the address {}/{}", pool.gateway(), pool.prefix), error))?;
+            set.map_err(|error| {
+                failed(&format!("the address {}/{}", pool.gateway(), pool.prefix), error)
+            })?;
         }
         for (address, prefix) in config.pools6() {
             if let Err(error) = netlink.address6(index, address, prefix) {
@@ -48,11 +55,13 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
 /// Makes a TUN device for each exit, over which the kernel gets what leaves by it.
 pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
     netns::within(config.n6.netns.as_deref(), || {
-        let netlink = Netlink::open().map_err(|error| format!("the exits of N6 cannot be made: {error}"))?;
+        let netlink =
+            Netlink::open().map_err(|error| format!("the exits of N6 cannot be made: {error}"))?;
         let open = |n: usize| {
             let name = super::exits::interface(&config.n6, n);
             let device = tun::create(&name)?;
-            let failed = |error: std::io::Error| format!("the interface {name} cannot be set up: {error}");
+            let failed =
+                |error: std::io::Error| format!("the interface {name} cannot be set up: {error}");
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
             let index = if_nametoindex(name.as_str()).map_err(|error| failed(error.into()))?;
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
@@ -62,11 +71,14 @@ pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
     })
 }
 
-/// Has the kernel not tell UEs of a shorter way to each other: what it passes on between them comes back by the device that it left
-/// by, and the only way there is. It asks for both settings, so that one that is on suffices.
+/// Has the kernel not tell UEs of a shorter way to each other: what it passes on between them comes
+/// back by the device that it left by, and the only way there is. It asks for both settings, so
+/// that one that is on suffices.
 pub(crate) fn without_redirects(interface: &str) {
     for of in ["all", interface] {
-        if let Err(error) = std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/send_redirects"), "0") {
+        if let Err(error) =
+            std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/send_redirects"), "0")
+        {
             tracing::warn!(%error, of, "UEs may be told of a shorter way to each other (ICMP redirects), which there is not");
         }
     }
@@ -80,8 +92,8 @@ pub(crate) fn forward() -> Result<(), String> {
     }
     std::fs::write(FORWARDING, "1").map_err(|error| {
         format!(
-            "packets are not passed on between interfaces, and {FORWARDING} cannot be set to 1 ({error}): \
-             set it as root, or set upf.n6.mode to local"
+            "packets are not passed on between interfaces, and {FORWARDING} cannot be set to 1 \
+             ({error}): set it as root, or set upf.n6.mode to local"
         )
     })
 }

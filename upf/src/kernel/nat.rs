@@ -1,4 +1,5 @@
-//! Translation of UE addresses to those of the machine, by `nft` or else `iptables`. It is undone at the end.
+//! Translation of UE addresses to those of the machine, by `nft` or else `iptables`. It is undone
+//! at the end.
 use super::netns;
 use crate::config::{N6Mode, UpfConfig};
 use std::io::Write;
@@ -16,15 +17,16 @@ pub(crate) fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
         return Ok(None);
     }
     let interface = &config.n6.interface;
-    let pools: Vec<String> = config.pools().iter().map(|pool| format!("{}/{}", pool.network, pool.prefix)).collect();
+    let pools: Vec<String> =
+        config.pools().iter().map(|pool| format!("{}/{}", pool.network, pool.prefix)).collect();
     let netns = config.n6.netns.clone();
     let undo = netns::within(netns.as_deref(), || {
         if let Some(outcome) = with_nft(interface, &pools) {
             return outcome;
         }
         with_iptables(interface, &pools).unwrap_or_else(|| {
-            Err("upf.n6.mode is nat, and neither `nft` nor `iptables` is installed: install the package nftables, or \
-                 set upf.n6.mode to routing"
+            Err("upf.n6.mode is nat, and neither `nft` nor `iptables` is installed: install the \
+                 package nftables, or set upf.n6.mode to routing"
                 .into())
         })
     })?;
@@ -33,16 +35,20 @@ pub(crate) fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
 
 /// `None` if the program is not installed.
 fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, String>> {
-    let table: String = interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let table: String =
+        interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let pools = pools.join(", ");
     // Made and deleted first, so that what an earlier run left behind is gone.
     let rules = format!(
-        "table ip upf_{table} {{}}\ndelete table ip upf_{table}\ntable ip upf_{table} {{\n\
-         chain postrouting {{\ntype nat hook postrouting priority 100; policy accept\n\
-         ip saddr {{ {pools} }} oifname != \"{interface}\" masquerade\n}}\n}}\n"
+        "table ip upf_{table} {{}}\ndelete table ip upf_{table}\ntable ip upf_{table} {{\nchain \
+         postrouting {{\ntype nat hook postrouting priority 100; policy accept\nip saddr {{ \
+         {pools} }} oifname != \"{interface}\" masquerade\n}}\n}}\n"
     );
     let outcome = run(&["nft", "-f", "-"].map(String::from), &rules)?;
-    let undo = ["nft", "delete", "table", "ip"].map(String::from).into_iter().chain([format!("upf_{table}")]);
+    let undo = ["nft", "delete", "table", "ip"]
+        .map(String::from)
+        .into_iter()
+        .chain([format!("upf_{table}")]);
     Some(outcome.map(|()| vec![undo.collect()]))
 }
 
@@ -50,7 +56,9 @@ fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<Str
     let mut undo = Vec::new();
     for pool in pools {
         let rule = |action: &str| {
-            let rule = format!("iptables -w -t nat {action} POSTROUTING -s {pool} ! -o {interface} -j MASQUERADE");
+            let rule = format!(
+                "iptables -w -t nat {action} POSTROUTING -s {pool} ! -o {interface} -j MASQUERADE"
+            );
             rule.split(' ').map(String::from).collect::<Vec<_>>()
         };
         if let Err(error) = run(&rule("-A"), "")? {
@@ -81,7 +89,8 @@ fn run(words: &[String], input: &str) -> Option<Result<(), String>> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Some(Err(format!(
-        "addresses of UEs cannot be translated, for {program} says: {}; set upf.n6.mode to routing to go without",
+        "addresses of UEs cannot be translated, for {program} says: {}; set upf.n6.mode to \
+         routing to go without",
         said.trim()
     )))
 }

@@ -1,6 +1,7 @@
 //! Interfaces set up through rtnetlink (RFC 3549), in the network namespace of the calling thread.
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
+    socket,
 };
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -35,7 +36,8 @@ impl Netlink {
         self.request(NEW_LINK, 0, &body)
     }
 
-    /// Makes a pair of linked interfaces, each with its name and link address, that ask nobody for link addresses.
+    /// Makes a pair of linked interfaces, each with its name and link address, that ask nobody for
+    /// link addresses.
     pub fn pair(&self, ends: [(&str, [u8; 6]); 2], mtu: u32) -> io::Result<()> {
         let [mut body, peer] = ends.map(|(name, address)| {
             // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
@@ -66,7 +68,8 @@ impl Netlink {
         self.request(DELETE_LINK, 0, &body)
     }
 
-    /// Gives an interface an address, and the way to its network through the interface to packets of some size.
+    /// Gives an interface an address, and the way to its network through the interface to packets
+    /// of some size.
     pub fn network(&self, index: u32, address: Ipv4Addr, prefix: u8, mtu: u32) -> io::Result<()> {
         const NO_PREFIX_ROUTE: u32 = 0x200;
         let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
@@ -78,8 +81,10 @@ impl Netlink {
         const NEW_ROUTE: u16 = 24;
         let network = address.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
         // struct rtmsg: family, lengths of the networks, TOS, table, protocol, scope, type, flags.
-        let (table, protocol, scope) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_LINK);
-        let mut body = vec![libc::AF_INET as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
+        let (table, protocol, scope) =
+            (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_LINK);
+        let mut body =
+            vec![libc::AF_INET as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
         body.extend([0; 4]);
         attribute(&mut body, libc::RTA_DST, &network.to_be_bytes());
         attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
@@ -99,7 +104,8 @@ impl Netlink {
             IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
             IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
         };
-        let (table, protocol, scope) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
+        let (table, protocol, scope) =
+            (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
         let mut body = vec![family as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
         body.extend([0; 4]);
         attribute(&mut body, libc::RTA_DST, &octets);
@@ -110,11 +116,13 @@ impl Netlink {
         }
     }
 
-    /// Has a table of routes know one way alone: over an interface, to a router or to hosts on the link.
+    /// Has a table of routes know one way alone: over an interface, to a router or to hosts on the
+    /// link.
     pub fn default_route(&self, table: u32, oif: u32, via: Option<Ipv4Addr>) -> io::Result<()> {
         const NEW_ROUTE: u16 = 24;
         let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
-        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST];
+        let mut body =
+            vec![libc::AF_INET as u8, 0, 0, 0, 0, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST];
         body.extend([0; 4]);
         attribute(&mut body, libc::RTA_TABLE, &table.to_ne_bytes());
         attribute(&mut body, libc::RTA_OIF, &oif.to_ne_bytes());
@@ -142,7 +150,8 @@ impl Netlink {
         const INTERFACE: u16 = 3;
         const PRIORITY: u16 = 6;
         const TABLE: u16 = 15;
-        // struct fib_rule_hdr: family, lengths of the networks, TOS, table, two that are reserved, action, flags.
+        // struct fib_rule_hdr: family, lengths of the networks, TOS, table, two that are reserved,
+        // action, flags.
         let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, TO_TABLE];
         body.extend([0; 4]);
         attribute(&mut body, INTERFACE, &[enters.as_bytes(), &[0]].concat());
@@ -192,7 +201,8 @@ impl Netlink {
             Some(ERROR) => return Ok(None),
             _ => return Err(no_answer()),
         }
-        let state = answer.get(HEADER + 8..HEADER + 10).map_or(0, |at| u16::from_ne_bytes([at[0], at[1]]));
+        let state =
+            answer.get(HEADER + 8..HEADER + 10).map_or(0, |at| u16::from_ne_bytes([at[0], at[1]]));
         let mut rest = answer.get(HEADER + 12..).unwrap_or_default();
         while let [a, b, c, d, ..] = *rest {
             let length = usize::from(u16::from_ne_bytes([a, b]));
@@ -208,7 +218,8 @@ impl Netlink {
     /// Sends a request and waits for the kernel's word on it.
     fn request(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         let answer = self.exchange(kind, REQUEST_WITH_ACK | flags, body)?;
-        let field = |at: usize| answer.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+        let field =
+            |at: usize| answer.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
         match (kind_of(&answer), field(HEADER).map(i32::from_ne_bytes)) {
             (Some(ERROR), Some(0)) => Ok(()),
             (Some(ERROR), Some(error)) => Err(io::Error::from_raw_os_error(error.saturating_neg())),

@@ -1,4 +1,5 @@
-//! Something done in a named network namespace. A socket or device made there stays there, whoever uses it.
+//! Something done in a named network namespace. A socket or device made there stays there, whoever
+//! uses it.
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::path::Path;
@@ -11,14 +12,21 @@ pub(crate) fn enter(name: Option<&str>) -> Result<(), String> {
     let Some(name) = name else { return Ok(()) };
     let path = Path::new(NAMES).join(name);
     let namespace = File::open(&path).map_err(|error| {
-        format!("the network namespace {name} cannot be opened ({error}): make it with `ip netns add {name}`")
+        format!(
+            "the network namespace {name} cannot be opened ({error}): make it with `ip netns add \
+             {name}`"
+        )
     })?;
-    setns(namespace, CloneFlags::CLONE_NEWNET)
-        .map_err(|error| format!("the network namespace {name} cannot be entered ({error}): run as root"))
+    setns(namespace, CloneFlags::CLONE_NEWNET).map_err(|error| {
+        format!("the network namespace {name} cannot be entered ({error}): run as root")
+    })
 }
 
 /// Runs `act` in a namespace, on a thread of its own; without a name, here.
-pub(crate) fn within<T: Send>(name: Option<&str>, act: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+pub(crate) fn within<T: Send>(
+    name: Option<&str>,
+    act: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
     if name.is_none() {
         return act();
     }
@@ -26,5 +34,6 @@ pub(crate) fn within<T: Send>(name: Option<&str>, act: impl FnOnce() -> Result<T
         enter(name)?;
         act()
     };
-    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|_| Err("a thread panicked".into()))
+    std::thread::scope(|scope| scope.spawn(work).join())
+        .unwrap_or_else(|_| Err("a thread panicked".into()))
 }

@@ -27,7 +27,14 @@ enum Next {
 
 impl<O: Outlet> Forwarder<O> {
     /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
-    pub(super) fn take_tunnelled(&self, entry: &Entry, teid: u32, qfi: Option<u8>, mut frame: Frame<'_>, now: Instant) {
+    pub(super) fn take_tunnelled(
+        &self,
+        entry: &Entry,
+        teid: u32,
+        qfi: Option<u8>,
+        mut frame: Frame<'_>,
+        now: Instant,
+    ) {
         let mut state = lock(&entry.state);
         if state.removed {
             return self.counters.dropped(DropReason::UnknownTunnel);
@@ -42,7 +49,9 @@ impl<O: Outlet> Forwarder<O> {
         }
         let rule = state.rule_for_tunnel(teid, &flow, qfi);
         // A PDR need not name the UE's address; that of its session counts all the same.
-        let is_uplink = |rule: usize| state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink);
+        let is_uplink = |rule: usize| {
+            state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink)
+        };
         let foreign = match (&flow.ethernet, &state.lan) {
             (Some(header), Some(lan)) => !lan.learn(header.source, entry.seid, now),
             _ => state.is_foreign(flow.source),
@@ -63,7 +72,9 @@ impl<O: Outlet> Forwarder<O> {
         let lan = state.lan.clone();
         drop(state);
         match (next, lan) {
-            (Next::Network(_), Some(lan)) => self.to_lan(&lan, Some(entry.seid), &frame, &flow, now),
+            (Next::Network(_), Some(lan)) => {
+                self.to_lan(&lan, Some(entry.seid), &frame, &flow, now)
+            }
             (Next::Network(exit), None) => self.to_network(frame, &flow, exit, now),
             (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
             (Next::Done, _) => {}
@@ -83,7 +94,9 @@ impl<O: Outlet> Forwarder<O> {
 
     /// A packet from the data network.
     pub(super) fn take_from_network(&self, mut frame: Frame<'_>, now: Instant) {
-        let Some(flow) = Flow::of(frame.packet()) else { return self.counters.dropped(DropReason::Malformed) };
+        let Some(flow) = Flow::of(frame.packet()) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
         frame.trim(flow.length);
         let Some(entry) = self.by_ue(flow.destination) else {
             return self.counters.dropped(DropReason::UnknownUe);
@@ -122,18 +135,29 @@ impl<O: Outlet> Forwarder<O> {
     }
 
     /// A packet that waited meets the rules of its session again. It lies behind its headroom.
-    pub(super) fn downlink_again(&self, entry: &Entry, state: &mut State, buffer: &mut [u8], now: Instant) {
+    pub(super) fn downlink_again(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        buffer: &mut [u8],
+        now: Instant,
+    ) {
         let mut frame = Frame::new(buffer, HEADROOM);
         let Some(flow) = state.flow(frame.packet(), Direction::Downlink) else {
             return self.counters.dropped(DropReason::Malformed);
         };
-        let Some(rule) = state.rule_for_network(&flow) else { return self.counters.dropped(DropReason::NoRule) };
-        if let Next::Network(exit) = self.carry_out(entry, state, rule, &flow, None, &mut frame, now) {
+        let Some(rule) = state.rule_for_network(&flow) else {
+            return self.counters.dropped(DropReason::NoRule);
+        };
+        if let Next::Network(exit) =
+            self.carry_out(entry, state, rule, &flow, None, &mut frame, now)
+        {
             self.leave(&frame, exit);
         }
     }
 
-    /// Towards the data network, unless its destination is a UE that is served here and may be reached directly.
+    /// Towards the data network, unless its destination is a UE that is served here and may be
+    /// reached directly.
     fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, exit: usize, now: Instant) {
         if self.limits.local_switching
             && let Some(entry) = self.by_ue(flow.destination)
@@ -190,20 +214,29 @@ impl<O: Outlet> Forwarder<O> {
         if !self.shaper.admits(class, flow.length, now) {
             return drop(state, DropReason::Thermal);
         }
-        let answer =
-            if state.asks_for_names && direction == Direction::Downlink { answer_in(frame.packet()) } else { None };
+        let answer = if state.asks_for_names && direction == Direction::Downlink {
+            answer_in(frame.packet())
+        } else {
+            None
+        };
         let sent = match target {
             Target::Tunnel { tunnel, direction: towards } => {
                 let container = match towards {
                     Direction::Downlink => {
                         // Without a mark, what came in a tunnel keeps its flow.
-                        let marked =
-                            mark.map(|(qfi, rqi)| PduSessionContainer { rqi, ..PduSessionContainer::downlink(qfi) });
+                        let marked = mark.map(|(qfi, rqi)| PduSessionContainer {
+                            rqi,
+                            ..PduSessionContainer::downlink(qfi)
+                        });
                         marked.or(qfi.map(PduSessionContainer::downlink))
                     }
-                    Direction::Uplink => qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink),
+                    Direction::Uplink => {
+                        qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink)
+                    }
                 };
-                let sent = frame.encapsulated(tunnel, container).map(|octets| self.outlet.to_peer(octets, tunnel.peer));
+                let sent = frame
+                    .encapsulated(tunnel, container)
+                    .map(|octets| self.outlet.to_peer(octets, tunnel.peer));
                 matches!(sent, Some(Ok(())))
             }
             // Counted here, sent when the session is let go.
@@ -229,15 +262,25 @@ impl<O: Outlet> Forwarder<O> {
         }
     }
 
-    fn count(&self, entry: &Entry, state: &mut State, rule: usize, direction: Direction, octets: usize) {
+    fn count(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        direction: Direction,
+        octets: usize,
+    ) {
         let (packets, bytes) = match direction {
             Direction::Uplink => (&self.counters.uplink_packets, &self.counters.uplink_octets),
-            Direction::Downlink => (&self.counters.downlink_packets, &self.counters.downlink_octets),
+            Direction::Downlink => {
+                (&self.counters.downlink_packets, &self.counters.downlink_octets)
+            }
         };
         packets.add(1);
         bytes.add(octets as u64);
         let forwarded = &mut state.forwarded[place(direction)];
-        (forwarded.octets, forwarded.packets) = (forwarded.octets + octets as u64, forwarded.packets + 1);
+        (forwarded.octets, forwarded.packets) =
+            (forwarded.octets + octets as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
         let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
         let wall = SystemTime::now();
@@ -257,7 +300,15 @@ impl<O: Outlet> Forwarder<O> {
         }
     }
 
-    fn buffer(&self, entry: &Entry, state: &mut State, rule: usize, flow: &Flow, notify: bool, frame: &Frame<'_>) {
+    fn buffer(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        flow: &Flow,
+        notify: bool,
+        frame: &Frame<'_>,
+    ) {
         let full = state.buffer.len() >= state.buffer_limit
             || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
         if full {
@@ -279,13 +330,15 @@ impl<O: Outlet> Forwarder<O> {
             && let Some(rule) = state.rules.get(rule)
         {
             let qfi = rule.mark.map(|(qfi, _)| qfi);
-            let event = Event::DownlinkData { seid: entry.seid, pdr: rule.pdr.id, qfi, dscp: flow.dscp() };
+            let event =
+                Event::DownlinkData { seid: entry.seid, pdr: rule.pdr.id, qfi, dscp: flow.dscp() };
             state.notified = self.events.try_send(event).is_ok();
         }
     }
 }
 
-/// Gates, quotas and bit rates: all rules of the packet have to let it pass, then all of them count it.
+/// Gates, quotas and bit rates: all rules of the packet have to let it pass, then all of them count
+/// it.
 fn enforce(
     state: &mut State,
     rule: usize,

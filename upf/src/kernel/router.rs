@@ -1,4 +1,5 @@
-//! The first hop of an IPv6 session: a UE asks for its prefix, and gets it (RFC 4861, 4.1 and 4.2; TS 23.501, 5.8.2.2.3).
+//! The first hop of an IPv6 session: a UE asks for its prefix, and gets it (RFC 4861, 4.1 and 4.2;
+//! TS 23.501, 5.8.2.2.3).
 use crate::rules::Flow;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -13,8 +14,8 @@ const LIFETIME: u16 = 9000;
 /// A packet of this size fits into its tunnel over a link of 1500.
 const MTU: u32 = 1400;
 
-/// Whether a packet of a UE asks for its prefix: to a link-local or multicast address, with the hop limit that shows that it
-/// comes from the link.
+/// Whether a packet of a UE asks for its prefix: to a link-local or multicast address, with the hop
+/// limit that shows that it comes from the link.
 pub(crate) fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     let IpAddr::V6(to) = flow.destination else { return false };
     let here = to.is_multicast() || to.is_unicast_link_local();
@@ -22,14 +23,16 @@ pub(crate) fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     here && icmp && packet.get(7) == Some(&255) && packet.get(40..42) == Some(&[SOLICITATION, 0])
 }
 
-/// ROUTER ADVERTISEMENT with a prefix of 64 bits, given by its upper half, behind so many octets of headroom.
+/// ROUTER ADVERTISEMENT with a prefix of 64 bits, given by its upper half, behind so many octets of
+/// headroom.
 pub(crate) fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8> {
     let to = match to {
         IpAddr::V6(to) if to.is_unicast_link_local() => to,
         _ => ALL_NODES,
     };
     let mut icmp = vec![ADVERTISEMENT, 0, 0, 0];
-    // Hop limit; neither addresses nor anything else by DHCP; lifetime; no reachable time nor retransmission timer.
+    // Hop limit; neither addresses nor anything else by DHCP; lifetime; no reachable time nor
+    // retransmission timer.
     icmp.extend([64, 0]);
     icmp.extend(LIFETIME.to_be_bytes());
     icmp.extend([0; 8]);
@@ -56,7 +59,9 @@ pub(crate) fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8>
 /// The checksum of an ICMPv6 message with its pseudo-header (RFC 8200, 8.1).
 fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
     let length = (message.len() as u32).to_be_bytes();
-    crate::checksum::internet(&[&from.octets()[..], &to.octets(), &length, &[0, 0, 0, ICMPV6], message].concat())
+    crate::checksum::internet(
+        &[&from.octets()[..], &to.octets(), &length, &[0, 0, 0, ICMPV6], message].concat(),
+    )
 }
 
 #[cfg(test)]
@@ -69,7 +74,11 @@ mod tests {
         let packet = advertisement(4, ue.into(), 0xfd45_0000_0000_0007).split_off(4);
         let flow = Flow::of(&packet).unwrap();
         assert_eq!((flow.destination, flow.length), (IpAddr::V6(ue), packet.len()));
-        assert_eq!(checksum(ROUTER, ue, &packet[40..]), 0, "the sum over a message with its checksum is nothing");
+        assert_eq!(
+            checksum(ROUTER, ue, &packet[40..]),
+            0,
+            "the sum over a message with its checksum is nothing"
+        );
         assert_eq!(&packet[40 + 16 + 16..40 + 16 + 24], 0xfd45_0000_0000_0007u64.to_be_bytes());
         // Who has no address yet asks from none, and all nodes are told.
         let packet = advertisement(0, Ipv6Addr::UNSPECIFIED.into(), 1);

@@ -19,10 +19,19 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    pub fn open(config: &UpfConfig, device: Option<File>, exits: Vec<File>) -> Result<Self, String> {
+    pub fn open(
+        config: &UpfConfig,
+        device: Option<File>,
+        exits: Vec<File>,
+    ) -> Result<Self, String> {
         let buffer = config.kernel.socket_buffer;
         let gtpu = netns::within(config.n3.netns.as_deref(), || Gtpu::open(&config.n3, buffer))?;
-        Ok(Sockets { gtpu, device, exits, n6: (config.n6.netns.clone(), config.n6.interface.clone()) })
+        Ok(Sockets {
+            gtpu,
+            device,
+            exits,
+            n6: (config.n6.netns.clone(), config.n6.interface.clone()),
+        })
     }
 }
 
@@ -46,9 +55,12 @@ impl Outlet for Sockets {
         }
         let (netns, name) = &self.n6;
         let done = netns::within(netns.as_deref(), || {
-            let index = nix::net::if_::if_nametoindex(name.as_str()).map_err(|error| error.to_string())?;
+            let index =
+                nix::net::if_::if_nametoindex(name.as_str()).map_err(|error| error.to_string())?;
             let netlink = Netlink::open().map_err(|error| error.to_string())?;
-            netlink.route(index, route.network, route.length, here).map_err(|error| error.to_string())
+            netlink
+                .route(index, route.network, route.length, here)
+                .map_err(|error| error.to_string())
         });
         if let Err(error) = done {
             tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");

@@ -28,14 +28,20 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub fn start(forwarder: &Arc<Forwarder<Sockets>>, failure: mpsc::Sender<String>) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+    pub fn start(
+        forwarder: &Arc<Forwarder<Sockets>>,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
+        let failed =
+            |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let stopped = Arc::new(stopped);
         let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
         for (local, _) in forwarder.outlet.gtpu.each() {
             let (n3, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
-            threads.spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped)).map_err(failed)?;
+            threads
+                .spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped))
+                .map_err(failed)?;
         }
         let n6 = forwarder.clone();
         threads.read_lans(forwarder, &stopped, &failure).map_err(failed)?;
@@ -46,8 +52,12 @@ impl Threads {
     }
 
     /// Those of the networks of Ethernet sessions alone.
-    pub fn of_lans<O: Outlet>(forwarder: &Arc<Forwarder<O>>, failure: mpsc::Sender<String>) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+    pub fn of_lans<O: Outlet>(
+        forwarder: &Arc<Forwarder<O>>,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
+        let failed =
+            |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
         threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(failed)?;
@@ -62,7 +72,8 @@ impl Threads {
     ) -> io::Result<()> {
         for lan in forwarder.lans.iter().filter(|lan| lan.device.is_some()) {
             let lan = lan.clone();
-            let (forwarder, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
+            let (forwarder, stopped, failure) =
+                (forwarder.clone(), stopped.clone(), failure.clone());
             self.spawn("upf-lan", failure, move || from_lan(&forwarder, &lan, &stopped))?;
         }
         Ok(())
@@ -95,7 +106,10 @@ impl Drop for Threads {
 
 /// Waits until there is something to read; false when the end has come.
 fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
-    let mut waiting = [PollFd::new(source.as_fd(), PollFlags::POLLIN), PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
+    let mut waiting = [
+        PollFd::new(source.as_fd(), PollFlags::POLLIN),
+        PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
+    ];
     loop {
         match poll(&mut waiting, PollTimeout::NONE) {
             Err(Errno::EINTR) => continue,
@@ -128,7 +142,9 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
         let took = forwarder.sampled(now);
         batch.each(|datagram| {
             forwarder.counters.received_packets.add(1);
-            let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
+            let Some((buffer, from)) = datagram else {
+                return forwarder.counters.dropped(DropReason::Malformed);
+            };
             if let Some(reply) = forwarder.take_datagram(buffer, HEADROOM, from, local, now)
                 && let Err(error) = socket.send_to(&reply, from)
             {
@@ -166,7 +182,11 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     Ok(())
 }
 
-fn from_lan<O: Outlet>(forwarder: &Forwarder<O>, lan: &Lan, stopped: &UnixStream) -> io::Result<()> {
+fn from_lan<O: Outlet>(
+    forwarder: &Forwarder<O>,
+    lan: &Lan,
+    stopped: &UnixStream,
+) -> io::Result<()> {
     let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Makes a device in the network namespace of the calling thread. It is gone when the file is closed. Reading and
-/// writing never wait.
+/// Makes a device in the network namespace of the calling thread. It is gone when the file is
+/// closed. Reading and writing never wait.
 pub(super) fn create(name: &str) -> Result<File, String> {
     open(name, libc::IFF_TUN)
 }
@@ -19,8 +19,13 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
     let file = open.open("/dev/net/tun").map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "/dev/net/tun is missing: load the module with `modprobe tun`".to_string(),
-        _ => format!("/dev/net/tun cannot be opened ({error}): run as root, or with the capability CAP_NET_ADMIN"),
+        io::ErrorKind::NotFound => {
+            "/dev/net/tun is missing: load the module with `modprobe tun`".to_string()
+        }
+        _ => format!(
+            "/dev/net/tun cannot be opened ({error}): run as root, or with the capability \
+             CAP_NET_ADMIN"
+        ),
     })?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -31,16 +36,23 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
     }
     // Packets without the header that tells their protocol: IP does so itself.
     request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: TUNSETIFF reads and writes an `ifreq`, which `request` is and which outlives the call; the file is open.
+    // SAFETY: TUNSETIFF reads and writes an `ifreq`, which `request` is and which outlives the
+    // call; the file is open.
     let outcome = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if outcome != 0 {
         let error = io::Error::last_os_error();
         return Err(match error.raw_os_error() {
             Some(libc::EBUSY) => {
-                format!("the interface {name} is in use by another process: end that, or change upf.n6.interface")
+                format!(
+                    "the interface {name} is in use by another process: end that, or change \
+                     upf.n6.interface"
+                )
             }
             Some(libc::EPERM) => {
-                format!("the interface {name} may not be made: run as root, or with the capability CAP_NET_ADMIN")
+                format!(
+                    "the interface {name} may not be made: run as root, or with the capability \
+                     CAP_NET_ADMIN"
+                )
             }
             _ => format!("the interface {name} cannot be made: {error}"),
         });

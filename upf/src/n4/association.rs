@@ -6,10 +6,12 @@ use super::load::Told;
 use super::release::Farewell;
 use super::{Moment, N4};
 use crate::metrics;
-use martlet_pfcp::ie::{Cause, CpFunctionFeatures, NodeId, PfcpAsRspFlags, RecoveryTimeStamp, UpFunctionFeatures};
+use martlet_pfcp::ie::{
+    Cause, CpFunctionFeatures, NodeId, PfcpAsRspFlags, RecoveryTimeStamp, UpFunctionFeatures,
+};
 use martlet_pfcp::{
-    AssociationReleaseRequestMessage, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
-    AssociationUpdateRequest, AssociationUpdateResponse, Message,
+    AssociationReleaseRequestMessage, AssociationReleaseResponse, AssociationSetupRequest,
+    AssociationSetupResponse, AssociationUpdateRequest, AssociationUpdateResponse, Message,
 };
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -44,8 +46,9 @@ impl N4 {
         request: AssociationSetupRequest,
         now: Moment,
     ) -> Message {
-        // One of the same node is replaced with all its sessions, whatever the recovery time stamps say (6.2.6.2.2).
-        // An SMF that was started again and knows its sessions asks for them to be kept.
+        // One of the same node is replaced with all its sessions, whatever the recovery time stamps
+        // say (6.2.6.2.2). An SMF that was started again and knows its sessions asks for
+        // them to be kept.
         if let Some(old) = self.association_of(&request.node_id)
             && request.retention.is_some()
             && let Some(association) = self.associations.get_mut(&old)
@@ -56,7 +59,8 @@ impl N4 {
             association.peer = SocketAddr::new(from.ip(), self.settings.peer_port);
             self.heard_of(old, request.recovery, now);
             let flags = Some(PfcpAsRspFlags(1));
-            return AssociationSetupResponse { flags, ..self.setup_response(Cause::ACCEPTED) }.into();
+            return AssociationSetupResponse { flags, ..self.setup_response(Cause::ACCEPTED) }
+                .into();
         }
         if let Some(old) = self.association_of(&request.node_id) {
             tracing::info!(smf = %from.ip(), "the association is set up anew");
@@ -94,8 +98,10 @@ impl N4 {
 
     /// The answer to an association setup, whatever becomes of it.
     pub(super) fn setup_response(&self, cause: Cause) -> AssociationSetupResponse {
-        let own =
-            UpFunctionFeatures::FTUP | UpFunctionFeatures::DDND | UpFunctionFeatures::PFDM | UpFunctionFeatures::EPFAR;
+        let own = UpFunctionFeatures::FTUP
+            | UpFunctionFeatures::DDND
+            | UpFunctionFeatures::PFDM
+            | UpFunctionFeatures::EPFAR;
         let allocates = if self.settings.pools.is_empty() { 0 } else { UpFunctionFeatures::UEIP.0 };
         let features = own | UpFunctionFeatures(allocates) | self.datapath.features();
         AssociationSetupResponse {
@@ -115,9 +121,12 @@ impl N4 {
         now: Moment,
     ) -> Message {
         let known = self.association_from(&request.node_id, from.ip());
-        let cause = if known.is_some() { Cause::ACCEPTED } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+        let cause =
+            if known.is_some() { Cause::ACCEPTED } else { Cause::NO_ESTABLISHED_ASSOCIATION };
         if let Some(id) = known {
-            if let (Some(association), Some(features)) = (self.associations.get_mut(&id), request.cp_features) {
+            if let (Some(association), Some(features)) =
+                (self.associations.get_mut(&id), request.cp_features)
+            {
                 association.features = features;
             }
             if request.flags.is_some_and(|flags| flags.0 & PARPS != 0) {
@@ -145,13 +154,18 @@ impl N4 {
     }
 
     pub(super) fn association_of(&self, node: &NodeId) -> Option<u64> {
-        self.associations.iter().find(|(_, association)| association.node == *node).map(|(id, _)| *id)
+        self.associations
+            .iter()
+            .find(|(_, association)| association.node == *node)
+            .map(|(id, _)| *id)
     }
 
-    /// Whether messages from an address are those of an association: it comes from where the association was set up, or
-    /// from the address that is its Node ID.
+    /// Whether messages from an address are those of an association: it comes from where the
+    /// association was set up, or from the address that is its Node ID.
     pub(super) fn is_peer(&self, id: u64, from: IpAddr) -> bool {
-        self.associations.get(&id).is_some_and(|a| a.peer.ip() == from || a.node == NodeId::Ip(from))
+        self.associations
+            .get(&id)
+            .is_some_and(|a| a.peer.ip() == from || a.node == NodeId::Ip(from))
     }
 
     /// The association of a node, for messages that come from it.

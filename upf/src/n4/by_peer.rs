@@ -1,5 +1,5 @@
-//! Sessions by what a peer calls them or their tunnels. There are few peers: each has a table of its own, so that its address is not
-//! kept with every entry.
+//! Sessions by what a peer calls them or their tunnels. There are few peers: each has a table of
+//! its own, so that its address is not kept with every entry.
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;

@@ -14,7 +14,8 @@ pub(super) struct Context {
     pub established: Instant,
     /// The same as people read it.
     wall: SystemTime,
-    /// Of usage reporting rules that have measured since, or came later; all others began with the session.
+    /// Of usage reporting rules that have measured since, or came later; all others began with the
+    /// session.
     clocks: ById<u32, UrrClock>,
     /// A notification that a BAR delays.
     pub notification: Option<Notification>,
@@ -62,8 +63,18 @@ pub(super) struct Measured {
 
 impl Context {
     pub fn new(session: Session, association: u64, leases: Vec<Lease>, now: Moment) -> Self {
-        let (kept, established, wall, clocks) = (session.into(), now.instant, now.wall, ById::new());
-        Context { kept, association, established, wall, clocks, notification: None, leases, idle_since: None }
+        let (kept, established, wall, clocks) =
+            (session.into(), now.instant, now.wall, ById::new());
+        Context {
+            kept,
+            association,
+            established,
+            wall,
+            clocks,
+            notification: None,
+            leases,
+            idle_since: None,
+        }
     }
 
     fn first_clock(&self) -> UrrClock {
@@ -108,8 +119,15 @@ impl Context {
         self.kept = session.into();
     }
 
-    /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being removed.
-    pub fn measured(&mut self, urr: &Urr, usage: &Usage, trigger: UsageReportTrigger, now: Moment) -> Measured {
+    /// Closes a measurement and begins the next. `urr` is the rule, which may be one that is being
+    /// removed.
+    pub fn measured(
+        &mut self,
+        urr: &Urr,
+        usage: &Usage,
+        trigger: UsageReportTrigger,
+        now: Moment,
+    ) -> Measured {
         let mut clock = self.clock(usage.urr);
         let measured = Measured {
             urr: usage.urr,

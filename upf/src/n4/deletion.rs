@@ -15,11 +15,14 @@ use std::net::IpAddr;
 pub(super) type Removed = HashMap<u64, Vec<Usage>>;
 
 impl N4 {
-    /// Has the datapath remove the sessions of several requests at once, since it takes some time until no packet of a session
-    /// is counted any more, and as long for many. Gives what each of them has used.
+    /// Has the datapath remove the sessions of several requests at once, since it takes some time
+    /// until no packet of a session is counted any more, and as long for many. Gives what each
+    /// of them has used.
     pub(super) fn remove_all(&mut self, requests: impl Iterator<Item = (IpAddr, u64)>) -> Removed {
-        let seids: BTreeSet<u64> =
-            requests.filter(|(from, seid)| self.session_of(*from, *seid).is_some()).map(|(_, seid)| seid).collect();
+        let seids: BTreeSet<u64> = requests
+            .filter(|(from, seid)| self.session_of(*from, *seid).is_some())
+            .map(|(_, seid)| seid)
+            .collect();
         let seids: Vec<u64> = seids.into_iter().collect();
         let usage = self.datapath.remove_all(&seids);
         seids.into_iter().zip(usage).collect()
@@ -35,7 +38,10 @@ impl N4 {
     ) -> (Option<u64>, Message) {
         let Some(context) = self.session_of(from, seid) else {
             metrics::N4_SESSIONS.with_label_values(&["deletion", "refused"]).inc();
-            return (Some(0), deletion_refusal(&Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND)).into());
+            return (
+                Some(0),
+                deletion_refusal(&Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND)).into(),
+            );
         };
         let cp = context.cp();
         let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();

@@ -27,7 +27,12 @@ impl N4 {
                 ..self.establishment_refusal(&Refusal::from(Cause::ACCEPTED))
             },
             Err(refusal) => {
-                tracing::warn!(cp_seid = cp.seid, cause = refusal.cause.0, why = refusal.why, "session refused");
+                tracing::warn!(
+                    cp_seid = cp.seid,
+                    cause = refusal.cause.0,
+                    why = refusal.why,
+                    "session refused"
+                );
                 self.establishment_refusal(&refusal)
             }
         };
@@ -48,7 +53,10 @@ impl N4 {
             return Err(RuleError::other(Cause::REJECTED, why).into());
         }
         if self.sessions.len() >= self.settings.sessions {
-            return Err(RuleError::no_resources("there are as many sessions as n4.sessions allows").into());
+            return Err(RuleError::no_resources(
+                "there are as many sessions as n4.sessions allows",
+            )
+            .into());
         }
         // One that comes again when its answer is no longer known makes no second session.
         let peer = cp_address(&request.cp_fseid);
@@ -67,11 +75,19 @@ impl N4 {
         session.kind = request.pdn_type.into();
         session.inactivity = super::usage::inactivity(request.inactivity_timer);
         let leasing = Leasing::new(&mut self.addresses, &self.settings, Vec::new());
-        let mut choice = Choice::new(&mut self.teids, &self.settings, Default::default(), leasing, &self.applications);
+        let mut choice = Choice::new(
+            &mut self.teids,
+            &self.settings,
+            Default::default(),
+            leasing,
+            &self.applications,
+        );
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
             .map_err(Refusal::from)
-            .and_then(|created| self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created));
+            .and_then(|created| {
+                self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created)
+            });
         let (created, leases) = match outcome {
             Ok(created) => (created, choice.keep(&session.teids())),
             Err(refusal) => {
@@ -80,7 +96,12 @@ impl N4 {
             }
         };
         let seid = session.seid;
-        tracing::debug!(seid, cp_seid = session.cp.seid, pdrs = session.pdrs.len(), "session established");
+        tracing::debug!(
+            seid,
+            cp_seid = session.cp.seid,
+            pdrs = session.pdrs.len(),
+            "session established"
+        );
         self.index_remote(&session);
         self.by_cp.insert(peer, session.cp.seid, seid);
         self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));

@@ -1,4 +1,5 @@
-//! Heartbeats both ways, restart of an SMF, and one that is out of reach (TS 29.244, 6.2.2; TS 23.527, 4.2 and 4.3).
+//! Heartbeats both ways, restart of an SMF, and one that is out of reach (TS 29.244, 6.2.2; TS
+//! 23.527, 4.2 and 4.3).
 use super::alarms::Alarm;
 use super::report::Pending;
 use super::{Moment, N4};
@@ -8,9 +9,18 @@ use std::net::SocketAddr;
 
 impl N4 {
     /// Anyone may ask, with or without an association.
-    pub(super) fn heartbeat(&mut self, from: SocketAddr, request: HeartbeatRequest, now: Moment) -> Message {
-        let known: Vec<u64> =
-            self.associations.iter().filter(|(_, a)| a.peer.ip() == from.ip()).map(|(id, _)| *id).collect();
+    pub(super) fn heartbeat(
+        &mut self,
+        from: SocketAddr,
+        request: HeartbeatRequest,
+        now: Moment,
+    ) -> Message {
+        let known: Vec<u64> = self
+            .associations
+            .iter()
+            .filter(|(_, a)| a.peer.ip() == from.ip())
+            .map(|(id, _)| *id)
+            .collect();
         for association in known {
             self.heard_of(association, request.recovery, now);
         }
@@ -35,7 +45,10 @@ impl N4 {
     }
 
     pub(super) fn send_heartbeat(&mut self, association: u64, now: Moment) {
-        let Some(peer) = self.associations.get(&association).map(|association| association.peer) else { return };
+        let Some(peer) = self.associations.get(&association).map(|association| association.peer)
+        else {
+            return;
+        };
         let request = HeartbeatRequest { recovery: self.recovery };
         if !self.send(peer, None, request.into(), Pending::Heartbeat { association }, now)
             && let Some(interval) = self.settings.heartbeat
@@ -44,7 +57,8 @@ impl N4 {
         }
     }
 
-    /// A heartbeat was not answered however often it was sent. Sessions carry traffic on until the retention is over.
+    /// A heartbeat was not answered however often it was sent. Sessions carry traffic on until the
+    /// retention is over.
     pub(super) fn heartbeat_failed(&mut self, id: u64, now: Moment) {
         let Some(association) = self.associations.get_mut(&id) else { return };
         if association.reachable {

@@ -1,5 +1,5 @@
-//! Load and overload control (TS 29.244, 6.2.3 and 6.2.4): SMFs that know of them hear how loaded this UP function is, and
-//! by how much it wants to be spared.
+//! Load and overload control (TS 29.244, 6.2.3 and 6.2.4): SMFs that know of them hear how loaded
+//! this UP function is, and by how much it wants to be spared.
 use super::{Moment, N4};
 use martlet_pfcp::Message;
 use martlet_pfcp::ie::*;
@@ -41,7 +41,8 @@ impl Work {
 
     fn share(&self, now: Instant) -> u8 {
         // After a window without any work the one before says nothing any more.
-        let quiet = self.since.is_none_or(|since| now.saturating_duration_since(since) > 2 * WINDOW);
+        let quiet =
+            self.since.is_none_or(|since| now.saturating_duration_since(since) > 2 * WINDOW);
         if quiet { 0 } else { self.share }
     }
 }
@@ -52,10 +53,12 @@ impl N4 {
         self.work.took(busy, now.instant);
     }
 
-    /// How loaded it is, in per cent: how many of its sessions there are, how full its tables, how busy N4.
+    /// How loaded it is, in per cent: how many of its sessions there are, how full its tables, how
+    /// busy N4.
     pub(super) fn load(&self, now: Instant) -> u8 {
         let sessions = self.sessions.len() * 100 / self.settings.sessions.max(1);
-        sessions.min(100).max(self.datapath.fullness().into()).max(self.work.share(now).into()) as u8
+        sessions.min(100).max(self.datapath.fullness().into()).max(self.work.share(now).into())
+            as u8
     }
 
     /// The share of new sessions that SMFs are to go elsewhere with, in per cent.
@@ -71,7 +74,8 @@ impl N4 {
         (u32::from(load - from) * 100 / span).clamp(1, 100) as u8
     }
 
-    /// Adds to a message what its receiver wants to know of load, where that has changed since it was told.
+    /// Adds to a message what its receiver wants to know of load, where that has changed since it
+    /// was told.
     pub(super) fn tell_load(&mut self, to: IpAddr, message: &mut Message, now: Moment) {
         let (load, overload) = match message {
             Message::SessionEstablishmentResponse(m) => (&mut m.load, &mut m.overload),
@@ -80,14 +84,19 @@ impl N4 {
             Message::SessionReportRequest(m) => (&mut m.load, &mut m.overload),
             _ => return,
         };
-        let Some(id) = self.associations.iter().find(|(_, a)| a.peer.ip() == to).map(|(id, _)| *id) else { return };
+        let Some(id) = self.associations.iter().find(|(_, a)| a.peer.ip() == to).map(|(id, _)| *id)
+        else {
+            return;
+        };
         let Some(association) = self.associations.get(&id) else { return };
         let (features, mut told) = (association.features, association.told);
         if !features.has(CpFunctionFeatures::LOAD) && !features.has(CpFunctionFeatures::OVRL) {
             return;
         }
         let metric = self.load(now.instant);
-        if features.has(CpFunctionFeatures::LOAD) && told.load.is_none_or(|before| before.abs_diff(metric) >= STEP) {
+        if features.has(CpFunctionFeatures::LOAD)
+            && told.load.is_none_or(|before| before.abs_diff(metric) >= STEP)
+        {
             let sequence_number = self.load_sequence();
             *load = Some(LoadControlInformation { sequence_number, metric: Metric(metric) });
             told.load = Some(metric);
@@ -95,16 +104,24 @@ impl N4 {
         let reduction = self.reduction(metric);
         // Told anew before it is over, and once more when it ends.
         let period = self.settings.overload;
-        let known = told.overload.filter(|(_, at)| now.instant.saturating_duration_since(*at) < period / 2);
+        let known =
+            told.overload.filter(|(_, at)| now.instant.saturating_duration_since(*at) < period / 2);
         let is_news = match known {
-            Some((before, _)) => before.abs_diff(reduction) >= STEP || (before > 0) != (reduction > 0),
+            Some((before, _)) => {
+                before.abs_diff(reduction) >= STEP || (before > 0) != (reduction > 0)
+            }
             None => reduction > 0 || told.overload.is_some_and(|(before, _)| before > 0),
         };
         if features.has(CpFunctionFeatures::OVRL) && is_news {
             let sequence_number = self.load_sequence();
             let timer = if reduction > 0 { Timer::of(period) } else { Timer(0) };
             let flags = Some(OciFlags(1));
-            *overload = Some(OverloadControlInformation { sequence_number, metric: Metric(reduction), timer, flags });
+            *overload = Some(OverloadControlInformation {
+                sequence_number,
+                metric: Metric(reduction),
+                timer,
+                flags,
+            });
             told.overload = Some((reduction, now.instant));
         }
         if let Some(association) = self.associations.get_mut(&id) {

@@ -25,17 +25,27 @@ impl N4 {
         request: SessionModificationRequest,
         now: Moment,
     ) -> (Option<u64>, Message) {
-        // A session may be taken over by another SMF that is associated: then it gives its own end (5.22.2).
+        // A session may be taken over by another SMF that is associated: then it gives its own end
+        // (5.22.2).
         let takes_over = request.cp_fseid.is_some() && self.is_known(from);
-        let Some(context) =
-            self.session_of(from, seid).or(self.sessions.get(&seid).filter(|_| takes_over).map(Box::as_ref))
+        let Some(context) = self.session_of(from, seid).or(self
+            .sessions
+            .get(&seid)
+            .filter(|_| takes_over)
+            .map(Box::as_ref))
         else {
             let refusal = Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND);
             return (Some(0), modification_refusal(&refusal).into());
         };
-        // The session is of the association of who takes it over: it does not end with the one of before.
+        // The session is of the association of who takes it over: it does not end with the one of
+        // before.
         let before = context.association;
-        let after = self.associations.keys().copied().find(|id| self.is_peer(*id, from)).filter(|_| takes_over);
+        let after = self
+            .associations
+            .keys()
+            .copied()
+            .find(|id| self.is_peer(*id, from))
+            .filter(|_| takes_over);
         // The answer goes to the CP function's end as the request leaves it.
         let cp = request.cp_fseid.unwrap_or(context.cp());
         let answer = match self.try_modify(seid, request, now) {
@@ -50,7 +60,12 @@ impl N4 {
                 }
             }
             Err(refusal) => {
-                tracing::warn!(seid, cause = refusal.cause.0, why = refusal.why, "session modification refused");
+                tracing::warn!(
+                    seid,
+                    cause = refusal.cause.0,
+                    why = refusal.why,
+                    "session modification refused"
+                );
                 modification_refusal(&refusal)
             }
         };
@@ -76,7 +91,8 @@ impl N4 {
         request: SessionModificationRequest,
         now: Moment,
     ) -> Result<(Updated, Vec<UsageReportInModification>), Refusal> {
-        let context = self.sessions.get(&seid).ok_or(Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
+        let context =
+            self.sessions.get(&seid).ok_or(Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
         let old = context.session();
         let mut session = old.clone();
         session.cp = request.cp_fseid.unwrap_or(session.cp);
@@ -84,11 +100,14 @@ impl N4 {
             session.inactivity = super::usage::inactivity(request.inactivity_timer);
         }
         let flags = request.flags.map_or(0, |flags| flags.0);
-        if let Some(query) = request.query_urrs.iter().find(|query| !old.urrs.contains_key(&query.urr_id.0)) {
+        if let Some(query) =
+            request.query_urrs.iter().find(|query| !old.urrs.contains_key(&query.urr_id.0))
+        {
             return Err(Refusal::no_rule(martlet_pfcp::ie::FailedRuleId::Urr(query.urr_id.0)));
         }
         let leasing = Leasing::new(&mut self.addresses, &self.settings, context.leases.clone());
-        let mut choice = Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
+        let mut choice =
+            Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
             .map_err(Refusal::from);
@@ -104,11 +123,14 @@ impl N4 {
         }
         updated.end_markers.sort_by_key(|tunnel| (tunnel.peer, tunnel.teid));
         updated.end_markers.dedup();
-        // Usage of rules that go is taken before they go; what is not applied in the end is not lost, but then counts
-        // from here on, which no refusal that a datapath gives after the checks above is likely to show.
-        let gone: Vec<Urr> = old.urrs.values().filter(|urr| !session.urrs.contains_key(&urr.id)).cloned().collect();
+        // Usage of rules that go is taken before they go; what is not applied in the end is not
+        // lost, but then counts from here on, which no refusal that a datapath gives after
+        // the checks above is likely to show.
+        let gone: Vec<Urr> =
+            old.urrs.values().filter(|urr| !session.urrs.contains_key(&urr.id)).cloned().collect();
         let gone_ids: Vec<u32> = gone.iter().map(|urr| urr.id).collect();
-        let final_usage = if gone.is_empty() { Vec::new() } else { self.datapath.take_usage(seid, &gone_ids) };
+        let final_usage =
+            if gone.is_empty() { Vec::new() } else { self.datapath.take_usage(seid, &gone_ids) };
         let change = Change {
             session: &session,
             end_markers: &updated.end_markers,
@@ -137,8 +159,12 @@ impl N4 {
         }
         let all = flags & QAURR != 0;
         let asked = |id: &u32| all || request.query_urrs.iter().any(|query| query.urr_id.0 == *id);
-        let kept: Vec<Urr> =
-            old.urrs.values().filter(|urr| asked(&urr.id) && !gone_ids.contains(&urr.id)).cloned().collect();
+        let kept: Vec<Urr> = old
+            .urrs
+            .values()
+            .filter(|urr| asked(&urr.id) && !gone_ids.contains(&urr.id))
+            .cloned()
+            .collect();
         if !kept.is_empty() {
             let ids: Vec<u32> = kept.iter().map(|urr| urr.id).collect();
             let usage = self.datapath.take_usage(seid, &ids);

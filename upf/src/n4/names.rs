@@ -11,7 +11,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Sessions are told of new addresses no more often than this: each time, all that detect such an application get new rules.
+/// Sessions are told of new addresses no more often than this: each time, all that detect such an
+/// application get new rules.
 const PAUSE: Duration = Duration::from_millis(100);
 /// However long an answer holds, an address is forgotten after this.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -31,7 +32,8 @@ struct Known {
 }
 
 impl Known {
-    /// The application with the addresses that are known. Until there are any, and without flows, no packet is of it.
+    /// The application with the addresses that are known. Until there are any, and without flows,
+    /// no packet is of it.
     fn application(&self) -> Arc<Application> {
         let mut rules = self.told.rules.clone();
         rules.extend(self.addresses.iter().filter_map(|(address, _)| flow_with(*address)));
@@ -49,13 +51,17 @@ fn flow_with(address: IpAddr) -> Option<SdfRule> {
 }
 
 impl N4 {
-    /// Takes over applications as PFDs tell of them. Of those whose names are as before, what is known stays.
+    /// Takes over applications as PFDs tell of them. Of those whose names are as before, what is
+    /// known stays.
     pub(super) fn take_applications(&mut self, mut applications: Applications) {
         let mut before = std::mem::take(&mut self.addresses_of.by_application);
-        for (id, application) in applications.iter_mut().filter(|(_, application)| !application.names.is_empty()) {
+        for (id, application) in
+            applications.iter_mut().filter(|(_, application)| !application.names.is_empty())
+        {
             let known = before.remove(id).filter(|known| known.told.names == application.names);
             // One that this request does not tell of comes with addresses already.
-            let untold = self.applications.get(id).is_some_and(|current| Arc::ptr_eq(current, application));
+            let untold =
+                self.applications.get(id).is_some_and(|current| Arc::ptr_eq(current, application));
             let known = match known {
                 Some(known) if untold => known,
                 Some(Known { addresses, .. }) => Known { told: application.clone(), addresses },
@@ -76,12 +82,18 @@ impl N4 {
         let most = self.settings.addresses_per_application;
         let mut named = false;
         for known in self.addresses_of.by_application.values_mut() {
-            if !known.told.names.iter().any(|pattern| answer.names.iter().any(|name| pattern.matches(name))) {
+            if !known
+                .told
+                .names
+                .iter()
+                .any(|pattern| answer.names.iter().any(|name| pattern.matches(name)))
+            {
                 continue;
             }
             named = true;
             for (address, holds) in &answer.addresses {
-                let holds = Duration::from_secs((*holds).into()).clamp(self.settings.names_hold.min(LONGEST), LONGEST);
+                let holds = Duration::from_secs((*holds).into())
+                    .clamp(self.settings.names_hold.min(LONGEST), LONGEST);
                 let until = now.instant + holds;
                 match known.addresses.iter_mut().find(|(known, _)| known == address) {
                     Some((_, before)) => *before = until.max(*before),
@@ -99,7 +111,11 @@ impl N4 {
         metrics::NAMES.with_label_values(&[if named { "believed" } else { "other" }]).inc();
         if self.addresses_of.news {
             let free = self.addresses_of.told.map_or(now.instant, |told| told + PAUSE);
-            if free <= now.instant { self.names_due(now) } else { self.alarms.set(Alarm::Names, free) }
+            if free <= now.instant {
+                self.names_due(now)
+            } else {
+                self.alarms.set(Alarm::Names, free)
+            }
         }
     }
 
@@ -118,8 +134,12 @@ impl N4 {
             self.addresses_of.told = Some(now.instant);
             self.detect_anew();
         }
-        let ends =
-            self.addresses_of.by_application.values().flat_map(|known| &known.addresses).map(|(_, until)| *until);
+        let ends = self
+            .addresses_of
+            .by_application
+            .values()
+            .flat_map(|known| &known.addresses)
+            .map(|(_, until)| *until);
         match ends.min() {
             Some(end) => self.alarms.set(Alarm::Names, end),
             None => self.alarms.cancel(Alarm::Names),

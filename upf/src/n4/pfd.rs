@@ -3,7 +3,9 @@ use super::N4;
 use crate::datapath::Change;
 use crate::names::NamePattern;
 use crate::rules::{Application, RuleError, SdfRule};
-use martlet_pfcp::ie::{ApplicationId, ApplicationIdsPfds, Cause, FailedRuleId, OffendingIe, PfdContents, SdfFilter};
+use martlet_pfcp::ie::{
+    ApplicationId, ApplicationIdsPfds, Cause, FailedRuleId, OffendingIe, PfdContents, SdfFilter,
+};
 use martlet_pfcp::{IeValue, Message, PfdManagementRequest, PfdManagementResponse};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -20,15 +22,27 @@ pub(super) fn find(
 ) -> Result<Option<Arc<Application>>, RuleError> {
     let Some(id) = id else { return Ok(None) };
     let why = || format!("PDR {pdr} detects the application {}, of which no PFD tells", id.text());
-    applications.get(&id.0).cloned().map(Some).ok_or_else(|| RuleError::failure(FailedRuleId::Pdr(pdr), why()))
+    applications
+        .get(&id.0)
+        .cloned()
+        .map(Some)
+        .ok_or_else(|| RuleError::failure(FailedRuleId::Pdr(pdr), why()))
 }
 
 impl N4 {
     /// Only an SMF that is associated may tell.
-    pub(super) fn manage_pfds_of(&mut self, from: SocketAddr, request: PfdManagementRequest) -> Message {
+    pub(super) fn manage_pfds_of(
+        &mut self,
+        from: SocketAddr,
+        request: PfdManagementRequest,
+    ) -> Message {
         match self.is_known(from.ip()) {
             true => self.manage_pfds(request),
-            false => PfdManagementResponse { cause: Cause::NO_ESTABLISHED_ASSOCIATION, offending_ie: None }.into(),
+            false => PfdManagementResponse {
+                cause: Cause::NO_ESTABLISHED_ASSOCIATION,
+                offending_ie: None,
+            }
+            .into(),
         }
     }
 
@@ -67,50 +81,66 @@ impl N4 {
         Ok(applications)
     }
 
-    /// An application by its flows, and the addresses of its names are not among them yet. `None` where nothing is told.
+    /// An application by its flows, and the addresses of its names are not among them yet. `None`
+    /// where nothing is told.
     fn described(&self, ie: &ApplicationIdsPfds) -> Result<Option<Application>, RuleError> {
         let name = ie.application_id.text();
-        let refuse = |cause, why| RuleError { offending: Some(PfdContents::TYPE), ..RuleError::other(cause, why) };
+        let refuse = |cause, why| RuleError {
+            offending: Some(PfdContents::TYPE),
+            ..RuleError::other(cause, why)
+        };
         let (mut rules, mut names) = (Vec::new(), Vec::new());
         for contents in ie.contexts.iter().flat_map(|context| &context.contents) {
-            // What packets say of URLs is not looked at here: such an application would never be found.
+            // What packets say of URLs is not looked at here: such an application would never be
+            // found.
             if contents.flow_descriptions.is_empty() && contents.domain_names.is_empty() {
                 let why = format!(
-                    "a PFD of {name} has neither flow description nor domain name, and no other kind is detected here"
+                    "a PFD of {name} has neither flow description nor domain name, and no other \
+                     kind is detected here"
                 );
                 return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
             }
             for text in &contents.flow_descriptions {
-                let filter = SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() };
+                let filter =
+                    SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() };
                 let rule = SdfRule::of(&filter);
-                rules.push(rule.map_err(|error| refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}")))?);
+                rules.push(rule.map_err(|error| {
+                    refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
+                })?);
             }
             for (text, protocol) in &contents.domain_names {
                 if self.settings.name_servers.is_empty() {
                     let why = format!(
-                        "a PFD of {name} has a domain name: n4.name_servers has to say whose answers are believed"
+                        "a PFD of {name} has a domain name: n4.name_servers has to say whose \
+                         answers are believed"
                     );
                     return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
                 }
                 // Those of TLS are not seen: TS 29.122, 5.14.2.2.4.
                 if protocol.as_ref().is_some_and(|protocol| protocol != b"DNS_QNAME") {
-                    let why = format!("a PFD of {name} has a domain name of another protocol than DNS_QNAME");
+                    let why = format!(
+                        "a PFD of {name} has a domain name of another protocol than DNS_QNAME"
+                    );
                     return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
                 }
                 let pattern = NamePattern::read(text);
-                names.push(pattern.map_err(|error| refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}")))?);
+                names.push(pattern.map_err(|error| {
+                    refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
+                })?);
             }
         }
         let told = rules.len().max(names.len());
         if told > self.settings.flows_per_application {
-            let why = format!("{name} has {told} flows or names; n4.flows_per_application allows fewer");
+            let why =
+                format!("{name} has {told} flows or names; n4.flows_per_application allows fewer");
             return Err(RuleError::no_resources(why));
         }
         let id = ie.application_id.0.clone();
         Ok((told > 0).then_some(Application { id, rules, names }))
     }
 
-    /// Has sessions detect applications as they are now. PDRs of one that is forgotten match nothing any more.
+    /// Has sessions detect applications as they are now. PDRs of one that is forgotten match
+    /// nothing any more.
     pub(super) fn detect_anew(&mut self) {
         for context in self.sessions.values_mut() {
             if context.rules().pdrs.values().all(|pdr| pdr.application.is_none()) {
@@ -127,11 +157,16 @@ impl N4 {
                 continue;
             }
             let outcome = session.resolve(&self.settings.rules).map_err(|error| error.to_string());
-            let outcome =
-                outcome.and_then(|()| self.datapath.apply(&Change::to(&session)).map_err(|error| error.to_string()));
+            let outcome = outcome.and_then(|()| {
+                self.datapath.apply(&Change::to(&session)).map_err(|error| error.to_string())
+            });
             match outcome {
                 Ok(()) => context.set(session),
-                Err(error) => tracing::error!(seid = session.seid, error, "a session goes on with the PFDs of before"),
+                Err(error) => tracing::error!(
+                    seid = session.seid,
+                    error,
+                    "a session goes on with the PFDs of before"
+                ),
             }
         }
     }
@@ -139,7 +174,11 @@ impl N4 {
 
 /// What stands for an application that is forgotten: of no packet.
 fn nothing(id: &[u8]) -> Arc<Application> {
-    Arc::new(Application { id: id.to_vec(), rules: no_packet().into_iter().collect(), names: Vec::new() })
+    Arc::new(Application {
+        id: id.to_vec(),
+        rules: no_packet().into_iter().collect(),
+        names: Vec::new(),
+    })
 }
 
 /// A flow that no packet is of.

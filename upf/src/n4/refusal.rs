@@ -38,7 +38,9 @@ impl From<DatapathError> for Refusal {
         let why = error.to_string();
         let (cause, failed) = match error {
             DatapathError::NoResources(_) => (Cause::NO_RESOURCES_AVAILABLE, None),
-            DatapathError::Pdr { pdr, .. } => (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(pdr))),
+            DatapathError::Pdr { pdr, .. } => {
+                (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(pdr)))
+            }
             DatapathError::Failed(_) => (Cause::SYSTEM_FAILURE, None),
         };
         Refusal { cause, offending: None, failed, why }
@@ -71,10 +73,12 @@ pub(super) fn of_malformed(
     error: &DecodeError,
 ) -> Option<(Option<u64>, Message)> {
     let cause = error.cause()?;
-    let refusal = Refusal { offending: error.offending(), why: error.to_string(), ..Refusal::from(cause) };
+    let refusal =
+        Refusal { offending: error.offending(), why: error.to_string(), ..Refusal::from(cause) };
     let node_id = n4.settings.node_id.clone();
     let session = header.seid.and_then(|seid| n4.session_of(from, seid));
-    // What is asked of a session that does not exist is refused for that reason, however it is asked.
+    // What is asked of a session that does not exist is refused for that reason, however it is
+    // asked.
     let of_session = match session {
         Some(_) => refusal.clone(),
         None => Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND),
@@ -85,7 +89,11 @@ pub(super) fn of_malformed(
         5 => (None, n4.setup_response(cause).into()),
         7 => (None, AssociationUpdateResponse { node_id, cause }.into()),
         9 => (None, AssociationReleaseResponse { node_id, cause }.into()),
-        14 => (None, SessionSetDeletionResponse { node_id, cause, offending_ie: refusal.offending_ie() }.into()),
+        14 => (
+            None,
+            SessionSetDeletionResponse { node_id, cause, offending_ie: refusal.offending_ie() }
+                .into(),
+        ),
         50 => (Some(cp_seid_in(body)), n4.establishment_refusal(&refusal).into()),
         52 => (cp_seid, modification_refusal(&of_session).into()),
         54 => (cp_seid, deletion_refusal(&of_session).into()),
@@ -94,10 +102,12 @@ pub(super) fn of_malformed(
     })
 }
 
-/// The CP function's SEID in an establishment that is otherwise malformed, so that its answer finds the way; else 0.
+/// The CP function's SEID in an establishment that is otherwise malformed, so that its answer finds
+/// the way; else 0.
 fn cp_seid_in(body: &[u8]) -> u64 {
     let Ok(elements) = elements(body, 0, 0) else { return 0 };
-    let fseid = elements.iter().find(|ie| ie.kind == FSeid::TYPE).map(|ie| FSeid::decode(ie.value, 0));
+    let fseid =
+        elements.iter().find(|ie| ie.kind == FSeid::TYPE).map(|ie| FSeid::decode(ie.value, 0));
     fseid.and_then(Result::ok).map_or(0, |fseid| fseid.seid)
 }
 
@@ -105,7 +115,9 @@ fn cp_seid_in(body: &[u8]) -> u64 {
 pub(super) fn not_supported(n4: &N4, request: &Message) -> Option<Message> {
     let (node_id, cause) = (n4.settings.node_id.clone(), Cause::SERVICE_NOT_SUPPORTED);
     match request {
-        Message::PfdManagementRequest(_) => Some(PfdManagementResponse { cause, offending_ie: None }.into()),
+        Message::PfdManagementRequest(_) => {
+            Some(PfdManagementResponse { cause, offending_ie: None }.into())
+        }
         Message::SessionSetDeletionRequest(_) => {
             Some(SessionSetDeletionResponse { node_id, cause, offending_ie: None }.into())
         }

@@ -1,5 +1,5 @@
-//! Graceful release of an association (TS 29.244, 6.2.8 and 5.18): at its own end the UP function asks for it and waits; at
-//! the CP function's wish it reports what sessions have used first.
+//! Graceful release of an association (TS 29.244, 6.2.8 and 5.18): at its own end the UP function
+//! asks for it and waits; at the CP function's wish it reports what sessions have used first.
 use super::report::{Pending, report};
 use super::{Moment, N4};
 use crate::rules::Urr;
@@ -21,7 +21,8 @@ pub(super) struct Farewell {
 }
 
 impl N4 {
-    /// Asks all SMFs to move their sessions away, and takes no new ones. False where there is nobody to ask.
+    /// Asks all SMFs to move their sessions away, and takes no new ones. False where there is
+    /// nobody to ask.
     pub fn leave(&mut self, now: Moment) -> bool {
         let ids: Vec<u64> = self.associations.keys().copied().collect();
         if ids.is_empty() || self.settings.release.is_zero() {
@@ -29,7 +30,12 @@ impl N4 {
         }
         self.leaving = Some(now.instant + self.settings.release);
         for id in ids {
-            self.ask_for_release(id, SARR, Some(GracefulReleasePeriod::of(self.settings.release)), now);
+            self.ask_for_release(
+                id,
+                SARR,
+                Some(GracefulReleasePeriod::of(self.settings.release)),
+                now,
+            );
         }
         true
     }
@@ -41,11 +47,20 @@ impl N4 {
 
     /// Whether an association takes no new sessions.
     pub(super) fn is_leaving(&self, association: u64) -> bool {
-        self.leaving.is_some() || self.associations.get(&association).is_some_and(|a| a.farewell.is_some())
+        self.leaving.is_some()
+            || self.associations.get(&association).is_some_and(|a| a.farewell.is_some())
     }
 
-    fn ask_for_release(&mut self, id: u64, flags: u8, release_period: Option<GracefulReleasePeriod>, now: Moment) {
-        let Some(peer) = self.associations.get(&id).map(|association| association.peer) else { return };
+    fn ask_for_release(
+        &mut self,
+        id: u64,
+        flags: u8,
+        release_period: Option<GracefulReleasePeriod>,
+        now: Moment,
+    ) {
+        let Some(peer) = self.associations.get(&id).map(|association| association.peer) else {
+            return;
+        };
         tracing::info!(smf = %peer.ip(), flags, "the association's release is asked for");
         let request = AssociationUpdateRequest {
             node_id: self.settings.node_id.clone(),
@@ -58,9 +73,13 @@ impl N4 {
         self.send(peer, None, request.into(), Pending::Release { association: id }, now);
     }
 
-    /// The SMF is about to release the association (5.18.2): what sessions have used is reported, and then that all is.
+    /// The SMF is about to release the association (5.18.2): what sessions have used is reported,
+    /// and then that all is.
     pub(super) fn prepare_release(&mut self, id: u64, now: Moment) {
-        let Some(association) = self.associations.get_mut(&id).filter(|a| a.farewell.is_none()) else { return };
+        let Some(association) = self.associations.get_mut(&id).filter(|a| a.farewell.is_none())
+        else {
+            return;
+        };
         let left = association.sessions.iter().copied().collect();
         association.farewell = Some(Farewell { left, under_way: 0 });
         self.go_on_with_farewell(id, 0, now);
@@ -68,7 +87,10 @@ impl N4 {
 
     /// So many of the reports have been answered, or will not be.
     pub(super) fn go_on_with_farewell(&mut self, id: u64, answered: usize, now: Moment) {
-        let Some(mut farewell) = self.associations.get_mut(&id).and_then(|a| a.farewell.take()) else { return };
+        let Some(mut farewell) = self.associations.get_mut(&id).and_then(|a| a.farewell.take())
+        else {
+            return;
+        };
         let had_all = farewell.left.is_empty() && farewell.under_way == 0 && answered > 0;
         farewell.under_way -= answered.min(farewell.under_way);
         while farewell.under_way < WINDOW

@@ -59,7 +59,9 @@ impl N4 {
         let mut request = Message::from(request);
         let Some(context) = self.sessions.get(&seid) else { return false };
         let cp = context.cp();
-        let Some(ip) = cp.ipv4.map(IpAddr::from).or(cp.ipv6.map(IpAddr::from)) else { return false };
+        let Some(ip) = cp.ipv4.map(IpAddr::from).or(cp.ipv6.map(IpAddr::from)) else {
+            return false;
+        };
         metrics::N4_REPORTS.with_label_values(&[pending.name()]).inc();
         let to = SocketAddr::new(ip, self.settings.peer_port);
         self.tell_load(ip, &mut request, now);
@@ -67,7 +69,14 @@ impl N4 {
     }
 
     /// A packet came for a session that buffers.
-    pub(super) fn downlink_data(&mut self, seid: u64, pdr: u16, qfi: Option<u8>, dscp: u8, now: Moment) {
+    pub(super) fn downlink_data(
+        &mut self,
+        seid: u64,
+        pdr: u16,
+        qfi: Option<u8>,
+        dscp: u8,
+        now: Moment,
+    ) {
         let Some(context) = self.sessions.get_mut(&seid) else { return };
         context.notification = Some(Notification { pdr, qfi, dscp });
         let far = context.rules().pdrs.get(&pdr).and_then(|pdr| context.rules().fars.get(&pdr.far));
@@ -89,8 +98,10 @@ impl N4 {
             return;
         }
         // The DSCP is for paging policy differentiation (TS 23.501, 5.4.3.2).
-        let service_information = Some(DownlinkDataServiceInformation { paging_policy: Some(dscp), qfi: qfi.map(Qfi) });
-        let downlink_data = Some(DownlinkDataReport { pdr_ids: vec![PdrId(pdr)], service_information });
+        let service_information =
+            Some(DownlinkDataServiceInformation { paging_policy: Some(dscp), qfi: qfi.map(Qfi) });
+        let downlink_data =
+            Some(DownlinkDataReport { pdr_ids: vec![PdrId(pdr)], service_information });
         let request = SessionReportRequest { downlink_data, ..report(ReportType::DLDR) };
         tracing::debug!(seid, pdr, "downlink data notification");
         if !self.send_report(seid, request, Pending::DownlinkData { seid }, now) {
@@ -150,7 +161,11 @@ impl N4 {
                 }
             }
             (pending, message) => {
-                tracing::warn!(request = pending.name(), answer = message.name(), "an answer of the wrong type");
+                tracing::warn!(
+                    request = pending.name(),
+                    answer = message.name(),
+                    "an answer of the wrong type"
+                );
             }
         }
     }
@@ -161,7 +176,12 @@ impl N4 {
             return self.forget_sessions(&[seid]);
         }
         if !response.cause.is_accepted() {
-            tracing::warn!(seid, report = pending.name(), cause = response.cause.0, "the SMF refused a report");
+            tracing::warn!(
+                seid,
+                report = pending.name(),
+                cause = response.cause.0,
+                "the SMF refused a report"
+            );
             if matches!(pending, Pending::DownlinkData { .. }) {
                 self.notify_again(seid);
             }

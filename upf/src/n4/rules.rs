@@ -16,14 +16,26 @@ pub(super) struct Creation<'a> {
 impl<'a> From<&'a SessionEstablishmentRequest> for Creation<'a> {
     fn from(r: &'a SessionEstablishmentRequest) -> Self {
         let bar = r.create_bar.as_ref();
-        Creation { pdrs: &r.create_pdrs, fars: &r.create_fars, urrs: &r.create_urrs, qers: &r.create_qers, bar }
+        Creation {
+            pdrs: &r.create_pdrs,
+            fars: &r.create_fars,
+            urrs: &r.create_urrs,
+            qers: &r.create_qers,
+            bar,
+        }
     }
 }
 
 impl<'a> From<&'a SessionModificationRequest> for Creation<'a> {
     fn from(r: &'a SessionModificationRequest) -> Self {
         let bar = r.create_bar.as_ref();
-        Creation { pdrs: &r.create_pdrs, fars: &r.create_fars, urrs: &r.create_urrs, qers: &r.create_qers, bar }
+        Creation {
+            pdrs: &r.create_pdrs,
+            fars: &r.create_fars,
+            urrs: &r.create_urrs,
+            qers: &r.create_qers,
+            bar,
+        }
     }
 }
 
@@ -82,7 +94,8 @@ pub(super) fn modify(
     choice: &mut Choice<'_>,
 ) -> Result<Updated, RuleError> {
     remove(session, request)?;
-    let mut updated = Updated { created: create(session, &request.into(), choice)?, ..Updated::default() };
+    let mut updated =
+        Updated { created: create(session, &request.into(), choice)?, ..Updated::default() };
     for ie in &request.update_fars {
         let failed = FailedRuleId::Far(ie.far_id.0);
         let far = session.fars.get_mut(&ie.far_id.0).ok_or_else(|| missing(failed))?;

@@ -63,7 +63,8 @@ pub struct N4 {
 }
 
 impl N4 {
-    /// Without associations and sessions. `start` is when the node started: SMFs tell a restart by it.
+    /// Without associations and sessions. `start` is when the node started: SMFs tell a restart by
+    /// it.
     pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
         let limits = settings.transactions;
         let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.at_once()));
@@ -106,7 +107,9 @@ impl N4 {
     pub fn receive(&mut self, from: SocketAddr, octets: &[u8], now: Moment) {
         let (header, body) = match Header::decode(octets) {
             Ok(header) => header,
-            Err(DecodeError::Version(version)) => return self.refuse_version(from, octets, version),
+            Err(DecodeError::Version(version)) => {
+                return self.refuse_version(from, octets, version);
+            }
             Err(error) => {
                 metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
                 return tracing::warn!(peer = %from, %error, "PFCP message dropped");
@@ -127,7 +130,14 @@ impl N4 {
         }
     }
 
-    fn receive_request(&mut self, from: SocketAddr, octets: &[u8], header: Header, body: &[u8], now: Moment) {
+    fn receive_request(
+        &mut self,
+        from: SocketAddr,
+        octets: &[u8],
+        header: Header,
+        body: &[u8],
+        now: Moment,
+    ) {
         if !self.is_new(from, octets, &header, now) {
             return;
         }
@@ -159,19 +169,30 @@ impl N4 {
         false
     }
 
-    fn answer(&mut self, to: SocketAddr, sequence: u32, (seid, mut message): (Option<u64>, Message), now: Moment) {
+    fn answer(
+        &mut self,
+        to: SocketAddr,
+        sequence: u32,
+        (seid, mut message): (Option<u64>, Message),
+        now: Moment,
+    ) {
         self.tell_load(to.ip(), &mut message, now);
         let octets = Packet { seid, sequence, message }.encode();
         self.answers.answer(to, sequence, &octets);
         self.out.push(Outgoing { to, octets });
     }
 
-    /// Takes datagrams that came together, in their order. Deletions of sessions that follow upon each other are carried out
-    /// together.
-    pub fn receive_all<'a>(&mut self, datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>, now: Moment) {
+    /// Takes datagrams that came together, in their order. Deletions of sessions that follow upon
+    /// each other are carried out together.
+    pub fn receive_all<'a>(
+        &mut self,
+        datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>,
+        now: Moment,
+    ) {
         let mut deletions = Vec::new();
         for (from, octets) in datagrams {
-            let packet = Header::decode(octets).ok().filter(|(header, _)| header.message_type == DELETION);
+            let packet =
+                Header::decode(octets).ok().filter(|(header, _)| header.message_type == DELETION);
             match packet.and_then(|(header, _)| Some((header, Packet::decode(octets).ok()?))) {
                 Some((header, packet)) => {
                     if self.is_new(from, octets, &header, now) {
@@ -191,7 +212,8 @@ impl N4 {
         if requests.is_empty() {
             return;
         }
-        let mut removed = self.remove_all(requests.iter().map(|(from, p)| (from.ip(), p.seid.unwrap_or(0))));
+        let mut removed =
+            self.remove_all(requests.iter().map(|(from, p)| (from.ip(), p.seid.unwrap_or(0))));
         for (from, packet) in requests.drain(..) {
             metrics::N4_REQUESTS.with_label_values(&[packet.message.name()]).inc();
             let answer = self.delete(from.ip(), packet.seid.unwrap_or(0), &mut removed, now);
@@ -200,18 +222,37 @@ impl N4 {
     }
 
     /// The answer to a request: with the SEID of its header, and `None` if there is none to send.
-    fn carry_out(&mut self, from: SocketAddr, packet: Packet, now: Moment) -> Option<(Option<u64>, Message)> {
+    fn carry_out(
+        &mut self,
+        from: SocketAddr,
+        packet: Packet,
+        now: Moment,
+    ) -> Option<(Option<u64>, Message)> {
         let seid = packet.seid.unwrap_or(0);
         Some(match packet.message {
             Message::HeartbeatRequest(request) => (None, self.heartbeat(from, request, now)),
-            Message::AssociationSetupRequest(request) => (None, self.set_up_association(from, request, now)),
-            Message::AssociationUpdateRequest(request) => (None, self.update_association(from, request, now)),
-            Message::AssociationReleaseRequest(request) => (None, self.release_association(from, request)),
-            Message::SessionEstablishmentRequest(request) => self.establish(from.ip(), request, now),
-            Message::SessionModificationRequest(request) => self.modify(from.ip(), seid, request, now),
-            Message::SessionDeletionRequest(_) => self.delete(from.ip(), seid, &mut Removed::new(), now),
+            Message::AssociationSetupRequest(request) => {
+                (None, self.set_up_association(from, request, now))
+            }
+            Message::AssociationUpdateRequest(request) => {
+                (None, self.update_association(from, request, now))
+            }
+            Message::AssociationReleaseRequest(request) => {
+                (None, self.release_association(from, request))
+            }
+            Message::SessionEstablishmentRequest(request) => {
+                self.establish(from.ip(), request, now)
+            }
+            Message::SessionModificationRequest(request) => {
+                self.modify(from.ip(), seid, request, now)
+            }
+            Message::SessionDeletionRequest(_) => {
+                self.delete(from.ip(), seid, &mut Removed::new(), now)
+            }
             Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
-            Message::SessionSetDeletionRequest(_) => (None, refusal::not_supported(self, &packet.message)?),
+            Message::SessionSetDeletionRequest(_) => {
+                (None, refusal::not_supported(self, &packet.message)?)
+            }
             other => {
                 tracing::warn!(peer = %from, message = other.name(), "a UP function gets no such request");
                 return None;
@@ -260,7 +301,9 @@ impl N4 {
     /// Takes an event of the datapath.
     pub fn event(&mut self, event: Event, now: Moment) {
         match event {
-            Event::DownlinkData { seid, pdr, qfi, dscp } => self.downlink_data(seid, pdr, qfi, dscp, now),
+            Event::DownlinkData { seid, pdr, qfi, dscp } => {
+                self.downlink_data(seid, pdr, qfi, dscp, now)
+            }
             Event::ErrorIndication { peer, teid } => self.error_indication(peer, teid, now),
             Event::Answer { server, answer } => self.answer_seen(server, &answer, now),
             Event::UsageReached { seid, urr, limit } => self.volume_reached(seid, urr, limit, now),

@@ -75,7 +75,8 @@ impl From<&UpfConfig> for Settings {
                 n1: config.n4.n1,
                 most: config.n4.transactions,
             },
-            heartbeat: (config.n4.heartbeat_s > 0).then(|| Duration::from_secs(config.n4.heartbeat_s)),
+            heartbeat: (config.n4.heartbeat_s > 0)
+                .then(|| Duration::from_secs(config.n4.heartbeat_s)),
             retention: Duration::from_secs(config.n4.retention_s),
             associations: config.n4.associations,
             sessions: config.n4.sessions,
@@ -93,7 +94,12 @@ impl From<&UpfConfig> for Settings {
                 .dnns
                 .iter()
                 .filter(|dnn| dnn.allocate)
-                .map(|dnn| (dnn.name.clone(), dnn.pools.iter().filter_map(|text| Pool::parse(text).ok()).collect()))
+                .map(|dnn| {
+                    (
+                        dnn.name.clone(),
+                        dnn.pools.iter().filter_map(|text| Pool::parse(text).ok()).collect(),
+                    )
+                })
                 .collect(),
             pools6: config.pools6(),
         }

@@ -13,7 +13,9 @@ const MOST_SESSIONS: usize = 100;
 fn ue_of(session: &Session) -> Vec<String> {
     let text = |address| match address {
         UeAddress::V4(ip) => ip.to_string(),
-        UeAddress::V6(prefix) => format!("{}/64", std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64)),
+        UeAddress::V6(prefix) => {
+            format!("{}/64", std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64))
+        }
     };
     session.ue_addresses().into_iter().map(text).collect()
 }
@@ -36,7 +38,8 @@ impl N4 {
                 })
             })
             .collect();
-        let sessions: Vec<Value> = self.sessions.values().take(MOST_SESSIONS).map(|c| self.session_status(c)).collect();
+        let sessions: Vec<Value> =
+            self.sessions.values().take(MOST_SESSIONS).map(|c| self.session_status(c)).collect();
         let counters = self.datapath.counters();
         let numbers: Map<String, Value> =
             counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
@@ -78,7 +81,11 @@ impl N4 {
     /// What metrics are made of.
     pub(crate) fn watched(&self) -> Watched {
         let most = self.settings.telemetry.sessions;
-        Watched { counters: self.datapath.counters(), sessions: self.traffic(most), tables: self.datapath.tables() }
+        Watched {
+            counters: self.datapath.counters(),
+            sessions: self.traffic(most),
+            tables: self.datapath.tables(),
+        }
     }
 
     /// See [`Datapath::class_octets`](crate::datapath::Datapath::class_octets).
@@ -110,7 +117,8 @@ impl N4 {
     /// Packets since the last call, for who traces; the error says why there are none.
     pub fn trace(&self, wish: TraceWish) -> Result<Value, String> {
         let batch = self.datapath.trace(wish)?;
-        let session = |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| c.session());
+        let session =
+            |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| c.session());
         let packets: Vec<Value> = batch
             .packets
             .iter()
@@ -126,16 +134,22 @@ impl N4 {
 
     /// Begins a capture of N6, as four numbers say (see [`CaptureWish::parse`]).
     pub fn begin_capture(&self, wish: &str) -> Result<Value, String> {
-        let wish = CaptureWish::parse(wish).ok_or("a capture is SNAP/PACKETS/OCTETS/SECONDS, none of them 0")?;
+        let wish = CaptureWish::parse(wish)
+            .ok_or("a capture is SNAP/PACKETS/OCTETS/SECONDS, none of them 0")?;
         let Some(folder) = &self.settings.telemetry.captures else {
-            return Err("captures need a folder, for they hold what people say: set upf.telemetry.captures".into());
+            return Err("captures need a folder, for they hold what people say: set \
+                        upf.telemetry.captures"
+                .into());
         };
         self.datapath.begin_capture(folder, wish).map(|status| json!(status))
     }
 
     /// How far it is; with `end` it ends.
     pub fn capture(&self, end: bool) -> Result<Value, String> {
-        self.datapath.capture(end).map(|status| json!(status)).ok_or_else(|| "nothing was captured yet".into())
+        self.datapath
+            .capture(end)
+            .map(|status| json!(status))
+            .ok_or_else(|| "nothing was captured yet".into())
     }
 
     fn session_status(&self, context: &super::context::Context) -> Value {

@@ -17,8 +17,8 @@ const EVENTS_AT_A_TIME: usize = 64;
 /// Datagrams taken at a time, so that events do not wait behind them.
 const DATAGRAMS_AT_A_TIME: usize = 64;
 
-/// Serves N4 until `shutdown`, and from then on for as long as SMFs are given to move their sessions away. The lock on `n4`
-/// is held for a few messages at a time, never over an await.
+/// Serves N4 until `shutdown`, and from then on for as long as SMFs are given to move their
+/// sessions away. The lock on `n4` is held for a few messages at a time, never over an await.
 pub async fn run(
     n4: Arc<Mutex<N4>>,
     socket: UdpSocket,
@@ -44,7 +44,9 @@ pub async fn run(
             return Ok(());
         }
         let next = timeout.into_iter().chain(end).min();
-        let due = sleep_until(Instant::from_std(next.unwrap_or(now + std::time::Duration::from_secs(3600))));
+        let due = sleep_until(Instant::from_std(
+            next.unwrap_or(now + std::time::Duration::from_secs(3600)),
+        ));
         let (outgoing, next, leaves_at) = tokio::select! {
             () = &mut shutdown, if !ending => {
                 ending = true;

@@ -28,7 +28,8 @@ impl Teids {
         let used = &self.used;
         // With any sensible number of sessions the first one is free.
         let drawn = (0..64).map(|_| rand::random::<u32>());
-        let mut free = drawn.filter(|teid| *teid != 0 && !used.contains(teid)).take(TRIES).peekable();
+        let mut free =
+            drawn.filter(|teid| *teid != 0 && !used.contains(teid)).take(TRIES).peekable();
         let first = free.peek().copied()?;
         let teid = match &self.at_once {
             Some(at_once) => free.find(|teid| at_once(*teid)).unwrap_or(first),
@@ -79,11 +80,24 @@ impl<'a> Choice<'a> {
         leasing: Leasing<'a>,
         applications: &'a Applications,
     ) -> Self {
-        Choice { teids, settings, own, chosen: HashMap::new(), taken: Vec::new(), leasing, applications }
+        Choice {
+            teids,
+            settings,
+            own,
+            chosen: HashMap::new(),
+            taken: Vec::new(),
+            leasing,
+            applications,
+        }
     }
 
-    /// What the detection information of a PDR stands for, and what the answer tells where something was chosen.
-    pub fn find(&mut self, pdr_id: PdrId, pdi: Option<&Pdi>) -> Result<(Found, Option<CreatedPdr>), RuleError> {
+    /// What the detection information of a PDR stands for, and what the answer tells where
+    /// something was chosen.
+    pub fn find(
+        &mut self,
+        pdr_id: PdrId,
+        pdi: Option<&Pdi>,
+    ) -> Result<(Found, Option<CreatedPdr>), RuleError> {
         let Some(pdi) = pdi else { return Ok(Default::default()) };
         let application = pfd::find(self.applications, pdr_id.0, pdi.application_id.as_ref())?;
         let local = self.tunnel(pdr_id.0, pdi.local_fteid)?;
@@ -110,7 +124,12 @@ impl<'a> Choice<'a> {
         }
     }
 
-    fn choose(&mut self, ipv4: bool, ipv6: bool, choose_id: Option<u8>) -> Result<LocalTunnel, RuleError> {
+    fn choose(
+        &mut self,
+        ipv4: bool,
+        ipv6: bool,
+        choose_id: Option<u8>,
+    ) -> Result<LocalTunnel, RuleError> {
         if let Some(tunnel) = choose_id.and_then(|id| self.chosen.get(&id)) {
             return Ok(*tunnel);
         }
@@ -119,7 +138,10 @@ impl<'a> Choice<'a> {
         if ipv4.is_none() && ipv6.is_none() {
             return Err(RuleError {
                 offending: Some(FTeid::TYPE),
-                ..RuleError::other(Cause::INVALID_FTEID_ALLOCATION_OPTION, "an F-TEID of an IP version that N3 has not")
+                ..RuleError::other(
+                    Cause::INVALID_FTEID_ALLOCATION_OPTION,
+                    "an F-TEID of an IP version that N3 has not",
+                )
             });
         }
         let teid = self.teids.draw().ok_or_else(|| RuleError::no_resources("no TEID is free"))?;
@@ -138,7 +160,10 @@ impl<'a> Choice<'a> {
         if !ours {
             return Err(RuleError {
                 offending: Some(FTeid::TYPE),
-                ..RuleError::other(Cause::INVALID_FTEID_ALLOCATION_OPTION, "an F-TEID at an address that is not ours")
+                ..RuleError::other(
+                    Cause::INVALID_FTEID_ALLOCATION_OPTION,
+                    "an F-TEID at an address that is not ours",
+                )
             });
         }
         if self.own.contains(&tunnel.teid) || self.taken.contains(&tunnel.teid) {
@@ -159,7 +184,8 @@ impl<'a> Choice<'a> {
         leasing.give_back();
     }
 
-    /// The request is carried out; tunnels that the session no longer uses are free again. Gives its addresses.
+    /// The request is carried out; tunnels that the session no longer uses are free again. Gives
+    /// its addresses.
     pub fn keep(self, now: &BTreeSet<u32>) -> Vec<Lease> {
         let Choice { teids, taken, own, leasing, .. } = self;
         teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));

@@ -1,5 +1,5 @@
-//! Addresses of UEs that this UP function gives out (TS 29.244, 5.21): of the pools of a data network, one of each IP
-//! version for a session.
+//! Addresses of UEs that this UP function gives out (TS 29.244, 5.21): of the pools of a data
+//! network, one of each IP version for a session.
 use super::settings::Settings;
 use crate::rules::{RuleError, UeAddress};
 use martlet_pfcp::IeValue;
@@ -54,14 +54,24 @@ impl Addresses {
     pub fn new(settings: &Settings) -> Self {
         // Without the network's own address, that of the device, and that of all.
         let v4 = |pool: &crate::config::Pool| {
-            Run::new(u64::from(pool.network.to_bits()) + 2, (1 << (32 - u32::from(pool.prefix))) - 3)
+            Run::new(
+                u64::from(pool.network.to_bits()) + 2,
+                (1 << (32 - u32::from(pool.prefix))) - 3,
+            )
         };
         // The first prefix is the device's.
         let v6 = |(address, length): &(Ipv6Addr, u8)| {
             Run::new((address.to_bits() >> 64) as u64 + 1, (1u64 << (64 - u32::from(*length))) - 1)
         };
-        let v6 = if settings.pools.is_empty() { Vec::new() } else { settings.pools6.iter().map(v6).collect() };
-        Addresses { v4: settings.pools.iter().map(|(_, pools)| pools.iter().map(v4).collect()).collect(), v6 }
+        let v6 = if settings.pools.is_empty() {
+            Vec::new()
+        } else {
+            settings.pools6.iter().map(v6).collect()
+        };
+        Addresses {
+            v4: settings.pools.iter().map(|(_, pools)| pools.iter().map(v4).collect()).collect(),
+            v6,
+        }
     }
 
     fn take(&mut self, network: usize, v6: bool) -> Option<Lease> {
@@ -78,7 +88,9 @@ impl Addresses {
     pub fn give_back(&mut self, leases: impl IntoIterator<Item = Lease>) {
         for lease in leases {
             let (runs, value) = match lease.address {
-                UeAddress::V4(address) => (self.v4.get_mut(lease.network), u64::from(address.to_bits())),
+                UeAddress::V4(address) => {
+                    (self.v4.get_mut(lease.network), u64::from(address.to_bits()))
+                }
                 UeAddress::V6(prefix) => (Some(&mut self.v6), prefix),
             };
             if let Some(run) = runs.into_iter().flatten().find(|run| run.holds(value)) {
@@ -103,16 +115,26 @@ impl<'a> Leasing<'a> {
     }
 
     /// The addresses that a PDR asks us to choose, as its rules and as the answer have them.
-    pub fn choose(&mut self, pdr: u16, pdi: &Pdi) -> Result<(Vec<UeAddress>, Vec<UeIpAddress>), RuleError> {
+    pub fn choose(
+        &mut self,
+        pdr: u16,
+        pdi: &Pdi,
+    ) -> Result<(Vec<UeAddress>, Vec<UeIpAddress>), RuleError> {
         let (mut rules, mut told) = (Vec::new(), Vec::new());
         for ie in pdi.ue_ip_addresses.iter().filter(|ie| ie.choose_ipv4 || ie.choose_ipv6) {
             let network = self.network(pdr, pdi.network_instance.as_ref())?;
-            let mut answer = UeIpAddress { is_destination: ie.is_destination, ..UeIpAddress::default() };
-            for v6 in [(ie.choose_ipv4, false), (ie.choose_ipv6, true)].into_iter().filter(|(asked, _)| *asked) {
+            let mut answer =
+                UeIpAddress { is_destination: ie.is_destination, ..UeIpAddress::default() };
+            for v6 in [(ie.choose_ipv4, false), (ie.choose_ipv6, true)]
+                .into_iter()
+                .filter(|(asked, _)| *asked)
+            {
                 let address = self.lease(network, v6.1)?;
                 match address {
                     UeAddress::V4(address) => answer.ipv4 = Some(address),
-                    UeAddress::V6(prefix) => answer.ipv6 = Some(Ipv6Addr::from_bits(u128::from(prefix) << 64)),
+                    UeAddress::V6(prefix) => {
+                        answer.ipv6 = Some(Ipv6Addr::from_bits(u128::from(prefix) << 64))
+                    }
                 }
                 rules.push(address);
             }
@@ -123,7 +145,9 @@ impl<'a> Leasing<'a> {
 
     /// Of all PDRs of a session it is the same (5.21.3).
     fn lease(&mut self, network: usize, v6: bool) -> Result<UeAddress, RuleError> {
-        let fits = |lease: &&Lease| lease.network == network && matches!(lease.address, UeAddress::V6(_)) == v6;
+        let fits = |lease: &&Lease| {
+            lease.network == network && matches!(lease.address, UeAddress::V6(_)) == v6
+        };
         if let Some(lease) = self.own.iter().chain(&self.taken).find(fits) {
             return Ok(lease.address);
         }
@@ -139,12 +163,20 @@ impl<'a> Leasing<'a> {
     fn network(&self, pdr: u16, instance: Option<&NetworkInstance>) -> Result<usize, RuleError> {
         let pools = &self.settings.pools;
         let found = match instance {
-            Some(name) => pools.iter().position(|(dnn, _)| dnn.as_bytes().eq_ignore_ascii_case(&name.0)),
+            Some(name) => {
+                pools.iter().position(|(dnn, _)| dnn.as_bytes().eq_ignore_ascii_case(&name.0))
+            }
             None => (pools.len() == 1).then_some(0),
         };
         found.ok_or_else(|| {
-            let why = format!("PDR {pdr} asks for a UE address, and no dnns of the UPF with `allocate` is its network");
-            RuleError { offending: Some(UeIpAddress::TYPE), ..RuleError::failure(FailedRuleId::Pdr(pdr), why) }
+            let why = format!(
+                "PDR {pdr} asks for a UE address, and no dnns of the UPF with `allocate` is its \
+                 network"
+            );
+            RuleError {
+                offending: Some(UeIpAddress::TYPE),
+                ..RuleError::failure(FailedRuleId::Pdr(pdr), why)
+            }
         })
     }
 

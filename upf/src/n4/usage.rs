@@ -6,7 +6,9 @@ use super::{Moment, N4};
 use crate::datapath::{Change, Reached, Usage};
 use crate::rules::{Session, Urr};
 use martlet_pfcp::SessionReportRequest;
-use martlet_pfcp::ie::{ReportType, ReportingTriggers, UsageReport, UsageReportTrigger, UserPlaneInactivityTimer};
+use martlet_pfcp::ie::{
+    ReportType, ReportingTriggers, UsageReport, UsageReportTrigger, UserPlaneInactivityTimer,
+};
 use std::time::Duration;
 
 /// 0 turns the timer off (8.2.83).
@@ -27,13 +29,19 @@ impl N4 {
             // A rule that came later did not begin with the session.
             let came = old.is_some() && before.is_none();
             let mut clock = if came { UrrClock::start(now) } else { context.clock(urr.id) };
-            if before.is_none_or(|before| before.time_quota != urr.time_quota || before.time_quota_exhausted) {
+            if before.is_none_or(|before| {
+                before.time_quota != urr.time_quota || before.time_quota_exhausted
+            }) {
                 clock.quota_since = now.instant;
             }
             context.set_clock(urr.id, clock);
             let on = |trigger, after: Option<Duration>| after.filter(|_| urr.triggers.has(trigger));
             let alarms = [
-                (Alarm::Period { seid, urr: urr.id }, now.instant, on(ReportingTriggers::PERIO, urr.period)),
+                (
+                    Alarm::Period { seid, urr: urr.id },
+                    now.instant,
+                    on(ReportingTriggers::PERIO, urr.period),
+                ),
                 (
                     Alarm::TimeThreshold { seid, urr: urr.id },
                     clock.since,
@@ -85,17 +93,25 @@ impl N4 {
     ) -> Vec<Measured> {
         let Some(context) = self.sessions.get_mut(&seid) else { return Vec::new() };
         let rule = |usage: &Usage| urrs.iter().find(|urr| urr.id == usage.urr);
-        usage.iter().filter_map(|usage| Some(context.measured(rule(usage)?, usage, trigger, now))).collect()
+        usage
+            .iter()
+            .filter_map(|usage| Some(context.measured(rule(usage)?, usage, trigger, now)))
+            .collect()
     }
 
     /// Takes the usage of one rule and reports it.
     fn report_usage(&mut self, seid: u64, urr: u32, trigger: UsageReportTrigger, now: Moment) {
-        let Some(rule) = self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr)).cloned() else {
+        let Some(rule) =
+            self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr)).cloned()
+        else {
             return;
         };
         let usage = self.datapath.take_usage(seid, &[urr]);
-        let usage_reports: Vec<UsageReport> =
-            self.reports(seid, &usage, &[rule], trigger, now).into_iter().map(UsageReport::from).collect();
+        let usage_reports: Vec<UsageReport> = self
+            .reports(seid, &usage, &[rule], trigger, now)
+            .into_iter()
+            .map(UsageReport::from)
+            .collect();
         if usage_reports.is_empty() {
             return;
         }
@@ -107,7 +123,9 @@ impl N4 {
     /// A time threshold counts from the last report.
     fn restart_threshold(&mut self, seid: u64, urr: u32, now: Moment) {
         let rule = self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr));
-        let threshold = rule.filter(|rule| rule.triggers.has(ReportingTriggers::TIMTH)).and_then(|r| r.time_threshold);
+        let threshold = rule
+            .filter(|rule| rule.triggers.has(ReportingTriggers::TIMTH))
+            .and_then(|r| r.time_threshold);
         if let Some(threshold) = threshold.filter(|threshold| !threshold.is_zero()) {
             self.alarms.set(Alarm::TimeThreshold { seid, urr }, now.instant + threshold);
         }

@@ -18,8 +18,8 @@ pub struct Answer {
     pub addresses: Vec<(IpAddr, u32)>,
 }
 
-/// The answer in an IP packet that comes from a name server, with the server's address. `None` where it is none, is cut off,
-/// says that there is no such name, or tells no address.
+/// The answer in an IP packet that comes from a name server, with the server's address. `None`
+/// where it is none, is cut off, says that there is no such name, or tells no address.
 pub fn answer_in(packet: &[u8]) -> Option<(IpAddr, Answer)> {
     let word = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
     let (server, header): (IpAddr, usize) = match packet.first()? >> 4 {
@@ -28,7 +28,9 @@ pub fn answer_in(packet: &[u8]) -> Option<(IpAddr, Answer)> {
             let server = Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?);
             (server.into(), usize::from(packet.first()? & 0x0f) * 4)
         }
-        6 if *packet.get(6)? == 17 => (Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(8..24)?).ok()?).into(), 40),
+        6 if *packet.get(6)? == 17 => {
+            (Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(8..24)?).ok()?).into(), 40)
+        }
         _ => return None,
     };
     if header < 20 || word(header)? != DNS_PORT {
@@ -55,7 +57,8 @@ fn read(message: &[u8]) -> Option<Answer> {
     let mut answer = Answer { names: vec![question], addresses: Vec::new() };
     for _ in 0..records.min(MOST_RECORDS) {
         let (owner, behind) = name(message, at)?;
-        let (kind, class, length) = (word(behind)?, word(behind + 2)?, usize::from(word(behind + 8)?));
+        let (kind, class, length) =
+            (word(behind)?, word(behind + 2)?, usize::from(word(behind + 8)?));
         let holds = u32::from_be_bytes(message.get(behind + 4..behind + 8)?.try_into().ok()?);
         let data = message.get(behind + 10..behind + 10 + length)?;
         at = behind + 10 + length;
@@ -64,8 +67,12 @@ fn read(message: &[u8]) -> Option<Answer> {
             continue;
         }
         match kind {
-            1 => answer.addresses.push((Ipv4Addr::from(<[u8; 4]>::try_from(data).ok()?).into(), holds)),
-            28 => answer.addresses.push((Ipv6Addr::from(<[u8; 16]>::try_from(data).ok()?).into(), holds)),
+            1 => answer
+                .addresses
+                .push((Ipv4Addr::from(<[u8; 4]>::try_from(data).ok()?).into(), holds)),
+            28 => answer
+                .addresses
+                .push((Ipv6Addr::from(<[u8; 16]>::try_from(data).ok()?).into(), holds)),
             5 => answer.names.push(name(message, behind + 10)?.0),
             _ => {}
         }
@@ -121,8 +128,14 @@ pub(crate) mod tests {
         octets
     }
 
-    /// An answer with a canonical name, whose address it tells; names are compressed as servers do it.
-    pub fn message(question: &str, canonical: Option<&str>, addresses: &[IpAddr], holds: u32) -> Vec<u8> {
+    /// An answer with a canonical name, whose address it tells; names are compressed as servers do
+    /// it.
+    pub fn message(
+        question: &str,
+        canonical: Option<&str>,
+        addresses: &[IpAddr],
+        holds: u32,
+    ) -> Vec<u8> {
         let records = addresses.len() as u16 + u16::from(canonical.is_some());
         let mut octets = [0x1234u16, 0x8180, 1, records, 0, 0].map(u16::to_be_bytes).concat();
         octets.extend(labels(question));
@@ -151,8 +164,10 @@ pub(crate) mod tests {
 
     #[test]
     fn addresses_are_those_of_the_name_that_was_asked_for() {
-        let addresses: [IpAddr; 2] = [[192, 0, 2, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()];
-        let answer = read(&message("WWW.example.com", Some("edge.example.net"), &addresses, 30)).unwrap();
+        let addresses: [IpAddr; 2] =
+            [[192, 0, 2, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into()];
+        let answer =
+            read(&message("WWW.example.com", Some("edge.example.net"), &addresses, 30)).unwrap();
         assert_eq!(answer.names, ["www.example.com", "edge.example.net"]);
         assert_eq!(answer.addresses, addresses.map(|address| (address, 30)));
         // Glue of another name.

@@ -1,4 +1,5 @@
-//! Names of hosts as packet flow descriptions have them: a name, or a regular expression (TS 29.551, 6.1.6.2.5).
+//! Names of hosts as packet flow descriptions have them: a name, or a regular expression (TS
+//! 29.551, 6.1.6.2.5).
 use regex::bytes::{Regex, RegexBuilder};
 use std::hash::{Hash, Hasher};
 
@@ -42,8 +43,11 @@ impl NamePattern {
     /// It is neither a name nor an expression, or an expression that needs too much memory.
     pub fn read(octets: &[u8]) -> Result<NamePattern, NameError> {
         let text = String::from_utf8_lossy(octets);
-        let plain = text.bytes().all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.'));
-        let text = if plain { text.trim_end_matches('.').to_ascii_lowercase() } else { text.into_owned() };
+        let plain = text
+            .bytes()
+            .all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.'));
+        let text =
+            if plain { text.trim_end_matches('.').to_ascii_lowercase() } else { text.into_owned() };
         let wrong = |why: String| NameError { text: text.clone(), why };
         if text.is_empty() || text.len() > 1024 {
             return Err(wrong("it is empty or too long".into()));
@@ -69,7 +73,9 @@ impl NamePattern {
 
     /// Whether a name in lower case is one of it.
     pub fn matches(&self, name: &str) -> bool {
-        self.expression.as_ref().map_or(name == self.text, |expression| expression.is_match(name.as_bytes()))
+        self.expression
+            .as_ref()
+            .map_or(name == self.text, |expression| expression.is_match(name.as_bytes()))
     }
 }
 
@@ -82,9 +88,15 @@ mod tests {
         let of = |text: &str| NamePattern::read(text.as_bytes()).unwrap();
         assert!(of("Www.Example.com.").matches("www.example.com"));
         assert!(!of("www.example.com").matches("wwwxexample.com"));
-        assert!(of("*.example.com").matches("a.b.example.com") && !of("*.example.com").matches("example.com"));
+        assert!(
+            of("*.example.com").matches("a.b.example.com")
+                && !of("*.example.com").matches("example.com")
+        );
         let expression = of(r"^(video|img\d+)\.example\.(com|net)$");
-        assert!(expression.matches("img12.example.net") && !expression.matches("img12.example.net.evil.org"));
+        assert!(
+            expression.matches("img12.example.net")
+                && !expression.matches("img12.example.net.evil.org")
+        );
         // The whole name matches, or nothing does.
         assert!(!of(r"a\.example|b\.example").matches("xb.example"));
     }

@@ -1,4 +1,5 @@
-//! What PDRs have beside plain addresses: Ethernet (TS 23.501, 5.6.10.2), and networks behind the UE (5.6.14).
+//! What PDRs have beside plain addresses: Ethernet (TS 23.501, 5.6.10.2), and networks behind the
+//! UE (5.6.14).
 use super::{Direction, Flow, FrameRule, RuleError};
 use martlet_pfcp::ie::{FailedRuleId, Pdi};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -24,7 +25,8 @@ impl Prefix {
                 IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & mask))
             }
             IpAddr::V6(ip) => {
-                let mask = u128::MAX.checked_shl(128_u32.saturating_sub(length.into())).unwrap_or(0);
+                let mask =
+                    u128::MAX.checked_shl(128_u32.saturating_sub(length.into())).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & mask))
             }
         };
@@ -41,7 +43,9 @@ impl Prefix {
         let (address, length) = text.split_ascii_whitespace().next()?.split_once('/')?;
         let (address, length): (IpAddr, u8) = (address.parse().ok()?, length.parse().ok()?);
         let prefix = Prefix::of(address, length);
-        (length > 0 && length <= if address.is_ipv4() { 32 } else { 128 } && prefix.network == address)
+        (length > 0
+            && length <= if address.is_ipv4() { 32 } else { 128 }
+            && prefix.network == address)
             .then_some(prefix)
     }
 }
@@ -63,13 +67,20 @@ impl Beyond {
     /// # Errors
     /// What is none.
     pub fn of(id: u16, pdi: &Pdi) -> Result<Option<Box<Beyond>>, RuleError> {
-        let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"));
-        let texts = pdi.framed_routes.iter().map(|r| &r.0).chain(pdi.framed_ipv6_routes.iter().map(|r| &r.0));
+        let failure =
+            |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"));
+        let texts = pdi
+            .framed_routes
+            .iter()
+            .map(|r| &r.0)
+            .chain(pdi.framed_ipv6_routes.iter().map(|r| &r.0));
         let route = |text: &String| {
             let text = text.chars().take(100).collect::<String>();
-            Prefix::parse(&text).ok_or_else(|| failure(format!("has a framed route {text:?} that is none")))
+            Prefix::parse(&text)
+                .ok_or_else(|| failure(format!("has a framed route {text:?} that is none")))
         };
-        let frames = pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));
+        let frames =
+            pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));
         let beyond = Beyond {
             ethernet: pdi.ethernet.is_some_and(|information| information.0 & 1 != 0)
                 || !pdi.ethernet_filters.is_empty(),
@@ -77,7 +88,10 @@ impl Beyond {
             routes: texts.map(route).collect::<Result<_, _>>()?,
         };
         if beyond.routes.len() > MOST_ROUTES {
-            return Err(RuleError::no_resources(format!("{} framed routes in PDR {id}", beyond.routes.len())));
+            return Err(RuleError::no_resources(format!(
+                "{} framed routes in PDR {id}",
+                beyond.routes.len()
+            )));
         }
         Ok((beyond != Beyond::default()).then(|| beyond.into()))
     }
@@ -85,7 +99,8 @@ impl Beyond {
     /// Whether a frame is meant.
     pub fn matches(&self, flow: &Flow, direction: Direction) -> bool {
         (!self.ethernet || flow.ethernet.is_some())
-            && (self.frames.is_empty() || self.frames.iter().any(|frame| frame.matches(flow, direction)))
+            && (self.frames.is_empty()
+                || self.frames.iter().any(|frame| frame.matches(flow, direction)))
     }
 }
 
@@ -96,7 +111,10 @@ mod tests {
     #[test]
     fn framed_routes_are_networks() {
         let route = Prefix::parse("10.60.0.0/16 0.0.0.0 1").unwrap();
-        assert!(route.contains("10.60.255.1".parse().unwrap()) && !route.contains("10.61.0.1".parse().unwrap()));
+        assert!(
+            route.contains("10.60.255.1".parse().unwrap())
+                && !route.contains("10.61.0.1".parse().unwrap())
+        );
         assert!(!route.contains("::1".parse().unwrap()));
         assert!(Prefix::parse("fd60::/48").unwrap().contains("fd60::1".parse().unwrap()));
         for wrong in ["", "10.60.0.1/16", "10.60.0.0", "10.60.0.0/33", "0.0.0.0/0", "x/8"] {

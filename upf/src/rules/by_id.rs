@@ -1,5 +1,6 @@
-//! Rules of one session by their identity. A session has a few of each kind and there are many sessions, so they lie in a
-//! vector that is no longer than needed: a tree has room for eleven where there are two.
+//! Rules of one session by their identity. A session has a few of each kind and there are many
+//! sessions, so they lie in a vector that is no longer than needed: a tree has room for eleven
+//! where there are two.
 use std::ops::Index;
 
 /// A map of few entries, in the order of their keys.
@@ -88,7 +89,9 @@ impl<K: Ord + Copy, V> ById<K, V> {
     }
 
     /// The same, to be changed.
-    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&K, &mut V)> + ExactSizeIterator {
+    pub fn iter_mut(
+        &mut self,
+    ) -> impl DoubleEndedIterator<Item = (&K, &mut V)> + ExactSizeIterator {
         self.0.iter_mut().map(|(key, value)| (&*key, value))
     }
 

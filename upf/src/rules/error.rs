@@ -17,9 +17,15 @@ pub struct RuleError {
 }
 
 impl RuleError {
-    /// A rule that cannot be made or changed: Rule creation/modification Failure with the rule's identifier.
+    /// A rule that cannot be made or changed: Rule creation/modification Failure with the rule's
+    /// identifier.
     pub fn failure(rule: FailedRuleId, why: impl Into<String>) -> Self {
-        RuleError { cause: Cause::RULE_CREATION_FAILURE, offending: None, failed: Some(rule), why: why.into() }
+        RuleError {
+            cause: Cause::RULE_CREATION_FAILURE,
+            offending: None,
+            failed: Some(rule),
+            why: why.into(),
+        }
     }
 
     /// An element that has to be there in this place is not.
@@ -30,7 +36,12 @@ impl RuleError {
 
     /// More than a configured limit.
     pub fn no_resources(why: impl Into<String>) -> Self {
-        RuleError { cause: Cause::NO_RESOURCES_AVAILABLE, offending: None, failed: None, why: why.into() }
+        RuleError {
+            cause: Cause::NO_RESOURCES_AVAILABLE,
+            offending: None,
+            failed: None,
+            why: why.into(),
+        }
     }
 
     /// Another cause.

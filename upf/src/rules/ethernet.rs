@@ -28,7 +28,8 @@ impl Flow {
     /// Reads a frame without its check sequence; `None` for what is none.
     pub fn of_frame(frame: &[u8]) -> Option<Flow> {
         let (header, at) = EthernetHeader::of(frame)?;
-        let inner = frame.get(at..).filter(|_| matches!(header.ethertype, IPV4 | IPV6)).and_then(Flow::of);
+        let inner =
+            frame.get(at..).filter(|_| matches!(header.ethertype, IPV4 | IPV6)).and_then(Flow::of);
         let nobody = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let other = Flow::between(nobody, nobody, frame.len());
         Some(Flow { ethernet: Some(header), length: frame.len(), ..inner.unwrap_or(other) })
@@ -53,8 +54,10 @@ impl Flow {
 impl EthernetHeader {
     /// The header, and where what it carries begins.
     pub fn of(frame: &[u8]) -> Option<(EthernetHeader, usize)> {
-        let address = |at: usize| frame.get(at..at + 6).and_then(|octets| <[u8; 6]>::try_from(octets).ok());
-        let word = |at: usize| frame.get(at..at + 2).and_then(|octets| <[u8; 2]>::try_from(octets).ok());
+        let address =
+            |at: usize| frame.get(at..at + 6).and_then(|octets| <[u8; 6]>::try_from(octets).ok());
+        let word =
+            |at: usize| frame.get(at..at + 2).and_then(|octets| <[u8; 2]>::try_from(octets).ok());
         let (destination, source) = (address(0)?, address(6)?);
         let (mut c_tag, mut s_tag, mut at) = (None, None, 12);
         let ethertype = loop {
@@ -97,13 +100,24 @@ impl FrameRule {
     /// # Errors
     /// An SDF filter in it that is none.
     pub fn of(filter: &EthernetPacketFilter) -> Result<FrameRule, String> {
-        let range = |low: Option<[u8; 6]>, high: Option<[u8; 6]>| low.map(|low| (low, high.unwrap_or(low)));
-        let rules = filter.sdf_filters.iter().map(SdfRule::of).collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+        let range =
+            |low: Option<[u8; 6]>, high: Option<[u8; 6]>| low.map(|low| (low, high.unwrap_or(low)));
+        let rules = filter
+            .sdf_filters
+            .iter()
+            .map(SdfRule::of)
+            .collect::<Result<_, _>>()
+            .map_err(|e| e.to_string())?;
         Ok(FrameRule {
             addresses: filter
                 .mac_addresses
                 .iter()
-                .map(|mac| (range(mac.source, mac.upper_source), range(mac.destination, mac.upper_destination)))
+                .map(|mac| {
+                    (
+                        range(mac.source, mac.upper_source),
+                        range(mac.destination, mac.upper_destination),
+                    )
+                })
                 .collect(),
             ethertype: filter.ethertype.map(|kind| kind.0),
             c_tag: filter.c_tag.map(|tag| tag.0),
@@ -117,14 +131,21 @@ impl FrameRule {
     pub fn matches(&self, flow: &Flow, direction: Direction) -> bool {
         let Some(header) = &flow.ethernet else { return false };
         let exchanged = self.both_ways && direction == Direction::Uplink;
-        let (source, destination) =
-            if exchanged { (header.destination, header.source) } else { (header.source, header.destination) };
-        let within = |range: &Option<Range>, address| range.is_none_or(|(low, high)| low <= address && address <= high);
-        (self.addresses.is_empty() || self.addresses.iter().any(|(s, d)| within(s, source) && within(d, destination)))
+        let (source, destination) = if exchanged {
+            (header.destination, header.source)
+        } else {
+            (header.source, header.destination)
+        };
+        let within = |range: &Option<Range>, address| {
+            range.is_none_or(|(low, high)| low <= address && address <= high)
+        };
+        (self.addresses.is_empty()
+            || self.addresses.iter().any(|(s, d)| within(s, source) && within(d, destination)))
             && self.ethertype.is_none_or(|kind| kind == header.ethertype)
             && self.c_tag.is_none_or(|tag| tag_matches(&tag, header.c_tag))
             && self.s_tag.is_none_or(|tag| tag_matches(&tag, header.s_tag))
-            && (self.rules.is_empty() || self.rules.iter().any(|rule| rule.matches(flow, direction)))
+            && (self.rules.is_empty()
+                || self.rules.iter().any(|rule| rule.matches(flow, direction)))
     }
 }
 
@@ -143,7 +164,10 @@ mod tests {
     /// From 02:…:01 to 02:…:02, customer's VLAN 5 with priority 3, a UDP packet to port 53.
     fn frame() -> Vec<u8> {
         let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 5, 8, 0];
-        frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 99, 0, 53, 0, 8, 0, 0]);
+        frame.extend([
+            0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 99, 0, 53, 0, 8,
+            0, 0,
+        ]);
         frame
     }
 
@@ -173,7 +197,10 @@ mod tests {
         let tag = |tag| rule(EthernetPacketFilter { c_tag: Some(CTag(tag)), ..empty() });
         assert!(tag(Tag { pcp: Some(3), dei: Some(false), vid: Some(5) }).matches(&flow, down));
         assert!(!tag(Tag { pcp: Some(4), ..Tag::default() }).matches(&flow, down));
-        assert!(!rule(EthernetPacketFilter { ethertype: Some(Ethertype(IPV6)), ..empty() }).matches(&flow, down));
+        assert!(
+            !rule(EthernetPacketFilter { ethertype: Some(Ethertype(IPV6)), ..empty() })
+                .matches(&flow, down)
+        );
         let from = MacAddress {
             source: Some([2, 0, 0, 0, 0, 0]),
             upper_source: Some([2, 0, 0, 0, 0, 1]),

@@ -1,7 +1,8 @@
 //! Forwarding action rules (TS 29.244, 5.2.2).
 use super::{RuleError, shared};
 use martlet_pfcp::ie::{
-    ApplyAction, CreateFar, FailedRuleId, ForwardingParameters, Interface, OuterHeaderCreation, UpdateFar,
+    ApplyAction, CreateFar, FailedRuleId, ForwardingParameters, Interface, OuterHeaderCreation,
+    UpdateFar,
 };
 use std::net::{IpAddr, SocketAddrV6};
 use std::sync::Arc;
@@ -46,7 +47,8 @@ pub struct Far {
     pub datagrams: Option<SocketAddrV6>,
     /// BAR ID.
     pub bar: Option<u8>,
-    /// Packets are dropped only because the tunnel to the access that they are to take is not known yet.
+    /// Packets are dropped only because the tunnel to the access that they are to take is not
+    /// known yet.
     pub headerless: bool,
 }
 
@@ -68,10 +70,12 @@ impl Far {
     /// From a request to make one.
     pub fn create(ie: &CreateFar) -> Result<Self, RuleError> {
         let id = ie.far_id.0;
-        let mut far = Far { bar: ie.bar_id.map(|bar| bar.0), ..Far::new(id, action(id, ie.apply_action)?) };
+        let mut far =
+            Far { bar: ie.bar_id.map(|bar| bar.0), ..Far::new(id, action(id, ie.apply_action)?) };
         if let Some(parameters) = &ie.forwarding_parameters {
             far.destination = Some(destination(id, parameters.destination_interface.0)?);
-            far.network_instance = parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
+            far.network_instance =
+                parameters.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
             if let Some(header) = &parameters.outer_header_creation {
                 far.lead(header)?;
             }
@@ -80,8 +84,8 @@ impl Far {
         Ok(far)
     }
 
-    /// Takes over what an update says; what it does not say stays. Gives the tunnel on which end markers are asked for:
-    /// the one that packets took until now (TS 29.244, 5.5.2).
+    /// Takes over what an update says; what it does not say stays. Gives the tunnel on which end
+    /// markers are asked for: the one that packets took until now (TS 29.244, 5.5.2).
     pub fn update(&mut self, ie: &UpdateFar) -> Result<Option<Tunnel>, RuleError> {
         let old = self.tunnel;
         if let Some(apply) = ie.apply_action {
@@ -122,12 +126,15 @@ impl Far {
             let why = format!("FAR {} is to forward and has no Forwarding Parameters", self.id);
             return Err(RuleError::conditional::<ForwardingParameters>(why));
         }
-        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1). An SMF that does not know it yet drops or buffers, or, as
-        // free5GC's, asks to forward and leaves the header away: then there is no way for packets until it names one.
+        // Towards the UE there is always a tunnel (TS 23.501, 8.3.1). An SMF that does not know it
+        // yet drops or buffers, or, as free5GC's, asks to forward and leaves the header
+        // away: then there is no way for packets until it names one.
         let nowhere = self.destination == Some(Interface::Access) && self.tunnel.is_none();
         match self.action {
             Action::Forward if nowhere => (self.action, self.headerless) = (Action::Drop, true),
-            Action::Drop if self.headerless && !nowhere => (self.action, self.headerless) = (Action::Forward, false),
+            Action::Drop if self.headerless && !nowhere => {
+                (self.action, self.headerless) = (Action::Forward, false)
+            }
             _ => {}
         }
         Ok(())
@@ -135,7 +142,8 @@ impl Far {
 }
 
 fn action(id: u32, apply: ApplyAction) -> Result<Action, RuleError> {
-    let failure = |why: &str| Err(RuleError::failure(FailedRuleId::Far(id), format!("FAR {id} {why}")));
+    let failure =
+        |why: &str| Err(RuleError::failure(FailedRuleId::Far(id), format!("FAR {id} {why}")));
     if apply.has(ApplyAction::DUPL) {
         return failure("is to duplicate packets, which is not done here");
     }
@@ -165,7 +173,10 @@ fn tunnel(id: u32, header: &OuterHeaderCreation) -> Result<Tunnel, RuleError> {
     match (header.teid, peer) {
         (Some(teid), Some(peer)) => Ok(Tunnel { teid, peer }),
         _ => {
-            let why = format!("FAR {id} asks for an outer header {:#06x} that is not GTP-U", header.description);
+            let why = format!(
+                "FAR {id} asks for an outer header {:#06x} that is not GTP-U",
+                header.description
+            );
             Err(RuleError::failure(FailedRuleId::Far(id), why))
         }
     }

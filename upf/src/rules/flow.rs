@@ -30,7 +30,8 @@ const UDP: u8 = 17;
 const SCTP: u8 = 132;
 const ESP: u8 = 50;
 const AH: u8 = 51;
-/// Extension headers of IPv6 that are looked behind, so that a packet cannot keep the datapath busy.
+/// Extension headers of IPv6 that are looked behind, so that a packet cannot keep the datapath
+/// busy.
 const MOST_EXTENSIONS: usize = 8;
 
 impl Flow {
@@ -77,13 +78,15 @@ impl Flow {
         let mut protocol = header[6];
         for _ in 0..MOST_EXTENSIONS {
             let Some(octets) = payload else { break };
-            // Hop-by-hop options, routing, destination options; a fragment header is of fixed length.
+            // Hop-by-hop options, routing, destination options; a fragment header is of fixed
+            // length.
             let skip = match protocol {
                 0 | 43 | 60 => (usize::from(*octets.get(1)?) + 1) * 8,
                 44 => 8,
                 _ => break,
             };
-            let later_fragment = protocol == 44 && u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?]) & 0xfff8 != 0;
+            let later_fragment = protocol == 44
+                && u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?]) & 0xfff8 != 0;
             protocol = *octets.first()?;
             payload = octets.get(skip..).filter(|_| !later_fragment);
         }
@@ -110,10 +113,12 @@ impl Flow {
 /// Ports and security parameter index, where the protocol has them.
 fn transport(protocol: u8, payload: Option<&[u8]>) -> (Option<(u16, u16)>, Option<u32>) {
     let Some(payload) = payload else { return (None, None) };
-    let word = |at: usize| payload.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+    let word =
+        |at: usize| payload.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
     match protocol {
         TCP | UDP | SCTP => {
-            let ports = |[a, b, c, d]: [u8; 4]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+            let ports =
+                |[a, b, c, d]: [u8; 4]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
             (word(0).map(ports), None)
         }
         ESP => (None, word(0).map(u32::from_be_bytes)),
@@ -128,12 +133,17 @@ mod tests {
 
     #[test]
     fn ports_of_a_udp_packet() {
-        let packet =
-            [0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 45, 0, 2, 0x1f, 0x90, 0, 53, 0, 8, 0, 0];
+        let packet = [
+            0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 45, 0, 2, 0x1f, 0x90, 0,
+            53, 0, 8, 0, 0,
+        ];
         let flow = Flow::of(&packet).unwrap();
         assert_eq!(flow.source, IpAddr::from([10, 0, 0, 1]));
         assert_eq!(flow.destination, IpAddr::from([10, 45, 0, 2]));
-        assert_eq!((flow.protocol, flow.ports, flow.dscp(), flow.length), (17, Some((8080, 53)), 46, 28));
+        assert_eq!(
+            (flow.protocol, flow.ports, flow.dscp(), flow.length),
+            (17, Some((8080, 53)), 46, 28)
+        );
         let mut fragment = packet;
         fragment[7] = 1;
         assert_eq!(Flow::of(&fragment).unwrap().ports, None);
@@ -148,6 +158,9 @@ mod tests {
         packet.extend([0x30; 16]);
         packet.extend([6, 0, 0, 0, 0, 0, 0, 0, 0, 80, 0x1f, 0x90, 0, 0, 0, 0]);
         let flow = Flow::of(&packet).unwrap();
-        assert_eq!((flow.protocol, flow.ports, flow.flow_label), (6, Some((80, 8080)), Some(0x1234)));
+        assert_eq!(
+            (flow.protocol, flow.ports, flow.flow_label),
+            (6, Some((80, 8080)), Some(0x1234))
+        );
     }
 }

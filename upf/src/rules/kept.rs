@@ -1,5 +1,5 @@
-//! Sessions as they are kept: what many of them have alike once, and of each what is its alone. Of most sessions of a data
-//! network that is no more than tunnels and addresses.
+//! Sessions as they are kept: what many of them have alike once, and of each what is its alone. Of
+//! most sessions of a data network that is no more than tunnels and addresses.
 use super::{Session, UeAddress, shared};
 use martlet_pfcp::ie::FSeid;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,7 +12,8 @@ pub struct KeptSession {
     rules: Arc<Session>,
     seid: u64,
     cp: FSeid,
-    /// TEIDs of PDRs that have a tunnel of ours, and of FARs that lead into one, in the order of their identities.
+    /// TEIDs of PDRs that have a tunnel of ours, and of FARs that lead into one, in the order of
+    /// their identities.
     teids: Box<[u32]>,
     /// Addresses of the UE, each once. PDRs have the place here instead.
     ue: Box<[UeAddress]>,
@@ -20,7 +21,8 @@ pub struct KeptSession {
 
 /// Each TEID of a session, in a fixed order.
 fn teids(session: &mut Session) -> impl Iterator<Item = &mut u32> {
-    let ours = session.pdrs.values_mut().filter_map(|pdr| pdr.local.as_mut()).map(|local| &mut local.teid);
+    let ours =
+        session.pdrs.values_mut().filter_map(|pdr| pdr.local.as_mut()).map(|local| &mut local.teid);
     // A FAR that others have, too, is not copied for having been looked at.
     let with_tunnel = session.fars.values_mut_if(|far| far.tunnel.is_some());
     ours.chain(with_tunnel.filter_map(|far| far.tunnel.as_mut()).map(|tunnel| &mut tunnel.teid))
@@ -83,10 +85,18 @@ mod tests {
 
     fn session(n: u32) -> Session {
         let gnb = IpAddr::from([192, 0, 2, 1]);
-        let mut session = Session::new(n.into(), FSeid::new(u64::from(n) + 7, gnb), NodeId::Ip(gnb));
-        let (v4, v6) = (UeAddress::V4(Ipv4Addr::from_bits(0x0a00_0000 + n)), UeAddress::V6(u64::from(n) << 40));
+        let mut session =
+            Session::new(n.into(), FSeid::new(u64::from(n) + 7, gnb), NodeId::Ip(gnb));
+        let (v4, v6) = (
+            UeAddress::V4(Ipv4Addr::from_bits(0x0a00_0000 + n)),
+            UeAddress::V6(u64::from(n) << 40),
+        );
         for (id, ue) in [(1, vec![v4, v6]), (2, vec![v6]), (3, vec![])] {
-            let local = LocalTunnel { teid: 100 * n + u32::from(id), ipv4: Some([192, 0, 2, 2].into()), ipv6: None };
+            let local = LocalTunnel {
+                teid: 100 * n + u32::from(id),
+                ipv4: Some([192, 0, 2, 2].into()),
+                ipv6: None,
+            };
             let pdr = Pdr {
                 id,
                 precedence: 5,

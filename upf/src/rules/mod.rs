@@ -1,4 +1,5 @@
-//! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a datapath carries out.
+//! The rules of a session, in the terms of TS 29.244, 5.2: what N4 was told, checked, and what a
+//! datapath carries out.
 mod application;
 mod bar;
 mod beyond;

@@ -1,7 +1,8 @@
 //! Packet detection rules (TS 29.244, 5.2.1A).
 use super::{Application, Beyond, Direction, Flow, Prefix, RuleError, SdfRule, shared};
 use martlet_pfcp::ie::{
-    CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter, UeIpAddress, UpdatePdr,
+    CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter,
+    UeIpAddress, UpdatePdr,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -72,7 +73,8 @@ pub struct Pdr {
     pub filters: Vec<SdfFilter>,
     /// The application whose flows match instead of filters.
     pub application: Option<Arc<Application>>,
-    /// Filters or flows of the application, ready to match; made by [`Session::resolve`](super::Session::resolve).
+    /// Filters or flows of the application, ready to match; made by
+    /// [`Session::resolve`](super::Session::resolve).
     pub rules: Vec<SdfRule>,
     /// QoS flows, of which one matches; empty for all.
     pub qfis: Vec<u8>,
@@ -84,21 +86,24 @@ pub struct Pdr {
     pub qers: Vec<u32>,
     /// URR IDs.
     pub urrs: Vec<u32>,
-    /// What comes from the access goes back to it: data that a gNB forwards while its UE is handed over (TS 23.502,
-    /// 4.9.1.3). Found out by [`Session::resolve`](super::Session::resolve).
+    /// What comes from the access goes back to it: data that a gNB forwards while its UE is handed
+    /// over (TS 23.502, 4.9.1.3). Found out by [`Session::resolve`](super::Session::resolve).
     pub returns: bool,
     /// What few PDRs have.
     pub beyond: Option<Box<Beyond>>,
 }
 
 impl Pdr {
-    /// From a request to make one; `found` is what the request gave of its detection information, or what was chosen for it.
+    /// From a request to make one; `found` is what the request gave of its detection information,
+    /// or what was chosen for it.
     pub fn create(ie: &CreatePdr, found: Found) -> Result<Self, RuleError> {
         let id = ie.pdr_id.0;
         if ie.activate_predefined_rules.is_some() {
             return Err(failure(id, "activates predefined rules; there are none here"));
         }
-        let far = ie.far_id.ok_or_else(|| RuleError::conditional::<FarId>(format!("PDR {id} has no FAR ID")))?;
+        let far = ie
+            .far_id
+            .ok_or_else(|| RuleError::conditional::<FarId>(format!("PDR {id} has no FAR ID")))?;
         let mut pdr = Pdr {
             id,
             precedence: ie.precedence.0,
@@ -110,7 +115,11 @@ impl Pdr {
             application: None,
             rules: Vec::new(),
             qfis: Vec::new(),
-            outer_header_removal: ie.outer_header_removal.map(|removal| gtpu(id, removal)).transpose()?.is_some(),
+            outer_header_removal: ie
+                .outer_header_removal
+                .map(|removal| gtpu(id, removal))
+                .transpose()?
+                .is_some(),
             far: far.0,
             qers: ie.qer_ids.iter().map(|qer| qer.0).collect(),
             urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
@@ -121,7 +130,8 @@ impl Pdr {
         Ok(pdr)
     }
 
-    /// Takes over what an update says; what it does not say stays. A PDI replaces the one before as a whole.
+    /// Takes over what an update says; what it does not say stays. A PDI replaces the one before as
+    /// a whole.
     pub fn update(&mut self, ie: &UpdatePdr, found: Found) -> Result<(), RuleError> {
         if let Some(removal) = ie.outer_header_removal {
             gtpu(self.id, removal)?;
@@ -147,7 +157,10 @@ impl Pdr {
 
     fn detect(&mut self, pdi: &Pdi, found: Found) -> Result<(), RuleError> {
         if pdi.application_id.is_some() && !pdi.sdf_filters.is_empty() {
-            return Err(failure(self.id, "has SDF filters and an application, of which one goes alone"));
+            return Err(failure(
+                self.id,
+                "has SDF filters and an application, of which one goes alone",
+            ));
         }
         if let Interface::CpFunction | Interface::Other(_) = pdi.source_interface.0 {
             return Err(failure(self.id, "has a source interface that is not served here"));
@@ -155,7 +168,8 @@ impl Pdr {
         self.source = pdi.source_interface.0;
         self.local = found.local;
         self.application = found.application;
-        self.network_instance = pdi.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
+        self.network_instance =
+            pdi.network_instance.as_ref().map(|name| shared(name.0.as_slice().into()));
         self.ue.clear();
         for address in pdi.ue_ip_addresses.iter().filter(|ie| !ie.choose_ipv4 && !ie.choose_ipv6) {
             self.ue.extend(ue_addresses(self.id, address)?);
@@ -166,11 +180,17 @@ impl Pdr {
         self.beyond = Beyond::of(self.id, pdi)?;
         match (self.local, self.source) {
             (None, Interface::Access) => {
-                let why = format!("PDR {} detects packets of the access and has no local F-TEID", self.id);
+                let why = format!(
+                    "PDR {} detects packets of the access and has no local F-TEID",
+                    self.id
+                );
                 Err(RuleError::conditional::<FTeid>(why))
             }
             (None, _) if self.ue.is_empty() && !self.is_ethernet() => {
-                let why = format!("PDR {} detects packets of the core without F-TEID and UE IP address", self.id);
+                let why = format!(
+                    "PDR {} detects packets of the core without F-TEID and UE IP address",
+                    self.id
+                );
                 Err(RuleError::conditional::<UeIpAddress>(why))
             }
             _ => Ok(()),
@@ -199,8 +219,8 @@ impl Pdr {
         self.routes().iter().any(|route| route.contains(address))
     }
 
-    /// Whether a packet that came in the PDR's tunnel, or for its UE, is meant. `qfi` is that of its PDU session
-    /// container.
+    /// Whether a packet that came in the PDR's tunnel, or for its UE, is meant. `qfi` is that of
+    /// its PDU session container.
     pub fn matches(&self, flow: &Flow, qfi: Option<u8>) -> bool {
         let direction = self.direction();
         let address = match direction {
@@ -210,7 +230,8 @@ impl Pdr {
         (self.ue.is_empty() || self.ue.contains(&UeAddress::of(address)) || self.routes_to(address))
             && self.beyond.as_ref().is_none_or(|beyond| beyond.matches(flow, direction))
             && (self.qfis.is_empty() || qfi.is_some_and(|qfi| self.qfis.contains(&qfi)))
-            && (self.rules.is_empty() || self.rules.iter().any(|rule| rule.matches(flow, direction)))
+            && (self.rules.is_empty()
+                || self.rules.iter().any(|rule| rule.matches(flow, direction)))
     }
 }
 
@@ -218,8 +239,8 @@ fn failure(id: u16, why: &str) -> RuleError {
     RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"))
 }
 
-/// Only GTP-U headers are taken off here (8.2.64): 0 over IPv4, 1 over IPv6, 6 over either; and UDP over IPv6 (3), in which
-/// unstructured data are on N6.
+/// Only GTP-U headers are taken off here (8.2.64): 0 over IPv4, 1 over IPv6, 6 over either; and UDP
+/// over IPv6 (3), in which unstructured data are on N6.
 fn gtpu(id: u16, removal: OuterHeaderRemoval) -> Result<(), RuleError> {
     match removal.description {
         0 | 1 | 3 | 6 => Ok(()),

@@ -51,7 +51,9 @@ impl From<&CreateQer> for Qer {
             id: ie.qer_id.0,
             gate: ie.gate_status,
             mbr: ie.mbr.map(BitRate::from),
-            gbr: ie.gbr.map(|gbr| BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 }),
+            gbr: ie
+                .gbr
+                .map(|gbr| BitRate { uplink: gbr.uplink * 1000, downlink: gbr.downlink * 1000 }),
             qfi: ie.qfi.map(|qfi| qfi.0 & 0x3f),
             reflective: ie.rqi.is_some_and(|rqi| rqi.0 & 1 != 0),
         }

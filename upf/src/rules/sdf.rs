@@ -1,5 +1,5 @@
-//! SDF filters: an `IPFilterRule` of RFC 6733, 4.3.1, as TS 29.212, 5.4.2 restricts it, and the fields beside it
-//! (TS 29.244, 8.2.5).
+//! SDF filters: an `IPFilterRule` of RFC 6733, 4.3.1, as TS 29.212, 5.4.2 restricts it, and the
+//! fields beside it (TS 29.244, 8.2.5).
 use super::{Direction, Flow};
 use martlet_pfcp::ie::SdfFilter;
 use std::net::IpAddr;
@@ -44,8 +44,8 @@ pub(crate) struct Network {
 }
 
 impl SdfRule {
-    /// From the information element; a filter with an identifier alone matches as the filter with that identifier in
-    /// the session, which the caller looks up.
+    /// From the information element; a filter with an identifier alone matches as the filter with
+    /// that identifier in the session, which the caller looks up.
     pub fn of(filter: &SdfFilter) -> Result<SdfRule, SdfRuleError> {
         let mut rule = match &filter.flow_description {
             Some(text) => parse(text)?,
@@ -53,14 +53,17 @@ impl SdfRule {
         };
         rule.traffic_class = filter.tos_traffic_class;
         rule.security_parameter_index = filter.security_parameter_index;
-        rule.flow_label = filter.flow_label.map(|[a, b, c]| u32::from_be_bytes([0, a & 0x0f, b, c]));
+        rule.flow_label =
+            filter.flow_label.map(|[a, b, c]| u32::from_be_bytes([0, a & 0x0f, b, c]));
         Ok(rule)
     }
 
-    /// Whether a packet belongs to the flow. The description is written for the downlink; an uplink packet is matched
-    /// with its sides exchanged.
+    /// Whether a packet belongs to the flow. The description is written for the downlink; an uplink
+    /// packet is matched with its sides exchanged.
     pub fn matches(&self, flow: &Flow, direction: Direction) -> bool {
-        let ports = flow.ports.map_or((None, None), |(source, destination)| (Some(source), Some(destination)));
+        let ports = flow
+            .ports
+            .map_or((None, None), |(source, destination)| (Some(source), Some(destination)));
         let (remote, ue) = match direction {
             Direction::Downlink => ((flow.source, ports.0), (flow.destination, ports.1)),
             Direction::Uplink => ((flow.destination, ports.1), (flow.source, ports.0)),
@@ -68,7 +71,9 @@ impl SdfRule {
         self.protocol.is_none_or(|protocol| protocol == flow.protocol)
             && self.remote.matches(remote)
             && self.ue.matches(ue)
-            && self.traffic_class.is_none_or(|[value, mask]| flow.traffic_class & mask == value & mask)
+            && self
+                .traffic_class
+                .is_none_or(|[value, mask]| flow.traffic_class & mask == value & mask)
             && (self.security_parameter_index.is_none()
                 || self.security_parameter_index == flow.security_parameter_index)
             && (self.flow_label.is_none() || self.flow_label == flow.flow_label)
@@ -77,9 +82,12 @@ impl SdfRule {
 
 impl Side {
     fn matches(&self, (address, port): (IpAddr, Option<u16>)) -> bool {
-        let in_network = self.network.is_none_or(|network| network.contains(address) != network.not);
+        let in_network =
+            self.network.is_none_or(|network| network.contains(address) != network.not);
         // A packet without ports, as a later fragment is, matches no rule that asks for one.
-        in_network && (self.ports.is_empty() || port.is_some_and(|p| self.ports.iter().any(|range| range.contains(&p))))
+        in_network
+            && (self.ports.is_empty()
+                || port.is_some_and(|p| self.ports.iter().any(|range| range.contains(&p))))
     }
 }
 
@@ -111,7 +119,11 @@ fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
     }
     let protocol = match next() {
         Some("ip") => None,
-        Some(number) => Some(number.parse().map_err(|_| wrong("names a protocol that is neither `ip` nor a number"))?),
+        Some(number) => Some(
+            number
+                .parse()
+                .map_err(|_| wrong("names a protocol that is neither `ip` nor a number"))?,
+        ),
         None => return Err(wrong("ends before the protocol")),
     };
     if next() != Some("from") {
@@ -122,9 +134,10 @@ fn parse(text: &str) -> Result<SdfRule, SdfRuleError> {
     let (from, to) = (rest.get(..to).unwrap_or_default(), rest.get(to + 1..).unwrap_or_default());
     let side = |words: &[&str]| match words {
         [address] => Ok(Side { network: network(address).map_err(wrong)?, ports: Vec::new() }),
-        [address, ports] => {
-            Ok(Side { network: network(address).map_err(wrong)?, ports: port_list(ports).map_err(wrong)? })
-        }
+        [address, ports] => Ok(Side {
+            network: network(address).map_err(wrong)?,
+            ports: port_list(ports).map_err(wrong)?,
+        }),
         [] => Err(wrong("lacks an address")),
         _ => Err(wrong("has options, which TS 29.212 does not allow")),
     };
@@ -145,7 +158,8 @@ fn network(text: &str) -> Result<Option<Network>, &'static str> {
     };
     let address: IpAddr = address.parse().map_err(|_| "has an address that is none")?;
     let most = if address.is_ipv4() { 32 } else { 128 };
-    let prefix = prefix.map_or(Ok(most), str::parse).map_err(|_| "has a prefix length that is no number")?;
+    let prefix =
+        prefix.map_or(Ok(most), str::parse).map_err(|_| "has a prefix length that is no number")?;
     if prefix > most {
         return Err("has a prefix length beyond its address");
     }
@@ -158,7 +172,8 @@ fn port_list(text: &str) -> Result<Vec<RangeInclusive<u16>>, &'static str> {
         Some((low, high)) => Ok(port(low)?..=port(high)?),
         None => port(text).map(|port| port..=port),
     };
-    let ranges: Vec<_> = text.split(',').take(MOST_PORTS + 1).map(range).collect::<Result<_, _>>()?;
+    let ranges: Vec<_> =
+        text.split(',').take(MOST_PORTS + 1).map(range).collect::<Result<_, _>>()?;
     if ranges.len() > MOST_PORTS { Err("lists too many ports") } else { Ok(ranges) }
 }
 
@@ -171,7 +186,12 @@ mod tests {
         SdfRule::of(&SdfFilter { flow_description: Some(text.into()), ..Default::default() })
     }
 
-    fn flow(source: [u8; 4], destination: [u8; 4], protocol: u8, ports: Option<(u16, u16)>) -> Flow {
+    fn flow(
+        source: [u8; 4],
+        destination: [u8; 4],
+        protocol: u8,
+        ports: Option<(u16, u16)>,
+    ) -> Flow {
         Flow {
             source: source.into(),
             destination: destination.into(),
@@ -193,9 +213,17 @@ mod tests {
         assert!(!rule.matches(&down, Direction::Uplink));
         let up = flow([10, 45, 0, 2], [8, 8, 4, 4], 17, Some((40000, 1500)));
         assert!(rule.matches(&up, Direction::Uplink));
-        assert!(!rule.matches(&flow([10, 45, 0, 2], [8, 9, 4, 4], 17, Some((4, 53))), Direction::Uplink));
-        assert!(!rule.matches(&flow([10, 45, 0, 2], [8, 8, 4, 4], 6, Some((4, 53))), Direction::Uplink));
-        assert!(!rule.matches(&flow([10, 45, 0, 2], [8, 8, 4, 4], 17, Some((4, 54))), Direction::Uplink));
+        assert!(
+            !rule
+                .matches(&flow([10, 45, 0, 2], [8, 9, 4, 4], 17, Some((4, 53))), Direction::Uplink)
+        );
+        assert!(
+            !rule.matches(&flow([10, 45, 0, 2], [8, 8, 4, 4], 6, Some((4, 53))), Direction::Uplink)
+        );
+        assert!(
+            !rule
+                .matches(&flow([10, 45, 0, 2], [8, 8, 4, 4], 17, Some((4, 54))), Direction::Uplink)
+        );
         // A later fragment has no ports.
         assert!(!rule.matches(&flow([10, 45, 0, 2], [8, 8, 4, 4], 17, None), Direction::Uplink));
     }
@@ -216,11 +244,17 @@ mod tests {
         for (text, why) in [
             ("deny out ip from any to assigned", "does not begin with `permit`"),
             ("permit in ip from any to assigned", "is not for direction `out`"),
-            ("permit out tcp from any to assigned", "names a protocol that is neither `ip` nor a number"),
+            (
+                "permit out tcp from any to assigned",
+                "names a protocol that is neither `ip` nor a number",
+            ),
             ("permit out ip from any", "has no `to`"),
             ("permit out ip from 1.2.3.4/33 to any", "has a prefix length beyond its address"),
             ("permit out ip from any 99999 to any", "has a port that is no number"),
-            ("permit out ip from any to any 1 established", "has options, which TS 29.212 does not allow"),
+            (
+                "permit out ip from any to any 1 established",
+                "has options, which TS 29.212 does not allow",
+            ),
         ] {
             assert_eq!(rule(text).unwrap_err().why, why, "{text}");
         }

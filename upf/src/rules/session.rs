@@ -1,6 +1,7 @@
 //! All rules of one session, and whether they fit together.
 use super::{
-    Action, Bar, ById, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule, SharedById, Tunnel, UeAddress, Urr,
+    Action, Bar, ById, Far, LocalTunnel, Pdr, Prefix, Qer, RuleError, SdfRule, SharedById, Tunnel,
+    UeAddress, Urr,
 };
 use martlet_pfcp::ie::{FSeid, FailedRuleId, Interface, NodeId, PdnType};
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,8 @@ impl Session {
         }
     }
 
-    /// Checks that the rules fit together and are within limits, and makes the filters of the PDRs ready to match.
+    /// Checks that the rules fit together and are within limits, and makes the filters of the PDRs
+    /// ready to match.
     pub fn resolve(&mut self, limits: &RuleLimits) -> Result<(), RuleError> {
         let counts = [
             ("PDRs", self.pdrs.len(), limits.pdrs),
@@ -118,11 +120,15 @@ impl Session {
         ];
         for (what, count, limit) in counts {
             if count > limit {
-                return Err(RuleError::no_resources(format!("{count} {what} in a session, {limit} are allowed")));
+                return Err(RuleError::no_resources(format!(
+                    "{count} {what} in a session, {limit} are allowed"
+                )));
             }
         }
         for pdr in self.pdrs.values() {
-            let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(pdr.id), format!("PDR {} {why}", pdr.id));
+            let failure = |why: String| {
+                RuleError::failure(FailedRuleId::Pdr(pdr.id), format!("PDR {} {why}", pdr.id))
+            };
             if !self.fars.contains_key(&pdr.far) {
                 return Err(failure(format!("names FAR {}, which does not exist", pdr.far)));
             }
@@ -133,7 +139,11 @@ impl Session {
                 return Err(failure(format!("names URR {urr}, which does not exist")));
             }
             if pdr.filters.len() > limits.filters {
-                return Err(RuleError::no_resources(format!("{} SDF filters in PDR {}", pdr.filters.len(), pdr.id)));
+                return Err(RuleError::no_resources(format!(
+                    "{} SDF filters in PDR {}",
+                    pdr.filters.len(),
+                    pdr.id
+                )));
             }
         }
         for far in self.fars.values() {
@@ -143,14 +153,19 @@ impl Session {
             }
         }
         for pdr in self.pdrs.values_mut() {
-            let back = self.fars.get(&pdr.far).is_some_and(|far| far.destination == Some(Interface::Access));
+            let back = self
+                .fars
+                .get(&pdr.far)
+                .is_some_and(|far| far.destination == Some(Interface::Access));
             // A PDR that names the UE is about what the UE sends.
-            pdr.returns = back && pdr.source == Interface::Access && pdr.local.is_some() && pdr.ue.is_empty();
+            pdr.returns =
+                back && pdr.source == Interface::Access && pdr.local.is_some() && pdr.ue.is_empty();
         }
         self.resolve_filters()
     }
 
-    /// Tunnels of ours whose packets go on in another tunnel, and so do their end markers (TS 23.501, 5.8.2.9).
+    /// Tunnels of ours whose packets go on in another tunnel, and so do their end markers (TS
+    /// 23.501, 5.8.2.9).
     pub fn relays(&self) -> BTreeMap<u32, Tunnel> {
         let forwards = |pdr: &Pdr| {
             let far = self.fars.get(&pdr.far).filter(|far| far.action == Action::Forward)?;
@@ -159,7 +174,8 @@ impl Session {
         self.pdrs.values().filter_map(forwards).collect()
     }
 
-    /// A filter with an SDF Filter ID alone stands for the filter that has the ID and a description (8.2.5).
+    /// A filter with an SDF Filter ID alone stands for the filter that has the ID and a description
+    /// (8.2.5).
     fn resolve_filters(&mut self) -> Result<(), RuleError> {
         let mut named = BTreeMap::new();
         for filter in self.pdrs.values().flat_map(|pdr| &pdr.filters) {
@@ -169,7 +185,8 @@ impl Session {
         }
         for pdr in self.pdrs.values_mut() {
             let id = pdr.id;
-            let failure = |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id}: {why}"));
+            let failure =
+                |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id}: {why}"));
             pdr.rules.clear();
             if let Some(application) = &pdr.application {
                 pdr.rules.clone_from(&application.rules);
@@ -177,9 +194,9 @@ impl Session {
             }
             for filter in &pdr.filters {
                 let filter = match (filter.filter_id, &filter.flow_description) {
-                    (Some(filter_id), None) => named
-                        .get(&filter_id)
-                        .ok_or_else(|| failure(format!("SDF filter {filter_id} has no description anywhere")))?,
+                    (Some(filter_id), None) => named.get(&filter_id).ok_or_else(|| {
+                        failure(format!("SDF filter {filter_id} has no description anywhere"))
+                    })?,
                     _ => filter,
                 };
                 pdr.rules.push(SdfRule::of(filter).map_err(|error| failure(error.to_string()))?);
@@ -202,7 +219,9 @@ impl Session {
 
     /// Whether it detects an application by names, so that its UE's answers of DNS are to be seen.
     pub fn asks_for_names(&self) -> bool {
-        self.pdrs.values().any(|pdr| pdr.application.as_ref().is_some_and(|known| !known.names.is_empty()))
+        self.pdrs
+            .values()
+            .any(|pdr| pdr.application.as_ref().is_some_and(|known| !known.names.is_empty()))
     }
 
     /// Our ends of its tunnels.
@@ -223,6 +242,10 @@ impl Session {
 
     /// The far ends of its tunnels, with the PDRs that lead there.
     pub fn remote_tunnels(&self) -> BTreeSet<(std::net::IpAddr, u32)> {
-        self.fars.values().filter_map(|far| far.tunnel).map(|Tunnel { teid, peer }| (peer, teid)).collect()
+        self.fars
+            .values()
+            .filter_map(|far| far.tunnel)
+            .map(|Tunnel { teid, peer }| (peer, teid))
+            .collect()
     }
 }

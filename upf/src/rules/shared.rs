@@ -1,5 +1,5 @@
-//! Rules that many sessions have alike, kept once: usage reporting, QoS and uplink forwarding rules mostly are the same for all
-//! UEs of a data network.
+//! Rules that many sessions have alike, kept once: usage reporting, QoS and uplink forwarding rules
+//! mostly are the same for all UEs of a data network.
 use super::ById;
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,8 @@ static KNOWN: LazyLock<Mutex<Kinds>> = LazyLock::new(|| Mutex::new(Kinds::new())
 /// A value equal to this one, which others have, too.
 pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> Arc<V> {
     let mut kinds = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let kind = kinds.entry(TypeId::of::<Arc<V>>()).or_insert_with(|| Box::new(HashSet::<Arc<V>>::new()));
+    let kind =
+        kinds.entry(TypeId::of::<Arc<V>>()).or_insert_with(|| Box::new(HashSet::<Arc<V>>::new()));
     let Some(known) = kind.downcast_mut::<HashSet<Arc<V>>>() else { return value };
     if let Some(same) = known.get(&value) {
         return same.clone();
@@ -31,7 +32,8 @@ pub fn shared<V: Hash + Eq + Send + Sync + ?Sized + 'static>(value: Arc<V>) -> A
     value
 }
 
-/// Rules of a session by their identity, as [`ById`], each of which may be other sessions' rule, too.
+/// Rules of a session by their identity, as [`ById`], each of which may be other sessions' rule,
+/// too.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SharedById<K, V>(ById<K, Arc<V>>);
 
@@ -131,7 +133,9 @@ impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> Index<&K> for 
     }
 }
 
-impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> FromIterator<(K, V)> for SharedById<K, V> {
+impl<K: Ord + Copy, V: Clone + Hash + Eq + Send + Sync + 'static> FromIterator<(K, V)>
+    for SharedById<K, V>
+{
     fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> Self {
         SharedById(entries.into_iter().map(|(key, value)| (key, Arc::new(value))).collect())
     }
@@ -159,7 +163,8 @@ mod tests {
         for n in 0..3 * MOST as u32 {
             shared(Arc::new((n, "many")));
         }
-        let (one, two) = (shared(Arc::new((u32::MAX, "many"))), shared(Arc::new((u32::MAX, "many"))));
+        let (one, two) =
+            (shared(Arc::new((u32::MAX, "many"))), shared(Arc::new((u32::MAX, "many"))));
         assert!(Arc::ptr_eq(&one, &two));
     }
 }

@@ -19,7 +19,9 @@ impl VolumeLimit {
     /// Whether this much, in octets, reaches it.
     pub fn reached(&self, uplink: u64, downlink: u64) -> bool {
         let at = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
-        at(self.total, uplink.saturating_add(downlink)) || at(self.uplink, uplink) || at(self.downlink, downlink)
+        at(self.total, uplink.saturating_add(downlink))
+            || at(self.uplink, uplink)
+            || at(self.downlink, downlink)
     }
 }
 
@@ -58,7 +60,8 @@ pub struct Urr {
     pub time_quota: Option<Duration>,
     /// The time quota is used up: no packet passes.
     pub time_quota_exhausted: bool,
-    /// How often quotas were given, so that the same quota given again is told from one that stays.
+    /// How often quotas were given, so that the same quota given again is told from one that
+    /// stays.
     pub quota_given: u32,
 }
 
@@ -117,12 +120,16 @@ impl Urr {
 
     fn complete(&self) -> Result<(), RuleError> {
         if !self.duration && !self.volume {
-            let why = format!("URR {} measures neither volume nor duration, the only methods here", self.id);
+            let why = format!(
+                "URR {} measures neither volume nor duration, the only methods here",
+                self.id
+            );
             return Err(RuleError::failure(FailedRuleId::Urr(self.id), why));
         }
         let zero = self.period.is_some_and(|period| period.is_zero());
         if self.triggers.has(ReportingTriggers::PERIO) && self.period.is_none() || zero {
-            let why = format!("URR {} is to report periodically and has no Measurement Period", self.id);
+            let why =
+                format!("URR {} is to report periodically and has no Measurement Period", self.id);
             return Err(RuleError::conditional::<MeasurementPeriod>(why));
         }
         Ok(())

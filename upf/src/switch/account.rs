@@ -1,5 +1,5 @@
-//! Usage of a session's rules that the switch counted, or that was taken from the native UPF when the session moved: what
-//! has not been reported yet.
+//! Usage of a session's rules that the switch counted, or that was taken from the native UPF when
+//! the session moved: what has not been reported yet.
 use crate::datapath::Usage;
 use crate::rules::{Direction, Session, Urr, VolumeLimit};
 use crate::tally::{Tally, place};
@@ -33,7 +33,13 @@ impl Account {
     }
 
     /// The switch has forwarded so many packets and octets, some time between the two.
-    pub fn count(&mut self, direction: Direction, news: (u64, u64), since: SystemTime, now: SystemTime) {
+    pub fn count(
+        &mut self,
+        direction: Direction,
+        news: (u64, u64),
+        since: SystemTime,
+        now: SystemTime,
+    ) {
         self.since.add(direction, news.1, news.0, since, now);
         self.quota[place(direction)] += news.1;
     }
@@ -54,7 +60,9 @@ impl Account {
     /// Its threshold is reached, and this is the first time that it is seen.
     pub fn reaches_threshold(&mut self, urr: &Urr) -> bool {
         let reached = urr.triggers.has(ReportingTriggers::VOLTH)
-            && urr.volume_threshold.is_some_and(|limit| limit.reached(self.since.octets()[0], self.since.octets()[1]));
+            && urr
+                .volume_threshold
+                .is_some_and(|limit| limit.reached(self.since.octets()[0], self.since.octets()[1]));
         reached && !std::mem::replace(&mut self.told, true)
     }
 
@@ -67,8 +75,11 @@ impl Account {
     pub fn quota_left(&self, urr: &Urr) -> Option<u64> {
         let used = [self.quota[0] + self.native_quota[0], self.quota[1] + self.native_quota[1]];
         let limit = urr.volume_quota?;
-        let of = [(limit.total, used[0] + used[1]), (limit.uplink, used[0]), (limit.downlink, used[1])];
-        of.into_iter().filter_map(|(limit, used)| limit.map(|limit| limit.saturating_sub(used))).min()
+        let of =
+            [(limit.total, used[0] + used[1]), (limit.uplink, used[0]), (limit.downlink, used[1])];
+        of.into_iter()
+            .filter_map(|(limit, used)| limit.map(|limit| limit.saturating_sub(used)))
+            .min()
     }
 
     fn less(limit: Option<VolumeLimit>, used: [u64; 2]) -> Option<VolumeLimit> {
@@ -117,12 +128,16 @@ impl Accounts {
         });
     }
 
-    /// The session for the native UPF: what it counts by itself reaches what is left of each limit when all together
-    /// reaches the limit.
+    /// The session for the native UPF: what it counts by itself reaches what is left of each limit
+    /// when all together reaches the limit.
     pub fn adjusted(&self, session: &Session) -> Option<Session> {
-        let counts = |account: &&Account| account.since.octets() != [0; 2] || account.quota != [0; 2];
+        let counts =
+            |account: &&Account| account.since.octets() != [0; 2] || account.quota != [0; 2];
         let limited = |account: &&Account| {
-            session.urrs.get(&account.urr).is_some_and(|u| u.volume_threshold.is_some() || u.volume_quota.is_some())
+            session
+                .urrs
+                .get(&account.urr)
+                .is_some_and(|u| u.volume_threshold.is_some() || u.volume_quota.is_some())
         };
         if !self.0.iter().any(|account| counts(&account) && limited(&account)) {
             return None;
@@ -215,10 +230,16 @@ mod tests {
         assert!(accounts.of(&urr).reaches_threshold(&urr));
         assert!(!accounts.of(&urr).reaches_threshold(&urr), "once");
         let native = accounts.adjusted(&session).expect("there is something to take off");
-        assert_eq!(native.urrs[&1].volume_threshold, None, "the native UPF does not tell of it either");
+        assert_eq!(
+            native.urrs[&1].volume_threshold, None,
+            "the native UPF does not tell of it either"
+        );
         let mut all = vec![usage(7)];
         accounts.add_to(&mut all, |_| true);
-        assert_eq!((all[0].uplink_octets, all[0].downlink_octets, all[0].downlink_packets), (107, 900, 4));
+        assert_eq!(
+            (all[0].uplink_octets, all[0].downlink_octets, all[0].downlink_packets),
+            (107, 900, 4)
+        );
         assert_eq!(all[0].first, usage(7).first);
         assert_eq!(all[0].last, Some(now));
         // What was reported counts for the quota alone.

@@ -1,5 +1,5 @@
-//! The thread that talks to the switch, and starts it where the configuration says so. Others ask it and wait, for a
-//! moment at most: a switch that does not answer is one that is not there.
+//! The thread that talks to the switch, and starts it where the configuration says so. Others ask
+//! it and wait, for a moment at most: a switch that does not answer is one that is not there.
 use super::process::Process;
 use crate::config::SwitchConfig;
 use crate::kernel::netns;
@@ -49,17 +49,23 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// Starts the thread and, where the configuration says so, the switch. Waits for neither to be ready.
+    /// Starts the thread and, where the configuration says so, the switch. Waits for neither to be
+    /// ready.
     pub fn start(config: &SwitchConfig) -> Result<Controller, String> {
         let (jobs, receive) = mpsc::channel::<Job>(16);
         let (ready, started) = sync_channel(1);
         let config = config.clone();
         let work = move || {
             let prepared = netns::enter(config.netns.as_deref()).and_then(|()| {
-                let process =
-                    config.run.as_ref().map(|run| Process::start(run, config.engine, config.address, config.device));
+                let process = config
+                    .run
+                    .as_ref()
+                    .map(|run| Process::start(run, config.engine, config.address, config.device));
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-                Ok((process.transpose()?, runtime.map_err(|error| format!("no runtime for the switch: {error}"))?))
+                Ok((
+                    process.transpose()?,
+                    runtime.map_err(|error| format!("no runtime for the switch: {error}"))?,
+                ))
             });
             match prepared {
                 Ok((process, runtime)) => {
@@ -96,13 +102,23 @@ impl Drop for Controller {
     }
 }
 
-async fn serve(mut jobs: mpsc::Receiver<Job>, address: SocketAddr, device: u64, mut process: Option<Process>) {
+async fn serve(
+    mut jobs: mpsc::Receiver<Job>,
+    address: SocketAddr,
+    device: u64,
+    mut process: Option<Process>,
+) {
     let mut client: Option<Client> = None;
     while let Some((ask, answer)) = jobs.recv().await {
         if let (Ask::Connect, Some(process)) = (&ask, &mut process) {
             process.keep_alive();
         }
-        let told = match tokio::time::timeout(PATIENCE, carry_out(ask, &mut client, address, device)).await {
+        let told = match tokio::time::timeout(
+            PATIENCE,
+            carry_out(ask, &mut client, address, device),
+        )
+        .await
+        {
             Ok(told) => told,
             Err(_) => Told::Lost(format!("no answer within {PATIENCE:?}")),
         };
@@ -113,7 +129,12 @@ async fn serve(mut jobs: mpsc::Receiver<Job>, address: SocketAddr, device: u64, 
     }
 }
 
-async fn carry_out(ask: Ask, client: &mut Option<Client>, address: SocketAddr, device: u64) -> Told {
+async fn carry_out(
+    ask: Ask,
+    client: &mut Option<Client>,
+    address: SocketAddr,
+    device: u64,
+) -> Told {
     if let Ask::Connect = ask {
         *client = None;
         let connected = async {
@@ -131,7 +152,8 @@ async fn carry_out(ask: Ask, client: &mut Option<Client>, address: SocketAddr, d
     }
     let Some(client) = client else { return Told::Lost("there is no connection".into()) };
     match once(&ask, client).await {
-        // Somebody else led it for a while, as a person with `martlet switch`; they have gone, or they have not.
+        // Somebody else led it for a while, as a person with `martlet switch`; they have gone, or
+        // they have not.
         Told::Lost(why) if why.contains("primary controller") => match client.lead(None).await {
             Ok(()) => once(&ask, client).await,
             Err(error) => Told::Refused(error.to_string()),
@@ -149,9 +171,9 @@ async fn once(ask: &Ask, client: &mut Client) -> Told {
         Ask::Entries => client.entries(None).await.map(Told::Entries),
     };
     outcome.unwrap_or_else(|error| match error {
-        ClientError::Refused(why) => {
-            Told::Refused(why.first().map_or_else(String::new, |(n, why)| format!("update {n}: {why}")))
-        }
+        ClientError::Refused(why) => Told::Refused(
+            why.first().map_or_else(String::new, |(n, why)| format!("update {n}: {why}")),
+        ),
         // A batch with more errors than a header holds has the first in its message.
         ClientError::Failed(why) if why.starts_with("update ") => Told::Refused(why),
         other => Told::Lost(other.to_string()),

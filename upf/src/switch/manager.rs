@@ -1,8 +1,9 @@
 //! The offload manager: looks at what sessions carry, and moves them.
 //!
-//! A session moves onto the switch in three steps, so that no packet of it is lost, doubled or overtaken: its packets wait at
-//! the switch; the native UPF finishes those that it has; the switch goes on with those that wait, by their rules. Off the
-//! switch it moves in one, since the native path is the longer one.
+//! A session moves onto the switch in three steps, so that no packet of it is lost, doubled or
+//! overtaken: its packets wait at the switch; the native UPF finishes those that it has; the switch
+//! goes on with those that wait, by their rules. Off the switch it moves in one, since the native
+//! path is the longer one.
 use super::policy::Sample;
 use super::state::{Known, Place, State};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,15 +12,17 @@ use std::time::{Duration, Instant};
 
 /// Sessions that move at a time: N4 waits while tables are written.
 const AT_A_TIME: usize = 256;
-/// How long the native UPF may take to finish what it has of a session. The switch holds packets for 250 ms.
+/// How long the native UPF may take to finish what it has of a session. The switch holds packets
+/// for 250 ms.
 const LONGEST_DRAIN: Duration = Duration::from_millis(120);
-/// Silence of the native UPF says nothing where this thread was kept from looking for longer: so was the UPF, then.
+/// Silence of the native UPF says nothing where this thread was kept from looking for longer: so
+/// was the UPF, then.
 const LATE: Duration = Duration::from_millis(4);
 /// Neighbours are looked at again after this time.
 const HOPS: Duration = Duration::from_secs(1);
 
-/// How long N4 has to leave a session alone before it moves onto the switch: procedures change it some times in a row, and
-/// each change takes it off again.
+/// How long N4 has to leave a session alone before it moves onto the switch: procedures change it
+/// some times in a row, and each change takes it off again.
 const CHANGED: Duration = Duration::from_millis(30);
 
 /// What tells the manager that it is to end.
@@ -43,8 +46,11 @@ impl Manager {
     pub fn start(state: &Arc<Mutex<State>>) -> Result<Manager, String> {
         let bell = Arc::<Bell>::default();
         let (state, its_bell) = (state.clone(), bell.clone());
-        let thread = std::thread::Builder::new().name("upf-offload".into()).spawn(move || run(&state, &its_bell));
-        let thread = thread.map_err(|error| format!("no thread for the offload manager: {error}"))?;
+        let thread = std::thread::Builder::new()
+            .name("upf-offload".into())
+            .spawn(move || run(&state, &its_bell));
+        let thread =
+            thread.map_err(|error| format!("no thread for the offload manager: {error}"))?;
         Ok(Manager { bell, thread: Some(thread) })
     }
 }
@@ -111,7 +117,12 @@ fn look(state: &Mutex<State>, hops: &mut Instant) -> Vec<u64> {
         known.seen = forwarded;
         let on_switch = matches!(known.place, Place::Switch(_));
         let settled = on_switch || known.changed.elapsed() >= CHANGED;
-        samples.push(Sample { seid, octets, on_switch, eligible: known.wanted && settled && !near });
+        samples.push(Sample {
+            seid,
+            octets,
+            on_switch,
+            eligible: known.wanted && settled && !near,
+        });
     }
     let decision = state.policy.look(Instant::now(), &samples);
     state.take_off(&decision.off);
@@ -135,7 +146,8 @@ fn move_on(state: &Mutex<State>, seids: &[u64]) {
         return;
     }
     let settle = Duration::from_millis(lock(state).config.settle_ms);
-    let mut waiting: Vec<(u64, Silence)> = held.iter().map(|seid| (*seid, Silence::default())).collect();
+    let mut waiting: Vec<(u64, Silence)> =
+        held.iter().map(|seid| (*seid, Silence::default())).collect();
     let mut quiet = Vec::new();
     while !waiting.is_empty() && started.elapsed() < LONGEST_DRAIN {
         let asleep = Instant::now();
@@ -151,9 +163,11 @@ fn move_on(state: &Mutex<State>, seids: &[u64]) {
         });
     }
     let state = &mut *lock(state);
-    let moving = |seid: &u64| matches!(state.known.get(seid), Some(Known { place: Place::Moving(_), .. }));
+    let moving =
+        |seid: &u64| matches!(state.known.get(seid), Some(Known { place: Place::Moving(_), .. }));
     let still: Vec<u64> = quiet.into_iter().filter(moving).collect();
-    // What the native UPF does not come to an end with goes back to it, in order, and is tried again later.
+    // What the native UPF does not come to an end with goes back to it, in order, and is tried
+    // again later.
     let busy: Vec<u64> = waiting.iter().map(|(seid, _)| *seid).filter(moving).collect();
     state.take_off(&busy);
     for seid in busy {
@@ -172,8 +186,8 @@ struct Silence {
 }
 
 impl Silence {
-    /// What it has forwarded, `step` after the look before. A machine that stood still has kept the native UPF from its packets,
-    /// too: it has to be silent from then on.
+    /// What it has forwarded, `step` after the look before. A machine that stood still has kept the
+    /// native UPF from its packets, too: it has to be silent from then on.
     fn look(&mut self, forwarded: [u64; 2], step: Duration) -> Duration {
         let silent = forwarded == self.seen && step <= LATE;
         self.seen = forwarded;

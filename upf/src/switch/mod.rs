@@ -1,4 +1,5 @@
-//! The `switch` datapath: a native one (`kernel` or `xdp`), and a programmable switch in its wires that takes sessions off it.
+//! The `switch` datapath: a native one (`kernel` or `xdp`), and a programmable switch in its wires
+//! that takes sessions off it.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -10,8 +11,8 @@
 //! | `state`, `manager` | sessions on either path, and how they move |
 //! | `rest` | how often the switch is asked what it has counted |
 //!
-//! N4's rules are always in the native datapath, whole: it carries what the switch does not know, and everything when there is
-//! no switch. The switch itself is in `upf/switch`.
+//! N4's rules are always in the native datapath, whole: it carries what the switch does not know,
+//! and everything when there is no switch. The switch itself is in `upf/switch`.
 mod account;
 mod controller;
 #[cfg(test)]
@@ -42,7 +43,8 @@ use std::time::Instant;
 use tables::{Tables, Ues};
 
 static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries").expect("registered once")
+    register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries")
+        .expect("registered once")
 });
 
 /// The datapath of a switch with a native one behind it.
@@ -53,11 +55,13 @@ pub struct SwitchDatapath {
 }
 
 impl SwitchDatapath {
-    /// Makes the native datapath, starts the switch where the configuration says so, and lets the offload manager begin.
-    /// Blocks for as long as the native datapath takes; the switch may come later, and go.
+    /// Makes the native datapath, starts the switch where the configuration says so, and lets the
+    /// offload manager begin. Blocks for as long as the native datapath takes; the switch may
+    /// come later, and go.
     ///
     /// # Errors
-    /// The native datapath cannot be made, or the switch's program not be started: what a person can do.
+    /// The native datapath cannot be made, or the switch's program not be started: what a person
+    /// can do.
     pub fn open(config: &UpfConfig) -> Result<(SwitchDatapath, Signals), String> {
         let native = UpfConfig { datapath: config.switch.native, ..config.clone() };
         let (native, signals) = crate::open_datapath(&native)?;
@@ -71,8 +75,8 @@ impl SwitchDatapath {
     pub fn beside(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
         // Before it is used under a lock that who gathers metrics waits for.
         LazyLock::force(&SESSIONS);
-        let program =
-            martlet_p4c_swx::compile(martlet_switch_control::UPF).map_err(|error| format!("upf.p4:{error}"))?;
+        let program = martlet_p4c_swx::compile(martlet_switch_control::UPF)
+            .map_err(|error| format!("upf.p4:{error}"))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
         let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
@@ -105,7 +109,10 @@ fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
         network &= mask(prefix);
     }
     if prefix < 8 {
-        tracing::warn!(prefix, "the pools of UEs lie far apart: packets to all between them stay on the native path");
+        tracing::warn!(
+            prefix,
+            "the pools of UEs lie far apart: packets to all between them stay on the native path"
+        );
     }
     Some((network, mask(prefix)))
 }
@@ -123,7 +130,8 @@ fn covering_v6(pools: &[(Ipv6Addr, u8)]) -> Option<(u64, u64)> {
     if prefix < 16 {
         tracing::warn!(
             prefix,
-            "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native path"
+            "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native \
+             path"
         );
     }
     Some((network, mask(prefix)))
@@ -232,11 +240,17 @@ mod tests {
     fn pools_are_covered_by_one_network() {
         let pool = |text| Pool::parse(text).expect("a pool");
         assert_eq!(covering(&[pool("10.45.0.0/16")]), Some((0x0a2d_0000, 0xffff_0000)));
-        assert_eq!(covering(&[pool("10.45.0.0/16"), pool("10.46.0.0/16")]), Some((0x0a2c_0000, 0xfffc_0000)));
+        assert_eq!(
+            covering(&[pool("10.45.0.0/16"), pool("10.46.0.0/16")]),
+            Some((0x0a2c_0000, 0xfffc_0000))
+        );
         assert_eq!(covering(&[]), None);
         let pool6 = |text| crate::config::pool6(text).expect("a pool");
         assert_eq!(covering_v6(&[pool6("fd45::/48")]), Some((0xfd45 << 48, u64::MAX << 16)));
-        assert_eq!(covering_v6(&[pool6("fd45::/48"), pool6("fd46::/48")]), Some((0xfd44 << 48, 0xfffc << 48)));
+        assert_eq!(
+            covering_v6(&[pool6("fd45::/48"), pool6("fd46::/48")]),
+            Some((0xfd44 << 48, 0xfffc << 48))
+        );
         assert_eq!(covering_v6(&[]), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The next hops of the native UPF: how frames leave to an address, by the kernel's routes and neighbours in the network
-//! namespace of the calling thread.
+//! The next hops of the native UPF: how frames leave to an address, by the kernel's routes and
+//! neighbours in the network namespace of the calling thread.
 use super::plan::Version;
 use crate::kernel::netlink::Netlink;
 use nix::ifaddrs::getifaddrs;
@@ -73,7 +73,8 @@ fn route_to(routes: Vec<Route>, to: Ipv4Addr) -> Option<Route> {
 }
 
 fn mac(text: &str) -> Option<u64> {
-    let parts: Vec<u64> = text.split(':').map(|part| u64::from_str_radix(part, 16)).collect::<Result<_, _>>().ok()?;
+    let parts: Vec<u64> =
+        text.split(':').map(|part| u64::from_str_radix(part, 16)).collect::<Result<_, _>>().ok()?;
     (parts.len() == 6).then(|| parts.into_iter().fold(0, |all, part| all << 8 | part))
 }
 
@@ -83,7 +84,9 @@ fn neighbour(table: &str, interface: &str, address: Ipv4Addr) -> Option<u64> {
     table.lines().skip(1).find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let flags = u32::from_str_radix(words.get(2)?.trim_start_matches("0x"), 16).ok()?;
-        let right = words.first()?.parse() == Ok(address) && words.get(5) == Some(&interface) && flags & COMPLETE != 0;
+        let right = words.first()?.parse() == Ok(address)
+            && words.get(5) == Some(&interface)
+            && flags & COMPLETE != 0;
         right.then(|| mac(words.get(3)?)).flatten()
     })
 }
@@ -105,15 +108,25 @@ pub(super) fn default_router(version: Version) -> Result<IpAddr, String> {
     let (found, setting) = match version {
         Version::V4 => {
             let all = routes(&table("route")?).into_iter().filter(|route| route.network.1 == 0);
-            (all.min_by_key(|r| r.metric).and_then(|route| route.gateway).map(IpAddr::from), "core_next_hop")
+            (
+                all.min_by_key(|r| r.metric).and_then(|route| route.gateway).map(IpAddr::from),
+                "core_next_hop",
+            )
         }
         Version::V6 => {
-            let found = routes6(&table("ipv6_route")?).into_iter().filter(|route| route.network.1 == 0);
-            (found.min_by_key(|r| r.metric).and_then(|r| r.router).map(IpAddr::from), "core_next_hop_v6")
+            let found =
+                routes6(&table("ipv6_route")?).into_iter().filter(|route| route.network.1 == 0);
+            (
+                found.min_by_key(|r| r.metric).and_then(|r| r.router).map(IpAddr::from),
+                "core_next_hop_v6",
+            )
         }
     };
     found.ok_or_else(|| {
-        format!("there is no default route: set upf.switch.{setting} to the router towards the data network")
+        format!(
+            "there is no default route: set upf.switch.{setting} to the router towards the data \
+             network"
+        )
     })
 }
 
@@ -133,7 +146,8 @@ fn routes6(table: &str) -> Vec<Route6> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let address = |at: usize| u128::from_str_radix(words.get(at)?, 16).ok();
         let number = |at: usize| u32::from_str_radix(words.get(at)?, 16).ok();
-        let (network, prefix, router, metric, flags) = (address(0)?, number(1)?, address(4)?, number(5)?, number(8)?);
+        let (network, prefix, router, metric, flags) =
+            (address(0)?, number(1)?, address(4)?, number(5)?, number(8)?);
         let interface = words.get(9)?.to_string();
         let router = (router != 0).then(|| Ipv6Addr::from_bits(router));
         let right = flags & (UP | REJECT) == UP && interface != "lo";
@@ -145,7 +159,8 @@ fn routes6(table: &str) -> Vec<Route6> {
 /// The route to an IPv6 address: interface, and router where there is one.
 fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
     let mut routes = routes6(table);
-    // Every link has link-local addresses: that of a router is on the link of the routes through it.
+    // Every link has link-local addresses: that of a router is on the link of the routes through
+    // it.
     if to.is_unicast_link_local()
         && let Some(through) = routes.iter().find(|route| route.router == Some(to))
     {
@@ -154,11 +169,14 @@ fn route6_to(table: &str, to: Ipv6Addr) -> Option<(String, Option<Ipv6Addr>)> {
     routes.retain(|Route6 { network: (network, prefix), .. }| {
         to.to_bits() & u128::MAX.checked_shl(128 - prefix).unwrap_or(0) == *network
     });
-    let best = routes.into_iter().min_by_key(|route| (std::cmp::Reverse(route.network.1), route.metric))?;
+    let best = routes
+        .into_iter()
+        .min_by_key(|route| (std::cmp::Reverse(route.network.1), route.metric))?;
     Some((best.interface, best.router))
 }
 
-/// How frames leave to an address. Where the neighbour is not known, asks for it, so that it may be the next time.
+/// How frames leave to an address. Where the neighbour is not known, asks for it, so that it may be
+/// the next time.
 pub(super) fn hop(to: IpAddr) -> Result<Hop, Away> {
     let no_route = || format!("there is no route to {to}");
     let (interface, next, found) = match to {
@@ -171,11 +189,13 @@ pub(super) fn hop(to: IpAddr) -> Result<Hop, Away> {
         IpAddr::V6(to) => {
             let (interface, router) = route6_to(&table("ipv6_route")?, to).ok_or_else(no_route)?;
             let next = router.unwrap_or(to);
-            let found = neighbour6(&interface, next).map_err(|error| format!("{interface}: {error}"))?;
+            let found =
+                neighbour6(&interface, next).map_err(|error| format!("{interface}: {error}"))?;
             (interface, IpAddr::V6(next), found)
         }
     };
-    let source = link_address(&interface).ok_or_else(|| format!("{interface} has no link address"))?;
+    let source =
+        link_address(&interface).ok_or_else(|| format!("{interface} has no link address"))?;
     match found {
         Some(destination) => Ok(Hop { source, destination }),
         None => {
@@ -194,9 +214,11 @@ fn neighbour6(interface: &str, address: Ipv6Addr) -> std::io::Result<Option<u64>
 fn ask_for(next: IpAddr, interface: &str) {
     const DISCARD: u16 = 9;
     let _ = match next {
-        IpAddr::V4(next) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|s| s.send_to(&[], (next, DISCARD))),
-        IpAddr::V6(next) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))
-            .and_then(|socket| socket.send_to(&[], SocketAddrV6::new(next, DISCARD, 0, if_nametoindex(interface)?))),
+        IpAddr::V4(next) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+            .and_then(|s| s.send_to(&[], (next, DISCARD))),
+        IpAddr::V6(next) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).and_then(|socket| {
+            socket.send_to(&[], SocketAddrV6::new(next, DISCARD, 0, if_nametoindex(interface)?))
+        }),
     };
 }
 
@@ -204,7 +226,8 @@ fn ask_for(next: IpAddr, interface: &str) {
 mod tests {
     use super::*;
 
-    const ROUTES: &str = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+    const ROUTES: &str = "Iface\tDestination\tGateway \
+                          \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
 n6\t00000000\t0100630A\t0003\t0\t0\t0\t00000000\t0\t0\t0
 n3\t0046A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0
 off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
@@ -217,7 +240,10 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
         assert_eq!(to([192, 168, 70, 2]).interface, "n3");
         assert_eq!(to([192, 168, 70, 2]).gateway, None);
         let default = to([8, 8, 8, 8]);
-        assert_eq!((default.interface.as_str(), default.gateway), ("n6", Some([10, 99, 0, 1].into())));
+        assert_eq!(
+            (default.interface.as_str(), default.gateway),
+            ("n6", Some([10, 99, 0, 1].into()))
+        );
     }
 
     #[test]
@@ -225,7 +251,10 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
         let line = |network: &str, prefix: &str, router: &str, flags: &str, interface: &str| {
             let none = "00000000000000000000000000000000";
             let router = if router.is_empty() { none } else { router };
-            format!("{network} {prefix} {none} 00 {router} 00000100 00000001 00000000 {flags} {interface}\n")
+            format!(
+                "{network} {prefix} {none} 00 {router} 00000100 00000001 00000000 {flags} \
+                 {interface}\n"
+            )
         };
         let (n3, all) = ("fd700000000000000000000000000000", "00000000000000000000000000000000");
         let table = line(n3, "40", "", "00000001", "n3")
@@ -239,7 +268,8 @@ off\t0046A8C0\t00000000\t0000\t0\t0\t0\tFFFFFFFF\t0\t0\t0
 
     #[test]
     fn a_neighbour_counts_once_its_address_is_known() {
-        let table = "IP address       HW type     Flags       HW address            Mask     Device
+        let table = "IP address       HW type     Flags       HW address            Mask     \
+                     Device
 10.99.0.1        0x1         0x2         02:00:00:00:00:01     *        n6
 10.99.0.2        0x1         0x0         00:00:00:00:00:00     *        n6
 ";

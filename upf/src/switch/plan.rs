@@ -1,9 +1,13 @@
-//! What of a session a switch can carry: its rules, in the terms of the switch's tables. Knows no numbers of counters,
-//! meters and next hops yet.
+//! What of a session a switch can carry: its rules, in the terms of the switch's tables. Knows no
+//! numbers of counters, meters and next hops yet.
 //!
-//! What the tables cannot tell apart stays with the native UPF: the switch hands on what meets no rule. So a filter that
-//! looks at more than the switch does becomes one that takes more in, and leads there.
-use crate::rules::{Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, SessionKind, Side, Tunnel, UeAddress};
+//! What the tables cannot tell apart stays with the native UPF: the switch hands on what meets no
+//! rule. So a filter that looks at more than the switch does becomes one that takes more in, and
+//! leads there.
+use crate::rules::{
+    Action, Direction, Far, Network, Pdr, Qer, SdfRule, Session, SessionKind, Side, Tunnel,
+    UeAddress,
+};
 use martlet_pfcp::ie::Interface;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -126,7 +130,9 @@ impl Way {
         let [rule] = &self.rules[..] else { return false };
         let Some(qfi) = rule.matches.first().map(|first| first.qfi) else { return false };
         let whole = |of: &Match| *of == Match { qfi, ..Match::all(of.version) };
-        rule.rate.is_none() && rule.matches.iter().all(whole) && rule.matches.len() == self.versions().len()
+        rule.rate.is_none()
+            && rule.matches.iter().all(whole)
+            && rule.matches.len() == self.versions().len()
     }
 
     /// Of the packets that any rule takes.
@@ -146,8 +152,11 @@ impl Way {
 impl Plan {
     /// The plan of a session, or why a switch cannot carry it.
     pub fn of(session: &Session) -> Result<Plan, String> {
-        if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.beyond.is_some()) {
-            return Err("it carries frames, octets without a form, or packets of networks behind the UE".into());
+        if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.beyond.is_some())
+        {
+            return Err("it carries frames, octets without a form, or packets of networks behind \
+                        the UE"
+                .into());
         }
         let mut ue = Ue { v4: None, v6: None };
         for address in session.ue_addresses() {
@@ -161,7 +170,9 @@ impl Plan {
         }
         let way = |direction| way(session, &ue, direction);
         match (way(Direction::Uplink), way(Direction::Downlink)) {
-            (Err(up), Err(down)) => Err(if up == down { up } else { format!("uplink: {up}; downlink: {down}") }),
+            (Err(up), Err(down)) => {
+                Err(if up == down { up } else { format!("uplink: {up}; downlink: {down}") })
+            }
             (up, down) => Ok(Plan { ue, uplink: up.ok(), downlink: down.ok() }),
         }
     }
@@ -192,13 +203,19 @@ impl Plan {
     /// The gNBs that it leads to.
     pub fn peers(&self) -> BTreeSet<IpAddr> {
         let towards = self.ways().flat_map(|(_, way)| way.rules.iter().map(|rule| rule.towards));
-        towards.filter_map(|to| if let Towards::Gnb { peer, .. } = to { Some(peer) } else { None }).collect()
+        towards
+            .filter_map(|to| if let Towards::Gnb { peer, .. } = to { Some(peer) } else { None })
+            .collect()
     }
 
     /// Its QoS flows to the UE.
     pub fn qfis(&self) -> BTreeSet<u8> {
         let towards = self.ways().flat_map(|(_, way)| way.rules.iter().map(|rule| rule.towards));
-        towards.filter_map(|to| if let Towards::Gnb { qfi, .. } = to { Some(qfi & 0x3f) } else { None }).collect()
+        towards
+            .filter_map(
+                |to| if let Towards::Gnb { qfi, .. } = to { Some(qfi & 0x3f) } else { None },
+            )
+            .collect()
     }
 }
 
@@ -213,12 +230,14 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
     let teid = match uplink {
         false => None,
         true => {
-            let teids: BTreeSet<u32> = pdrs.iter().filter_map(|pdr| pdr.local).map(|local| local.teid).collect();
+            let teids: BTreeSet<u32> =
+                pdrs.iter().filter_map(|pdr| pdr.local).map(|local| local.teid).collect();
             let mut teids = teids.into_iter();
             let (Some(teid), None) = (teids.next(), teids.next()) else {
                 return Err("it has no tunnel of its own, or several".into());
             };
-            let shared = |pdr: &Pdr| pdr.local.is_some_and(|local| local.teid == teid) && !of_way(&pdr);
+            let shared =
+                |pdr: &Pdr| pdr.local.is_some_and(|local| local.teid == teid) && !of_way(&pdr);
             if session.pdrs.values().any(shared) {
                 return Err("its tunnel carries what goes back to the access".into());
             }
@@ -227,7 +246,9 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
     };
     let (mut rules, mut rates): (Vec<Rule>, Vec<Vec<Rate>>) = (Vec::new(), Vec::new());
     for pdr in pdrs {
-        let its = |version: &Version| pdr.ue.is_empty() || ue.of(*version).is_some_and(|of| pdr.ue.contains(&of));
+        let its = |version: &Version| {
+            pdr.ue.is_empty() || ue.of(*version).is_some_and(|of| pdr.ue.contains(&of))
+        };
         let versions: Vec<Version> = ue.versions().filter(its).collect();
         if versions.is_empty() {
             continue;
@@ -250,10 +271,9 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
     }
     // What matches nothing goes to the native side anyway.
     while rules.last().is_some_and(|rule| rule.towards == Towards::Native) {
-        if rates
-            .last()
-            .is_some_and(|own| own.iter().any(|rate| rates[..rates.len() - 1].iter().flatten().any(|r| r == rate)))
-        {
+        if rates.last().is_some_and(|own| {
+            own.iter().any(|rate| rates[..rates.len() - 1].iter().flatten().any(|r| r == rate))
+        }) {
             break;
         }
         rules.pop();
@@ -263,11 +283,15 @@ fn way(session: &Session, ue: &Ue, direction: Direction) -> Result<Way, String> 
     if !rules.iter().any(on_switch) {
         return Err("none of its packets can be forwarded by a switch now".into());
     }
-    let of = |on: bool| rules.iter().zip(&rates).filter(move |(rule, _)| on_switch(rule) == on).map(|(_, own)| own);
+    let of = |on: bool| {
+        rules.iter().zip(&rates).filter(move |(rule, _)| on_switch(rule) == on).map(|(_, own)| own)
+    };
     if of(false).flatten().any(|rate| of(true).flatten().any(|other| other.qer == rate.qer)) {
         return Err("a bit rate holds for packets of it that the switch cannot tell apart".into());
     }
-    let shared = of(true).next().and_then(|first| first.iter().find(|rate| of(true).all(|own| own.contains(rate))));
+    let shared = of(true)
+        .next()
+        .and_then(|first| first.iter().find(|rate| of(true).all(|own| own.contains(rate))));
     let shared = shared.copied();
     for (rule, own) in rules.iter_mut().zip(&rates) {
         let mut rest = own.iter().filter(|rate| Some(**rate) != shared);
@@ -286,19 +310,25 @@ fn rates_of(session: &Session, pdr: &Pdr, direction: Direction) -> impl Iterator
 
 /// Where packets of a PDR go.
 fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards, String> {
-    let Some(far) = session.fars.get(&pdr.far) else { return Err(format!("there is no FAR {}", pdr.far)) };
+    let Some(far) = session.fars.get(&pdr.far) else {
+        return Err(format!("there is no FAR {}", pdr.far));
+    };
     let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| session.qers.get(id)).collect();
     let exhausted = |id: &u32| session.urrs.get(id).is_some_and(|urr| urr.time_quota_exhausted);
     if qers.iter().any(|qer| !qer.passes(direction)) || pdr.urrs.iter().any(exhausted) {
         return Ok(Towards::Native);
     }
     // A packet takes the mark of the first QER that has one.
-    let mark = qers.iter().find_map(|qer| qer.qfi.map(|qfi| qfi | if qer.reflective { 0x40 } else { 0 }));
+    let mark =
+        qers.iter().find_map(|qer| qer.qfi.map(|qfi| qfi | if qer.reflective { 0x40 } else { 0 }));
     Ok(match (direction, far) {
         (
             Direction::Uplink,
             Far {
-                action: Action::Forward, destination: Some(Interface::Core | Interface::SgiLan), tunnel: None, ..
+                action: Action::Forward,
+                destination: Some(Interface::Core | Interface::SgiLan),
+                tunnel: None,
+                ..
             },
         ) => Towards::Network,
         (
@@ -314,12 +344,15 @@ fn towards(session: &Session, pdr: &Pdr, direction: Direction) -> Result<Towards
     })
 }
 
-/// What a PDR matches: what the switch can tell as exactly, and what takes in more than the PDR does.
+/// What a PDR matches: what the switch can tell as exactly, and what takes in more than the PDR
+/// does.
 fn matches(pdr: &Pdr, versions: &[Version]) -> Vec<(bool, Vec<Match>)> {
     let (mut exact, mut wider) = (Vec::new(), Vec::new());
     let every = [SdfRule::default()];
     let filters = if pdr.rules.is_empty() { &every[..] } else { &pdr.rules };
-    for (filter, version) in filters.iter().flat_map(|filter| versions.iter().map(move |version| (filter, *version))) {
+    for (filter, version) in
+        filters.iter().flat_map(|filter| versions.iter().map(move |version| (filter, *version)))
+    {
         let Some((is_exact, found)) = matches_of(filter, version) else { continue };
         if pdr.qfis.is_empty() {
             (if is_exact { &mut exact } else { &mut wider }).extend(found);
@@ -328,17 +361,21 @@ fn matches(pdr: &Pdr, versions: &[Version]) -> Vec<(bool, Vec<Match>)> {
         for &qfi in &pdr.qfis {
             // 0 stands for any in the tables.
             let into = if is_exact && qfi != 0 { &mut exact } else { &mut wider };
-            into.extend(found.iter().map(|of| Match { qfi: Some(qfi).filter(|qfi| *qfi != 0), ..*of }));
+            into.extend(
+                found.iter().map(|of| Match { qfi: Some(qfi).filter(|qfi| *qfi != 0), ..*of }),
+            );
         }
     }
     [(true, exact), (false, wider)].into_iter().filter(|(_, matches)| !matches.is_empty()).collect()
 }
 
-/// What a filter matches of packets of a version, and whether that is all that it asks for; `None` where it matches none.
+/// What a filter matches of packets of a version, and whether that is all that it asks for; `None`
+/// where it matches none.
 fn matches_of(filter: &SdfRule, version: Version) -> Option<(bool, Vec<Match>)> {
     let v6 = version == Version::V6;
-    let of_others =
-        |side: &Side| side.network.is_some_and(|Network { address, not, .. }| !not && address.is_ipv6() != v6);
+    let of_others = |side: &Side| {
+        side.network.is_some_and(|Network { address, not, .. }| !not && address.is_ipv6() != v6)
+    };
     if (filter.flow_label.is_some() && !v6) || of_others(&filter.remote) || of_others(&filter.ue) {
         return None;
     }
@@ -364,7 +401,9 @@ fn matches_of(filter: &SdfRule, version: Version) -> Option<(bool, Vec<Match>)> 
     let ports = filter.remote.ports.iter().filter(|range| !range.is_empty());
     let matches = match filter.remote.ports.is_empty() {
         true => vec![plain],
-        false => ports.map(|range| Match { ports: Some((*range.start(), *range.end())), ..plain }).collect(),
+        false => ports
+            .map(|range| Match { ports: Some((*range.start(), *range.end())), ..plain })
+            .collect(),
     };
     (!matches.is_empty()).then_some((exact, matches))
 }

@@ -7,7 +7,8 @@ const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 const TEID: u32 = 0x100;
 
 fn pdr(id: u16, precedence: u32, uplink: bool, filters: &[&str]) -> Pdr {
-    let filter = |text: &&str| SdfFilter { flow_description: Some((*text).into()), ..Default::default() };
+    let filter =
+        |text: &&str| SdfFilter { flow_description: Some((*text).into()), ..Default::default() };
     let filters: Vec<SdfFilter> = filters.iter().map(filter).collect();
     Pdr {
         id,
@@ -69,14 +70,16 @@ fn filters_become_applications_in_their_order() {
     let mut session = session();
     session.qers.insert(2, qer(2, Some(5_000_000)));
     for (id, uplink) in [(11, true), (12, false)] {
-        let mut flow = pdr(id, 10, uplink, &["permit out 17 from 8.8.0.0/16 53,1000-2000 to assigned"]);
+        let mut flow =
+            pdr(id, 10, uplink, &["permit out 17 from 8.8.0.0/16 53,1000-2000 to assigned"]);
         flow.qers = vec![2, 1];
         session.pdrs.insert(id, flow);
     }
     let plan = Plan::of(&session).unwrap();
     let down = plan.downlink.unwrap();
     let remote = Some(([8, 8, 0, 0].into(), 16));
-    let at = |ports| Match { remote, ports: Some(ports), protocol: Some(17), ..Match::all(Version::V4) };
+    let at =
+        |ports| Match { remote, ports: Some(ports), protocol: Some(17), ..Match::all(Version::V4) };
     assert!(!down.is_simple());
     assert_eq!(down.rules[0].matches, [at((53, 53)), at((1000, 2000))]);
     assert_eq!((down.rules[0].pdr, down.rules[1].pdr), (12, 2));
@@ -90,12 +93,17 @@ fn filters_become_applications_in_their_order() {
 fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
     let mut session = session();
     session.qers.insert(2, qer(2, None));
-    let mut flow =
-        pdr(12, 10, false, &["permit out 17 from 8.8.8.8 53 to 10.45.0.2 4000", "permit out 6 from any to assigned"]);
+    let mut flow = pdr(
+        12,
+        10,
+        false,
+        &["permit out 17 from 8.8.8.8 53 to 10.45.0.2 4000", "permit out 6 from any to assigned"],
+    );
     flow.qers = vec![2];
     session.pdrs.insert(12, flow.clone());
     let down = Plan::of(&session).unwrap().downlink.unwrap();
-    let found: Vec<(u16, bool)> = down.rules.iter().map(|rule| (rule.pdr, rule.towards == Towards::Native)).collect();
+    let found: Vec<(u16, bool)> =
+        down.rules.iter().map(|rule| (rule.pdr, rule.towards == Towards::Native)).collect();
     assert_eq!(found, [(12, false), (12, true), (2, false)]);
     // It takes in more than the filter: whatever port the UE has.
     assert_eq!(
@@ -120,7 +128,8 @@ fn what_is_not_forwarded_is_the_native_upfs() {
     waits.fars.get_mut(&2).unwrap().action = Action::Buffer { notify: true };
     assert!(Plan::of(&waits).unwrap().downlink.is_none());
     let mut closed = session();
-    closed.qers.get_mut(&1).unwrap().gate = GateStatus { uplink_closed: true, downlink_closed: true };
+    closed.qers.get_mut(&1).unwrap().gate =
+        GateStatus { uplink_closed: true, downlink_closed: true };
     assert!(Plan::of(&closed).is_err());
     let mut unmarked = session();
     unmarked.qers.get_mut(&1).unwrap().qfi = None;
@@ -140,7 +149,10 @@ fn an_address_a_prefix_or_both_are_one_session() {
         assert!(plan.ways().all(|(_, way)| way.is_simple()));
     }
     let networks = [Next::Network(Version::V4), Next::Network(Version::V6)];
-    assert_eq!(both.nexts(), [&[Next::Gnb(GNB.into())][..], &networks].concat().into_iter().collect());
+    assert_eq!(
+        both.nexts(),
+        [&[Next::Gnb(GNB.into())][..], &networks].concat().into_iter().collect()
+    );
     // Where there is no way for one version, the other is carried all the same.
     assert_eq!(both.only(Version::V6), Some(six.clone()));
     assert_eq!(both.only(Version::V4), Plan::of(&session()).ok());
@@ -155,7 +167,10 @@ fn filters_of_a_version_are_met_by_its_packets_alone() {
         12,
         10,
         false,
-        &["permit out 17 from 2001:db8:1:2::/48 53 to assigned", "permit out 6 from any to assigned"],
+        &[
+            "permit out 17 from 2001:db8:1:2::/48 53 to assigned",
+            "permit out 6 from any to assigned",
+        ],
     );
     flow.qers = vec![2];
     both.pdrs.insert(12, flow);
@@ -163,7 +178,8 @@ fn filters_of_a_version_are_met_by_its_packets_alone() {
     let down = Plan::of(&both).unwrap().downlink.unwrap();
     let remote = Some(("2001:db8:1::".parse::<IpAddr>().unwrap(), 48));
     let tcp = |version| Match { protocol: Some(6), ..Match::all(version) };
-    let dns = Match { remote, ports: Some((53, 53)), protocol: Some(17), ..Match::all(Version::V6) };
+    let dns =
+        Match { remote, ports: Some((53, 53)), protocol: Some(17), ..Match::all(Version::V6) };
     assert_eq!(down.rules[0].matches, [dns, tcp(Version::V4), tcp(Version::V6)]);
     assert_eq!(down.rules[1].matches, [Version::V4, Version::V6].map(Match::all));
 }

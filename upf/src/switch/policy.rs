@@ -1,5 +1,5 @@
-//! Which sessions are on the switch: a decision made anew at each look, from what each of them has carried since the last.
-//! Knows neither the switch nor a clock.
+//! Which sessions are on the switch: a decision made anew at each look, from what each of them has
+//! carried since the last. Knows neither the switch nor a clock.
 use crate::config::{OffloadPolicy, SwitchConfig};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -89,15 +89,16 @@ impl Policy {
         }
     }
 
-    /// A move that was decided did not come about: the session is taken for one that has just moved.
+    /// A move that was decided did not come about: the session is taken for one that has just
+    /// moved.
     pub fn failed(&mut self, seid: u64, now: Instant) {
         if let Some(seen) = self.seen.get_mut(&seid) {
             (seen.moved, seen.tries) = (Some(now), 0);
         }
     }
 
-    /// A move that was decided did not come about, for a reason that passes: the next look decides anew, but for a session
-    /// that has had its tries.
+    /// A move that was decided did not come about, for a reason that passes: the next look decides
+    /// anew, but for a session that has had its tries.
     pub fn again(&mut self, seid: u64, now: Instant) {
         let hot = now.checked_sub(self.hot_for);
         let Some(seen) = self.seen.get_mut(&seid) else { return };
@@ -127,21 +128,29 @@ impl Policy {
         let (mut there, mut candidates) = (Vec::new(), Vec::new());
         let mut on_switch = 0;
         for sample in samples {
-            let seen =
-                self.seen.entry(sample.seid).or_insert(Seen { hot: None, cold: None, moved: None, rate: 0, tries: 0 });
+            let seen = self.seen.entry(sample.seid).or_insert(Seen {
+                hot: None,
+                cold: None,
+                moved: None,
+                rate: 0,
+                tries: 0,
+            });
             let mut hot = false;
             if let Some(since) = since.filter(|since| !since.is_zero()) {
                 let rate = (u128::from(sample.octets) * 1_000_000_000 / since.as_nanos()) as u64;
                 seen.rate = (seen.rate + rate) / 2;
-                // It was so all the time since the last look, or it would not have come to this rate.
+                // It was so all the time since the last look, or it would not have come to this
+                // rate.
                 let began = now - since;
                 hot = rate >= self.hot;
                 seen.hot = hot.then(|| seen.hot.unwrap_or(began));
                 seen.cold = (rate < self.cold).then(|| seen.cold.unwrap_or(began));
             }
-            let rests = seen.moved.is_some_and(|moved| now.saturating_duration_since(moved) < self.stay);
-            let for_long =
-                |since: Option<Instant>, long| since.is_some_and(|s| now.saturating_duration_since(s) >= long);
+            let rests =
+                seen.moved.is_some_and(|moved| now.saturating_duration_since(moved) < self.stay);
+            let for_long = |since: Option<Instant>, long| {
+                since.is_some_and(|s| now.saturating_duration_since(s) >= long)
+            };
             if sample.on_switch {
                 let cold = self.by_heat && !rests && for_long(seen.cold, self.cold_for);
                 if !sample.eligible || cold {
@@ -153,7 +162,10 @@ impl Policy {
                         there.push((seen.rate, sample.seid));
                     }
                 }
-            } else if sample.eligible && !rests && (!self.by_heat || hot && for_long(seen.hot, self.hot_for)) {
+            } else if sample.eligible
+                && !rests
+                && (!self.by_heat || hot && for_long(seen.hot, self.hot_for))
+            {
                 candidates.push((seen.rate, sample.seid));
             }
         }
@@ -162,7 +174,8 @@ impl Policy {
         there.sort_unstable_by_key(|session| Reverse(*session));
         for (rate, seid) in candidates {
             if on_switch >= self.most {
-                let lighter = there.last().filter(|(other, _)| other.saturating_mul(self.displace) < rate);
+                let lighter =
+                    there.last().filter(|(other, _)| other.saturating_mul(self.displace) < rate);
                 let Some((_, other)) = lighter.copied() else { break };
                 there.pop();
                 decision.off.push(other);
@@ -201,7 +214,13 @@ mod tests {
     impl World {
         fn new(config: SwitchConfig) -> World {
             let policy = Policy::new(&config);
-            World { policy, now: Instant::now(), on: vec![], rates: HashMap::new(), eligible: |_| true }
+            World {
+                policy,
+                now: Instant::now(),
+                on: vec![],
+                rates: HashMap::new(),
+                eligible: |_| true,
+            }
         }
 
         fn look(&mut self) -> Decision {

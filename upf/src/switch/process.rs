@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 const NAME: &str = "martlet-switch";
 
-/// A process that starts the switch anew whenever it fails; it ends with this, and with this process, however that ends.
+/// A process that starts the switch anew whenever it fails; it ends with this, and with this
+/// process, however that ends.
 pub(super) struct Process {
     command: Command,
     child: Child,
@@ -21,26 +22,40 @@ pub(super) struct Process {
 /// Beside this program, or one folder up, where the tests of a build have it; else on the path.
 fn program(run: &SwitchRun) -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
-    let beside = own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME)).find(|path| path.is_file());
+    let beside =
+        own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME)).find(|path| path.is_file());
     run.program.clone().or(beside).unwrap_or_else(|| NAME.into())
 }
 
 fn spawn(command: &mut Command) -> Result<Child, String> {
     command.spawn().map_err(|error| {
         format!(
-            "the switch {} cannot be started ({error}): build martlet-switch, or set upf.switch.run.program",
+            "the switch {} cannot be started ({error}): build martlet-switch, or set \
+             upf.switch.run.program",
             command.get_program().to_string_lossy()
         )
     })
 }
 
 impl Process {
-    pub fn start(run: &SwitchRun, engine: SwitchEngine, address: SocketAddr, device: u64) -> Result<Process, String> {
+    pub fn start(
+        run: &SwitchRun,
+        engine: SwitchEngine,
+        address: SocketAddr,
+        device: u64,
+    ) -> Result<Process, String> {
         let program = program(run);
         martlet_switch_control::build::check(&program)
             .map_err(|why| format!("{why}; or set upf.switch.run.program"))?;
         let mut command = Command::new(program);
-        command.args(["run", "--with-parent", "--listen", &address.to_string(), "--device", &device.to_string()]);
+        command.args([
+            "run",
+            "--with-parent",
+            "--listen",
+            &address.to_string(),
+            "--device",
+            &device.to_string(),
+        ]);
         command.args(["--access", &run.access, "--native-n3", &run.native_n3]);
         command.args(["--core", &run.core, "--native-n6", &run.native_n6]);
         command.args(["--engine", engine.name()]);

@@ -1,10 +1,12 @@
-//! How often counters of sessions on the switch are asked for: at each look while anything passes there, and seldom where
-//! nothing has for a while. Each question costs both processes some wake-ups.
+//! How often counters of sessions on the switch are asked for: at each look while anything passes
+//! there, and seldom where nothing has for a while. Each question costs both processes some
+//! wake-ups.
 use std::time::{Duration, Instant};
 
 /// Looks without a packet after which counters rest.
 const QUIET_LOOKS: u32 = 20;
-/// So many times the time between two looks they rest at a time: whoever wakes them is seen that much later, once.
+/// So many times the time between two looks they rest at a time: whoever wakes them is seen that
+/// much later, once.
 const TIMES: u32 = 10;
 
 /// What decides it.
@@ -21,13 +23,17 @@ impl Rest {
         Rest { quiet: 0, asked: now, looks: 0 }
     }
 
-    /// One more look, every `sample`: whether counters are to be asked for. With limits that usage must not run over unseen, always.
+    /// One more look, every `sample`: whether counters are to be asked for. With limits that usage
+    /// must not run over unseen, always.
     pub fn is_over(&mut self, now: Instant, sample: Duration, limits: bool) -> bool {
         self.looks += 1;
-        limits || self.quiet < QUIET_LOOKS || now.saturating_duration_since(self.asked) >= sample * TIMES
+        limits
+            || self.quiet < QUIET_LOOKS
+            || now.saturating_duration_since(self.asked) >= sample * TIMES
     }
 
-    /// They were asked for, and something had passed or not. Gives over how many looks what they have more came.
+    /// They were asked for, and something had passed or not. Gives over how many looks what they
+    /// have more came.
     pub fn asked(&mut self, now: Instant, passed: bool) -> u32 {
         self.quiet = if passed { 0 } else { self.quiet.saturating_add(1) };
         self.asked = now;

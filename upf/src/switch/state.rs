@@ -169,10 +169,13 @@ impl State {
         let wanted = plan.as_ref().is_ok_and(|plan| self.wants(session, plan));
         let stays = |known: &Known| {
             let same = known.plan.as_ref().ok() == plan.as_ref().ok() && wanted;
-            same && matches!(known.place, Place::Switch(_)) && change.end_markers.is_empty() && !change.drop_buffered
+            same && matches!(known.place, Place::Switch(_))
+                && change.end_markers.is_empty()
+                && !change.drop_buffered
         };
         let seid = session.seid;
-        let (there, stays) = self.known.get(&seid).map_or((false, false), |known| (true, stays(known)));
+        let (there, stays) =
+            self.known.get(&seid).map_or((false, false), |known| (true, stays(known)));
         if there {
             if !stays {
                 self.take_off(&[seid]);
@@ -236,8 +239,12 @@ impl State {
     /// See [`Datapath::traffic`]. What the switch has counted since the last look is not in it.
     pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         let mut all = self.native.traffic(seids);
-        for (traffic, known) in all.iter_mut().zip(seids).filter_map(|(t, seid)| Some((t, self.known.get(seid)?))) {
-            for (sum, more) in [&mut traffic.uplink, &mut traffic.downlink].into_iter().zip(known.volumes) {
+        for (traffic, known) in
+            all.iter_mut().zip(seids).filter_map(|(t, seid)| Some((t, self.known.get(seid)?)))
+        {
+            for (sum, more) in
+                [&mut traffic.uplink, &mut traffic.downlink].into_iter().zip(known.volumes)
+            {
                 (sum.octets, sum.packets) = (sum.octets + more.octets, sum.packets + more.packets);
             }
         }
@@ -246,19 +253,26 @@ impl State {
 
     /// Whether the policy lets the switch carry a session.
     fn wants(&self, session: &Session, plan: &Plan) -> bool {
-        if session.fars.values().any(|far| exit_of(&self.exits, far.network_instance.as_deref()) > 0) {
+        if session
+            .fars
+            .values()
+            .any(|far| exit_of(&self.exits, far.network_instance.as_deref()) > 0)
+        {
             return false;
         }
         match self.config.policy {
             OffloadPolicy::None => false,
             OffloadPolicy::All | OffloadPolicy::Hot => true,
             OffloadPolicy::Dnn => {
-                let mut names = session.pdrs.values().filter_map(|pdr| pdr.network_instance.as_deref());
+                let mut names =
+                    session.pdrs.values().filter_map(|pdr| pdr.network_instance.as_deref());
                 names.any(|name| self.config.dnns.iter().any(|dnn| is_named(name, dnn)))
             }
             OffloadPolicy::Rule => {
                 let within = |text: &Option<String>, addresses: &BTreeSet<IpAddr>| {
-                    let Some(network) = text.as_deref().and_then(network) else { return text.is_none() };
+                    let Some(network) = text.as_deref().and_then(network) else {
+                        return text.is_none();
+                    };
                     addresses.iter().any(|address| network.has(*address))
                 };
                 let (peers, qfis) = (plan.peers(), plan.qfis());
@@ -274,8 +288,10 @@ impl State {
 
 /// A name as it is written, or in labels with their lengths (TS 23.003, 9.1).
 fn is_named(octets: &[u8], name: &str) -> bool {
-    let labels: Vec<u8> =
-        name.split('.').flat_map(|label| std::iter::once(label.len() as u8).chain(label.bytes())).collect();
+    let labels: Vec<u8> = name
+        .split('.')
+        .flat_map(|label| std::iter::once(label.len() as u8).chain(label.bytes()))
+        .collect();
     octets.eq_ignore_ascii_case(name.as_bytes()) || octets.eq_ignore_ascii_case(&labels)
 }
 

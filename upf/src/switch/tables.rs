@@ -5,7 +5,9 @@ use super::neighbours::Hop;
 use super::plan::{Match, Next, Plan, Rate, Rule, Towards, Version, Way};
 use crate::rules::Direction;
 use martlet_p4c_swx::P4Info;
-use martlet_switch_control::model::{Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update};
+use martlet_switch_control::model::{
+    Call, FieldMatch, Key, MeterSetting, Operation, TableEntry, Update,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -74,11 +76,12 @@ fn entrances(plan: &Plan, way: &Way) -> Vec<(&'static str, u64)> {
     way.versions().into_iter().filter_map(of).collect()
 }
 
-/// The first arguments of actions at the end of a tunnel: whether they are those with a prefix, and what of the UE may be a
-/// source; 0 is nothing.
+/// The first arguments of actions at the end of a tunnel: whether they are those with a prefix, and
+/// what of the UE may be a source; 0 is nothing.
 fn of_ue(plan: &Plan, way: &Way) -> (bool, Vec<u64>) {
     let versions = way.versions();
-    let v4 = plan.ue.v4.filter(|_| versions.contains(&Version::V4)).map_or(0, |ue| ue.to_bits().into());
+    let v4 =
+        plan.ue.v4.filter(|_| versions.contains(&Version::V4)).map_or(0, |ue| ue.to_bits().into());
     match plan.ue.v6.filter(|_| versions.contains(&Version::V6)) {
         Some(prefix) => (true, vec![v4, prefix]),
         None => (false, vec![v4]),
@@ -117,7 +120,11 @@ pub(super) struct Tables {
 
 impl Tables {
     pub fn new(info: P4Info, n3: (Option<Ipv4Addr>, Option<Ipv6Addr>), burst: Duration) -> Tables {
-        let hops = info.tables.iter().find(|table| table.alias == "l2_forward").map_or(0, |table| table.size);
+        let hops = info
+            .tables
+            .iter()
+            .find(|table| table.alias == "l2_forward")
+            .map_or(0, |table| table.size);
         let meters = [info.meters[0].size, info.meters[1].size];
         Tables {
             counters: Free::below(info.counters[0].size, 0),
@@ -140,8 +147,18 @@ impl Tables {
         action: &str,
         arguments: &[u64],
     ) -> TableEntry {
-        let table = self.info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
-        let action = self.info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
+        let table = self
+            .info
+            .tables
+            .iter()
+            .position(|of| of.alias == table)
+            .expect("a table of the program");
+        let action = self
+            .info
+            .actions
+            .iter()
+            .position(|of| of.alias == action)
+            .expect("an action of the program");
         let call = Call { action, arguments: arguments.to_vec() };
         TableEntry { table, key: Key { fields, priority }, call, metadata: OURS.to_vec() }
     }
@@ -151,8 +168,8 @@ impl Tables {
         self.entry(table, fields, 0, action, arguments)
     }
 
-    /// What all packets are told apart by first: UEs' addresses and our own of N3, to which packets of UEs stay with the
-    /// native UPF, and the longest packet that fits into a tunnel.
+    /// What all packets are told apart by first: UEs' addresses and our own of N3, to which packets
+    /// of UEs stay with the native UPF, and the longest packet that fits into a tunnel.
     pub fn ports(&self, ues: &Ues, longest: u16) -> Vec<Update> {
         let (network, mask) = ues.v4.unwrap_or((u32::MAX, u32::MAX));
         let (network6, mask6) = ues.v6.unwrap_or((u64::MAX, u64::MAX));
@@ -170,21 +187,33 @@ impl Tables {
     }
 
     /// The next hop to an address, and its entries if it is new.
-    pub fn hop(&mut self, port: u32, to: IpAddr, hop: Hop) -> Result<(u32, Vec<TableEntry>), String> {
+    pub fn hop(
+        &mut self,
+        port: u32,
+        to: IpAddr,
+        hop: Hop,
+    ) -> Result<(u32, Vec<TableEntry>), String> {
         if let Some((number, _)) = self.hops.get(&(port, to)) {
             return Ok((*number, Vec::new()));
         }
         let number = self.hop_numbers.take().ok_or("the table of next hops is full")?;
         self.hops.insert((port, to), (number, hop));
-        let entries = [Some(self.hop_entry(number, hop, port)), self.tunnel_entry(number, port, to)];
+        let entries =
+            [Some(self.hop_entry(number, hop, port)), self.tunnel_entry(number, port, to)];
         Ok((number, entries.into_iter().flatten().collect()))
     }
 
     fn hop_entry(&self, number: u32, hop: Hop, port: u32) -> TableEntry {
-        self.exact("l2_forward", &[number.into()], "l2", &[hop.source, hop.destination, port.into()])
+        self.exact(
+            "l2_forward",
+            &[number.into()],
+            "l2",
+            &[hop.source, hop.destination, port.into()],
+        )
     }
 
-    /// The ends of tunnels to a gNB over IPv6: they have the number of the next hop to it, and one more, for 0 is none.
+    /// The ends of tunnels to a gNB over IPv6: they have the number of the next hop to it, and one
+    /// more, for 0 is none.
     fn tunnel_entry(&self, number: u32, port: u32, to: IpAddr) -> Option<TableEntry> {
         let (IpAddr::V6(to), Some(own), ACCESS) = (to, self.n3.1, port) else { return None };
         let ends = [halves(own.to_bits()), halves(to.to_bits())].concat();
@@ -214,7 +243,8 @@ impl Tables {
         self.hops.keys().copied().collect()
     }
 
-    /// Makes the entries of a session. `hop` gives the number of the next hop to a gNB, or to the data network.
+    /// Makes the entries of a session. `hop` gives the number of the next hop to a gNB, or to the
+    /// data network.
     pub fn place(&mut self, plan: &Plan, hop: &HashMap<Next, u32>) -> Result<Placed, String> {
         let mut placed = Placed {
             entries: Vec::new(),
@@ -240,7 +270,8 @@ impl Tables {
         placed: &mut Placed,
     ) -> Result<(), String> {
         let entrances = entrances(plan, way);
-        let terminations = if way.teid.is_some() { "uplink_terminations" } else { "downlink_terminations" };
+        let terminations =
+            if way.teid.is_some() { "uplink_terminations" } else { "downlink_terminations" };
         let holding = if way.teid.is_some() { "hold_uplink" } else { "hold_downlink" };
         for (table, key) in &entrances {
             placed.holds.push(self.exact(table, &[*key], holding, &[]));
@@ -253,7 +284,10 @@ impl Tables {
             let (action, arguments) = match way.teid {
                 Some(_) => {
                     let (v6, ue) = of_ue(plan, way);
-                    (if v6 { "decap_v6" } else { "decap" }, [&ue[..], &tail, &[qfi.into()]].concat())
+                    (
+                        if v6 { "decap_v6" } else { "decap" },
+                        [&ue[..], &tail, &[qfi.into()]].concat(),
+                    )
                 }
                 None => (if over_ipv6(rule) { "encap6" } else { "encap" }, tail),
             };
@@ -293,7 +327,12 @@ impl Tables {
                 (None, false) => "downlink_forward",
                 (None, true) => "downlink_forward6",
             };
-            placed.entries.push(self.exact(terminations, &[number.into(), application.into()], action, &arguments));
+            placed.entries.push(self.exact(
+                terminations,
+                &[number.into(), application.into()],
+                action,
+                &arguments,
+            ));
         }
         let rest = [number.into(), session_meter];
         let (action, arguments) = match way.teid {
@@ -319,14 +358,21 @@ impl Tables {
     ) -> Result<Vec<u64>, String> {
         let direction = if way.teid.is_some() { Direction::Uplink } else { Direction::Downlink };
         let index = self.counters.take().ok_or("no counter is free")?;
-        placed.counted.push(Counted { index, direction, urrs: rule.urrs.clone(), packets: 0, octets: 0 });
+        placed.counted.push(Counted {
+            index,
+            direction,
+            urrs: rule.urrs.clone(),
+            packets: 0,
+            octets: 0,
+        });
         let known = |next: Next| hop.get(&next).copied().ok_or("a next hop is not known");
         Ok(match rule.towards {
             Towards::Gnb { tunnel, peer: IpAddr::V4(peer), qfi } => {
                 let hop = known(Next::Gnb(peer.into()))?;
                 let own = self.n3.0.ok_or("its gNB has IPv4 on N3, and this UPF has not")?;
                 let ends = [own.to_bits(), peer.to_bits()].map(u64::from);
-                [&[tunnel.into()], &ends[..], &[qfi.into(), 0, index.into(), meter, hop.into()]].concat()
+                [&[tunnel.into()], &ends[..], &[qfi.into(), 0, index.into(), meter, hop.into()]]
+                    .concat()
             }
             Towards::Gnb { tunnel, peer: IpAddr::V6(peer), qfi } => {
                 let hop = known(Next::Gnb(peer.into()))?;
@@ -335,7 +381,9 @@ impl Tables {
             }
             _ => {
                 let versions = way.versions();
-                let of = |version| if versions.contains(&version) { known(Next::Network(version)) } else { Ok(0) };
+                let of = |version| {
+                    if versions.contains(&version) { known(Next::Network(version)) } else { Ok(0) }
+                };
                 let mut all = vec![index.into(), meter, of(Version::V4)?.into()];
                 if versions.contains(&Version::V6) {
                     all.push(of(Version::V6)?.into());
@@ -345,7 +393,12 @@ impl Tables {
         })
     }
 
-    fn meter(&mut self, array: usize, rate: Option<Rate>, placed: &mut Placed) -> Result<u64, String> {
+    fn meter(
+        &mut self,
+        array: usize,
+        rate: Option<Rate>,
+        placed: &mut Placed,
+    ) -> Result<u64, String> {
         let Some(rate) = rate else { return Ok(0) };
         let index = self.meters[array].take().ok_or("no meter is free")?;
         let octets = (rate.bits / 8).max(1);

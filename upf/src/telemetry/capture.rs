@@ -1,5 +1,6 @@
-//! Packets of N6 written to a file that Wireshark and tcpdump read (draft-ietf-opsawg-pcap), as they are on N6: from UEs once they
-//! have left their tunnel and are translated, for UEs before any of it.
+//! Packets of N6 written to a file that Wireshark and tcpdump read (draft-ietf-opsawg-pcap), as
+//! they are on N6: from UEs once they have left their tunnel and are translated, for UEs before any
+//! of it.
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
 use serde::Serialize;
@@ -79,7 +80,8 @@ impl CaptureFile {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("n6-{}-{}-{number}.pcap", since.as_secs(), std::process::id()));
+        let path =
+            folder.join(format!("n6-{}-{}-{number}.pcap", since.as_secs(), std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let header = PcapHeader {
             snaplen: wish.snap,
@@ -89,20 +91,23 @@ impl CaptureFile {
             endianness: Endianness::Little,
             ..PcapHeader::default()
         };
-        let file = PcapWriter::with_header(BufWriter::with_capacity(AT_ONCE, file), header).map_err(failed)?;
+        let file = PcapWriter::with_header(BufWriter::with_capacity(AT_ONCE, file), header)
+            .map_err(failed)?;
         let clock = since.saturating_sub(since_start());
         Ok((CaptureFile { file, wish, packets: 0, octets: FILE_HEADER, clock }, path))
     }
 
-    /// Writes a packet that came at a time since the machine started, as far as it is there, of `length` octets. False: there is
-    /// no room for it any more.
+    /// Writes a packet that came at a time since the machine started, as far as it is there, of
+    /// `length` octets. False: there is no room for it any more.
     pub fn write(&mut self, time: Duration, packet: &[u8], length: u32) -> io::Result<bool> {
         let packet = packet.get(..self.wish.snap as usize).unwrap_or(packet);
         let octets = PACKET_HEADER + packet.len() as u64;
         if self.packets >= self.wish.packets || self.octets + octets > self.wish.octets {
             return Ok(false);
         }
-        self.file.write_packet(&PcapPacket::new(self.clock + time, length, packet)).map_err(failed)?;
+        self.file
+            .write_packet(&PcapPacket::new(self.clock + time, length, packet))
+            .map_err(failed)?;
         (self.packets, self.octets) = (self.packets + 1, self.octets + octets);
         Ok(true)
     }
@@ -140,7 +145,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub fn new(path: PathBuf) -> Self {
-        let status = CaptureStatus { path, packets: 0, octets: FILE_HEADER, dropped: 0, ended: None };
+        let status =
+            CaptureStatus { path, packets: 0, octets: FILE_HEADER, dropped: 0, ended: None };
         Shared { status: Mutex::new(status), end: AtomicBool::new(false) }
     }
 
@@ -184,7 +190,15 @@ mod tests {
         let due = CaptureWish { snap: 96, packets: 5, octets: 1000, time: Duration::from_secs(3) };
         assert_eq!(CaptureWish::parse("96/5/1000/3"), Some(due));
         assert_eq!(CaptureWish::parse("9000/5/1000/3").map(|wish| wish.snap), Some(LONGEST));
-        for wrong in ["", "96/5/1000", "96/5/1000/3/1", "0/5/1000/3", "96/-5/1000/3", "x/5/1000/3", "96/0/1000/3"] {
+        for wrong in [
+            "",
+            "96/5/1000",
+            "96/5/1000/3/1",
+            "0/5/1000/3",
+            "96/-5/1000/3",
+            "x/5/1000/3",
+            "96/0/1000/3",
+        ] {
             assert_eq!(CaptureWish::parse(wrong), None, "{wrong}");
         }
     }

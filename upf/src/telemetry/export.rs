@@ -1,4 +1,5 @@
-//! Telemetry of N4 and its datapath as metrics: gathered when somebody asks, so that packets are counted once only.
+//! Telemetry of N4 and its datapath as metrics: gathered when somebody asks, so that packets are
+//! counted once only.
 use super::{Fill, SessionTraffic, upper_end};
 use crate::counters::{Count, Counters};
 use prometheus::core::{Collector, Desc};
@@ -58,14 +59,26 @@ impl Export {
         };
         let session = ["seid", "ue", "direction"];
         Export {
-            packets: counters("martlet_upf_packets_total", "Packets of UEs that were forwarded", &["direction"]),
-            octets: counters("martlet_upf_octets_total", "Their octets, without tunnel headers", &["direction"]),
+            packets: counters(
+                "martlet_upf_packets_total",
+                "Packets of UEs that were forwarded",
+                &["direction"],
+            ),
+            octets: counters(
+                "martlet_upf_octets_total",
+                "Their octets, without tunnel headers",
+                &["direction"],
+            ),
             session_packets: counters(
                 "martlet_upf_session_packets_total",
                 "Packets of a session that were forwarded, of the first upf.telemetry.sessions",
                 &session,
             ),
-            session_octets: counters("martlet_upf_session_octets_total", "Octets of a session", &session),
+            session_octets: counters(
+                "martlet_upf_session_octets_total",
+                "Octets of a session",
+                &session,
+            ),
             session_drops: counters(
                 "martlet_upf_session_dropped_packets_total",
                 "Packets of a session that were not forwarded",
@@ -76,15 +89,29 @@ impl Export {
                 "Packets that wait for a UE",
                 &["seid", "ue"],
             ),
-            used: gauges("martlet_upf_table_entries", "Places of a table of the datapath in use", &["table"]),
-            most: gauges("martlet_upf_table_capacity", "Places of a table of the datapath", &["table"]),
+            used: gauges(
+                "martlet_upf_table_entries",
+                "Places of a table of the datapath in use",
+                &["table"],
+            ),
+            most: gauges(
+                "martlet_upf_table_capacity",
+                "Places of a table of the datapath",
+                &["table"],
+            ),
             latency: Desc::new(LATENCY.into(), LATENCY_HELP.into(), vec![], HashMap::new())
                 .expect("constants that fit"),
         }
     }
 
     fn counters(&self) -> [&IntCounterVec; 5] {
-        [&self.packets, &self.octets, &self.session_packets, &self.session_octets, &self.session_drops]
+        [
+            &self.packets,
+            &self.octets,
+            &self.session_packets,
+            &self.session_octets,
+            &self.session_drops,
+        ]
     }
 
     fn gauges(&self) -> [&IntGaugeVec; 3] {
@@ -103,15 +130,20 @@ impl Export {
         for session in &watched.sessions {
             let (seid, ue) = (format!("{:#018x}", session.seid), session.ue.as_str());
             let traffic = &session.traffic;
-            for (direction, volume) in [("uplink", traffic.uplink), ("downlink", traffic.downlink)] {
+            for (direction, volume) in [("uplink", traffic.uplink), ("downlink", traffic.downlink)]
+            {
                 let labels = [seid.as_str(), ue, direction];
                 self.session_packets.with_label_values(&labels).inc_by(volume.packets);
                 self.session_octets.with_label_values(&labels).inc_by(volume.octets);
             }
             for (reason, packets) in &traffic.drops {
-                self.session_drops.with_label_values(&[seid.as_str(), ue, reason.name()]).inc_by(*packets);
+                self.session_drops
+                    .with_label_values(&[seid.as_str(), ue, reason.name()])
+                    .inc_by(*packets);
             }
-            self.session_waiting.with_label_values(&[seid.as_str(), ue]).set(session.waiting as i64);
+            self.session_waiting
+                .with_label_values(&[seid.as_str(), ue])
+                .set(session.waiting as i64);
         }
         for fill in &watched.tables {
             self.used.with_label_values(&[fill.table]).add(fill.used as i64);
@@ -126,7 +158,10 @@ fn histogram(all: &[Watched]) -> MetricFamily {
     let classes = crate::telemetry::CLASSES;
     let (mut sum, mut buckets) = (0, Vec::new());
     for class in 0..classes {
-        sum += all.iter().map(|w| w.counters.latency.classes.get(class).map_or(0, Count::get)).sum::<u64>();
+        sum += all
+            .iter()
+            .map(|w| w.counters.latency.classes.get(class).map_or(0, Count::get))
+            .sum::<u64>();
         if let Some(end) = upper_end(class) {
             let mut bucket = Bucket::default();
             bucket.set_upper_bound(end as f64 / 1e9);
@@ -135,7 +170,8 @@ fn histogram(all: &[Watched]) -> MetricFamily {
         }
     }
     histogram.set_sample_count(sum);
-    histogram.set_sample_sum(all.iter().map(|w| w.counters.latency.sum.get() as f64).sum::<f64>() / 1e9);
+    histogram
+        .set_sample_sum(all.iter().map(|w| w.counters.latency.sum.get() as f64).sum::<f64>() / 1e9);
     histogram.set_bucket(buckets);
     let mut metric = Metric::default();
     metric.set_histogram(histogram);
@@ -150,7 +186,9 @@ fn histogram(all: &[Watched]) -> MetricFamily {
 impl Collector for Export {
     fn desc(&self) -> Vec<&Desc> {
         let all = self.counters().into_iter().flat_map(Collector::desc);
-        all.chain(self.gauges().into_iter().flat_map(Collector::desc)).chain([&self.latency]).collect()
+        all.chain(self.gauges().into_iter().flat_map(Collector::desc))
+            .chain([&self.latency])
+            .collect()
     }
 
     fn collect(&self) -> Vec<MetricFamily> {
@@ -164,6 +202,8 @@ impl Collector for Export {
         self.gauges().into_iter().for_each(IntGaugeVec::reset);
         watched.iter().for_each(|watched| self.add(watched));
         let all = self.counters().into_iter().flat_map(Collector::collect);
-        all.chain(self.gauges().into_iter().flat_map(Collector::collect)).chain([histogram(&watched)]).collect()
+        all.chain(self.gauges().into_iter().flat_map(Collector::collect))
+            .chain([histogram(&watched)])
+            .collect()
     }
 }

@@ -30,7 +30,8 @@ impl Latency {
         self.sum.add(nanoseconds);
     }
 
-    /// A quantile (0 to 1) in nanoseconds: the end of its class. None while nothing was measured, or if it is in the last.
+    /// A quantile (0 to 1) in nanoseconds: the end of its class. None while nothing was measured,
+    /// or if it is in the last.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let counts: Vec<u64> = self.classes.iter().map(Count::get).collect();
         let all: u64 = counts.iter().sum();

@@ -1,5 +1,5 @@
-//! What the UPF tells people and their tools of packets: traffic and drops of each session, how full tables are, how long
-//! packets take, and packets themselves to who traces.
+//! What the UPF tells people and their tools of packets: traffic and drops of each session, how
+//! full tables are, how long packets take, and packets themselves to who traces.
 //!
 //! | file | what is in it |
 //! | --- | --- |
@@ -32,11 +32,14 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TelemetryConfig {
-    /// Sessions of which metrics and `martlet top` show each by itself; all are in the sums. 0: none.
+    /// Sessions of which metrics and `martlet top` show each by itself; all are in the sums. 0:
+    /// none.
     pub sessions: usize,
-    /// The time that a packet takes is measured of one in so many, which is made a power of two; 0 measures none.
+    /// The time that a packet takes is measured of one in so many, which is made a power of two; 0
+    /// measures none.
     pub sample: u32,
-    /// The folder into which packets of N6 are captured. Left out, they never are: they are what people say.
+    /// The folder into which packets of N6 are captured. Left out, they never are: they are what
+    /// people say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captures: Option<PathBuf>,
 }
@@ -91,14 +94,16 @@ pub struct SessionTraffic {
     pub waiting: u64,
 }
 
-/// Packets that came in, and packets of which it is known what became: equal whenever none is on its way. `waiting` is how
-/// many wait in buffers.
+/// Packets that came in, and packets of which it is known what became: equal whenever none is on
+/// its way. `waiting` is how many wait in buffers.
 ///
-/// A packet that is passed from one UE to another is counted in both directions, and one that was counted as forwarded and
-/// could not leave is among the drops, too.
+/// A packet that is passed from one UE to another is counted in both directions, and one that was
+/// counted as forwarded and could not leave is among the drops, too.
 pub fn balance(counters: &Counters, waiting: u64) -> (u64, u64) {
     let drops: u64 = DropReason::ALL.iter().map(|reason| counters.drops(*reason).get()).sum();
-    let came = counters.received_packets.get() + counters.switched_packets.get() + counters.lost_packets.get();
+    let came = counters.received_packets.get()
+        + counters.switched_packets.get()
+        + counters.lost_packets.get();
     let gone = counters.uplink_packets.get()
         + counters.downlink_packets.get()
         + drops

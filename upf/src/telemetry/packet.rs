@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 /// Octets of the link header with its tags, and the protocol behind it.
 fn link(frame: &[u8]) -> Option<(usize, u16)> {
-    let word = |at: usize| frame.get(at..at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok()).map(u16::from_be_bytes);
+    let word = |at: usize| {
+        frame.get(at..at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok()).map(u16::from_be_bytes)
+    };
     let mut at = 12;
     loop {
         match word(at)? {
@@ -19,11 +21,13 @@ fn link(frame: &[u8]) -> Option<(usize, u16)> {
 pub fn summary(frame: &[u8], length: u32) -> String {
     let Some((at, protocol)) = link(frame) else { return format!("{length} octets, cut off") };
     let packet = frame.get(at..).unwrap_or_default();
-    let Some((flow, start)) = flow(packet) else { return format!("{length} octets of protocol {protocol:#06x}") };
+    let Some((flow, start)) = flow(packet) else {
+        return format!("{length} octets of protocol {protocol:#06x}");
+    };
     let mut out = String::new();
     let udp = packet.get(start..start + 8);
-    let is_gtpu =
-        flow.protocol == 17 && udp.is_some_and(|udp| udp.get(2..4) == Some(&martlet_gtpu::PORT.to_be_bytes()));
+    let is_gtpu = flow.protocol == 17
+        && udp.is_some_and(|udp| udp.get(2..4) == Some(&martlet_gtpu::PORT.to_be_bytes()));
     if is_gtpu && let Some(message) = packet.get(start + 8..) {
         let _ = write!(out, "GTP-U {} > {}", flow.source, flow.destination);
         if let Some((teid, inner)) = tunnel(message) {
@@ -56,7 +60,8 @@ fn flow(packet: &[u8]) -> Option<(Flow, usize)> {
 
 fn of_flow(out: &mut String, flow: &Flow, packet: &[u8], start: usize) {
     let port = |at: usize| {
-        let octets = packet.get(start + at..start + at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok());
+        let octets =
+            packet.get(start + at..start + at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok());
         octets.map(u16::from_be_bytes)
     };
     let name = match flow.protocol {
@@ -104,11 +109,16 @@ mod tests {
 
     #[test]
     fn a_tunnelled_packet_is_told_with_its_tunnel_even_if_it_is_cut_off() {
-        let inner = udp_packet(([10, 45, 0, 2].into(), 9000), ([10, 98, 0, 2].into(), 7000), &[0; 300]);
-        let outer =
-            udp_packet(([192, 168, 70, 2].into(), 2152), ([192, 168, 70, 1].into(), 2152), &g_pdu(7, Some(1), &inner));
+        let inner =
+            udp_packet(([10, 45, 0, 2].into(), 9000), ([10, 98, 0, 2].into(), 7000), &[0; 300]);
+        let outer = udp_packet(
+            ([192, 168, 70, 2].into(), 2152),
+            ([192, 168, 70, 1].into(), 2152),
+            &g_pdu(7, Some(1), &inner),
+        );
         let frame = ethernet(&outer);
-        let told = "GTP-U 192.168.70.2 > 192.168.70.1 TEID 0x00000007: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 328 octets";
+        let told = "GTP-U 192.168.70.2 > 192.168.70.1 TEID 0x00000007: UDP 10.45.0.2:9000 > \
+                    10.98.0.2:7000, 328 octets";
         assert_eq!(summary(&frame, frame.len() as u32), told);
         assert_eq!(summary(&frame[..128], frame.len() as u32), told);
     }

@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 
 /// Drops by the names of their reasons, without those that are 0.
 pub(crate) fn drops(of: impl IntoIterator<Item = (DropReason, u64)>) -> Value {
-    let all: Map<String, Value> =
-        of.into_iter().filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.name().into(), n.into())).collect();
+    let all: Map<String, Value> = of
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(reason, n)| (reason.name().into(), n.into()))
+        .collect();
     all.into()
 }
 
@@ -18,7 +21,8 @@ pub(crate) fn top(
     count: usize,
     fill: &[Fill],
 ) -> Value {
-    let numbers: Map<String, Value> = counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
+    let numbers: Map<String, Value> =
+        counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
     let waiting = fill.iter().find(|fill| fill.table == "waiting").map_or(0, |fill| fill.used);
     let (came, gone) = balance(counters, waiting);
     let sessions: Vec<Value> = sessions
@@ -32,7 +36,8 @@ pub(crate) fn top(
             })
         })
         .collect();
-    let tables: Vec<Value> = fill.iter().map(|f| json!({"table": f.table, "used": f.used, "most": f.most})).collect();
+    let tables: Vec<Value> =
+        fill.iter().map(|f| json!({"table": f.table, "used": f.used, "most": f.most})).collect();
     let latency = &counters.latency;
     json!({
         "datapath": datapath, "counters": numbers, "sessionCount": count, "sessions": sessions, "tables": tables,

@@ -69,19 +69,25 @@ fn why(reason: DropReason, session: Option<&Session>, pdr: Option<u16>) -> Strin
     match (reason, found) {
         (DropReason::Action, Some(pdr)) => format!("FAR {} says so", pdr.far),
         (DropReason::Gate, Some(pdr)) => {
-            let closed = pdr
-                .qers
-                .iter()
-                .filter(|id| session.and_then(|s| s.qers.get(id)).is_some_and(|qer| !qer.passes(pdr.direction())));
+            let closed = pdr.qers.iter().filter(|id| {
+                session.and_then(|s| s.qers.get(id)).is_some_and(|qer| !qer.passes(pdr.direction()))
+            });
             format!("the gate of QER {} is closed", list(&closed.copied().collect::<Vec<u32>>()))
         }
         (DropReason::Rate, Some(pdr)) => {
-            let rated =
-                pdr.qers.iter().filter(|id| session.and_then(|s| s.qers.get(id)).is_some_and(|q| q.mbr.is_some()));
-            format!("beyond the maximum bit rate of QER {}", list(&rated.copied().collect::<Vec<u32>>()))
+            let rated = pdr
+                .qers
+                .iter()
+                .filter(|id| session.and_then(|s| s.qers.get(id)).is_some_and(|q| q.mbr.is_some()));
+            format!(
+                "beyond the maximum bit rate of QER {}",
+                list(&rated.copied().collect::<Vec<u32>>())
+            )
         }
         (DropReason::Quota, Some(pdr)) => format!("a quota of URR {} is used up", list(&pdr.urrs)),
-        (DropReason::BufferFull, Some(pdr)) => format!("FAR {} says to buffer, and the buffer is full", pdr.far),
+        (DropReason::BufferFull, Some(pdr)) => {
+            format!("FAR {} says to buffer, and the buffer is full", pdr.far)
+        }
         _ => reason.explanation().into(),
     }
 }

@@ -2,7 +2,10 @@
 use super::Board;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
-use prometheus::{Gauge, GaugeVec, IntCounterVec, Opts, register_gauge, register_gauge_vec, register_int_counter_vec};
+use prometheus::{
+    Gauge, GaugeVec, IntCounterVec, Opts, register_gauge, register_gauge_vec,
+    register_int_counter_vec,
+};
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
 
 macro_rules! gauges {
@@ -18,16 +21,23 @@ gauges! {
     BATCHING = "martlet_governor_batching", "Whether packets are taken in batches";
 }
 pub(super) static LIMIT: LazyLock<GaugeVec> = LazyLock::new(|| {
-    let help = "Bits per second that flows of a class may have together; -1 for as many as there are";
-    register_gauge_vec!("martlet_governor_limit_bits_per_second", help, &["class"]).expect("registered once")
+    let help =
+        "Bits per second that flows of a class may have together; -1 for as many as there are";
+    register_gauge_vec!("martlet_governor_limit_bits_per_second", help, &["class"])
+        .expect("registered once")
 });
 pub(super) static MODEL: LazyLock<GaugeVec> = LazyLock::new(|| {
-    let help = "What the governor has learnt of the board: seconds, kelvin of full load, degrees Celsius when idle";
+    let help = "What the governor has learnt of the board: seconds, kelvin of full load, degrees \
+                Celsius when idle";
     register_gauge_vec!("martlet_governor_model", help, &["parameter"]).expect("registered once")
 });
 pub(super) static ACTIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    register_int_counter_vec!("martlet_governor_actions_total", "Changes that the governor made", &["action"])
-        .expect("registered once")
+    register_int_counter_vec!(
+        "martlet_governor_actions_total",
+        "Changes that the governor made",
+        &["action"]
+    )
+    .expect("registered once")
 });
 
 /// Classes of flows by how much they matter, in the order of their numbers.
@@ -61,10 +71,22 @@ impl Sensed {
             GaugeVec::new(Opts::new(name, help), labels).expect("constants that fit")
         };
         Sensed {
-            processor: gauge("martlet_board_processor_ratio", "Share of the processors' time in use", &[]),
+            processor: gauge(
+                "martlet_board_processor_ratio",
+                "Share of the processors' time in use",
+                &[],
+            ),
             memory: gauge("martlet_board_memory_octets", "Memory of the board", &["kind"]),
-            temperature: gauge("martlet_board_temperature_celsius", "Temperatures of the board", &["sensor"]),
-            frequency: gauge("martlet_board_frequency_hertz", "Frequencies of the processors", &["processor"]),
+            temperature: gauge(
+                "martlet_board_temperature_celsius",
+                "Temperatures of the board",
+                &["sensor"],
+            ),
+            frequency: gauge(
+                "martlet_board_frequency_hertz",
+                "Frequencies of the processors",
+                &["processor"],
+            ),
             power: gauge("martlet_board_power_watts", "Power that the board draws", &["sensor"]),
             collecting: Mutex::new(()),
         }

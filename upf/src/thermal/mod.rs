@@ -1,4 +1,5 @@
-//! The board under the UPF: its sensors among the metrics, a simulated one where there is none, and the thermal governor.
+//! The board under the UPF: its sensors among the metrics, a simulated one where there is none, and
+//! the thermal governor.
 mod metrics;
 mod simulated;
 mod task;
@@ -37,7 +38,8 @@ impl Default for BoardSection {
 pub(crate) struct Board(Mutex<(Sensors, Reading, Option<Instant>)>);
 
 impl Board {
-    /// The board with its sensors below a root; it is among the metrics for as long as somebody keeps it.
+    /// The board with its sensors below a root; it is among the metrics for as long as somebody
+    /// keeps it.
     pub fn new(root: PathBuf) -> Arc<Board> {
         let board = Arc::new(Board(Mutex::new((Sensors::at(root), Reading::default(), None))));
         board.look(Duration::ZERO);

@@ -53,7 +53,11 @@ pub(super) async fn run(config: SimulatedConfig, root: PathBuf, shared: Arc<Shar
         let seconds = now.duration_since(at).as_secs_f64();
         let rate = sum.saturating_sub(octets) as f64 * 8.0 / seconds;
         (at, octets) = (now, sum);
-        let cost = if shared.batching.load(Ordering::Relaxed) { 1.0 - config.batching_spares } else { 1.0 };
+        let cost = if shared.batching.load(Ordering::Relaxed) {
+            1.0 - config.batching_spares
+        } else {
+            1.0
+        };
         let demand = config.base_load + (1.0 - config.base_load) * cost * rate / config.full_rate;
         board.pass(seconds * config.speed, demand);
         if board.is_throttled() != throttled {

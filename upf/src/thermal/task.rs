@@ -28,7 +28,9 @@ impl Shared {
     /// Octets that each class has forwarded.
     pub fn octets(&self) -> [u64; CLASSES] {
         let n4 = self.n4.upgrade();
-        n4.map_or([0; CLASSES], |n4| n4.lock().unwrap_or_else(PoisonError::into_inner).class_octets())
+        n4.map_or([0; CLASSES], |n4| {
+            n4.lock().unwrap_or_else(PoisonError::into_inner).class_octets()
+        })
     }
 
     pub fn set_throttled(&self, seconds: f64) {
@@ -43,7 +45,9 @@ impl Shared {
 
     /// What is told of the governor.
     pub fn top(&self) -> Value {
-        let Some((decision, set_point)) = *self.decision.lock().unwrap_or_else(PoisonError::into_inner) else {
+        let Some((decision, set_point)) =
+            *self.decision.lock().unwrap_or_else(PoisonError::into_inner)
+        else {
             return Value::Null;
         };
         let limits: serde_json::Map<String, Value> = CLASS_NAMES
@@ -52,8 +56,12 @@ impl Shared {
             .filter_map(|(name, limit)| Some((name.to_string(), limit?.into())))
             .collect();
         let state = match decision.acts() {
-            true => format!("acts, {:.1} °C ahead, set point {set_point:.1} °C", decision.predicted),
-            false => format!("rests, {:.1} °C ahead, set point {set_point:.1} °C", decision.predicted),
+            true => {
+                format!("acts, {:.1} °C ahead, set point {set_point:.1} °C", decision.predicted)
+            }
+            false => {
+                format!("rests, {:.1} °C ahead, set point {set_point:.1} °C", decision.predicted)
+            }
         };
         json!({
             "state": state, "predicted": decision.predicted, "setPoint": set_point, "allowedLoad": decision.allowed,
@@ -63,8 +71,12 @@ impl Shared {
     }
 }
 
-/// Shows the board, and starts what the configuration asks for. What is started ends with the set that this gives.
-pub(crate) fn run(config: &UpfConfig, n4: &Arc<Mutex<N4>>) -> (Arc<Shared>, tokio::task::JoinSet<()>) {
+/// Shows the board, and starts what the configuration asks for. What is started ends with the set
+/// that this gives.
+pub(crate) fn run(
+    config: &UpfConfig,
+    n4: &Arc<Mutex<N4>>,
+) -> (Arc<Shared>, tokio::task::JoinSet<()>) {
     let mut tasks = tokio::task::JoinSet::new();
     let section = &config.board;
     let shared = Arc::new(Shared {
@@ -95,20 +107,27 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     let mut looks = 0u32;
     let mut blind = false;
     SET_POINT.set(config.set_point);
-    tracing::info!(set_point = config.set_point, window_s = config.window_s, "the thermal governor is at work");
+    tracing::info!(
+        set_point = config.set_point,
+        window_s = config.window_s,
+        "the thermal governor is at work"
+    );
     loop {
         tokio::time::sleep(interval).await;
         let reading = shared.board.look_now();
         let (Some(temperature), Some(load)) = (reading.hottest(), reading.processor) else {
             if !std::mem::replace(&mut blind, true) {
-                tracing::error!("the board has no sensor of temperature: the thermal governor can do nothing");
+                tracing::error!(
+                    "the board has no sensor of temperature: the thermal governor can do nothing"
+                );
             }
             continue;
         };
         blind = false;
         let (now, sums) = (Instant::now(), shared.octets());
         let seconds = now.duration_since(at).as_secs_f64();
-        let rates = std::array::from_fn(|n| sums[n].saturating_sub(octets[n]) as f64 * 8.0 / seconds);
+        let rates =
+            std::array::from_fn(|n| sums[n].saturating_sub(octets[n]) as f64 * 8.0 / seconds);
         (octets, at) = (sums, now);
         let Some(n4) = shared.n4.upgrade() else { return };
         let drops = n4.lock().unwrap_or_else(PoisonError::into_inner).drops(DropReason::Thermal);
@@ -118,7 +137,8 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
             .unwrap_or_else(PoisonError::into_inner)
             .shape(&Shaping { limits: decision.limits, batching: decision.batching });
         shared.batching.store(decision.batching, Ordering::Relaxed);
-        *shared.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some((decision, config.set_point));
+        *shared.decision.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((decision, config.set_point));
         tell(&governor, &decision);
         looks += 1;
         let changed = (decision.batching, decision.limits.map(|limit| limit.is_some()))

@@ -13,11 +13,13 @@ use std::time::Duration;
 
 /// A bucket holds one packet of the largest size at least, or that packet could never pass.
 const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
-/// Buckets count time in sixteenths of a nanosecond, and costs of an octet in parts of 2^16 of them.
+/// Buckets count time in sixteenths of a nanosecond, and costs of an octet in parts of 2^16 of
+/// them.
 const TICKS_PER_SECOND: u128 = 16_000_000_000;
 
 impl Forwarder {
-    /// The buckets of the rates that several rules share: those that stay as they are, and new ones.
+    /// The buckets of the rates that several rules share: those that stay as they are, and new
+    /// ones.
     pub(super) fn buckets(
         &self,
         state: &mut State,
@@ -28,7 +30,10 @@ impl Forwarder {
     ) -> Result<BTreeMap<(u32, bool), u32>, DatapathError> {
         let mut buckets = BTreeMap::new();
         for (qer, direction, rate) in shared_rates(session, plan) {
-            let stays = entry.rates.iter().find(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
+            let stays = entry
+                .rates
+                .iter()
+                .find(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
             let at = match stays {
                 Some(stays) => stays.bucket,
                 None => {
@@ -43,7 +48,8 @@ impl Forwarder {
         Ok(buckets)
     }
 
-    /// Where the session's limits are: where they were, if there are the same ones, else in a new place.
+    /// Where the session's limits are: where they were, if there are the same ones, else in a new
+    /// place.
     pub(super) fn limits(
         &self,
         state: &mut State,
@@ -51,9 +57,12 @@ impl Forwarder {
         plan: &Plan,
         taken: &mut Taken,
     ) -> Result<u32, DatapathError> {
-        let shape =
-            |limits: &[Limit]| limits.iter().map(|l| (l.urr, l.quota, l.of.map(|of| of as u8))).collect::<Vec<_>>();
-        if let Some((at, _)) = entry.limits_at.filter(|_| shape(&entry.limits) == shape(&plan.limits)) {
+        let shape = |limits: &[Limit]| {
+            limits.iter().map(|l| (l.urr, l.quota, l.of.map(|of| of as u8))).collect::<Vec<_>>()
+        };
+        if let Some((at, _)) =
+            entry.limits_at.filter(|_| shape(&entry.limits) == shape(&plan.limits))
+        {
             return Ok(at);
         }
         if plan.limits.is_empty() {
@@ -65,15 +74,19 @@ impl Forwarder {
         Ok(at)
     }
 
-    /// When the bucket of a rate that is a rule's alone is full again: as with the rule before, where it stays the same.
+    /// When the bucket of a rate that is a rule's alone is full again: as with the rule before,
+    /// where it stays the same.
     pub(super) fn full_at(&self, entry: &Entry, planned: &Planned, rate: u16) -> u64 {
-        let before =
-            entry.rules.iter().find(|placed| placed.pdr == planned.pdr && placed.direction == planned.direction);
+        let before = entry
+            .rules
+            .iter()
+            .find(|placed| placed.pdr == planned.pdr && placed.direction == planned.direction);
         let before = before.filter(|placed| placed.rate == rate);
         before.map_or(0, |placed| self.programs.rules.read(placed.index).full_at)
     }
 
-    /// The accounts and limits of the session's URRs. What was counted stays; a quota that was given anew counts from 0.
+    /// The accounts and limits of the session's URRs. What was counted stays; a quota that was
+    /// given anew counts from 0.
     pub(super) fn set_limits(
         &self,
         state: &mut State,
@@ -86,7 +99,10 @@ impl Forwarder {
         entry.accounts.reserve_exact(session.urrs.len());
         let mut renewed = Vec::new();
         for urr in session.urrs.values() {
-            let old = accounts.iter().position(|account| account.urr == urr.id).map(|n| accounts.swap_remove(n));
+            let old = accounts
+                .iter()
+                .position(|account| account.urr == urr.id)
+                .map(|n| accounts.swap_remove(n));
             match old {
                 Some(mut account) => {
                     if account.quota_given != urr.quota_given {
@@ -107,11 +123,14 @@ impl Forwarder {
         let start = if stays { old_place } else { place }.map_or(0, |(start, _)| start);
         let were_exact = std::mem::replace(&mut entry.exact, plan.exact);
         for (n, limit) in plan.limits.iter().enumerate() {
-            let same = |old: &Limit| old.urr == limit.urr && old.quota == limit.quota && old.of == limit.of;
+            let same = |old: &Limit| {
+                old.urr == limit.urr && old.quota == limit.quota && old.of == limit.of
+            };
             let old = before.iter().find(|old| same(old));
             let fresh = limit.quota && renewed.contains(&limit.urr);
             match old.filter(|_| stays && were_exact && !fresh) {
-                // In its place it is corrected by what it differs, for packets count it down meanwhile.
+                // In its place it is corrected by what it differs, for packets count it down
+                // meanwhile.
                 Some(old) => {
                     let more = clamp(limit.octets).wrapping_sub(clamp(old.octets));
                     at(n, start).fetch_add(more, Ordering::Relaxed);
@@ -128,13 +147,17 @@ impl Forwarder {
     }
 }
 
-/// The QERs with a bit rate that several rules of a direction share, or that are not the first of theirs, each once.
+/// The QERs with a bit rate that several rules of a direction share, or that are not the first of
+/// theirs, each once.
 pub(super) fn shared_rates<'a>(
     session: &'a Session,
     plan: &'a Plan,
 ) -> impl Iterator<Item = (&'a Qer, Direction, u64)> {
     let used = |qer: u32, direction| {
-        let mut rules = plan.rules.iter().filter(|rule| rule.direction == direction && rule.rates.contains(&qer));
+        let mut rules = plan
+            .rules
+            .iter()
+            .filter(|rule| rule.direction == direction && rule.rates.contains(&qer));
         let first = rules.next();
         rules.next().is_some() || first.is_some_and(|rule| rule.rates.first() != Some(&qer))
     };

@@ -1,7 +1,7 @@
 //! A session made, changed and removed in the programs' tables.
 //!
-//! Packets meet a session's rules of before or those of now, never a mixture: new rules are written where no packet
-//! finds them yet, and each entrance then leads to them in one step.
+//! Packets meet a session's rules of before or those of now, never a mixture: new rules are written
+//! where no packet finds them yet, and each entrance then leads to them in one step.
 use super::allowance::{bucket, shared_rates};
 use super::compile::{Entrance, Plan, plan};
 use super::entrances::{HOME, LIST};
@@ -57,7 +57,11 @@ impl Forwarder {
         let mut plan = plan(session)?;
         let state = &mut *self.lock();
         plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
-            || plan.limits.iter().any(|limit| i64::try_from(limit.octets).unwrap_or(i64::MAX) < FAR),
+            || {
+                plan.limits
+                    .iter()
+                    .any(|limit| i64::try_from(limit.octets).unwrap_or(i64::MAX) < FAR)
+            },
             |entry| entry.will_be_near(&self.programs, session, &plan.limits),
         );
         self.free_for(state, session, &plan)?;
@@ -84,7 +88,8 @@ impl Forwarder {
             }
         };
         let mut made = self.write(state, &mut entry, session, &plan, &mut taken);
-        // Who changes rules faster than programs let go of those of before is slowed down, and not refused.
+        // Who changes rules faster than programs let go of those of before is slowed down, and not
+        // refused.
         while made.is_err() && state.wait_for_retired(&self.programs, &mut entry) {
             std::mem::take(&mut taken).give_back(&self.programs, state);
             made = self.write(state, &mut entry, session, &plan, &mut taken);
@@ -136,7 +141,8 @@ impl Forwarder {
                 Entrance::Route4(..) | Entrance::Route6(..) => other(state.by_route.get(entrance)),
             };
             if taken {
-                let pdr = rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
+                let pdr =
+                    rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
                 let what = match entrance {
                     Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
                     Entrance::Ue(address) => format!("{address:?}"),
@@ -145,7 +151,10 @@ impl Forwarder {
                         None => continue,
                     },
                 };
-                return Err(DatapathError::Pdr { pdr, why: format!("{what} belongs to another session") });
+                return Err(DatapathError::Pdr {
+                    pdr,
+                    why: format!("{what} belongs to another session"),
+                });
             }
         }
         Ok(())
@@ -204,7 +213,10 @@ impl Forwarder {
                     }
                     None => {
                         let fresh = bucket(rate.of(planned.direction), self.limits.mbr_burst());
-                        rule.rate = state.rates.take(&self.programs, &fresh).ok_or_else(|| full("rules"))?;
+                        rule.rate = state
+                            .rates
+                            .take(&self.programs, &fresh)
+                            .ok_or_else(|| full("rules"))?;
                         taken.rules[taken_at].rate = rule.rate;
                         rule.full_at = self.full_at(entry, planned, rule.rate);
                     }
@@ -223,7 +235,8 @@ impl Forwarder {
                 },
                 _ => {
                     let first = self.list(state, plan, list, &rules, taken)?;
-                    self.list_home(state, *entrance, first, taken).map_or(LIST | first, |place| HOME | place)
+                    self.list_home(state, *entrance, first, taken)
+                        .map_or(LIST | first, |place| HOME | place)
                 }
             };
             entrances.insert(*entrance, leads_to);
@@ -301,7 +314,9 @@ impl Forwarder {
             let before = entry.entrances.get(entrance).copied();
             self.enter(state, entry.seid, *entrance, before, Some(*leads_to));
         }
-        for (entrance, before) in entry.entrances.iter().filter(|(entrance, _)| !entrances.contains_key(entrance)) {
+        for (entrance, before) in
+            entry.entrances.iter().filter(|(entrance, _)| !entrances.contains_key(entrance))
+        {
             self.enter(state, entry.seid, *entrance, Some(*before), None);
         }
         entry.entrances = entrances;
@@ -319,7 +334,8 @@ impl Forwarder {
                 lists.last().cloned().unwrap_or_default()
             })
         };
-        entry.rules = placed.map(|(at, rule)| Placed::new(*at, rule, list_of(&rule.urrs))).collect();
+        entry.rules =
+            placed.map(|(at, rule)| Placed::new(*at, rule, list_of(&rule.urrs))).collect();
         if !entry.exact {
             entry.set_marks(&self.programs);
         }
@@ -334,10 +350,17 @@ impl Forwarder {
         let mut fresh = taken.buckets.into_iter();
         let (mut old, mut rates) = (entry.rates.take(), Vec::new());
         for (qer, direction, rate) in shared_rates(session, &plan) {
-            let stays = old.iter().position(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
+            let stays = old
+                .iter()
+                .position(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
             match stays {
                 Some(n) => rates.push(old.swap_remove(n)),
-                None => rates.extend(fresh.next().map(|bucket| Rate { qer: qer.id, direction, rate, bucket })),
+                None => rates.extend(fresh.next().map(|bucket| Rate {
+                    qer: qer.id,
+                    direction,
+                    rate,
+                    bucket,
+                })),
             }
         }
         entry.rates.set(rates);

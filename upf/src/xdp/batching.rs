@@ -1,5 +1,5 @@
-//! Packets taken in batches: interfaces wait a moment before they interrupt the processor again, if their driver is one that
-//! interrupts (Linux, `networking/napi.rst`).
+//! Packets taken in batches: interfaces wait a moment before they interrupt the processor again, if
+//! their driver is one that interrupts (Linux, `networking/napi.rst`).
 use std::fs;
 use std::path::PathBuf;
 
@@ -20,7 +20,9 @@ impl Batching {
         for (name, ifindex) in ports {
             let folder = PathBuf::from("/sys/class/net").join(name);
             // What is mounted may be of another namespace than the interface.
-            let index = fs::read_to_string(folder.join("ifindex")).ok().and_then(|text| text.trim().parse().ok());
+            let index = fs::read_to_string(folder.join("ifindex"))
+                .ok()
+                .and_then(|text| text.trim().parse().ok());
             if index != Some(ifindex) || name == "lo" {
                 continue;
             }

@@ -1,5 +1,6 @@
-//! Sessions that the programs do not carry: those of Ethernet frames, and unstructured ones. The programs leave their tunnels to
-//! the socket, and what comes for them from the data network to the ring.
+//! Sessions that the programs do not carry: those of Ethernet frames, and unstructured ones. The
+//! programs leave their tunnels to the socket, and what comes for them from the data network to the
+//! ring.
 use super::forwarder::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::datapath::{Change, DatapathError, Usage};
@@ -26,7 +27,8 @@ pub(super) struct OfFrames {
     down: u32,
 }
 
-/// What a UE sends in datagrams goes to the kernel, as from the programs' end of the link between them.
+/// What a UE sends in datagrams goes to the kernel, as from the programs' end of the link between
+/// them.
 pub(super) fn to_network(frames: Arc<PacketSocket>, inner: u32) -> ToNetwork {
     Box::new(move |packet: &[u8]| {
         let frame = [&LINK_MAC[..], &LINK_MAC, &[0x86, 0xdd], packet].concat();
@@ -38,8 +40,9 @@ impl Entrances {
     fn of(session: &Session) -> Self {
         let teids = session.teids().into_iter().collect();
         let addresses = session.pdrs.values().flat_map(|pdr| &pdr.ue);
-        let prefixes =
-            addresses.filter_map(|address| if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None });
+        let prefixes = addresses.filter_map(|address| {
+            if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None }
+        });
         // Frames have no address of the data network.
         let datagrams = session.kind == SessionKind::Unstructured;
         Entrances { teids, prefixes: prefixes.filter(|_| datagrams).collect() }
@@ -57,7 +60,10 @@ impl OfFrames {
             };
             forwarder.programs.rule_rests.write(rest, rule_rest::default());
             let flags = rule_flag::RULE_SOCKET.0 | direction;
-            forwarder.programs.rules.write(at, rule { flags, rest, mark: u32::MAX, ..rule::default() });
+            forwarder
+                .programs
+                .rules
+                .write(at, rule { flags, rest, mark: u32::MAX, ..rule::default() });
             Ok(at)
         };
         let (up, down) = (rule_of(rule_flag::RULE_UPLINK.0)?, rule_of(0)?);
@@ -77,7 +83,11 @@ impl OfFrames {
     }
 
     /// See [`Datapath::apply`](crate::datapath::Datapath::apply).
-    pub fn apply(&mut self, forwarder: &Forwarder, change: &Change<'_>) -> Result<(), DatapathError> {
+    pub fn apply(
+        &mut self,
+        forwarder: &Forwarder,
+        change: &Change<'_>,
+    ) -> Result<(), DatapathError> {
         self.beside.apply(change)?;
         let now = Entrances::of(change.session);
         let before = self.entrances.insert(change.session.seid, now.clone()).unwrap_or_default();
@@ -85,15 +95,20 @@ impl OfFrames {
         let _state = forwarder.lock();
         let programs = &forwarder.programs;
         before.teids.difference(&now.teids).for_each(|teid| programs.clear_teid(*teid));
-        before.prefixes.difference(&now.prefixes).for_each(|prefix| programs.clear_ue6(prefix.to_be_bytes()));
-        let teids = now.teids.difference(&before.teids).map(|teid| programs.set_teid(*teid, self.up));
+        before
+            .prefixes
+            .difference(&now.prefixes)
+            .for_each(|prefix| programs.clear_ue6(prefix.to_be_bytes()));
+        let teids =
+            now.teids.difference(&before.teids).map(|teid| programs.set_teid(*teid, self.up));
         let prefixes = now.prefixes.difference(&before.prefixes);
         let prefixes = prefixes.map(|prefix| programs.set_ue6(prefix.to_be_bytes(), self.down));
         let set: Result<(), _> = teids.chain(prefixes).collect();
         set.map_err(|error| DatapathError::NoResources(error.to_string()))
     }
 
-    /// See [`Datapath::remove`](crate::datapath::Datapath::remove); `None` for a session that is none of these.
+    /// See [`Datapath::remove`](crate::datapath::Datapath::remove); `None` for a session that is
+    /// none of these.
     pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
         let Entrances { teids, prefixes } = self.entrances.remove(&seid)?;
         let state = forwarder.lock();

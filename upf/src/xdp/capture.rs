@@ -1,5 +1,6 @@
-//! Packets of N6 that the programs show, written to a file by a thread of their own. A frame that goes to a socket of AF_XDP goes
-//! nowhere else, and these have to go on: programs copy them into a ring.
+//! Packets of N6 that the programs show, written to a file by a thread of their own. A frame that
+//! goes to a socket of AF_XDP goes nowhere else, and these have to go on: programs copy them into a
+//! ring.
 use super::forwarder::{Forwarder, lock};
 use crate::telemetry::{CaptureFile, CaptureShared, CaptureStatus, CaptureWish};
 use martlet_upf_xdp::Programs;
@@ -74,7 +75,8 @@ fn write(
     let _ = ring.consume();
     drop(ring);
     let Some(writer) = Arc::into_inner(writer) else { return };
-    let Writer { file, ended: full } = writer.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Writer { file, ended: full } =
+        writer.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let written = file.written();
     let ended = match file.finish() {
         Ok(()) => ended.or(full),
@@ -95,7 +97,9 @@ impl Captor {
             return Err("a capture is under way: end it first (`martlet upf capture --end`)".into());
         }
         *self = Captor::default();
-        let failed = |error: io::Error| format!("no capture can be written into {}: {error}", folder.display());
+        let failed = |error: io::Error| {
+            format!("no capture can be written into {}: {error}", folder.display())
+        };
         let (file, path) = CaptureFile::create(folder, wish).map_err(failed)?;
         let shared = Arc::new(CaptureShared::new(path));
         let writer = Arc::new(Mutex::new(Writer { file, ended: None }));
@@ -109,7 +113,8 @@ impl Captor {
         let end = Instant::now() + wish.time;
         forwarder.programs.capture(Some(wish.snap));
         let work = move || write(&of.programs, writer, ring, &told, (end, before));
-        let thread = std::thread::Builder::new().name("upf-capture".into()).spawn(work).map_err(failed)?;
+        let thread =
+            std::thread::Builder::new().name("upf-capture".into()).spawn(work).map_err(failed)?;
         let status = shared.status();
         self.last = Some((shared, thread));
         tracing::info!(path = %status.path.display(), ?wish, "packets of N6 are captured");

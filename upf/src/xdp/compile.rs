@@ -86,7 +86,13 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
     }
     let mut by_precedence: Vec<&Pdr> = session.pdrs.values().collect();
     by_precedence.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-    let mut plan = Plan { rules: Vec::new(), limits, entrances: BTreeMap::new(), buffers: false, exact: false };
+    let mut plan = Plan {
+        rules: Vec::new(),
+        limits,
+        entrances: BTreeMap::new(),
+        buffers: false,
+        exact: false,
+    };
     let (ue, routed) = (session.ue_addresses(), !session.routes().is_empty());
     for pdr in by_precedence {
         let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
@@ -102,17 +108,24 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
             }
         };
         for entrance in entrances {
-            let compiled: Result<Vec<Compiled>, String> = pdr.rules.iter().map(filters::compile).collect();
+            let compiled: Result<Vec<Compiled>, String> =
+                pdr.rules.iter().map(filters::compile).collect();
             let list = plan.entrances.entry(entrance).or_default();
             let first = list.first().and_then(|(n, _): &(usize, _)| plan.rules.get(*n));
             if first.is_some_and(|first: &Planned| first.direction != direction) {
                 return Err(refuse("shares its tunnel with a PDR of the other direction".into()));
             }
             list.push((plan.rules.len(), compiled.map_err(refuse)?));
-            let candidates: usize =
-                list.iter().map(|(_, filters)| filters.iter().map(|f| f.candidates.len()).sum::<usize>().max(1)).sum();
+            let candidates: usize = list
+                .iter()
+                .map(|(_, filters)| {
+                    filters.iter().map(|f| f.candidates.len()).sum::<usize>().max(1)
+                })
+                .sum();
             if candidates > MOST_CANDIDATES {
-                return Err(refuse(format!("is one of too many filters: {MOST_CANDIDATES} are possible in one place")));
+                return Err(refuse(format!(
+                    "is one of too many filters: {MOST_CANDIDATES} are possible in one place"
+                )));
             }
         }
         plan.rules.push(planned);
@@ -130,7 +143,8 @@ fn limits_of(urr: &Urr) -> impl Iterator<Item = Limit> + use<> {
             (volume.uplink, Some(Direction::Uplink)),
             (volume.downlink, Some(Direction::Downlink)),
         ];
-        each.into_iter().filter_map(move |(octets, of)| Some(Limit { urr: id, quota, of, octets: octets? }))
+        each.into_iter()
+            .filter_map(move |(octets, of)| Some(Limit { urr: id, quota, of, octets: octets? }))
     })
 }
 
@@ -167,17 +181,22 @@ fn planned(
     }
     let rates: Vec<u32> = qers().filter(|qer| qer.mbr.is_some()).map(|qer| qer.id).collect();
     if rates.len() > MOST_BUCKETS {
-        return Err(refuse(format!("has {} QERs with a bit rate; {MOST_BUCKETS} are possible", rates.len())));
+        return Err(refuse(format!(
+            "has {} QERs with a bit rate; {MOST_BUCKETS} are possible",
+            rates.len()
+        )));
     }
     let urrs = || pdr.urrs.iter().filter_map(|id| session.urrs.get(id));
     if urrs().any(|urr| urr.time_quota_exhausted) {
         flags |= r::RULE_QUOTA.0;
     }
-    let own = |limit: &Limit| pdr.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == direction);
+    let own =
+        |limit: &Limit| pdr.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == direction);
     // A quota of one direction stops packets of the other, too.
     let stops = |limit: &Limit| pdr.urrs.contains(&limit.urr) && limit.quota;
     let counted: Vec<usize> = (0..limits.len()).filter(|n| own(&limits[*n])).collect();
-    let foreign: Vec<usize> = (0..limits.len()).filter(|n| stops(&limits[*n]) && !own(&limits[*n])).collect();
+    let foreign: Vec<usize> =
+        (0..limits.len()).filter(|n| stops(&limits[*n]) && !own(&limits[*n])).collect();
     if counted.len() + foreign.len() > MOST_LIMITS {
         return Err(refuse(format!("has more than {MOST_LIMITS} volume thresholds and quotas")));
     }
@@ -188,7 +207,15 @@ fn planned(
         rest.quotas |= u8::from(limits[*n].quota) << place;
     }
     rule.flags = flags;
-    Ok(Planned { pdr: pdr.id, direction, from_network: pdr.local.is_none(), rule, rest, rates, urrs: pdr.urrs.clone() })
+    Ok(Planned {
+        pdr: pdr.id,
+        direction,
+        from_network: pdr.local.is_none(),
+        rule,
+        rest,
+        rates,
+        urrs: pdr.urrs.clone(),
+    })
 }
 
 fn action(far: &Far, rule: &mut rule, rest: &mut rule_rest) -> u32 {
@@ -222,8 +249,9 @@ fn addresses(
     rule: &mut rule,
     rest: &mut rule_rest,
 ) -> Result<u32, String> {
-    // What the PDR names is compared on its own account only where it is not all that the UE has: another address is
-    // foreign anyway. Packets from the data network have been found by their address.
+    // What the PDR names is compared on its own account only where it is not all that the UE has:
+    // another address is foreign anyway. Packets from the data network have been found by their
+    // address.
     let named: BTreeSet<UeAddress> = pdr.ue.iter().copied().collect();
     let some = ue.is_empty() || !ue.is_subset(&named) || (routed && pdr.routes().is_empty());
     let narrower = pdr.local.is_some() && !named.is_empty() && some;
@@ -252,7 +280,9 @@ fn addresses(
     }
     if fours > 1 || sixes > 1 {
         if narrower {
-            return Err("names several UE addresses of one family, and not all of the session".into());
+            return Err(
+                "names several UE addresses of one family, and not all of the session".into()
+            );
         }
         flags |= r::RULE_UE_MANY.0;
     } else if narrower && !ue.is_empty() {

@@ -1,5 +1,5 @@
-//! Which programs packets meet: attached, kept beyond a process that is killed, taken over from one before, and replaced while
-//! packets run.
+//! Which programs packets meet: attached, kept beyond a process that is killed, taken over from one
+//! before, and replaced while packets run.
 use martlet_upf_xdp::{Attachment, Mode, Pins, Program, Programs, XdpError};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,8 @@ const QUIET: Duration = Duration::from_millis(500);
 /// Programs on interfaces.
 pub(super) struct Controller {
     attached: Mutex<Vec<(Program, Attachment)>>,
-    /// While programs of an earlier process are still there: until when they stay at the most, and when a session came last.
+    /// While programs of an earlier process are still there: until when they stay at the most, and
+    /// when a session came last.
     waiting: Mutex<Option<(Instant, Option<Instant>)>>,
 }
 
@@ -20,9 +21,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Controller {
-    /// Attaches programs to the link with the kernel, and to interfaces: with a folder, such that the next process takes them
-    /// over if this one is killed. Those of an earlier process stay for `restoration` at the most: so long their sessions go on
-    /// as they were, while the SMF restores them here.
+    /// Attaches programs to the link with the kernel, and to interfaces: with a folder, such that
+    /// the next process takes them over if this one is killed. Those of an earlier process stay
+    /// for `restoration` at the most: so long their sessions go on as they were, while the SMF
+    /// restores them here.
     pub fn attach(
         programs: &Programs,
         link: Vec<(Program, String, u32)>,
@@ -34,19 +36,24 @@ impl Controller {
         let mut attached = Vec::new();
         let pins = pin.map(Pins::open).transpose()?;
         if let Some(pins) = &pins {
-            let names = ports.iter().map(|(name, _)| name).chain(link.iter().map(|(_, name, _)| name));
+            let names =
+                ports.iter().map(|(name, _)| name).chain(link.iter().map(|(_, name, _)| name));
             pins.keep_only(&names.map(String::as_str).collect::<Vec<_>>());
         }
         for (program, name, ifindex) in &link {
             let attachment = match &pins {
-                Some(pins) => programs.attach_pinned(*program, (name, *ifindex), Some(Mode::Native), pins)?,
+                Some(pins) => {
+                    programs.attach_pinned(*program, (name, *ifindex), Some(Mode::Native), pins)?
+                }
                 None => programs.attach(*program, *ifindex, Some(Mode::Native))?,
             };
             attached.push((*program, attachment));
         }
         for (name, ifindex) in ports {
             let attachment = match &pins {
-                Some(pins) => programs.attach_pinned(Program::Port, (name, *ifindex), mode, pins)?,
+                Some(pins) => {
+                    programs.attach_pinned(Program::Port, (name, *ifindex), mode, pins)?
+                }
                 None => programs.attach(Program::Port, *ifindex, mode)?,
             };
             tracing::info!(
@@ -66,7 +73,11 @@ impl Controller {
     /// How the programs on interfaces are attached.
     pub fn modes(&self) -> Vec<(u32, Mode)> {
         let attached = lock(&self.attached);
-        attached.iter().filter(|(p, _)| *p == Program::Port).map(|(_, a)| (a.ifindex, a.mode)).collect()
+        attached
+            .iter()
+            .filter(|(p, _)| *p == Program::Port)
+            .map(|(_, a)| (a.ifindex, a.mode))
+            .collect()
     }
 
     /// A session came.
@@ -76,8 +87,8 @@ impl Controller {
         }
     }
 
-    /// Puts our programs in the place of those of an earlier process, once the sessions are there; to be called from time to
-    /// time. What the kernel refuses is tried again.
+    /// Puts our programs in the place of those of an earlier process, once the sessions are there;
+    /// to be called from time to time. What the kernel refuses is tried again.
     pub fn take_over(&self, programs: &Programs) {
         let waiting = *lock(&self.waiting);
         let Some((end, last)) = waiting else { return };
@@ -85,14 +96,19 @@ impl Controller {
             match self.replace(programs) {
                 Ok(()) => {
                     *lock(&self.waiting) = None;
-                    tracing::info!("packets meet our programs instead of those of an earlier process");
+                    tracing::info!(
+                        "packets meet our programs instead of those of an earlier process"
+                    );
                 }
-                Err(error) => tracing::error!(%error, "packets meet the programs of an earlier process still"),
+                Err(error) => {
+                    tracing::error!(%error, "packets meet the programs of an earlier process still")
+                }
             }
         }
     }
 
-    /// Puts the programs as they are loaded now in the place of those that are attached, each without a packet between them.
+    /// Puts the programs as they are loaded now in the place of those that are attached, each
+    /// without a packet between them.
     pub fn replace(&self, programs: &Programs) -> Result<(), XdpError> {
         for (program, attachment) in lock(&self.attached).iter_mut() {
             programs.replace(attachment, *program)?;

@@ -1,5 +1,6 @@
-//! The same rules and the same packets for the datapaths `kernel` and `xdp`, drawn at random: what comes out has to be the
-//! same, and what they count. `MARTLET_DIFFERENTIAL` is how many sets of rules are drawn, `MARTLET_SEED` where it begins.
+//! The same rules and the same packets for the datapaths `kernel` and `xdp`, drawn at random: what
+//! comes out has to be the same, and what they count. `MARTLET_DIFFERENTIAL` is how many sets of
+//! rules are drawn, `MARTLET_SEED` where it begins.
 use super::XdpDatapath;
 use crate::config::{DatapathChoice, KernelLimits, N6Mode, UpfConfig};
 use crate::conformance::Rig;
@@ -41,7 +42,8 @@ pub(crate) fn host6() -> Ipv6Addr {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Out {
     Nothing,
-    /// To the data network; without the checksum of its header and its TTL, which are the kernel's affair in one of them.
+    /// To the data network; without the checksum of its header and its TTL, which are the kernel's
+    /// affair in one of them.
     Network(Vec<u8>),
     /// In a tunnel: to whom, and the GTP-U message.
     Tunnel(IpAddr, Vec<u8>),
@@ -84,7 +86,9 @@ pub(crate) fn outer(datagram: &[u8]) -> Vec<u8> {
 /// The same over IPv6.
 pub(crate) fn outer6(datagram: &[u8]) -> Vec<u8> {
     let length = (8 + datagram.len() as u16).to_be_bytes();
-    let ip = [&[0x60, 0, 0, 0, length[0], length[1], 17, 64][..], &gnb6().octets(), &n3_ip6().octets()].concat();
+    let ip =
+        [&[0x60, 0, 0, 0, length[0], length[1], 17, 64][..], &gnb6().octets(), &n3_ip6().octets()]
+            .concat();
     let udp = [0x08, 0x68, 0x08, 0x68, length[0], length[1], 0, 0];
     [&[2; 12][..], &[0x86, 0xdd], &ip, &udp, datagram].concat()
 }
@@ -132,9 +136,12 @@ impl Pair {
 
     /// What `kernel` made of what it was given last.
     fn of_kernel(&mut self) -> Out {
-        let to_peers: Vec<(IpAddr, Vec<u8>)> = self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
-        let to_network: Vec<Vec<u8>> = self.kernel.left.to_network.lock().unwrap().drain(..).collect();
-        let tunnelled = to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
+        let to_peers: Vec<(IpAddr, Vec<u8>)> =
+            self.kernel.left.to_peers.lock().unwrap().drain(..).collect();
+        let to_network: Vec<Vec<u8>> =
+            self.kernel.left.to_network.lock().unwrap().drain(..).collect();
+        let tunnelled =
+            to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
             (Some((peer, octets)), None) => Out::Tunnel(peer, octets),
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
@@ -143,7 +150,8 @@ impl Pair {
         }
     }
 
-    /// What `xdp` makes of a frame, which is `whole` if nothing in it was spoiled: a wrong checksum stays one.
+    /// What `xdp` makes of a frame, which is `whole` if nothing in it was spoiled: a wrong checksum
+    /// stays one.
     fn of_xdp(&self, port: u32, frame: &[u8], whole: bool) -> Out {
         let (verdict, frame) = self.xdp.try_frame(port, frame).expect("the programs run");
         match verdict {
@@ -159,11 +167,18 @@ impl Pair {
             let peer = Ipv4Addr::from_octets([packet[16], packet[17], packet[18], packet[19]]);
             return Out::Tunnel(peer.into(), packet[28..].to_vec());
         }
-        if packet[0] == 0x60 && packet[6] == 17 && packet[8..24] == n3_ip6().octets() && packet[42..44] == [0x08, 0x68]
+        if packet[0] == 0x60
+            && packet[6] == 17
+            && packet[8..24] == n3_ip6().octets()
+            && packet[42..44] == [0x08, 0x68]
         {
             let peer = <[u8; 16]>::try_from(&packet[24..40]).expect("16 octets");
             let length = usize::from(u16::from_be_bytes([packet[44], packet[45]]));
-            assert_eq!((packet[4..6].to_vec(), 40 + length), (packet[44..46].to_vec(), packet.len()), "lengths");
+            assert_eq!(
+                (packet[4..6].to_vec(), 40 + length),
+                (packet[44..46].to_vec(), packet.len()),
+                "lengths"
+            );
             return Out::Tunnel(Ipv6Addr::from(peer).into(), packet[48..].to_vec());
         }
         if whole && frame[6..12] != LINK {
@@ -188,7 +203,8 @@ impl Pair {
     }
 }
 
-/// A packet from the data network: as a machine has forwarded it, and in the frame in which it came there.
+/// A packet from the data network: as a machine has forwarded it, and in the frame in which it came
+/// there.
 pub(crate) fn from_network(packet: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut aged = packet.to_vec();
     let protocol = if packet[0] >> 4 == 4 {
@@ -206,7 +222,11 @@ pub(crate) fn from_network(packet: &[u8]) -> (Vec<u8>, Vec<u8>) {
 fn counted(mut usage: Vec<Usage>) -> Vec<(u32, [u64; 4])> {
     usage.sort_by_key(|usage| usage.urr);
     let of = |u: &Usage| [u.uplink_octets, u.downlink_octets, u.uplink_packets, u.downlink_packets];
-    usage.iter().map(|usage| (usage.urr, of(usage))).filter(|(_, counts)| *counts != [0; 4]).collect()
+    usage
+        .iter()
+        .map(|usage| (usage.urr, of(usage)))
+        .filter(|(_, counts)| *counts != [0; 4])
+        .collect()
 }
 
 fn one_set(pair: &mut Pair, seed: u64) -> usize {
@@ -224,14 +244,19 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
             assert!(matches!(error, DatapathError::Pdr { .. }), "seed {seed}: {error}");
             continue;
         }
-        pair.kernel.datapath().apply(&Change::to(&session)).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        pair.kernel
+            .datapath()
+            .apply(&Change::to(&session))
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         sessions.push(session);
     }
     let mut forwarded = 0;
     for nth in 0..PACKETS {
-        let (packet, up) = if draw.chance(60) { (draw.uplink(), true) } else { (draw.downlink(), false) };
+        let (packet, up) =
+            if draw.chance(60) { (draw.uplink(), true) } else { (draw.downlink(), false) };
         let whole = draw.was_whole();
-        let (kernel, xdp) = if up { pair.uplink(&packet, whole, nth % 3 == 0) } else { pair.downlink(&packet) };
+        let (kernel, xdp) =
+            if up { pair.uplink(&packet, whole, nth % 3 == 0) } else { pair.downlink(&packet) };
         forwarded += usize::from(kernel != Out::Nothing);
         assert_eq!(
             kernel, xdp,
@@ -240,7 +265,8 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
     }
     for session in &sessions {
         let seid = session.seid;
-        let waiting = (pair.kernel.datapath().buffered(seid).packets, pair.xdp.buffered(seid).packets);
+        let waiting =
+            (pair.kernel.datapath().buffered(seid).packets, pair.xdp.buffered(seid).packets);
         assert_eq!(waiting.0, waiting.1, "packets that wait: seed {seed}");
         let usage = (counted(pair.kernel.datapath().remove(seid)), counted(pair.xdp.remove(seid)));
         assert_eq!(usage.0, usage.1, "usage: seed {seed}, session {seid}");
@@ -250,8 +276,9 @@ fn one_set(pair: &mut Pair, seed: u64) -> usize {
 
 /// How many sets of rules, and the first seed.
 pub(crate) fn set_up() -> (u64, u64) {
-    let number =
-        |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
     (number("MARTLET_DIFFERENTIAL", 60), number("MARTLET_SEED", 1))
 }
 
@@ -260,13 +287,19 @@ fn kernel_and_xdp_make_the_same_of_the_same() {
     let (sets, first) = set_up();
     let work = std::thread::spawn(move || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            eprintln!(
+                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+            );
             return;
         }
         let mut pair = Pair::new();
         let forwarded: usize = (0..sets).map(|n| one_set(&mut pair, first + n)).sum();
         // A good part of the packets goes somewhere, or nothing would be compared.
-        assert!(forwarded as u64 > sets * PACKETS as u64 / 6, "{forwarded} of {}", sets * PACKETS as u64);
+        assert!(
+            forwarded as u64 > sets * PACKETS as u64 / 6,
+            "{forwarded} of {}",
+            sets * PACKETS as u64
+        );
     });
     if let Err(panic) = work.join() {
         std::panic::resume_unwind(panic);

@@ -1,4 +1,5 @@
-//! Where tunnels and addresses lead: to rules that lie at a place of theirs, or to others by way of a table.
+//! Where tunnels and addresses lead: to rules that lie at a place of theirs, or to others by way of
+//! a table.
 use super::apply::Taken;
 use super::compile::{Entrance, Plan};
 use super::filters;
@@ -16,7 +17,8 @@ pub(super) const LIST: u32 = 0x8000_0000;
 pub(super) const HOME: u32 = 0x4000_0000;
 
 impl Forwarder {
-    /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule that has one of its own.
+    /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule
+    /// that has one of its own.
     pub(super) fn home(&self, state: &mut State, plan: &Plan, n: usize) -> Option<(Entrance, u32)> {
         let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
         plan.entrances.iter().filter(|(_, list)| alone(list)).find_map(|(entrance, _)| {
@@ -35,7 +37,9 @@ impl Forwarder {
     ) -> Option<u32> {
         let place = state.places.take_home(self.homes_of(entrance)?)?;
         let flags = rule_flag::RULE_LIST.0;
-        self.programs.rules.write(place, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
+        self.programs
+            .rules
+            .write(place, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
         taken.lists.push(place);
         Some(place)
     }
@@ -57,8 +61,8 @@ impl Forwarder {
         homes.is_some_and(|homes| self.lock().places.has_home(homes))
     }
 
-    /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first there, and then no longer
-    /// here, so that packets find the one or the other.
+    /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first
+    /// there, and then no longer here, so that packets find the one or the other.
     pub(super) fn enter(
         &self,
         state: &mut State,
@@ -85,13 +89,19 @@ impl Forwarder {
                 programs.settle_teid(to & !HOME, teid);
                 Ok(())
             }
-            (Entrance::Ue(UeAddress::V4(address)), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
+            (Entrance::Ue(UeAddress::V4(address)), Some(to))
+                if to & LIST == 0 && to & HOME != 0 =>
+            {
                 programs.settle_ue4(to & !HOME, address.octets());
                 Ok(())
             }
             (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
-            (Entrance::Ue(UeAddress::V4(address)), Some(to)) => programs.set_ue4(address.octets(), to),
-            (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => programs.set_ue6(prefix.to_be_bytes(), to),
+            (Entrance::Ue(UeAddress::V4(address)), Some(to)) => {
+                programs.set_ue4(address.octets(), to)
+            }
+            (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => {
+                programs.set_ue6(prefix.to_be_bytes(), to)
+            }
             (Entrance::Route4(..) | Entrance::Route6(..), Some(_)) => Ok(()),
         };
         if let Err(error) = outcome {
@@ -113,10 +123,18 @@ impl Forwarder {
     }
 
     /// The same for a network behind a UE; the system sends its packets to N6 meanwhile.
-    pub(super) fn enter_route(&self, seid: u64, route: Prefix, before: Option<u32>, leads_to: Option<u32>) {
+    pub(super) fn enter_route(
+        &self,
+        seid: u64,
+        route: Prefix,
+        before: Option<u32>,
+        leads_to: Option<u32>,
+    ) {
         match leads_to {
             Some(to) => {
-                if let Err(error) = self.programs.set_route(route.network, route.length, to, before.is_some()) {
+                if let Err(error) =
+                    self.programs.set_route(route.network, route.length, to, before.is_some())
+                {
                     tracing::error!(seid, %error, "packets of a session do not find it");
                 }
             }
@@ -128,7 +146,9 @@ impl Forwarder {
         let Some((netns, outer)) = &self.n6 else { return };
         let done = netns::within(netns.as_deref(), || {
             let netlink = Netlink::open().map_err(|error| error.to_string())?;
-            netlink.route(*outer, route.network, route.length, leads_to.is_some()).map_err(|error| error.to_string())
+            netlink
+                .route(*outer, route.network, route.length, leads_to.is_some())
+                .map_err(|error| error.to_string())
         });
         if let Err(error) = done {
             let here = leads_to.is_some();

@@ -49,7 +49,8 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
         }
         Some(network) => {
             (rest.remote, rest.remote_mask) = words(network);
-            rest.flags |= if network.address.is_ipv4() { f::FILTER_REMOTE4.0 } else { f::FILTER_REMOTE6.0 };
+            rest.flags |=
+                if network.address.is_ipv4() { f::FILTER_REMOTE4.0 } else { f::FILTER_REMOTE6.0 };
             rest.flags |= if network.not { f::FILTER_REMOTE_NOT.0 } else { 0 };
         }
     }
@@ -83,7 +84,10 @@ pub(super) fn compile(rule: &SdfRule) -> Result<Compiled, String> {
         }
     }
     if candidates.len() > MOST {
-        return Err(format!("has an SDF filter with {} combinations of ports; {MOST} are possible", candidates.len()));
+        return Err(format!(
+            "has an SDF filter with {} combinations of ports; {MOST} are possible",
+            candidates.len()
+        ));
     }
     Ok(Compiled { candidates, rest })
 }
@@ -100,8 +104,8 @@ pub(super) fn span(candidates: &[candidate]) -> (u64, u64) {
     (low, high)
 }
 
-/// The port ranges that a side asks for, of which one has to match; one `None` where it asks for none. Empty ranges
-/// match nothing, and a program would take them for others.
+/// The port ranges that a side asks for, of which one has to match; one `None` where it asks for
+/// none. Empty ranges match nothing, and a program would take them for others.
 fn ranges(side: &Side) -> Vec<Option<RangeInclusive<u16>>> {
     match side.ports.as_slice() {
         [] => vec![None],
@@ -116,9 +120,10 @@ fn mask4(prefix: u8) -> u32 {
 /// Address and mask as two words each, in the order of their octets.
 fn words(network: Network) -> ([u64; 2], [u64; 2]) {
     match network.address {
-        IpAddr::V4(address) => {
-            ([u64::from(u32::from_ne_bytes(address.octets())), 0], [u64::from(mask4(network.prefix)), 0])
-        }
+        IpAddr::V4(address) => (
+            [u64::from(u32::from_ne_bytes(address.octets())), 0],
+            [u64::from(mask4(network.prefix)), 0],
+        ),
         IpAddr::V6(address) => {
             let split = |bits: u128| [((bits >> 64) as u64).to_be(), (bits as u64).to_be()];
             let mask = u128::MAX.checked_shl(128 - u32::from(network.prefix)).unwrap_or(0);
@@ -133,7 +138,9 @@ mod tests {
     use martlet_pfcp::ie::SdfFilter;
 
     fn of(text: &str) -> Compiled {
-        let rule = SdfRule::of(&SdfFilter { flow_description: Some(text.into()), ..Default::default() }).unwrap();
+        let rule =
+            SdfRule::of(&SdfFilter { flow_description: Some(text.into()), ..Default::default() })
+                .unwrap();
         compile(&rule).unwrap_or_else(|error| panic!("{error}"))
     }
 

@@ -44,7 +44,8 @@ pub(super) struct Forwarder {
     pub n6: Option<(Option<String>, u32)>,
     /// What carries sessions that the programs do not.
     pub beside: OnceLock<Arc<Beside>>,
-    /// Until then, tunnels that are not known may be those of sessions that are still to be restored.
+    /// Until then, tunnels that are not known may be those of sessions that are still to be
+    /// restored.
     pub quiet_until: Option<Instant>,
 }
 
@@ -118,7 +119,10 @@ impl Forwarder {
     pub fn buffer_limit(&self, session: &Session) -> u32 {
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let most = self.limits.buffer_packets_per_session;
-        let limit = suggested.map(usize::from).filter(|packets| *packets > 0).map_or(most, |packets| packets.min(most));
+        let limit = suggested
+            .map(usize::from)
+            .filter(|packets| *packets > 0)
+            .map_or(most, |packets| packets.min(most));
         u32::try_from(limit).unwrap_or(u32::MAX)
     }
 
@@ -132,8 +136,8 @@ impl Forwarder {
         }
     }
 
-    /// The end of forwarded data goes on as they did. What came before it was carried by programs, before user space
-    /// had its turn.
+    /// The end of forwarded data goes on as they did. What came before it was carried by programs,
+    /// before user space had its turn.
     pub fn relay_end_marker(&self, teid: u32) {
         let state = self.lock();
         let entry = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid));
@@ -144,16 +148,22 @@ impl Forwarder {
 
     /// A limit of a session was reached.
     pub fn limit_reached(&self, state: &State, seid: u64, n: usize) {
-        let Some(limit) = state.sessions.get(&seid).and_then(|entry| entry.limits.get(n)) else { return };
+        let Some(limit) = state.sessions.get(&seid).and_then(|entry| entry.limits.get(n)) else {
+            return;
+        };
         let reached = if limit.quota { Reached::Quota } else { Reached::Threshold };
         self.tell(Event::UsageReached { seid, urr: limit.urr, limit: reached });
     }
 
-    /// Says when frames were lost on their way to sockets; [`release`](Self::release) then counts them.
+    /// Says when frames were lost on their way to sockets; [`release`](Self::release) then counts
+    /// them.
     pub fn look_for_lost(&self) {
         let lost = lock(&self.ring).newly_lost();
         if lost > 0 {
-            tracing::error!(lost, "the kernel had no room for frames in AF_XDP sockets: set upf.xdp.sockets to 0");
+            tracing::error!(
+                lost,
+                "the kernel had no room for frames in AF_XDP sockets: set upf.xdp.sockets to 0"
+            );
         }
     }
 
@@ -195,8 +205,8 @@ impl Forwarder {
         Buffered { packets: entry.waiting.len(), octets: entry.waiting_octets }
     }
 
-    /// How full the tables are, and what the programs say of their own: packets that they left to the kernel, and events
-    /// that found no room.
+    /// How full the tables are, and what the programs say of their own: packets that they left to
+    /// the kernel, and events that found no room.
     pub fn fill(&self) -> serde_json::Value {
         let state = self.lock();
         let fill = |slots: &super::slots::Slots| {
@@ -266,7 +276,8 @@ impl Forwarder {
     /// How full the fullest table of sessions' rules is, in per cent.
     pub fn fullness(&self) -> u8 {
         let state = self.lock();
-        let tables = [&state.session_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+        let tables =
+            [&state.session_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
         let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
         let rules = per_cent((state.rules as u32, self.limits.rules));
         tables.into_iter().map(|slots| per_cent(slots.fill())).fold(rules, u64::max).min(100) as u8

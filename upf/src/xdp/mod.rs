@@ -1,4 +1,5 @@
-//! The `xdp` datapath: programs in the kernel forward packets by tables that N4's rules are written into.
+//! The `xdp` datapath: programs in the kernel forward packets by tables that N4's rules are written
+//! into.
 //!
 //! | file | what it is |
 //! | --- | --- |
@@ -14,8 +15,9 @@
 //! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
 //! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
 //!
-//! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel, through a pair of
-//! interfaces: to find neighbours, to translate addresses, to fragment, to answer with ICMP.
+//! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel,
+//! through a pair of interfaces: to find neighbours, to translate addresses, to fragment, to answer
+//! with ICMP.
 mod allowance;
 mod apply;
 mod batching;
@@ -46,7 +48,9 @@ mod waiting;
 
 use crate::config::{N6Mode, UpfConfig, XdpMode};
 use crate::counters::Counters;
-use crate::datapath::{AtOnce, Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage};
+use crate::datapath::{
+    AtOnce, Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage,
+};
 use crate::gtpu::Gtpu;
 use crate::kernel::beside::Beside;
 use crate::kernel::exits::Exits;
@@ -82,7 +86,8 @@ pub struct XdpDatapath {
     captor: Mutex<Captor>,
     forwarder: Arc<Forwarder>,
     frames: Arc<Mutex<OfFrames>>,
-    // In the order in which they end: first nothing serves the programs any more, then no packet meets them.
+    // In the order in which they end: first nothing serves the programs any more, then no packet
+    // meets them.
     _thread: Thread,
     controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
@@ -94,21 +99,27 @@ pub struct XdpDatapath {
 }
 
 impl XdpDatapath {
-    /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a person can do.
+    /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a
+    /// person can do.
     pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), String> {
         Self::open_to_measure(config, 0)
     }
 
     /// The same with programs that measure what packets cost, of so many sessions.
-    pub fn open_to_measure(config: &UpfConfig, bench: u32) -> Result<(XdpDatapath, Signals), String> {
+    pub fn open_to_measure(
+        config: &UpfConfig,
+        bench: u32,
+    ) -> Result<(XdpDatapath, Signals), String> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.xdp.events);
         let (failure, failures) = mpsc::channel(4);
-        let opened = netns::within(config.n3.netns.as_deref(), || Self::open_here(config, events, failure, bench))?;
+        let opened = netns::within(config.n3.netns.as_deref(), || {
+            Self::open_here(config, events, failure, bench)
+        })?;
         Ok((opened, Signals { events: receive_events, failures }))
     }
 
-    /// What the programs do with a frame that comes from an interface, and the frame as it then is. The packet counts, and
-    /// goes nowhere.
+    /// What the programs do with a frame that comes from an interface, and the frame as it then is.
+    /// The packet counts, and goes nowhere.
     ///
     /// # Errors
     /// The kernel cannot run them, as for a frame larger than a page.
@@ -118,8 +129,9 @@ impl XdpDatapath {
         Ok((verdict, out))
     }
 
-    /// Loads the programs anew, with their tables as they are, and puts them in the place of those that run, without a packet
-    /// between them. With `sample`, the time of one of so many packets is taken from then on.
+    /// Loads the programs anew, with their tables as they are, and puts them in the place of those
+    /// that run, without a packet between them. With `sample`, the time of one of so many
+    /// packets is taken from then on.
     ///
     /// # Errors
     /// The kernel refuses them; those of before go on.
@@ -157,7 +169,8 @@ impl XdpDatapath {
         let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
         // In generic mode frames may come with checksums that their sender left to an interface.
         let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
-        let direct = config.xdp.direct && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
+        let direct = config.xdp.direct
+            && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
         let exits = Exits::open(config)?;
         let (mut exit_outer, mut exit_inner) = ([0; EXITS], [0; EXITS]);
         for (n, (outer, inner)) in (1..).zip(&link.exits) {
@@ -197,20 +210,29 @@ impl XdpDatapath {
             XdpMode::Generic => Some(Mode::Generic),
         };
         let (outer, inner) = link::names(config);
-        let mut ends = vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+        let mut ends =
+            vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
         for (n, (outer, inner)) in (1..).zip(&link.exits) {
             let names = link::exit_names(config, n);
             ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
         }
         let restoration = Duration::from_secs(config.n3.restoration_s);
-        let controller = Controller::attach(&programs, ends, &ports, mode, config.xdp.pin.as_deref(), restoration);
+        let controller = Controller::attach(
+            &programs,
+            ends,
+            &ports,
+            mode,
+            config.xdp.pin.as_deref(),
+            restoration,
+        );
         let controller = controller.map_err(text)?;
         let mut modes = Vec::new();
         for (ifindex, mode) in controller.modes() {
             if mode == Mode::Native {
                 programs.allow_port(ifindex).map_err(text)?;
             }
-            let name = ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
+            let name =
+                ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
             modes.push((name.unwrap_or_default(), mode));
         }
         let burst = config.xdp.complaints_per_second;
@@ -246,7 +268,8 @@ impl XdpDatapath {
         );
         let forwarder = Arc::new(forwarder);
         crate::metrics::show(&forwarder.counters);
-        let beside = Beside::open(config, &gtpu, to_network, &forwarder.counters, events, failure.clone())?;
+        let beside =
+            Beside::open(config, &gtpu, to_network, &forwarder.counters, events, failure.clone())?;
         let frames = Arc::new(Mutex::new(OfFrames::open(&forwarder, beside)?));
         let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
         Ok(XdpDatapath {
@@ -264,7 +287,8 @@ impl XdpDatapath {
     }
 }
 
-/// How the programs translate addresses; not at all where the configuration names none to translate to.
+/// How the programs translate addresses; not at all where the configuration names none to translate
+/// to.
 fn translation(config: &UpfConfig) -> types::nat_settings {
     let nat = &config.xdp.nat;
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
@@ -309,7 +333,8 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
     if address.is_loopback() {
         return Ok("lo".into());
     }
-    let all = nix::ifaddrs::getifaddrs().map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
+    let all = nix::ifaddrs::getifaddrs()
+        .map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
     let has = |interface: &nix::ifaddrs::InterfaceAddress| {
         let found = interface.address.as_ref()?;
         let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
@@ -317,7 +342,10 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
         (ip == address).then(|| interface.interface_name.clone())
     };
     all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
-        format!("no interface has the address {address} of upf.n3.address: change it, or name upf.xdp.interfaces")
+        format!(
+            "no interface has the address {address} of upf.n3.address: change it, or name \
+             upf.xdp.interfaces"
+        )
     })
 }
 
@@ -333,7 +361,12 @@ pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
 fn complaints(per_second: u32) -> types::bucket {
     const SECOND: u64 = 16_000_000_000;
     let each = SECOND / u64::from(per_second.max(1));
-    types::bucket { full_at: 0, burst: if per_second == 0 { 0 } else { SECOND }, per_octet: each, unused: 0 }
+    types::bucket {
+        full_at: 0,
+        burst: if per_second == 0 { 0 } else { SECOND },
+        per_octet: each,
+        unused: 0,
+    }
 }
 
 impl Datapath for XdpDatapath {
@@ -349,7 +382,9 @@ impl Datapath for XdpDatapath {
         self.controller.session_came();
         match change.session.kind {
             SessionKind::Ip => self.forwarder.apply(change),
-            SessionKind::Ethernet | SessionKind::Unstructured => lock(&self.frames).apply(&self.forwarder, change),
+            SessionKind::Ethernet | SessionKind::Unstructured => {
+                lock(&self.frames).apply(&self.forwarder, change)
+            }
         }
     }
 
@@ -360,7 +395,12 @@ impl Datapath for XdpDatapath {
     fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
         let of_frames = |seid: &u64| lock(&self.frames).remove(&self.forwarder, *seid);
         let of_frames: Vec<_> = seids.iter().map(of_frames).collect();
-        let others: Vec<u64> = seids.iter().zip(&of_frames).filter(|(_, own)| own.is_none()).map(|(s, _)| *s).collect();
+        let others: Vec<u64> = seids
+            .iter()
+            .zip(&of_frames)
+            .filter(|(_, own)| own.is_none())
+            .map(|(s, _)| *s)
+            .collect();
         let mut others = self.forwarder.remove(&others).into_iter();
         of_frames.into_iter().map(|own| own.or_else(|| others.next()).unwrap_or_default()).collect()
     }
@@ -371,15 +411,18 @@ impl Datapath for XdpDatapath {
     }
 
     fn forwarded(&self, seid: u64) -> [u64; 2] {
-        self.of_frames(seid, |beside| beside.forwarded(seid)).unwrap_or_else(|| self.forwarder.forwarded(seid))
+        self.of_frames(seid, |beside| beside.forwarded(seid))
+            .unwrap_or_else(|| self.forwarder.forwarded(seid))
     }
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
-        self.of_frames(seid, |beside| beside.last_activity(seid)).unwrap_or_else(|| self.forwarder.last_activity(seid))
+        self.of_frames(seid, |beside| beside.last_activity(seid))
+            .unwrap_or_else(|| self.forwarder.last_activity(seid))
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
-        self.of_frames(seid, |beside| beside.buffered(seid)).unwrap_or_else(|| self.forwarder.buffered(seid))
+        self.of_frames(seid, |beside| beside.buffered(seid))
+            .unwrap_or_else(|| self.forwarder.buffered(seid))
     }
 
     fn events(&self) -> EventSender {
@@ -444,8 +487,11 @@ impl Datapath for XdpDatapath {
     }
 
     fn details(&self) -> serde_json::Value {
-        let interfaces: Vec<serde_json::Value> =
-            self.ports.iter().map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()})).collect();
+        let interfaces: Vec<serde_json::Value> = self
+            .ports
+            .iter()
+            .map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()}))
+            .collect();
         serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill()})
     }
 }

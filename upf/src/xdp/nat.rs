@@ -1,4 +1,5 @@
-//! Flows whose addresses the programs translate: taken away once their time is over, or their session is gone.
+//! Flows whose addresses the programs translate: taken away once their time is over, or their
+//! session is gone.
 use super::forwarder::Forwarder;
 use super::state::State;
 use martlet_upf_xdp::{Programs, types};

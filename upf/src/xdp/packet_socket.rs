@@ -9,9 +9,12 @@ pub(super) struct PacketSocket(Socket);
 impl PacketSocket {
     pub fn open() -> Result<Self, String> {
         let failed = |error: io::Error| {
-            format!("frames cannot be sent ({error}): run as root, or with the capability CAP_NET_RAW")
+            format!(
+                "frames cannot be sent ({error}): run as root, or with the capability CAP_NET_RAW"
+            )
         };
-        let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(failed)?;
+        let socket =
+            Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(failed)?;
         Ok(PacketSocket(socket))
     }
 
@@ -21,9 +24,13 @@ impl PacketSocket {
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         to.sll_family = libc::AF_PACKET as u16;
         to.sll_ifindex = ifindex as i32;
-        let protocol = frame.get(12..14).and_then(|octets| <[u8; 2]>::try_from(octets).ok()).unwrap_or_default();
+        let protocol = frame
+            .get(12..14)
+            .and_then(|octets| <[u8; 2]>::try_from(octets).ok())
+            .unwrap_or_default();
         to.sll_protocol = u16::from_ne_bytes(protocol);
-        // SAFETY: both pointers go with the lengths of what they point to, which outlives the call; the socket is open.
+        // SAFETY: both pointers go with the lengths of what they point to, which outlives the call;
+        // the socket is open.
         let sent = unsafe {
             libc::sendto(
                 self.0.as_raw_fd(),

@@ -1,5 +1,6 @@
-//! Where rules lie: most at a place that their key says (`find_home` in `bpf/classify.h`), others behind those. What is given
-//! back is given out again only once no program can be looking at it any more.
+//! Where rules lie: most at a place that their key says (`find_home` in `bpf/classify.h`), others
+//! behind those. What is given back is given out again only once no program can be looking at it
+//! any more.
 use super::slots::{AT_REST, Slots};
 use martlet_upf_xdp::{Programs, types};
 use std::collections::{HashMap, VecDeque};

@@ -1,5 +1,5 @@
-//! What the programs tell user space: by sockets that frames come to (AF_XDP), and by a ring, which takes all else, and frames
-//! that find no socket or no room in it.
+//! What the programs tell user space: by sockets that frames come to (AF_XDP), and by a ring, which
+//! takes all else, and frames that find no socket or no room in it.
 use martlet_upf_xdp::{Programs, Receiver, XdpError, types};
 use std::net::Ipv6Addr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -52,8 +52,8 @@ impl Ring {
         Ok(Ring { buffer, inbox, sockets: Vec::new(), came: 0, lost: 0 })
     }
 
-    /// Has frames come by sockets, one at each receive queue of some interfaces, with room for so many frames each. Where that
-    /// cannot be, they come by the ring.
+    /// Has frames come by sockets, one at each receive queue of some interfaces, with room for so
+    /// many frames each. Where that cannot be, they come by the ring.
     pub fn open_sockets(&mut self, programs: &Programs, interfaces: &[(String, u32)], room: u32) {
         for (name, ifindex) in interfaces.iter().filter(|_| room > 0) {
             let mut opened = 0;
@@ -62,10 +62,14 @@ impl Ring {
                 let index = self.sockets.len() as u32;
                 let socket = match index < MOST_SOCKETS {
                     true => Receiver::open(*ifindex, queue, room),
-                    false => Err(std::io::Error::other(format!("there are {MOST_SOCKETS} already"))),
+                    false => {
+                        Err(std::io::Error::other(format!("there are {MOST_SOCKETS} already")))
+                    }
                 };
                 let added = socket.map_err(|error| error.to_string()).and_then(|socket| {
-                    programs.add_socket(index, *ifindex, queue, &socket).map_err(|error| error.to_string())?;
+                    programs
+                        .add_socket(index, *ifindex, queue, &socket)
+                        .map_err(|error| error.to_string())?;
                     Ok(socket)
                 });
                 match added {
@@ -82,7 +86,12 @@ impl Ring {
                 }
             }
             if opened > 0 {
-                tracing::info!(interface = name, queues = opened, room, "packets that wait come by AF_XDP");
+                tracing::info!(
+                    interface = name,
+                    queues = opened,
+                    room,
+                    "packets that wait come by AF_XDP"
+                );
             }
         }
     }
@@ -112,8 +121,8 @@ impl Ring {
         std::mem::take(&mut *inbox)
     }
 
-    /// Frames that were lost on their way to a socket since the last time: none, unless the kernel and the programs see the room
-    /// in it differently.
+    /// Frames that were lost on their way to a socket since the last time: none, unless the kernel
+    /// and the programs see the room in it differently.
     pub fn newly_lost(&mut self) -> u64 {
         let lost = self.sockets.iter().map(Receiver::lost).sum();
         lost - std::mem::replace(&mut self.lost, lost)
@@ -121,8 +130,12 @@ impl Ring {
 }
 
 fn read(octets: &[u8]) -> Option<Told> {
-    let word =
-        |n: usize| octets.get(n * 4..n * 4 + 4).and_then(|o| <[u8; 4]>::try_from(o).ok()).map(u32::from_ne_bytes);
+    let word = |n: usize| {
+        octets
+            .get(n * 4..n * 4 + 4)
+            .and_then(|o| <[u8; 4]>::try_from(o).ok())
+            .map(u32::from_ne_bytes)
+    };
     let (kind, session, argument, length) = (word(0)?, word(1)?, word(2)?, word(3)? as usize);
     match types::event_kind(kind) {
         types::event_kind::EVENT_PACKET => {

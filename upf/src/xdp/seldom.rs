@@ -78,7 +78,9 @@ mod tests {
     #[test]
     fn what_is_empty_takes_a_pointer() {
         let mut list: Seldom<Vec<u64>> = Seldom::default();
-        assert!(list.is_empty() && list.get_mut().is_none() && size_of_val(&list) == size_of::<usize>());
+        assert!(
+            list.is_empty() && list.get_mut().is_none() && size_of_val(&list) == size_of::<usize>()
+        );
         list.push(7);
         assert_eq!((list.len(), list.take(), list.len()), (1, vec![7], 0));
         list.set(Vec::new());

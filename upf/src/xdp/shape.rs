@@ -35,8 +35,9 @@ impl Forwarder {
             if let Some(rate) = limit.filter(|limit| before.limits[class] != Some(*limit)) {
                 let wanted = bucket(rate, self.limits.mbr_burst());
                 let at = class * size_of::<types::bucket>();
-                let set =
-                    |offset: usize, value| self.programs.governor.u64(0, at + offset).store(value, Ordering::Relaxed);
+                let set = |offset: usize, value| {
+                    self.programs.governor.u64(0, at + offset).store(value, Ordering::Relaxed)
+                };
                 set(offset_of!(types::bucket, burst), wanted.burst);
                 set(offset_of!(types::bucket, per_octet), wanted.per_octet);
             }
@@ -50,8 +51,12 @@ impl Forwarder {
             let flags = self.programs.rules.u32(placed.index, offset_of!(rule, flags));
             let class = class_in(flags.load(Ordering::Relaxed));
             match (was.get(class), is.get(class)) {
-                (Some(false), Some(true)) => flags.fetch_or(rule_flag::RULE_SHAPED.0, Ordering::Relaxed),
-                (Some(true), Some(false)) => flags.fetch_and(!rule_flag::RULE_SHAPED.0, Ordering::Relaxed),
+                (Some(false), Some(true)) => {
+                    flags.fetch_or(rule_flag::RULE_SHAPED.0, Ordering::Relaxed)
+                }
+                (Some(true), Some(false)) => {
+                    flags.fetch_and(!rule_flag::RULE_SHAPED.0, Ordering::Relaxed)
+                }
                 _ => continue,
             };
         }
@@ -62,7 +67,8 @@ impl Forwarder {
         let state = self.lock();
         let mut sums = state.gone_by_class;
         for entry in state.sessions.values() {
-            for placed in entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed)) {
+            for placed in entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed))
+            {
                 let rule = self.programs.rules.read(placed.index);
                 if let Some(sum) = sums.get_mut(class_in(rule.flags)) {
                     *sum += rule.octets;

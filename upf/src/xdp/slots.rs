@@ -1,5 +1,5 @@
-//! Which entries of a table are in use. What is given back is given out again only once no program can be looking at it
-//! any more.
+//! Which entries of a table are in use. What is given back is given out again only once no program
+//! can be looking at it any more.
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,8 @@ impl Slots {
         Slots { most, next: 1, in_use: 0, free: BTreeMap::new(), given_back: VecDeque::new() }
     }
 
-    /// A run of entries; `None` where the table is full. Where nothing else is left, waits for one that was given back.
+    /// A run of entries; `None` where the table is full. Where nothing else is left, waits for one
+    /// that was given back.
     pub fn take(&mut self, length: u32) -> Option<u32> {
         let class = class(length);
         let taken = self.take_class(class);

@@ -1,11 +1,14 @@
-//! GTP-U that is not for the programs: signalling, packets of tunnels that nobody knows, and those that came in parts.
+//! GTP-U that is not for the programs: signalling, packets of tunnels that nobody knows, and those
+//! that came in parts.
 use super::forwarder::Forwarder;
 use crate::counters::DropReason;
 use crate::kernel::limiter::Limiter;
 use crate::kernel::router;
 use crate::rules::Flow;
 use crate::signalling::{self, Reply};
-use martlet_gtpu::{DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers};
+use martlet_gtpu::{
+    DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers,
+};
 use martlet_upf_xdp::{LINK_MAC, Program};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -28,7 +31,9 @@ impl Socket {
         now: Instant,
     ) -> Reply {
         match decode(datagram) {
-            Ok(Message::GPdu(pdu)) => self.take_packet(forwarder, pdu, datagram, (from, local), now),
+            Ok(Message::GPdu(pdu)) => {
+                self.take_packet(forwarder, pdu, datagram, (from, local), now)
+            }
             Ok(other) => {
                 if let Message::EndMarker { teid, .. } = other {
                     forwarder.relay_end_marker(teid);
@@ -56,13 +61,15 @@ impl Socket {
         (from, local): (SocketAddr, IpAddr),
         now: Instant,
     ) {
-        if let Some(asked) = Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
+        if let Some(asked) =
+            Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
             && forwarder.advertise(pdu.teid, asked.source)
         {
             return;
         }
         if forwarder.lock().by_teid.contains_key(&pdu.teid) {
-            // The kernel has put it together, or the session is newer than the packet: it goes the way of the others.
+            // The kernel has put it together, or the session is newer than the packet: it goes the
+            // way of the others.
             self.wrap(datagram, from, local);
             let mut out = std::mem::take(&mut self.out);
             forwarder.run(Program::Socket, &self.frame, &mut out);

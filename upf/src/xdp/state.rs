@@ -20,8 +20,9 @@ use std::time::Instant;
 /// A rule that is in use no more counts on until no program can be at it.
 const AT_REST: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Limits that have so many octets left are far away: until a rule has used its part of half of that, nothing but the
-/// rules' own counters is needed to know that none is reached. A fast link needs some tens of milliseconds for it.
+/// Limits that have so many octets left are far away: until a rule has used its part of half of
+/// that, nothing but the rules' own counters is needed to know that none is reached. A fast link
+/// needs some tens of milliseconds for it.
 pub(super) const FAR: i64 = 256 << 20;
 /// Looks between two packets, and how long one takes to count.
 const TRIES: usize = 1000;
@@ -120,7 +121,8 @@ pub(super) struct State {
     pub group_slots: Slots,
     pub bucket_slots: Slots,
     pub limit_slots: Slots,
-    /// Sessions that had rules of before, with the time at which packets could no longer find those.
+    /// Sessions that had rules of before, with the time at which packets could no longer find
+    /// those.
     pub retired: VecDeque<(Instant, u64)>,
     /// Translated flows.
     pub flows: Flows,
@@ -179,8 +181,8 @@ impl State {
         totals
     }
 
-    /// A rule is gone for good, and no packet has found it since a time: what it counted is kept among the totals, and its
-    /// place is free.
+    /// A rule is gone for good, and no packet has found it since a time: what it counted is kept
+    /// among the totals, and its place is free.
     pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed, since: Instant) {
         let rule = programs.rules.read(placed.index);
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
@@ -202,8 +204,8 @@ impl State {
         }
     }
 
-    /// Waits for rules that packets found until a moment ago, of this session or of others, and frees their places. False: there
-    /// are none.
+    /// Waits for rules that packets found until a moment ago, of this session or of others, and
+    /// frees their places. False: there are none.
     pub fn wait_for_retired(&mut self, programs: &Programs, entry: &mut Entry) -> bool {
         let Some((since, _)) = self.retired.front() else { return false };
         std::thread::sleep(AT_REST.saturating_sub(since.elapsed()));
@@ -224,7 +226,8 @@ impl State {
             return;
         }
         entry.settle(programs);
-        let (gone, kept) = entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
+        let (gone, kept) =
+            entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
         entry.old_rules.set(kept);
         let gone: Vec<(Instant, Placed)> = gone;
         for (_, placed) in &gone {
@@ -293,14 +296,21 @@ impl Entry {
             let clock = clock.get_or_insert_with(|| Clock::read(programs));
             let last = clock.whole(last);
             let (first, last) = (clock.wall(first.unwrap_or(last)), clock.wall(last));
-            for account in self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr)) {
+            for account in
+                self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr))
+            {
                 account.add(placed.direction, news, first, last);
             }
         }
     }
 
-    /// Takes the usage of some rules. Their thresholds count anew; the ones that are reached at once are given, too.
-    pub fn take_usage(&mut self, programs: &Programs, wanted: impl Fn(u32) -> bool) -> (Vec<Usage>, Vec<u32>) {
+    /// Takes the usage of some rules. Their thresholds count anew; the ones that are reached at
+    /// once are given, too.
+    pub fn take_usage(
+        &mut self,
+        programs: &Programs,
+        wanted: impl Fn(u32) -> bool,
+    ) -> (Vec<Usage>, Vec<u32>) {
         self.settle(programs);
         let mut reached = Vec::new();
         let mut taken = Vec::new();
@@ -309,7 +319,8 @@ impl Entry {
             for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr && !limit.quota) {
                 let Some((start, _)) = self.limits_at.filter(|_| self.exact) else { break };
                 let used = account.used(limit) as i64;
-                let left = programs.limits.i64(start + n as u32, 0).fetch_add(used, Ordering::Relaxed);
+                let left =
+                    programs.limits.i64(start + n as u32, 0).fetch_add(used, Ordering::Relaxed);
                 if left.saturating_add(used) <= 0 && used > 0 {
                     reached.push(account.urr);
                 }
@@ -324,41 +335,63 @@ impl Entry {
 
     /// What is left of a limit.
     pub fn left(&self, limit: &Limit) -> i64 {
-        let used = self.accounts.iter().find(|account| account.urr == limit.urr).map_or(0, |a| a.used(limit));
+        let used = self
+            .accounts
+            .iter()
+            .find(|account| account.urr == limit.urr)
+            .map_or(0, |a| a.used(limit));
         let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
         clamp(limit.octets).saturating_sub(clamp(used))
     }
 
     /// Whether one of the limits that a session is to have is near.
-    pub fn will_be_near(&mut self, programs: &Programs, session: &Session, limits: &[Limit]) -> bool {
+    pub fn will_be_near(
+        &mut self,
+        programs: &Programs,
+        session: &Session,
+        limits: &[Limit],
+    ) -> bool {
         self.settle(programs);
         let given = |id: u32| session.urrs.get(&id).map(|urr| urr.quota_given);
-        let had = |id: u32| self.accounts.iter().find(|account| account.urr == id).map(|a| a.quota_given);
+        let had =
+            |id: u32| self.accounts.iter().find(|account| account.urr == id).map(|a| a.quota_given);
         limits.iter().any(|limit| {
             let anew = limit.quota && given(limit.urr) != had(limit.urr);
-            let left = if anew { i64::try_from(limit.octets).unwrap_or(i64::MAX) } else { self.left(limit) };
+            let left = if anew {
+                i64::try_from(limit.octets).unwrap_or(i64::MAX)
+            } else {
+                self.left(limit)
+            };
             left < FAR
         })
     }
 
-    /// Has the rules tell when the nearest limit may be half used up, and stop before one can be passed. All rules
-    /// together stay within it, whatever each of them carries.
+    /// Has the rules tell when the nearest limit may be half used up, and stop before one can be
+    /// passed. All rules together stay within it, whatever each of them carries.
     pub fn set_marks(&self, programs: &Programs) {
         let rules = self.rules.len().max(1) as u64;
         let share = |quota: bool| {
-            let left = self.limits.iter().filter(|limit| !quota || limit.quota).map(|limit| self.left(limit)).min();
+            let left = self
+                .limits
+                .iter()
+                .filter(|limit| !quota || limit.quota)
+                .map(|limit| self.left(limit))
+                .min();
             left.map(|left| left.max(0) as u64 / rules)
         };
         for placed in &self.rules {
-            let now = programs.rules.u64(placed.index, offset_of!(rule, octets)).load(Ordering::Relaxed);
-            let mark = |octets: Option<u64>| octets.map_or(u64::MAX, |octets| now.saturating_add(octets));
-            let (stop_at, check_at) = (mark(share(true)), mark(share(false).map(|octets| octets / 2)));
+            let now =
+                programs.rules.u64(placed.index, offset_of!(rule, octets)).load(Ordering::Relaxed);
+            let mark =
+                |octets: Option<u64>| octets.map_or(u64::MAX, |octets| now.saturating_add(octets));
+            let (stop_at, check_at) =
+                (mark(share(true)), mark(share(false).map(|octets| octets / 2)));
             mark_at(programs, placed, stop_at, check_at);
         }
     }
 
-    /// A rule has reached its first mark. Where a limit is near now, packets are counted against it from here on; gives
-    /// the limits that were reached meanwhile.
+    /// A rule has reached its first mark. Where a limit is near now, packets are counted against it
+    /// from here on; gives the limits that were reached meanwhile.
     pub fn check(&mut self, programs: &Programs, fence: impl Fn()) -> Vec<usize> {
         self.settle(programs);
         if self.exact {
@@ -382,10 +415,15 @@ impl Entry {
         self.exact = true;
         // Packets that did not see it yet are counted by their rules alone: now they are.
         fence();
-        // What rules and limits count is looked at between two packets, so that one of them is not in the one alone.
+        // What rules and limits count is looked at between two packets, so that one of them is not
+        // in the one alone.
         let read = || {
-            let octets: Vec<u64> = self.rules.iter().map(|placed| placed.octets(&programs.rules)).collect();
-            (octets, (0..before.len()).map(|n| slot(n).load(Ordering::Acquire)).collect::<Vec<i64>>())
+            let octets: Vec<u64> =
+                self.rules.iter().map(|placed| placed.octets(&programs.rules)).collect();
+            (
+                octets,
+                (0..before.len()).map(|n| slot(n).load(Ordering::Acquire)).collect::<Vec<i64>>(),
+            )
         };
         let mut seen = read();
         for _ in 0..TRIES {
@@ -423,10 +461,15 @@ impl Entry {
 
 /// Has a rule look at its marks from the nearer one on.
 fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
-    let set = |offset, value| programs.rule_rests.u64(placed.rest, offset).store(value, Ordering::Relaxed);
+    let set = |offset, value| {
+        programs.rule_rests.u64(placed.rest, offset).store(value, Ordering::Relaxed)
+    };
     set(offset_of!(rule_rest, stop_at), stop_at);
     set(offset_of!(rule_rest, check_at), check_at);
-    programs.rules.u32(placed.index, offset_of!(rule, mark)).store(mark(stop_at.min(check_at)), Ordering::Release);
+    programs
+        .rules
+        .u32(placed.index, offset_of!(rule, mark))
+        .store(mark(stop_at.min(check_at)), Ordering::Release);
 }
 
 /// As `MARK_SHIFT` in `bpf/structs.h` has it.

@@ -36,15 +36,18 @@ impl Thread {
         frames: &Arc<Mutex<OfFrames>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
+        let failed =
+            |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
-        let (forwarder, controller, frames) = (forwarder.clone(), controller.clone(), frames.clone());
+        let (forwarder, controller, frames) =
+            (forwarder.clone(), controller.clone(), frames.clone());
         let work = move || {
             if let Err(error) = serve(&forwarder, &controller, &frames, &stopped) {
                 let _ = failure.try_send(format!("upf-xdp can serve no more packets: {error}"));
             }
         };
-        let thread = std::thread::Builder::new().name("upf-xdp".into()).spawn(work).map_err(failed)?;
+        let thread =
+            std::thread::Builder::new().name("upf-xdp".into()).spawn(work).map_err(failed)?;
         Ok(Thread { stop: Some(stop), thread: Some(thread) })
     }
 }
@@ -71,8 +74,10 @@ fn serve(
     stopped: &UnixStream,
 ) -> io::Result<()> {
     let told_at = lock(&forwarder.ring).descriptors();
-    // SAFETY: these descriptors are open for as long as the forwarder lives, which is longer than this function.
-    let told_at: Vec<BorrowedFd<'_>> = told_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
+    // SAFETY: these descriptors are open for as long as the forwarder lives, which is longer than
+    // this function.
+    let told_at: Vec<BorrowedFd<'_>> =
+        told_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
     let complaints = Limiter::per_second(forwarder.limits.complaints_per_second);
     let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::new();
@@ -90,7 +95,11 @@ fn serve(
             }
             let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
             let (told, datagrams) = waiting[1..].split_at(told_at.len());
-            (told.iter().any(ready), ready(&waiting[0]), datagrams.iter().map(ready).collect::<Vec<bool>>())
+            (
+                told.iter().any(ready),
+                ready(&waiting[0]),
+                datagrams.iter().map(ready).collect::<Vec<bool>>(),
+            )
         };
         if stop {
             return Ok(());
@@ -135,7 +144,9 @@ fn receive(
     let now = Instant::now();
     batch.each(|datagram| {
         forwarder.counters.received_packets.add(1);
-        let Some((buffer, from)) = datagram else { return forwarder.counters.dropped(DropReason::Malformed) };
+        let Some((buffer, from)) = datagram else {
+            return forwarder.counters.dropped(DropReason::Malformed);
+        };
         if let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default()) {
             let frames = lock(frames);
             if frames.all().knows(teid) {

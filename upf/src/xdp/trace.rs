@@ -60,12 +60,23 @@ impl Forwarder {
         let state = self.lock();
         let packets = told.iter().map(|t| {
             let seid = state.by_slot.get(t.session);
-            let seid = seid.filter(|seid| state.sessions.get(seid).is_some_and(|e| e.incarnation == t.incarnation));
-            let frame = t.octets.get(..(t.length as usize).min(t.octets.len())).unwrap_or_default().to_vec();
-            let drop = if t.reason == FORWARDED { None } else { DropReason::ALL.get(t.reason as usize).copied() };
+            let seid = seid.filter(|seid| {
+                state.sessions.get(seid).is_some_and(|e| e.incarnation == t.incarnation)
+            });
+            let frame = t
+                .octets
+                .get(..(t.length as usize).min(t.octets.len()))
+                .unwrap_or_default()
+                .to_vec();
+            let drop = if t.reason == FORWARDED {
+                None
+            } else {
+                DropReason::ALL.get(t.reason as usize).copied()
+            };
             // The programs' identity of a rule without a session is of no use to anybody.
             let pdr = u16::try_from(t.pdr).ok().filter(|pdr| *pdr > 0 && t.session > 0);
-            let pdr = pdr.filter(|_| !matches!(drop, Some(DropReason::NoRule | DropReason::ForeignSource)));
+            let pdr = pdr
+                .filter(|_| !matches!(drop, Some(DropReason::NoRule | DropReason::ForeignSource)));
             Traced { time: t.time, drop, seid, pdr, ifindex: t.ifindex, length: t.length, frame }
         });
         TraceBatch { packets: packets.collect(), untold }

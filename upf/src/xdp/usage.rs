@@ -71,13 +71,18 @@ impl Placed {
 
     /// Of them, those that count for a limit and that nobody has taken yet.
     pub fn untaken(&self, octets: u64, limit: &Limit) -> u64 {
-        let counts = self.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == self.direction);
+        let counts =
+            self.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == self.direction);
         if counts { octets - self.octets } else { 0 }
     }
 
-    /// When its first packet since the last time came, by the programs' clock. The next one will be the first again.
+    /// When its first packet since the last time came, by the programs' clock. The next one will be
+    /// the first again.
     pub fn first(&self, programs: &Programs) -> Option<u64> {
-        let first = programs.rule_rests.u64(self.rest, offset_of!(rule_rest, first)).swap(0, Ordering::Relaxed);
+        let first = programs
+            .rule_rests
+            .u64(self.rest, offset_of!(rule_rest, first))
+            .swap(0, Ordering::Relaxed);
         if first == 0 {
             // A packet that came just now may not have told yet.
             return None;
@@ -106,11 +111,22 @@ pub(super) struct Account {
 
 impl Account {
     pub fn new(urr: &Urr) -> Self {
-        Account { urr: urr.id, quota_given: urr.quota_given, since: Tally::default(), quota: [0; 2] }
+        Account {
+            urr: urr.id,
+            quota_given: urr.quota_given,
+            since: Tally::default(),
+            quota: [0; 2],
+        }
     }
 
     /// Adds what a rule has counted, with the times of the first and the last of it.
-    pub fn add(&mut self, direction: Direction, (octets, packets): (u64, u64), first: SystemTime, last: SystemTime) {
+    pub fn add(
+        &mut self,
+        direction: Direction,
+        (octets, packets): (u64, u64),
+        first: SystemTime,
+        last: SystemTime,
+    ) {
         self.since.add(direction, octets, packets, first, last);
         self.quota[place(direction)] += octets;
     }

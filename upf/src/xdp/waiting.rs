@@ -1,10 +1,10 @@
-//! Packets that wait for their UE: kept here in the order in which the programs gave them, and sent by running the
-//! programs on them once the rules let them pass.
+//! Packets that wait for their UE: kept here in the order in which the programs gave them, and sent
+//! by running the programs on them once the rules let them pass.
 //!
-//! A packet counts as pending from when a program gives it until it has left or is dropped. While a session
-//! has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends packets after it, so that none
-//! overtakes another. Programs number the packets of a session: those that came by a socket and by the ring meet here again in
-//! the order in which they came.
+//! A packet counts as pending from when a program gives it until it has left or is dropped. While a
+//! session has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends
+//! packets after it, so that none overtakes another. Programs number the packets of a session:
+//! those that came by a socket and by the ring meet here again in the order in which they came.
 use super::forwarder::Forwarder;
 use super::ring::Told;
 use super::state::{Entry, State, Waiting};
@@ -17,7 +17,8 @@ use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
-/// How often the ring is emptied for one change of rules: what comes faster than it is sent waits for its next turn.
+/// How often the ring is emptied for one change of rules: what comes faster than it is sent waits
+/// for its next turn.
 const TURNS: usize = 64;
 
 /// Whether a packet came before another one of its session; numbers begin anew after 2^32.
@@ -26,7 +27,8 @@ fn is_before(number: u32, other: u32) -> bool {
 }
 
 impl Entry {
-    /// Whether packets are not here that came before the last of these, which follow each other by their numbers.
+    /// Whether packets are not here that came before the last of these, which follow each other by
+    /// their numbers.
     fn misses_some(&self, waiting: &VecDeque<Waiting>) -> bool {
         let fresh = waiting.iter().filter(|packet| !is_before(packet.number, self.next));
         !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
@@ -48,7 +50,8 @@ impl Forwarder {
         for told in told {
             match told {
                 Told::Packet { session, pdr, notify, number, packet } => {
-                    if let Some(seid) = self.keep(state, session, (pdr, notify), Waiting { number, packet })
+                    if let Some(seid) =
+                        self.keep(state, session, (pdr, notify), Waiting { number, packet })
                         && !to_release.contains(&seid)
                     {
                         to_release.push(seid);
@@ -83,7 +86,8 @@ impl Forwarder {
                 Told::Mark { session } => {
                     if let Some(seid) = state.by_slot.get(session) {
                         let entry = state.sessions.get_mut(&seid);
-                        let reached = entry.map(|entry| entry.check(&self.programs, || self.fence()));
+                        let reached =
+                            entry.map(|entry| entry.check(&self.programs, || self.fence()));
                         for limit in reached.into_iter().flatten() {
                             self.limit_reached(state, seid, limit);
                         }
@@ -95,7 +99,13 @@ impl Forwarder {
     }
 
     /// Keeps a packet; gives its session if it may leave.
-    fn keep(&self, state: &mut State, slot: u32, (pdr, notify): (u16, bool), waiting: Waiting) -> Option<u64> {
+    fn keep(
+        &self,
+        state: &mut State,
+        slot: u32,
+        (pdr, notify): (u16, bool),
+        waiting: Waiting,
+    ) -> Option<u64> {
         let seid = state.by_slot.get(slot);
         let full = state.waiting >= self.limits.buffer_packets;
         let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(&seid)) else {
@@ -108,7 +118,12 @@ impl Forwarder {
                 Some(4) => packet.get(1).map_or(0, |tos| tos >> 2),
                 _ => packet.get(..2).map_or(0, |head| (head[0] << 4 | head[1] >> 4) >> 2),
             };
-            let event = Event::DownlinkData { seid: entry.seid, pdr, qfi: entry.marks.get(&pdr).copied(), dscp };
+            let event = Event::DownlinkData {
+                seid: entry.seid,
+                pdr,
+                qfi: entry.marks.get(&pdr).copied(),
+                dscp,
+            };
             entry.notified = self.tell(event);
         }
         if full {
@@ -119,13 +134,17 @@ impl Forwarder {
         state.waiting += 1;
         entry.waiting_octets += waiting.packet.len();
         // It may have come by another way than those before it.
-        let before = entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
+        let before =
+            entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
         entry.waiting.insert(before.map_or(0, |at| at + 1), waiting);
         entry.held.then_some(entry.seid)
     }
 
     fn pending_less(&self, entry: &Entry, packets: u32) {
-        self.programs.sessions.u32(entry.slot, offset_of!(session, pending)).fetch_sub(packets, Ordering::AcqRel);
+        self.programs
+            .sessions
+            .u32(entry.slot, offset_of!(session, pending))
+            .fetch_sub(packets, Ordering::AcqRel);
     }
 
     fn pending(&self, entry: &Entry) -> u32 {
@@ -145,8 +164,8 @@ impl Forwarder {
         self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
     }
 
-    /// Has the packets that wait for a session meet its rules: those that may leave do, the others wait on. Once none is
-    /// left, packets pass without looking for others before them.
+    /// Has the packets that wait for a session meet its rules: those that may leave do, the others
+    /// wait on. Once none is left, packets pass without looking for others before them.
     pub fn release(&self, state: &mut State, seid: u64) {
         let mut frame = Vec::new();
         let mut out = Vec::new();
@@ -163,8 +182,11 @@ impl Forwarder {
                 entry.notified = false;
                 break;
             }
-            if let Some(last) = waiting.back().map(|last| last.number).filter(|_| entry.misses_some(&waiting)) {
-                // What is missing is on its way by a slower way, or lost; after a fence it is here, or lost.
+            if let Some(last) =
+                waiting.back().map(|last| last.number).filter(|_| entry.misses_some(&waiting))
+            {
+                // What is missing is on its way by a slower way, or lost; after a fence it is here,
+                // or lost.
                 entry.waiting.set(waiting);
                 self.fence();
                 self.take_events(state);
@@ -208,9 +230,11 @@ impl Forwarder {
         }
     }
 
-    /// Packets that a program gave, and that never came, are counted as dropped: others would wait for them for ever.
+    /// Packets that a program gave, and that never came, are counted as dropped: others would wait
+    /// for them for ever.
     fn give_up_lost(&self, state: &mut State, seid: u64) {
-        let expected = |entry: &Entry| self.pending(entry).saturating_sub(entry.waiting.len() as u32);
+        let expected =
+            |entry: &Entry| self.pending(entry).saturating_sub(entry.waiting.len() as u32);
         let Some(entry) = state.sessions.get(&seid) else { return };
         let missing = expected(entry);
         if missing == 0 || !entry.waiting.is_empty() {
@@ -219,7 +243,8 @@ impl Forwarder {
         self.fence();
         self.take_events(state);
         let Some(entry) = state.sessions.get(&seid) else { return };
-        // Those that were given since then make up for some of the lost: the next time they are found.
+        // Those that were given since then make up for some of the lost: the next time they are
+        // found.
         let lost = missing.saturating_sub(entry.waiting.len() as u32);
         if lost > 0 {
             self.pending_less(entry, lost);
@@ -228,12 +253,17 @@ impl Forwarder {
         }
     }
 
-    /// Runs the programs on a packet that waited, and sends what they make of it. False: it has to wait on.
+    /// Runs the programs on a packet that waited, and sends what they make of it. False: it has to
+    /// wait on.
     fn send(&self, packet: &[u8], frame: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
         frame.clear();
         frame.extend(LINK_MAC);
         frame.extend(LINK_MAC);
-        frame.extend(if packet.first().is_some_and(|first| first >> 4 == 6) { [0x86, 0xdd] } else { [8, 0] });
+        frame.extend(if packet.first().is_some_and(|first| first >> 4 == 6) {
+            [0x86, 0xdd]
+        } else {
+            [8, 0]
+        });
         frame.extend(packet);
         self.run(Program::Release, frame, out)
     }

@@ -1,4 +1,5 @@
-//! Makes server and client of P4Runtime from its methods; the messages are in `src/p4runtime/messages.rs`.
+//! Makes server and client of P4Runtime from its methods; the messages are in
+//! `src/p4runtime/messages.rs`.
 use tonic_build::manual::{Builder, Method, Service};
 
 fn main() {
@@ -34,12 +35,20 @@ fn main() {
             .build(),
         )
         .method(
-            method("stream_channel", "StreamChannel", "StreamMessageRequest", "StreamMessageResponse")
-                .client_streaming()
-                .server_streaming()
+            method(
+                "stream_channel",
+                "StreamChannel",
+                "StreamMessageRequest",
+                "StreamMessageResponse",
+            )
+            .client_streaming()
+            .server_streaming()
+            .build(),
+        )
+        .method(
+            method("capabilities", "Capabilities", "CapabilitiesRequest", "CapabilitiesResponse")
                 .build(),
         )
-        .method(method("capabilities", "Capabilities", "CapabilitiesRequest", "CapabilitiesResponse").build())
         .build();
     Builder::new().compile(&[service]);
 }

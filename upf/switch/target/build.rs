@@ -1,20 +1,26 @@
-//! Compiles the C part against DPDK and, where the headers for it are there, the pipeline to machine code.
+//! Compiles the C part against DPDK and, where the headers for it are there, the pipeline to
+//! machine code.
 //!
-//! DPDK interprets a pipeline, or runs it as a library made from C text that it writes itself (`rte_swx_pipeline_codegen`),
-//! twice as fast with the accesses of `c/widths.h`. That text includes two headers which Debian has in DPDK's source package
-//! alone; `deploy/install/swx-headers.sh` fetches them. Without them the switch interprets, and says so.
+//! DPDK interprets a pipeline, or runs it as a library made from C text that it writes itself
+//! (`rte_swx_pipeline_codegen`), twice as fast with the accesses of `c/widths.h`. That text
+//! includes two headers which Debian has in DPDK's source package alone; `deploy/install/
+//! swx-headers.sh` fetches them. Without them the switch interprets, and says so.
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PROGRAM: &str = "../p4/upf.p4";
 /// Where `deploy/install/swx-headers.sh` puts the headers, by version of DPDK.
 const HEADERS: &str = "/usr/local/share/martlet/swx";
-/// What DPDK's headers are read with. Tests have it, and the folders of the headers, as `MARTLET_DPDK_FLAGS`.
+/// What DPDK's headers are read with. Tests have it, and the folders of the headers, as
+/// `MARTLET_DPDK_FLAGS`.
 const FLAGS: [&str; 4] = ["-march=corei7", "-include", "rte_config.h", "-DALLOW_EXPERIMENTAL_API"];
 
 fn main() {
-    let sources = ["start", "switch", "tables", "exact", "arrays", "frames", "wires", "hold", "loop", "xsk", "live"]
-        .map(|name| format!("c/{name}.c"));
+    let sources = [
+        "start", "switch", "tables", "exact", "arrays", "frames", "wires", "hold", "loop", "xsk",
+        "live",
+    ]
+    .map(|name| format!("c/{name}.c"));
     for path in ["c/switch.h", "c/internal.h", "c/widths.h", "c/rx.h", "c/generate.c", PROGRAM] {
         println!("cargo:rerun-if-changed={path}");
     }
@@ -22,9 +28,13 @@ fn main() {
         println!("cargo:rerun-if-changed={path}");
     }
     println!("cargo:rustc-check-cfg=cfg(swx_library)");
-    let dpdk = pkg_config::Config::new().cargo_metadata(false).probe("libdpdk").unwrap_or_else(|error| {
-        panic!("DPDK is not there ({error}): run deploy/install/packages.sh build, which installs libdpdk-dev")
-    });
+    let dpdk =
+        pkg_config::Config::new().cargo_metadata(false).probe("libdpdk").unwrap_or_else(|error| {
+            panic!(
+                "DPDK is not there ({error}): run deploy/install/packages.sh build, which \
+                 installs libdpdk-dev"
+            )
+        });
     let mut build = cc::Build::new();
     let flags = flags(&dpdk);
     println!("cargo:rustc-env=MARTLET_DPDK_FLAGS={}", flags.join(" "));
@@ -53,7 +63,8 @@ fn flags(dpdk: &pkg_config::Library) -> Vec<String> {
 /// Makes `pipeline.so` of the program.
 fn library(out: &Path, headers: &Path, flags: &[String], compiler: &cc::Tool) {
     let source = std::fs::read_to_string(PROGRAM).expect("the program");
-    let program = martlet_p4c_swx::compile(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
+    let program =
+        martlet_p4c_swx::compile(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
     let (spec, code) = (out.join("pipeline.spec"), out.join("pipeline.c"));
     std::fs::write(&spec, program.spec.to_string()).expect("a file");
     let generator = out.join("generate");
@@ -63,9 +74,16 @@ fn library(out: &Path, headers: &Path, flags: &[String], compiler: &cc::Tool) {
     run(Command::new(&generator).args([&spec, &code]), "DPDK writes the pipeline as C");
     let mut command = Command::new(compiler.path());
     command.arg("-O3").args(flags).args(["-w", "-shared", "-fPIC"]);
+    command.args(
+        ["rte_swx_pipeline_internal.h", "c/widths.h", "c/rx.h"]
+            .iter()
+            .flat_map(|header| ["-include", header]),
+    );
     command
-        .args(["rte_swx_pipeline_internal.h", "c/widths.h", "c/rx.h"].iter().flat_map(|header| ["-include", header]));
-    command.arg("-o").arg(out.join("pipeline.so")).arg(&code).arg(format!("-I{}", headers.display()));
+        .arg("-o")
+        .arg(out.join("pipeline.so"))
+        .arg(&code)
+        .arg(format!("-I{}", headers.display()));
     run(&mut command, "the pipeline is compiled");
 }
 

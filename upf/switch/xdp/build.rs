@@ -9,7 +9,8 @@ fn main() {
     println!("cargo:rerun-if-changed={PROGRAM}");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let source = std::fs::read_to_string(PROGRAM).expect("the program");
-    let made = martlet_p4c_swx::compile_ebpf(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
+    let made =
+        martlet_p4c_swx::compile_ebpf(&source).unwrap_or_else(|error| panic!("{PROGRAM}:{error}"));
     std::fs::write(out.join("upf.h"), &made.code).expect("a file");
     let built = SkeletonBuilder::new()
         .source("bpf/programs.bpf.c")
@@ -18,16 +19,23 @@ fn main() {
         .build();
     if let Err(error) = built {
         panic!(
-            "bpf/programs.bpf.c does not compile; it needs clang 14 or newer, libelf-dev, zlib1g-dev and linux-libc-dev \
-             (`make build` installs them): {error:#}"
+            "bpf/programs.bpf.c does not compile; it needs clang 14 or newer, libelf-dev, \
+             zlib1g-dev and linux-libc-dev (`make build` installs them): {error:#}"
         );
     }
 }
 
-/// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own headers.
+/// The instructions that all kernels from 5.12 on take, and where Debian has the processor's own
+/// headers.
 fn arguments(out: &Path) -> Vec<String> {
-    let flags =
-        ["-mcpu=v3", "-Wall", "-Wno-parentheses-equality", "-Wno-unused-function", "-Wno-unused-label", "-Werror"];
+    let flags = [
+        "-mcpu=v3",
+        "-Wall",
+        "-Wno-parentheses-equality",
+        "-Wno-unused-function",
+        "-Wno-unused-label",
+        "-Werror",
+    ];
     let mut arguments: Vec<String> = flags.map(String::from).into();
     arguments.push(format!("-I{}", out.display()));
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The surroundings of programs: two links, to a gNB and to a host of the data network, whose neighbours are known.
+//! The surroundings of programs: two links, to a gNB and to a host of the data network, whose
+//! neighbours are known.
 use super::{in_namespace, run};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId};
 use martlet_upf::config::{DatapathChoice, N6Mode, UpfConfig};
@@ -32,14 +33,22 @@ impl Link {
         let text = |a: [u8; 6]| a.map(|octet| format!("{octet:02x}")).join(":");
         run(
             "ip",
-            &format!("link add {name}a address {} type veth peer name {name}b address {}", text(own), text(peer)),
+            &format!(
+                "link add {name}a address {} type veth peer name {name}b address {}",
+                text(own),
+                text(peer)
+            ),
         );
         for end in ["a", "b"] {
             run("ip", &format!("link set {name}{end} up"));
         }
         run("ip", &format!("addr add {address}/24 dev {name}a"));
-        run("ip", &format!("neigh add {neighbour} lladdr {} dev {name}a nud permanent", text(peer)));
-        let ifindex = nix::net::if_::if_nametoindex(format!("{name}a").as_str()).expect("the interface");
+        run(
+            "ip",
+            &format!("neigh add {neighbour} lladdr {} dev {name}a nud permanent", text(peer)),
+        );
+        let ifindex =
+            nix::net::if_::if_nametoindex(format!("{name}a").as_str()).expect("the interface");
         Link { ifindex, own, peer }
     }
 }
@@ -74,7 +83,8 @@ impl Bench {
         // A program that is run on a frame does not redirect it.
         config.xdp.sockets = 0;
         change(&mut config);
-        let (datapath, signals) = XdpDatapath::open_to_measure(&config, sessions).expect("the datapath");
+        let (datapath, signals) =
+            XdpDatapath::open_to_measure(&config, sessions).expect("the datapath");
         Bench { datapath, n3, n6, signals }
     }
 
@@ -93,7 +103,8 @@ impl Bench {
     /// The session of the other UE, beside the first one's.
     pub fn other_session(&mut self) {
         let mut session = self.session_of(2, OTHER_TEID, OTHER_UE);
-        session.fars.get_mut(&2).unwrap().tunnel = Some(Tunnel { teid: OTHER_GNB_TEID, peer: GNB.into() });
+        session.fars.get_mut(&2).unwrap().tunnel =
+            Some(Tunnel { teid: OTHER_GNB_TEID, peer: GNB.into() });
         self.apply(&session);
     }
 
@@ -133,7 +144,14 @@ impl Bench {
             };
             session.fars.insert(id.into(), far);
         }
-        let qer = Qer { id: 1, gate: GateStatus::default(), mbr: None, gbr: None, qfi: Some(9), reflective: false };
+        let qer = Qer {
+            id: 1,
+            gate: GateStatus::default(),
+            mbr: None,
+            gbr: None,
+            qfi: Some(9),
+            reflective: false,
+        };
         session.qers.insert(1, qer);
         session
     }
@@ -183,7 +201,9 @@ pub mod ip4 {
     pub fn set_checksum(packet: &mut [u8]) {
         packet[10..12].fill(0);
         let header = usize::from(packet[0] & 0x0f) * 4;
-        let words = packet[..header].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+        let words = packet[..header]
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let mut sum: u32 = words.sum();
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);

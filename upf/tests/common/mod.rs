@@ -13,16 +13,19 @@ pub const REMOTE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
 /// Runs a program that has to succeed.
 pub fn run(program: &str, arguments: &str) {
-    let status = Command::new(program).args(arguments.split(' ')).status().expect("the program runs");
+    let status =
+        Command::new(program).args(arguments.split(' ')).status().expect("the program runs");
     assert!(status.success(), "{program} {arguments}");
 }
 
-/// Runs a test on a thread of its own, in a new network namespace that ends with it. Without the right to make one, or
-/// without TUN devices, the test is skipped, visibly.
+/// Runs a test on a thread of its own, in a new network namespace that ends with it. Without the
+/// right to make one, or without TUN devices, the test is skipped, visibly.
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(move || {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            eprintln!(
+                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+            );
             return;
         }
         if !std::path::Path::new("/dev/net/tun").exists() {

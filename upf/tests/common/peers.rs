@@ -1,4 +1,5 @@
-//! A gNB and a host of the data network in network namespaces of their own, and the datapath between them.
+//! A gNB and a host of the data network in network namespaces of their own, and the datapath
+//! between them.
 use super::rig::{Addresses, SocketRig};
 use super::run;
 use martlet_interface::Feature;
@@ -32,7 +33,11 @@ impl Peer {
     /// Makes a link `NAMEa`, whose other end, `NAMEb`, is in a namespace of its own.
     pub fn connect(name: &str, ours: Ipv4Addr, theirs: Ipv4Addr) -> Peer {
         static NEXT: AtomicU32 = AtomicU32::new(1);
-        let netns = format!("martlet-{name}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let netns = format!(
+            "martlet-{name}-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         run("ip", &format!("netns add {netns}"));
         let peer = Peer(netns.clone());
         run("ip", &format!("link add {name}a type veth peer name {name}b netns {netns}"));
@@ -41,11 +46,14 @@ impl Peer {
         run("ip", &format!("-n {netns} addr add {theirs}/24 dev {name}b"));
         run("ip", &format!("-n {netns} link set {name}b up"));
         run("ip", &format!("-n {netns} link set lo up"));
-        // Packets that programs redirect are taken only with it; and programs do not complete checksums.
+        // Packets that programs redirect are taken only with it; and programs do not complete
+        // checksums.
         let device = format!("{name}b");
         peer.within(move || {
-            martlet_interface::turn(&device, Feature::GenericReceive, true).expect("receive offload");
-            martlet_interface::turn(&device, Feature::TransmitChecksums, false).expect("no checksums of others");
+            martlet_interface::turn(&device, Feature::GenericReceive, true)
+                .expect("receive offload");
+            martlet_interface::turn(&device, Feature::TransmitChecksums, false)
+                .expect("no checksums of others");
         });
         peer
     }
@@ -88,14 +96,20 @@ impl PeersRig {
         gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         room(&gnb, 16 << 20);
         let host = |port| {
-            let socket = network.within(move || UdpSocket::bind((HOST, port)).expect("the host's port"));
+            let socket =
+                network.within(move || UdpSocket::bind((HOST, port)).expect("the host's port"));
             socket.set_nonblocking(true).expect("no waiting");
             socket
         };
         let hosts = vec![host(7000), host(7001)];
         let (datapath, signals) = open_datapath(&config).expect("the datapath");
-        let sockets =
-            SocketRig { datapath, signals, gnb, hosts, at: Addresses { n3: N3, gnb: GNB, ue: UE, host: HOST } };
+        let sockets = SocketRig {
+            datapath,
+            signals,
+            gnb,
+            hosts,
+            at: Addresses { n3: N3, gnb: GNB, ue: UE, host: HOST },
+        };
         PeersRig { sockets, access, network }
     }
 

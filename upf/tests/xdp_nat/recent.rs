@@ -31,7 +31,8 @@ fn packets_follow_the_flow_that_their_rule_noted() {
             }
             let noted = notes(&bench);
             assert!(noted[0].0 != 0 && noted[0].1 != 0 && noted[1].0 != 0, "{noted:?}");
-            // From the same port and from another, to one server and to another, in turns; and TCP beside UDP.
+            // From the same port and from another, to one server and to another, in turns; and TCP
+            // beside UDP.
             for n in 0..12u16 {
                 let (ue, public) = ((UE, 9000 + n % 3), (PUBLIC, 9000 + n % 3));
                 let host = (HOST, SERVERS[usize::from(n / 2 % 2)]);
@@ -39,8 +40,14 @@ fn packets_follow_the_flow_that_their_rule_noted() {
                     assert_eq!(out(&bench, &udp(ue, host, b"u")), aged(udp(public, host, b"u")));
                     assert_eq!(inward(&bench, &udp(host, public, b"d")), aged(udp(host, ue, b"d")));
                     for flags in [SYN, ACK] {
-                        assert_eq!(out(&bench, &tcp(ue, host, flags, b"u")), aged(tcp(public, host, flags, b"u")));
-                        assert_eq!(inward(&bench, &tcp(host, public, ACK, b"d")), aged(tcp(host, ue, ACK, b"d")));
+                        assert_eq!(
+                            out(&bench, &tcp(ue, host, flags, b"u")),
+                            aged(tcp(public, host, flags, b"u"))
+                        );
+                        assert_eq!(
+                            inward(&bench, &tcp(host, public, ACK, b"d")),
+                            aged(tcp(host, ue, ACK, b"d"))
+                        );
                     }
                 }
             }
@@ -62,14 +69,23 @@ fn two_ues_with_the_same_port_have_their_own_notes() {
             out(&bench, &udp((UE, 9000), host, b"x"));
             let other = port(&up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), host, b"x")).1[14..]);
             for _ in 0..4 {
-                assert_eq!(out(&bench, &udp((UE, 9000), host, b"1")), aged(udp((PUBLIC, 9000), host, b"1")));
+                assert_eq!(
+                    out(&bench, &udp((UE, 9000), host, b"1")),
+                    aged(udp((PUBLIC, 9000), host, b"1"))
+                );
                 let (_, frame) = up(&bench, OTHER_TEID, &udp((OTHER_UE, 9000), host, b"2"));
                 assert_eq!(frame[14..], aged(udp((PUBLIC, other), host, b"2")));
-                assert_eq!(inward(&bench, &udp(host, (PUBLIC, 9000), b"1")), aged(udp(host, (UE, 9000), b"1")));
+                assert_eq!(
+                    inward(&bench, &udp(host, (PUBLIC, 9000), b"1")),
+                    aged(udp(host, (UE, 9000), b"1"))
+                );
                 let (_, frame) = down(&bench, &udp(host, (PUBLIC, other), b"2"));
                 assert_eq!(
                     (&frame[46..50], &frame[58..]),
-                    (&OTHER_GNB_TEID.to_be_bytes()[..], &aged(udp(host, (OTHER_UE, 9000), b"2"))[..])
+                    (
+                        &OTHER_GNB_TEID.to_be_bytes()[..],
+                        &aged(udp(host, (OTHER_UE, 9000), b"2"))[..]
+                    )
                 );
             }
         },
@@ -96,7 +112,10 @@ fn notes_go_with_their_rules() {
                 bench.apply(&session);
                 for _ in 0..3 {
                     let (verdict, frame) = down(&bench, &udp(host, public, b"x"));
-                    assert_eq!((verdict, &frame[46..50]), (Verdict::Redirect(0), &teid.to_be_bytes()[..]));
+                    assert_eq!(
+                        (verdict, &frame[46..50]),
+                        (Verdict::Redirect(0), &teid.to_be_bytes()[..])
+                    );
                     assert_eq!(out(&bench, &udp(ue, host, b"x")), aged(udp(public, host, b"x")));
                 }
             }

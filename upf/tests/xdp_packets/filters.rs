@@ -22,9 +22,15 @@ fn filters_match_what_their_description_says() {
             ),
             ("permit out 6 from any to assigned", &[]),
             ("permit out 17 from any 7000 to assigned", &["to the host", "from another port"]),
-            ("permit out 17 from any 53,7001-7005 to assigned", &["to its other port", "elsewhere"]),
+            (
+                "permit out 17 from any 53,7001-7005 to assigned",
+                &["to its other port", "elsewhere"],
+            ),
             ("permit out ip from any to assigned 9001", &["from another port"]),
-            ("permit out ip from 10.98.0.0/24 to assigned", &["to the host", "to its other port", "from another port"]),
+            (
+                "permit out ip from 10.98.0.0/24 to assigned",
+                &["to the host", "to its other port", "from another port"],
+            ),
             ("permit out ip from !10.98.0.0/24 to assigned", &["elsewhere"]),
             ("permit out ip from any to 10.45.0.0/24 9001", &["from another port"]),
             ("permit out ip from any to !10.45.0.0/24", &[]),
@@ -47,8 +53,10 @@ fn filters_match_what_their_description_says() {
 #[test]
 fn of_many_rules_the_first_by_precedence_counts() {
     Bench::each(|mut bench| {
-        let texts: Vec<String> = (0..60).map(|n| format!("permit out 17 from any {} to assigned", 7000 + n)).collect();
-        let filters: Vec<(&str, SdfFilter)> = texts.iter().map(|text| (text.as_str(), SdfFilter::default())).collect();
+        let texts: Vec<String> =
+            (0..60).map(|n| format!("permit out 17 from any {} to assigned", 7000 + n)).collect();
+        let filters: Vec<(&str, SdfFilter)> =
+            texts.iter().map(|text| (text.as_str(), SdfFilter::default())).collect();
         let mut session = with_filters(&bench, &filters);
         // The last of them lets pass what the others drop.
         let pdr = session.pdrs.get_mut(&69).unwrap();
@@ -63,12 +71,19 @@ fn of_many_rules_the_first_by_precedence_counts() {
             (7060, Verdict::Redirect(0)),
         ] {
             let packet = udp_packet(UP, (HOST, port), b"x");
-            assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &packet))).0, verdict, "{port}");
+            assert_eq!(
+                bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &packet))).0,
+                verdict,
+                "{port}"
+            );
         }
         // A later fragment has no ports, and meets the rule for all.
         let mut fragment = udp_packet(UP, (HOST, 7000), b"x");
         fragment[6..8].copy_from_slice(&[0, 2]);
         ip4::set_checksum(&mut fragment);
-        assert_eq!(bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &fragment))).0, Verdict::Redirect(0));
+        assert_eq!(
+            bench.run_n3(&uplink(&bench, &g_pdu(TEID, 0, &[], &fragment))).0,
+            Verdict::Redirect(0)
+        );
     });
 }

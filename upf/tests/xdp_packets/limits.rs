@@ -13,7 +13,8 @@ fn a_rate_lets_its_share_pass_and_no_more() {
         let passed = (0..200).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
         assert!((65..=66).contains(&passed), "{passed}");
         assert_eq!(bench.drops(DropReason::Rate), 200 - passed as u64);
-        session.qers.get_mut(&1).unwrap().gate = GateStatus { uplink_closed: true, downlink_closed: false };
+        session.qers.get_mut(&1).unwrap().gate =
+            GateStatus { uplink_closed: true, downlink_closed: false };
         bench.apply(&session);
         assert_eq!(bench.run_n3(&frame).0, Verdict::Drop);
         assert_eq!(bench.drops(DropReason::Gate), 1);
@@ -31,10 +32,13 @@ fn what_one_rate_refuses_costs_the_other_nothing() {
         session.pdrs.get_mut(&1).unwrap().qers = vec![1, 2];
         bench.apply(&session);
         let frame = uplink(&bench, &g_pdu(TEID, 4, &CONTAINER, &udp_packet(UP, THERE, &[0; 972])));
-        let passed = |bench: &Bench, n| (0..n).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
-        // Both have a burst of 65 such packets. The narrower one is empty first, and 135 are refused.
+        let passed =
+            |bench: &Bench, n| (0..n).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count();
+        // Both have a burst of 65 such packets. The narrower one is empty first, and 135 are
+        // refused.
         assert!((65..=66).contains(&passed(&bench, 200)));
-        // Without it the other has nothing left of its burst either, and had it paid for those, it would be in debt.
+        // Without it the other has nothing left of its burst either, and had it paid for those, it
+        // would be in debt.
         session.pdrs.get_mut(&1).unwrap().qers = vec![1];
         bench.apply(&session);
         std::thread::sleep(std::time::Duration::from_millis(1600));
@@ -62,9 +66,15 @@ fn limits_that_are_far_away_are_met_to_the_octet() {
         assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
         assert_eq!(bench.event(), None);
         assert_eq!(send(&bench, 1), 1);
-        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold }));
+        assert_eq!(
+            bench.event(),
+            Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold })
+        );
         assert_eq!(send(&bench, 600), 500);
-        assert_eq!(bench.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
+        assert_eq!(
+            bench.event(),
+            Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota })
+        );
         assert_eq!(bench.drops(DropReason::Quota), 100);
         let usage = bench.datapath.take_usage(1, &[1]);
         assert_eq!((usage[0].uplink_octets, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));

@@ -1,5 +1,6 @@
-//! Programs on interfaces, for as long as the [`Attachment`] lives: the kernel takes them off when the process ends,
-//! however it ends. Those that are pinned stay when it is killed, and the next process takes them over.
+//! Programs on interfaces, for as long as the [`Attachment`] lives: the kernel takes them off when
+//! the process ends, however it ends. Those that are pinned stay when it is killed, and the next
+//! process takes them over.
 use crate::XdpError;
 use crate::load::{Program, Programs};
 use crate::pin::{self, Pins};
@@ -58,11 +59,17 @@ impl Drop for Attachment {
 }
 
 impl Programs {
-    /// Attaches a program: as `mode` says, or without one in native mode where the driver has it, else in generic mode.
+    /// Attaches a program: as `mode` says, or without one in native mode where the driver has it,
+    /// else in generic mode.
     ///
     /// # Errors
     /// The kernel refuses it.
-    pub fn attach(&self, program: Program, ifindex: u32, mode: Option<Mode>) -> Result<Attachment, XdpError> {
+    pub fn attach(
+        &self,
+        program: Program,
+        ifindex: u32,
+        mode: Option<Mode>,
+    ) -> Result<Attachment, XdpError> {
         match mode {
             Some(mode) => self.attach_as(program, ifindex, mode),
             None => self.attach_as(program, ifindex, Mode::Native).or_else(|error| {
@@ -73,8 +80,9 @@ impl Programs {
         }
     }
 
-    /// The same, such that the program stays when the process is killed. One that an earlier process left on the interface
-    /// stays in its place until [`replace`](Self::replace): the kernel then puts this one there, without a packet between them.
+    /// The same, such that the program stays when the process is killed. One that an earlier
+    /// process left on the interface stays in its place until [`replace`](Self::replace): the
+    /// kernel then puts this one there, without a packet between them.
     ///
     /// # Errors
     /// The kernel refuses it.
@@ -93,7 +101,13 @@ impl Programs {
                     mode = is.name(),
                     "the XDP program of an earlier process is taken over"
                 );
-                return Ok(Attachment { link, ifindex, mode: is, pin: Some(pins.path(name)), of_before: true });
+                return Ok(Attachment {
+                    link,
+                    ifindex,
+                    mode: is,
+                    pin: Some(pins.path(name)),
+                    of_before: true,
+                });
             }
             // It is to be attached in another way: the kernel has one program at a time.
             let _ = std::fs::remove_file(pins.path(name));
@@ -103,14 +117,20 @@ impl Programs {
         Ok(attachment)
     }
 
-    fn attach_as(&self, program: Program, ifindex: u32, mode: Mode) -> Result<Attachment, XdpError> {
+    fn attach_as(
+        &self,
+        program: Program,
+        ifindex: u32,
+        mode: Mode,
+    ) -> Result<Attachment, XdpError> {
         let options = libbpf_rs::libbpf_sys::bpf_link_create_opts {
             sz: size_of::<libbpf_rs::libbpf_sys::bpf_link_create_opts>() as _,
             flags: mode.flags(),
             ..Default::default()
         };
         let program = self.fd(program);
-        // SAFETY: the program's descriptor is open, and the options are as long as they say and outlive the call.
+        // SAFETY: the program's descriptor is open, and the options are as long as they say and
+        // outlive the call.
         let link = unsafe {
             libbpf_rs::libbpf_sys::bpf_link_create(
                 program.as_raw_fd(),
@@ -121,14 +141,19 @@ impl Programs {
         };
         if link < 0 {
             let error = io::Error::from_raw_os_error(-link);
-            return Err(XdpError::Attach { interface: format!("interface {ifindex}"), mode: mode.name(), error });
+            return Err(XdpError::Attach {
+                interface: format!("interface {ifindex}"),
+                mode: mode.name(),
+                error,
+            });
         }
         // SAFETY: the kernel has just given this descriptor to us, and to nobody else.
         let link = unsafe { OwnedFd::from_raw_fd(link) };
         Ok(Attachment { link, ifindex, mode, pin: None, of_before: false })
     }
 
-    /// Puts a program of these in the place of the one that is attached, without a packet between them.
+    /// Puts a program of these in the place of the one that is attached, without a packet between
+    /// them.
     ///
     /// # Errors
     /// The kernel refuses it; the one before stays.
@@ -136,7 +161,11 @@ impl Programs {
         let program = self.fd(program);
         // SAFETY: both descriptors are open; no options are given.
         let outcome = unsafe {
-            libbpf_rs::libbpf_sys::bpf_link_update(attachment.link.as_raw_fd(), program.as_raw_fd(), std::ptr::null())
+            libbpf_rs::libbpf_sys::bpf_link_update(
+                attachment.link.as_raw_fd(),
+                program.as_raw_fd(),
+                std::ptr::null(),
+            )
         };
         if outcome < 0 {
             let error = io::Error::from_raw_os_error(-outcome);

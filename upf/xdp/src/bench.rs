@@ -1,4 +1,5 @@
-//! What a packet costs, by running programs very often on packets that are made anew each time (`bpf/bench.h`).
+//! What a packet costs, by running programs very often on packets that are made anew each time
+//! (`bpf/bench.h`).
 use crate::load::{Program, Programs};
 use crate::{XdpError, types};
 use martlet_bpf::Run;
@@ -40,7 +41,8 @@ pub struct BenchPath {
     pub host: (Ipv4Addr, u16),
     /// Octets of the UE's packet.
     pub length: u32,
-    /// The interface that packets come from, and with bare programs leave by. Of what is sent, the one to send by.
+    /// The interface that packets come from, and with bare programs leave by. Of what is sent, the
+    /// one to send by.
     pub ifindex: u32,
     /// Packets for UEs go to their public ends: see [`Programs::fill_publics`].
     pub translated: bool,
@@ -84,8 +86,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Has packets for UEs go to their public ends, as the flows that there are say: of each session one, made by running
-    /// [`Bench::Uplink`] on all of them.
+    /// Has packets for UEs go to their public ends, as the flows that there are say: of each
+    /// session one, made by running [`Bench::Uplink`] on all of them.
     ///
     /// # Errors
     /// A session has no flow.
@@ -94,13 +96,16 @@ impl Programs {
         for flow in self.nat_places().filter_map(|place| self.nat_flow(place)) {
             let n = u32::from_be(flow.ue.0).wrapping_sub(bench_ue(0).to_bits());
             if n < sessions {
-                let public = types::bench_public { address: flow.public.0, port: flow.public.1, unused: 0 };
+                let public =
+                    types::bench_public { address: flow.public.0, port: flow.public.1, unused: 0 };
                 self.bench_publics.write(n, public);
                 known += 1;
             }
         }
         if known < sessions {
-            let error = std::io::Error::other(format!("{known} of {sessions} sessions have a translated flow"));
+            let error = std::io::Error::other(format!(
+                "{known} of {sessions} sessions have a translated flow"
+            ));
             return Err(XdpError::Table { table: "nat_lines", error });
         }
         Ok(())
@@ -129,7 +134,13 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel does not run it, or the program does not do with packets what it should.
-    pub fn measure(&self, bench: Bench, sessions: u32, path: &BenchPath, runs: u32) -> Result<Duration, XdpError> {
+    pub fn measure(
+        &self,
+        bench: Bench,
+        sessions: u32,
+        path: &BenchPath,
+        runs: u32,
+    ) -> Result<Duration, XdpError> {
         self.set_path(sessions, path, 0x1234_5679);
         let frame = vec![0; path.length as usize + if bench.is_uplink() { 58 } else { 14 }];
         let mut out = vec![0; frame.len() + 256];
@@ -140,7 +151,10 @@ impl Programs {
             _ => libbpf_rs::libbpf_sys::XDP_REDIRECT,
         };
         if ran.action != due {
-            let error = std::io::Error::other(format!("{bench:?} ended with {} instead of {due}", ran.action));
+            let error = std::io::Error::other(format!(
+                "{bench:?} ended with {} instead of {due}",
+                ran.action
+            ));
             return Err(XdpError::Table { table: "packets", error });
         }
         Ok(ran.duration)

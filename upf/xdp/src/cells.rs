@@ -1,5 +1,5 @@
-//! Entrances by key, in cells: see `bpf/classify.h`. Only user space writes them, one step at a time, so that programs find
-//! every key that stays at every moment.
+//! Entrances by key, in cells: see `bpf/classify.h`. Only user space writes them, one step at a
+//! time, so that programs find every key that stays at every moment.
 use crate::load::table_error;
 use crate::table::Table;
 use crate::{XdpError, types};
@@ -59,7 +59,9 @@ impl Cells {
             self.cell(place, n).store(value, Ordering::Release);
             return Ok(());
         }
-        self.more.update(&octets, &entrance.to_ne_bytes(), MapFlags::ANY).map_err(|e| table_error(self.name, e))?;
+        self.more
+            .update(&octets, &entrance.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| table_error(self.name, e))?;
         if !in_more {
             self.more(place).fetch_add(1, Ordering::Release);
         }
@@ -86,7 +88,8 @@ impl Cells {
         if self.more(place).load(Ordering::Relaxed) == 0 {
             return Ok(false);
         }
-        let found = self.more.lookup(&key, MapFlags::ANY).map_err(|error| table_error(self.name, error))?;
+        let found =
+            self.more.lookup(&key, MapFlags::ANY).map_err(|error| table_error(self.name, error))?;
         Ok(found.is_some())
     }
 }

@@ -1,4 +1,5 @@
-//! Where packets find their rules: by tunnel, by address, by the network behind a UE; and the interfaces that they may leave by.
+//! Where packets find their rules: by tunnel, by address, by the network behind a UE; and the
+//! interfaces that they may leave by.
 use crate::load::{Programs, table_error};
 use crate::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
@@ -53,7 +54,8 @@ impl Programs {
 
     fn settle(&self, place: u32, key: [u8; 4], more: u32) {
         // The key as it lies in memory comes first, and the flags behind it: one store.
-        let flags = self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
+        let flags =
+            self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
         let first = u64::from(flags) << 32 | u64::from(u32::from_ne_bytes(key));
         self.rules.u64(place, 0).store(first, Ordering::Release);
     }
@@ -75,7 +77,9 @@ impl Programs {
     /// The span only grows: it spares look-ups, and decides nothing.
     fn widen(&self, address: [u8; 4]) {
         let value = u32::from_be_bytes(address);
-        self.globals.u32(0, offset_of!(types::globals, ue4_high)).fetch_max(value, Ordering::Relaxed);
+        self.globals
+            .u32(0, offset_of!(types::globals, ue4_high))
+            .fetch_max(value, Ordering::Relaxed);
         self.low().fetch_min(value, Ordering::Relaxed);
     }
 
@@ -107,7 +111,13 @@ impl Programs {
     ///
     /// # Errors
     /// The table is full.
-    pub fn set_route(&self, network: IpAddr, length: u8, entrance: u32, known: bool) -> Result<(), XdpError> {
+    pub fn set_route(
+        &self,
+        network: IpAddr,
+        length: u8,
+        entrance: u32,
+        known: bool,
+    ) -> Result<(), XdpError> {
         let (map, key) = self.route(network, length);
         set("routes", map, &key, entrance)?;
         if !known {

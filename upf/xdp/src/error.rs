@@ -19,7 +19,8 @@ pub enum XdpError {
     },
     /// A program cannot be kept beyond the process, or taken over from one before.
     #[error(
-        "{path} cannot be used to keep XDP programs: {error}; mount bpffs (`mount -t bpf bpf /sys/fs/bpf`), or leave out upf.xdp.pin"
+        "{path} cannot be used to keep XDP programs: {error}; mount bpffs (`mount -t bpf bpf \
+         /sys/fs/bpf`), or leave out upf.xdp.pin"
     )]
     Pin {
         /// Where.
@@ -49,11 +50,15 @@ fn load_hint(said: &str) -> &'static str {
 
 fn attach_hint(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
-        Some(libc::EBUSY | libc::EEXIST) => "; another program is attached there: end it, or use another interface",
+        Some(libc::EBUSY | libc::EEXIST) => {
+            "; another program is attached there: end it, or use another interface"
+        }
         Some(libc::EPERM) => "; run as root, or with the capability CAP_NET_ADMIN",
         Some(libc::EOPNOTSUPP) => "; its driver has no XDP: set upf.xdp.mode to generic",
         Some(libc::ENODEV) => "; there is no such interface: change upf.xdp.interfaces",
-        Some(libc::ERANGE | libc::EINVAL) => "; its MTU may be too large for XDP: 3498 octets fit everywhere",
+        Some(libc::ERANGE | libc::EINVAL) => {
+            "; its MTU may be too large for XDP: 3498 octets fit everywhere"
+        }
         _ => "",
     }
 }

@@ -48,7 +48,11 @@ pub fn lacking() -> Vec<String> {
 /// The same as the end of a message; empty where it lacks nothing.
 pub(crate) fn lacks() -> String {
     let lacks = lacking();
-    if lacks.is_empty() { String::new() } else { format!("; Linux {} lacks {}", kernel(), lacks.join(", ")) }
+    if lacks.is_empty() {
+        String::new()
+    } else {
+        format!("; Linux {} lacks {}", kernel(), lacks.join(", "))
+    }
 }
 
 /// The kernel's version.
@@ -69,12 +73,15 @@ mod tests {
     #[test]
     fn an_older_kernel_is_told_by_what_it_lacks() {
         let before_5_17 = |need| match need {
-            Need::Helper(id) => {
-                Some(![sys::BPF_FUNC_loop as c_int, sys::BPF_FUNC_xdp_load_bytes as c_int].contains(&id))
-            }
+            Need::Helper(id) => Some(
+                ![sys::BPF_FUNC_loop as c_int, sys::BPF_FUNC_xdp_load_bytes as c_int].contains(&id),
+            ),
             _ => Some(true),
         };
-        assert_eq!(lacking_of(before_5_17), ["bpf_loop (Linux 5.17)", "bpf_xdp_load_bytes (Linux 5.18)"]);
+        assert_eq!(
+            lacking_of(before_5_17),
+            ["bpf_loop (Linux 5.17)", "bpf_xdp_load_bytes (Linux 5.18)"]
+        );
         assert_eq!(lacking_of(|_| None), [] as [String; 0], "what cannot be known is not said");
     }
 }

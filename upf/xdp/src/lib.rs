@@ -1,4 +1,5 @@
-//! The programs of the XDP datapath, and what user space has of them: loaded, attached, their tables as memory.
+//! The programs of the XDP datapath, and what user space has of them: loaded, attached, their
+//! tables as memory.
 //!
 //! The programs are C, in `bpf/`, compiled when this crate is:
 //!
@@ -16,8 +17,8 @@
 //! | `packets.h`, `programs.bpf.c` | the way of a packet, and the programs |
 //! | `bench.h`, `bare.h` | packets to measure with, made and received, and what the least costs |
 //!
-//! This crate knows no rules of PFCP: `martlet-upf` writes the tables. [`types`] are the structs of `structs.h`, made from
-//! the compiled programs.
+//! This crate knows no rules of PFCP: `martlet-upf` writes the tables. [`types`] are the structs of
+//! `structs.h`, made from the compiled programs.
 
 mod attach;
 mod bench;
@@ -61,5 +62,6 @@ pub mod types {
     pub use super::skeleton::types::*;
 }
 
-/// The link address of both ends of the link between the kernel and the programs; see `bpf/forwarding.h`.
+/// The link address of both ends of the link between the kernel and the programs; see
+/// `bpf/forwarding.h`.
 pub const LINK_MAC: [u8; 6] = [0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01];

@@ -22,7 +22,8 @@ pub struct Sizes {
     pub rules: u32,
     /// Filters of all rules.
     pub filters: u32,
-    /// Octets of the ring in which packets and events come to user space; a power of two, of at least 64 KiB.
+    /// Octets of the ring in which packets and events come to user space; a power of two, of at
+    /// least 64 KiB.
     pub ring: u32,
     /// Flows whose addresses are translated; 0 where programs translate none.
     pub nat_flows: u32,
@@ -33,8 +34,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Room beside that for rules: those of before stay for a moment after a change, and one that asks for no more than there
-    /// was is not refused.
+    /// Room beside that for rules: those of before stay for a moment after a change, and one that
+    /// asks for no more than there was is not refused.
     fn spare(&self) -> u32 {
         (self.rules / 8).clamp(1024, 16_384)
     }
@@ -110,7 +111,8 @@ pub struct Programs {
     pub(crate) globals: Table<types::globals>,
     pub(crate) homes: u32,
     nat_lines: u32,
-    /// Rules. The first two are none; then come those that packets find by their key, in pairs, and then others.
+    /// Rules. The first two are none; then come those that packets find by their key, in pairs,
+    /// and then others.
     pub rules: Table<types::rule>,
     /// Rates. The first one is none.
     pub rates: Table<types::rate>,
@@ -144,7 +146,8 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     // A list fills its last group with nothing.
     let groups = sizes.filters / 2 + sizes.spare() / 4 + 2;
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
-    // A TEID and an address for each session, and a little more room: what lies dense stays in the caches.
+    // A TEID and an address for each session, and a little more room: what lies dense stays in the
+    // caches.
     settings.homes = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
     settings.tick = tick();
     // Both directions of a flow, two in a line, and twice the room.
@@ -174,7 +177,8 @@ impl Programs {
         let rules = sizes.rules + sizes.spare();
         let nat_flows = sizes.nat_flows.max(1);
         // Few find no room at the places that their keys say.
-        let (nat_others, nat_all) = (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
+        let (nat_others, nat_all) =
+            (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
         if let Some(data) = open.maps.rodata_data.as_mut() {
@@ -232,7 +236,9 @@ impl Programs {
         }
         let loaded = open.load().map_err(load_error)?;
         let (maps, progs) = (&loaded.maps, &loaded.progs);
-        let owned = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()));
+        let owned = |fd: BorrowedFd<'_>| {
+            fd.try_clone_to_owned().map_err(|error| XdpError::Load(error.to_string()))
+        };
         let mut programs = vec![
             owned(progs.martlet_port.as_fd())?,
             owned(progs.martlet_inner.as_fd())?,
@@ -269,7 +275,11 @@ impl Programs {
             made: Mutex::new((settings, sizes.clone())),
             bare: [handle(&maps.bare_by_teid)?, handle(&maps.bare_by_ue)?],
             bench: Table::map("bench", maps.data_bench.as_fd(), 1)?,
-            bench_publics: Table::map("bench_publics", maps.bench_publics.as_fd(), entries(&maps.bench_publics))?,
+            bench_publics: Table::map(
+                "bench_publics",
+                maps.bench_publics.as_fd(),
+                entries(&maps.bench_publics),
+            )?,
             bench_sunk: handle(&maps.bench_sunk)?,
             by_teid: Cells {
                 name: "by_teid",
@@ -288,10 +298,22 @@ impl Programs {
             events: handle(&maps.events)?,
             sockets: handle(&maps.sockets)?,
             socket_of: handle(&maps.socket_of)?,
-            socket_rooms: Table::map("socket_rooms", maps.socket_rooms.as_fd(), entries(&maps.socket_rooms))?,
+            socket_rooms: Table::map(
+                "socket_rooms",
+                maps.socket_rooms.as_fd(),
+                entries(&maps.socket_rooms),
+            )?,
             nat: NatTables {
-                flows: Table::map("nat_lines", maps.nat_lines.as_fd(), entries(&maps.nat_lines) * 2)?,
-                blocks: Table::map("nat_blocks", maps.nat_blocks.as_fd(), entries(&maps.nat_blocks))?,
+                flows: Table::map(
+                    "nat_lines",
+                    maps.nat_lines.as_fd(),
+                    entries(&maps.nat_lines) * 2,
+                )?,
+                blocks: Table::map(
+                    "nat_blocks",
+                    maps.nat_blocks.as_fd(),
+                    entries(&maps.nat_blocks),
+                )?,
                 by_key: handle(&maps.nat_by_key)?,
                 free: handle(&maps.nat_free)?,
                 of_ue: handle(&maps.nat_of_ue)?,
@@ -311,7 +333,11 @@ impl Programs {
             nat_lines,
             rates: Table::map("rates", maps.rates.as_fd(), entries(&maps.rates))?,
             rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
-            rule_rests: Table::map("rule_rests", maps.rule_rests.as_fd(), entries(&maps.rule_rests))?,
+            rule_rests: Table::map(
+                "rule_rests",
+                maps.rule_rests.as_fd(),
+                entries(&maps.rule_rests),
+            )?,
             groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
             filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
             sessions: Table::map("sessions", maps.sessions.as_fd(), entries(&maps.sessions))?,
@@ -325,12 +351,15 @@ impl Programs {
         self.programs.lock().unwrap_or_else(PoisonError::into_inner)[program.place()].clone()
     }
 
-    /// Loads the programs anew, with the same tables, and with what `change` makes of their settings. What is attached stays
-    /// attached until [`replace`](Self::replace).
+    /// Loads the programs anew, with the same tables, and with what `change` makes of their
+    /// settings. What is attached stays attached until [`replace`](Self::replace).
     ///
     /// # Errors
     /// As for [`load`](Self::load). The programs of before stay.
-    pub fn renew(&self, change: impl FnOnce(&mut types::settings, &mut Sizes)) -> Result<(), XdpError> {
+    pub fn renew(
+        &self,
+        change: impl FnOnce(&mut types::settings, &mut Sizes),
+    ) -> Result<(), XdpError> {
         let made = &mut *self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut settings, mut sizes) = made.clone();
         change(&mut settings, &mut sizes);
@@ -342,7 +371,12 @@ impl Programs {
     }
 
     /// An entry for the bare programs: `key` is a TEID or an address, as it is in a packet.
-    pub(crate) fn set_bare(&self, uplink: bool, key: [u8; 4], entry: &[u8]) -> Result<(), XdpError> {
+    pub(crate) fn set_bare(
+        &self,
+        uplink: bool,
+        key: [u8; 4],
+        entry: &[u8],
+    ) -> Result<(), XdpError> {
         let map = &self.bare[usize::from(!uplink)];
         map.update(&key, entry, MapFlags::ANY).map_err(|error| table_error("bare", error))
     }

@@ -1,5 +1,6 @@
-//! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs make them, and user space takes them away once
-//! their time is over; programs take none for alive whose time is over.
+//! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs make them, and
+//! user space takes them away once their time is over; programs take none for alive whose time is
+//! over.
 use crate::load::Programs;
 use crate::table::Table;
 use crate::{XdpError, types};
@@ -43,11 +44,19 @@ const LONGEST: u32 = 1 << 30;
 /// As `bpf/structs.h` has it.
 pub(crate) const ADDRESSES: usize = 8;
 
-/// Settings for so many public addresses, of which there are 8 at most; without any nothing is translated.
-pub fn nat_settings(addresses: &[Ipv4Addr], ports: (u16, u16), times: NatTimes, seed: u64) -> types::nat_settings {
+/// Settings for so many public addresses, of which there are 8 at most; without any nothing is
+/// translated.
+pub fn nat_settings(
+    addresses: &[Ipv4Addr],
+    ports: (u16, u16),
+    times: NatTimes,
+    seed: u64,
+) -> types::nat_settings {
     let tick = u128::from(crate::load::tick());
-    let ticks = |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX).min(LONGEST);
-    let shortest = [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other];
+    let ticks =
+        |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX).min(LONGEST);
+    let shortest =
+        [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other];
     let shortest = shortest.into_iter().map(ticks).min().unwrap_or(0);
     let mut settings = types::nat_settings {
         seed,
@@ -110,7 +119,11 @@ fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
         libc::IPPROTO_UDP => settings.udp_unanswered,
         libc::IPPROTO_TCP => {
             let closed = has(seen::NAT_RESET.0) || has(seen::NAT_FIN_OUT.0 | seen::NAT_FIN_IN.0);
-            if closed || !has(seen::NAT_CONFIRMED.0) { settings.tcp_transitory } else { settings.tcp }
+            if closed || !has(seen::NAT_CONFIRMED.0) {
+                settings.tcp_transitory
+            } else {
+                settings.tcp
+            }
         }
         libc::IPPROTO_ICMP => settings.icmp,
         _ => settings.other,
@@ -118,7 +131,8 @@ fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
 }
 
 fn octets<T: Copy>(value: &T) -> &[u8] {
-    // SAFETY: these types have no padding, as `bpf/structs.h` says, so each of their octets has a value.
+    // SAFETY: these types have no padding, as `bpf/structs.h` says, so each of their octets has a
+    // value.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
@@ -135,16 +149,19 @@ impl Programs {
     pub fn nat_flow(&self, place: u32) -> Option<NatFlow> {
         use types::nat_state as bit;
         let kind = |state: u32| state & (bit::NAT_USED.0 | bit::NAT_INWARD.0);
-        // What lies at a place is not written anew while it is used, but for times and what was seen.
+        // What lies at a place is not written anew while it is used, but for times and what was
+        // seen.
         let inward = self.nat.flows.read(place);
         if kind(inward.state) != bit::NAT_USED.0 | bit::NAT_INWARD.0 {
             return None;
         }
-        let outward = Some(inward.session).filter(|at| (*at as usize) < self.nat.flows.entries())?;
+        let outward =
+            Some(inward.session).filter(|at| (*at as usize) < self.nat.flows.entries())?;
         let places = [outward, place];
         let outward = self.nat.flows.read(outward);
-        let fits =
-            kind(outward.state) == bit::NAT_USED.0 && outward.near == inward.other && outward.other == inward.near;
+        let fits = kind(outward.state) == bit::NAT_USED.0
+            && outward.near == inward.other
+            && outward.other == inward.near;
         fits.then_some(NatFlow {
             places,
             ue: (outward.near, outward.near_port),
@@ -165,25 +182,32 @@ impl Programs {
         flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
     }
 
-    /// Takes a flow away. Its places must rest before they are [given back](Self::give_back_nat_place), for a program may be
-    /// looking at them. `counted` is whether its session lives, and counts it.
+    /// Takes a flow away. Its places must rest before they are [given
+    /// back](Self::give_back_nat_place), for a program may be looking at them. `counted` is
+    /// whether its session lives, and counts it.
     pub fn forget_nat_flow(&self, flow: &NatFlow, counted: bool) {
         use types::nat_state as bit;
         let kind = bit::NAT_USED.0 | u32::from(flow.protocol) << 8;
         let ((near, near_port), (far, far_port)) = (flow.ue, flow.far);
         let outward = types::nat_key { near, near_port, far, far_port, kind };
         let (near, near_port) = flow.public;
-        let inward = types::nat_key { near, near_port, far, far_port, kind: kind | bit::NAT_INWARD.0 };
+        let inward =
+            types::nat_key { near, near_port, far, far_port, kind: kind | bit::NAT_INWARD.0 };
         for (place, key) in flow.places.into_iter().zip([outward, inward]) {
             if place >= self.nat_behind() {
                 let _ = self.nat.by_key.delete(octets(&key));
             }
-            self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(bit::NAT_TAKEN.0, Ordering::Release);
+            self.nat
+                .flows
+                .u32(place, offset_of!(types::nat_flow, state))
+                .store(bit::NAT_TAKEN.0, Ordering::Release);
         }
         self.nat_alive().fetch_sub(1, Ordering::Relaxed);
         let session = flow.session;
         if counted && self.sessions.entries() > session as usize {
-            self.sessions.u32(session, offset_of!(types::session, flows)).fetch_sub(1, Ordering::Relaxed);
+            self.sessions
+                .u32(session, offset_of!(types::session, flows))
+                .fetch_sub(1, Ordering::Relaxed);
         }
     }
 
@@ -203,7 +227,8 @@ impl Programs {
 
     /// Takes away the binding of a flow, if it is still that of the flow's UE.
     pub fn forget_nat_binding(&self, flow: &NatFlow) {
-        let end = |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };
+        let end =
+            |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };
         let (ue, public) = (end(flow.ue), end(flow.public));
         let leads_to = |table: &MapHandle, from: &types::nat_end, to: &types::nat_end| {
             let found = table.lookup(octets(from), MapFlags::ANY).ok().flatten();

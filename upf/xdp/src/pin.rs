@@ -1,5 +1,6 @@
-//! Programs that stay attached when the process ends without a word, and are taken over by the next one: their links are kept
-//! in a folder of the BPF file system, each with the name of its interface.
+//! Programs that stay attached when the process ends without a word, and are taken over by the next
+//! one: their links are kept in a folder of the BPF file system, each with the name of its
+//! interface.
 use crate::XdpError;
 use libbpf_rs::libbpf_sys as sys;
 use std::ffi::CString;
@@ -26,7 +27,8 @@ fn outcome(code: i32) -> Result<i32, io::Error> {
 }
 
 impl Pins {
-    /// A folder, made if it is not there. It has to be on a BPF file system, such as the one that is mounted at `/sys/fs/bpf`.
+    /// A folder, made if it is not there. It has to be on a BPF file system, such as the one that
+    /// is mounted at `/sys/fs/bpf`.
     ///
     /// # Errors
     /// It cannot be made, or is elsewhere.
@@ -60,13 +62,19 @@ impl Pins {
     pub fn keep_only(&self, names: &[&str]) {
         for name in self.names().iter().filter(|name| !names.contains(&name.as_str())) {
             match std::fs::remove_file(self.path(name)) {
-                Ok(()) => tracing::info!(interface = name, "a program that an earlier process left is taken off"),
-                Err(error) => tracing::warn!(interface = name, %error, "a program that an earlier process left stays"),
+                Ok(()) => tracing::info!(
+                    interface = name,
+                    "a program that an earlier process left is taken off"
+                ),
+                Err(error) => {
+                    tracing::warn!(interface = name, %error, "a program that an earlier process left stays")
+                }
             }
         }
     }
 
-    /// The link that an earlier process left on an interface. One that leads elsewhere is taken away.
+    /// The link that an earlier process left on an interface. One that leads elsewhere is taken
+    /// away.
     pub(crate) fn left(&self, name: &str, ifindex: u32) -> Option<OwnedFd> {
         let path = self.path(name);
         let text = c_path(&path).ok()?;
@@ -100,7 +108,9 @@ fn link_ifindex(link: &OwnedFd) -> Option<u32> {
     let mut info = sys::bpf_link_info::default();
     let mut length = size_of::<sys::bpf_link_info>() as u32;
     // SAFETY: the descriptor is open, and the struct is as long as it says and outlives the call.
-    let told = unsafe { sys::bpf_obj_get_info_by_fd(link.as_raw_fd(), (&raw mut info).cast(), &mut length) };
+    let told = unsafe {
+        sys::bpf_obj_get_info_by_fd(link.as_raw_fd(), (&raw mut info).cast(), &mut length)
+    };
     if told != 0 || info.type_ != sys::BPF_LINK_TYPE_XDP {
         return None;
     }
@@ -110,7 +120,10 @@ fn link_ifindex(link: &OwnedFd) -> Option<u32> {
 
 /// Whether the program on an interface is a generic one.
 pub(crate) fn is_generic(ifindex: u32) -> bool {
-    let mut options = sys::bpf_xdp_query_opts { sz: size_of::<sys::bpf_xdp_query_opts>() as _, ..Default::default() };
+    let mut options = sys::bpf_xdp_query_opts {
+        sz: size_of::<sys::bpf_xdp_query_opts>() as _,
+        ..Default::default()
+    };
     // SAFETY: the options are as long as they say and outlive the call.
     let told = unsafe { sys::bpf_xdp_query(ifindex as i32, 0, &mut options) };
     told == 0 && u32::from(options.attach_mode) == sys::XDP_ATTACHED_SKB

@@ -1,5 +1,5 @@
-//! A table of the programs as memory of this process. Entries are read and written by programs at the same time: only
-//! through a copy of what nobody else changes, or atomically.
+//! A table of the programs as memory of this process. Entries are read and written by programs at
+//! the same time: only through a copy of what nobody else changes, or atomically.
 use crate::XdpError;
 use martlet_bpf::{Access, Memory};
 use std::io;
@@ -26,7 +26,11 @@ pub struct Table<T> {
 
 impl<T: Copy> Table<T> {
     /// Maps a table. `T` is the type of its entries.
-    pub(crate) fn map(name: &'static str, fd: BorrowedFd<'_>, entries: usize) -> Result<Self, XdpError> {
+    pub(crate) fn map(
+        name: &'static str,
+        fd: BorrowedFd<'_>,
+        entries: usize,
+    ) -> Result<Self, XdpError> {
         let stride = size_of::<T>().next_multiple_of(8);
         let octets = (stride * entries).next_multiple_of(PAGE);
         let failed = |error| XdpError::Table { table: name, error };
@@ -52,12 +56,16 @@ impl<T: Copy> Table<T> {
 
     /// The mapping of octets of an entry, and where in it they are.
     fn place(&self, index: u32, offset: usize, size: usize) -> (&Memory, usize) {
-        assert!((index as usize) < self.entries && offset + size <= self.stride, "within the table");
+        assert!(
+            (index as usize) < self.entries && offset + size <= self.stride,
+            "within the table"
+        );
         let place = index as usize * self.stride;
         let number = place / CHUNK;
         let chunk = self.chunks[number].get_or_init(|| {
             // Without address space for a quarter of a megabyte nothing else works either.
-            self.map_chunk(number).unwrap_or_else(|error| panic!("the table {} cannot be mapped: {error}", self.name))
+            self.map_chunk(number)
+                .unwrap_or_else(|error| panic!("the table {} cannot be mapped: {error}", self.name))
         });
         (chunk, place % CHUNK + offset)
     }
@@ -69,15 +77,17 @@ impl<T: Copy> Table<T> {
 
     /// Writes an entry that no program uses yet.
     pub fn write(&self, index: u32, entry: T) {
-        // SAFETY: the place is within the mapping, and as aligned as the kernel's own use of the type asks: entries begin
-        // at multiples of 8 octets of a page. That nobody else uses the entry is the caller's word; programs that read
-        // it all the same see octets of the one or the other, which are valid for them whatever they are.
+        // SAFETY: the place is within the mapping, and as aligned as the kernel's own use of the
+        // type asks: entries begin at multiples of 8 octets of a page. That nobody else
+        // uses the entry is the caller's word; programs that read it all the same see
+        // octets of the one or the other, which are valid for them whatever they are.
         unsafe { self.at(index).write(entry) }
     }
 
     /// A copy of an entry, of which some octets may be newer than others.
     pub fn read(&self, index: u32) -> T {
-        // SAFETY: as for `write`; the types are integers and arrays of them, for which any octets are a value.
+        // SAFETY: as for `write`; the types are integers and arrays of them, for which any octets
+        // are a value.
         unsafe { self.at(index).read_volatile() }
     }
 

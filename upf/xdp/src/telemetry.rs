@@ -35,7 +35,8 @@ pub struct SessionDrops {
     pub packets: u64,
 }
 
-/// How often packets' time is taken, as a mask: one of `one_in` packets, which is made a power of two; 0 for none.
+/// How often packets' time is taken, as a mask: one of `one_in` packets, which is made a power of
+/// two; 0 for none.
 pub(crate) fn sample_mask(one_in: u32) -> u64 {
     if one_in == 0 { u64::MAX } else { u64::from(one_in).next_power_of_two() - 1 }
 }
@@ -62,7 +63,9 @@ impl Programs {
     /// The drops of all sessions, of which the table holds the latest.
     pub fn session_drops(&self) -> Vec<SessionDrops> {
         let map = &self.telemetry.session_drops;
-        let word = |octets: &[u8], n: usize| octets.get(n * 4..n * 4 + 4).and_then(|o| <[u8; 4]>::try_from(o).ok());
+        let word = |octets: &[u8], n: usize| {
+            octets.get(n * 4..n * 4 + 4).and_then(|o| <[u8; 4]>::try_from(o).ok())
+        };
         let read = |key: Vec<u8>| {
             let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
             let word = |n| word(&key, n).map(u32::from_ne_bytes);
@@ -74,9 +77,13 @@ impl Programs {
 
     /// Has the programs tell of packets, or no longer.
     pub fn trace(&self, wish: Option<TraceWish>) {
-        let set = |offset, value| self.telemetry.trace.u32(0, offset).store(value, Ordering::Relaxed);
+        let set =
+            |offset, value| self.telemetry.trace.u32(0, offset).store(value, Ordering::Relaxed);
         set(offset_of!(types::trace, reasons), wish.map_or(0, |wish| wish.reasons));
-        set(offset_of!(types::trace, wanted), wish.map_or(0, |wish| if wish.forwarded { 2 } else { 1 }));
+        set(
+            offset_of!(types::trace, wanted),
+            wish.map_or(0, |wish| if wish.forwarded { 2 } else { 1 }),
+        );
     }
 
     /// Has the programs show so many octets of each packet of N6, or nothing.
@@ -85,8 +92,8 @@ impl Programs {
         place.store(octets.unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// A reader of the ring of captured packets. `take` gets the time in nanoseconds since the machine started, the octets that
-    /// were kept, and how many the packet had.
+    /// A reader of the ring of captured packets. `take` gets the time in nanoseconds since the
+    /// machine started, the octets that were kept, and how many the packet had.
     ///
     /// # Errors
     /// The kernel does not let it be read.
@@ -98,11 +105,17 @@ impl Programs {
         let callback = move |octets: &[u8]| {
             if let Some((head, packet)) = octets.split_first_chunk::<16>() {
                 let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *head;
-                take(u64::from_ne_bytes([a, b, c, d, e, f, g, h]), packet, u32::from_ne_bytes([i, j, k, l]));
+                take(
+                    u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+                    packet,
+                    u32::from_ne_bytes([i, j, k, l]),
+                );
             }
             0
         };
-        builder.add(&self.telemetry.captures, callback).map_err(|error| table_error("captures", error))?;
+        builder
+            .add(&self.telemetry.captures, callback)
+            .map_err(|error| table_error("captures", error))?;
         builder.build().map_err(|error| table_error("captures", error))
     }
 
@@ -117,13 +130,15 @@ impl Programs {
         let mut builder = RingBufferBuilder::new();
         let callback = move |octets: &[u8]| {
             if octets.len() >= size_of::<types::traced>() {
-                // SAFETY: there are as many octets as the struct has, which is integers alone: any octets are one. It
-                // may lie anywhere.
+                // SAFETY: there are as many octets as the struct has, which is integers alone: any
+                // octets are one. It may lie anywhere.
                 take(unsafe { octets.as_ptr().cast::<types::traced>().read_unaligned() });
             }
             0
         };
-        builder.add(&self.telemetry.traces, callback).map_err(|error| table_error("traces", error))?;
+        builder
+            .add(&self.telemetry.traces, callback)
+            .map_err(|error| table_error("traces", error))?;
         builder.build().map_err(|error| table_error("traces", error))
     }
 }

@@ -1,4 +1,5 @@
-//! What programs tell user space, and what they are told while they run: counters, events, the time, next hops that have changed.
+//! What programs tell user space, and what they are told while they run: counters, events, the
+//! time, next hops that have changed.
 use crate::load::{Program, Programs, table_error, tick};
 use crate::{XdpError, types};
 use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
@@ -26,14 +27,20 @@ impl Programs {
             }
         }
         // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
-        Ok(unsafe { std::mem::transmute::<[u64; size_of::<types::stats>() / 8], types::stats>(words) })
+        Ok(unsafe {
+            std::mem::transmute::<[u64; size_of::<types::stats>() / 8], types::stats>(words)
+        })
     }
 
-    /// A reader of the ring. `take` gets the octets of one event: a `struct event` and what follows it.
+    /// A reader of the ring. `take` gets the octets of one event: a `struct event` and what follows
+    /// it.
     ///
     /// # Errors
     /// The kernel does not let it be read.
-    pub fn ring(&self, mut take: impl FnMut(&[u8]) + Send + 'static) -> Result<RingBuffer<'static>, XdpError> {
+    pub fn ring(
+        &self,
+        mut take: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Result<RingBuffer<'static>, XdpError> {
         let mut builder = RingBufferBuilder::new();
         let callback = move |octets: &[u8]| {
             take(octets);

@@ -1,5 +1,5 @@
-//! Packets sent over links, and counted at their other end (`BPF_F_TEST_XDP_LIVE_FRAMES`): generator and receiver are
-//! programs, too, so that what lies between them is what is measured.
+//! Packets sent over links, and counted at their other end (`BPF_F_TEST_XDP_LIVE_FRAMES`):
+//! generator and receiver are programs, too, so that what lies between them is what is measured.
 use crate::attach::{Attachment, Mode};
 use crate::bench::BenchPath;
 use crate::load::{Program, Programs, Sizes, table_error};
@@ -18,12 +18,14 @@ pub struct Received {
     pub packets: u64,
     /// Octets of their frames.
     pub octets: u64,
-    /// How long they took: how many for each class, of which there are eight for each power of two.
+    /// How long they took: how many for each class, of which there are eight for each power of
+    /// two.
     pub took: Vec<u64>,
 }
 
 impl Received {
-    /// A quantile (0 to 1) of the time that packets took, in nanoseconds: the upper end of its class.
+    /// A quantile (0 to 1) of the time that packets took, in nanoseconds: the upper end of its
+    /// class.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let all: u64 = self.took.iter().sum();
         let rank = (all as f64 * q).ceil().max(1.0) as u64;
@@ -38,7 +40,11 @@ impl Received {
     /// What has come since an earlier count.
     pub fn since(&self, earlier: &Received) -> Received {
         let took = self.took.iter().zip(&earlier.took).map(|(now, then)| now - then).collect();
-        Received { packets: self.packets - earlier.packets, octets: self.octets - earlier.octets, took }
+        Received {
+            packets: self.packets - earlier.packets,
+            octets: self.octets - earlier.octets,
+            took,
+        }
     }
 }
 
@@ -57,7 +63,15 @@ impl Traffic {
     /// # Errors
     /// The kernel refuses them.
     pub fn load() -> Result<Traffic, XdpError> {
-        let sizes = Sizes { sessions: 1, rules: 1, filters: 1, ring: 1 << 16, nat_flows: 0, bench: 1, sample: 0 };
+        let sizes = Sizes {
+            sessions: 1,
+            rules: 1,
+            filters: 1,
+            ring: 1 << 16,
+            nat_flows: 0,
+            bench: 1,
+            sample: 0,
+        };
         Ok(Traffic(Programs::load(types::settings::default(), &sizes)?))
     }
 
@@ -77,9 +91,10 @@ impl Traffic {
         self.0.attach(Program::Outer, ifindex, Some(Mode::Native))
     }
 
-    /// Attaches the generator's programs to two interfaces that have no packets. The kernel calls programs that are attached
-    /// directly, and others only after it has rewritten code and waited for all processors: without this each
-    /// [`send`](Self::send) would take half a millisecond more.
+    /// Attaches the generator's programs to two interfaces that have no packets. The kernel calls
+    /// programs that are attached directly, and others only after it has rewritten code and
+    /// waited for all processors: without this each [`send`](Self::send) would take half a
+    /// millisecond more.
     ///
     /// # Errors
     /// The kernel does not attach them.
@@ -88,13 +103,15 @@ impl Traffic {
         Ok(vec![attach(Program::SendUp, up)?, attach(Program::SendDown, down)?])
     }
 
-    /// Has receivers know packets that somebody else sends: where they find the time at which one was made.
+    /// Has receivers know packets that somebody else sends: where they find the time at which one
+    /// was made.
     pub fn expect(&self, path: &BenchPath) {
         self.0.set_path(1, path, 1);
     }
 
-    /// Sends so many packets, of sessions drawn at random beginning with `seed`, in runs of at most `batch`. Returns when
-    /// they are sent, and where the links are virtual, what one processor does with them is done, too.
+    /// Sends so many packets, of sessions drawn at random beginning with `seed`, in runs of at most
+    /// `batch`. Returns when they are sent, and where the links are virtual, what one processor
+    /// does with them is done, too.
     ///
     /// # Errors
     /// The kernel does not do it.
@@ -110,7 +127,8 @@ impl Traffic {
         self.0.set_path(sessions, path, seed.max(1));
         let frame = vec![0u8; path.length as usize + if uplink { 58 } else { 14 }];
         let program = self.0.fd(if uplink { Program::SendUp } else { Program::SendDown });
-        let sent = Run { frame: &frame, ifindex: path.ifindex }.live(program.as_fd(), packets, batch);
+        let sent =
+            Run { frame: &frame, ifindex: path.ifindex }.live(program.as_fd(), packets, batch);
         sent.map_err(|error| XdpError::Table { table: "packets", error })
     }
 

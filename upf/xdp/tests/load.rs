@@ -4,7 +4,15 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn the_kernel_takes_every_program() {
-    let sizes = Sizes { sessions: 16, rules: 64, filters: 64, ring: 1 << 16, nat_flows: 64, bench: 1, sample: 128 };
+    let sizes = Sizes {
+        sessions: 16,
+        rules: 64,
+        filters: 64,
+        ring: 1 << 16,
+        nat_flows: 64,
+        bench: 1,
+        sample: 128,
+    };
     // What is off the verifier does not look at.
     let minute = Duration::from_secs(60);
     let times = NatTimes {

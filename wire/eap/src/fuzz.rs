@@ -16,7 +16,8 @@ pub fn packet(octets: &[u8]) {
     let _ = peer::answer(octets, network, identity, |_, _| Verdict::Rejected);
     let _ = peer::end(octets);
     let (rand, autn, xres) = ([1; 16], [2; 16], vec![3; 8]);
-    let vector = Vector { rand, autn, xres, ck_prime: [4; 16], ik_prime: [5; 16], network, identity };
+    let vector =
+        Vector { rand, autn, xres, ck_prime: [4; 16], ik_prime: [5; 16], network, identity };
     let (mut server, _) = Server::challenge(&vector, octets.get(1).copied().unwrap_or_default());
     let _ = server.answer(octets);
 }

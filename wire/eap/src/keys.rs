@@ -3,8 +3,8 @@ use martlet_security::constant_time_eq;
 use martlet_security::kdf::kdf;
 use martlet_security::nas_5gs::KAusf;
 
-/// What CK' and IK' give for an identity. The keys for encryption and for fast re-authentication are not kept: 5GS uses
-/// neither.
+/// What CK' and IK' give for an identity. The keys for encryption and for fast re-authentication
+/// are not kept: 5GS uses neither.
 #[derive(Clone)]
 pub struct Keys {
     /// K_aut, under which packets have their AT_MAC.
@@ -38,9 +38,13 @@ fn prf(key: &[u8], seed: &[u8]) -> [u8; MK] {
 }
 
 impl Keys {
-    /// The keys of a peer. In 5GS its identity is the SUPI: the digits of an IMSI, or the NAI (TS 33.501, F.2; RFC 9048, 5.3.1.1).
+    /// The keys of a peer. In 5GS its identity is the SUPI: the digits of an IMSI, or the NAI (TS
+    /// 33.501, F.2; RFC 9048, 5.3.1.1).
     pub fn derive(ck_prime: &[u8; 16], ik_prime: &[u8; 16], identity: &str) -> Keys {
-        let mk = prf(&[ik_prime.as_slice(), ck_prime].concat(), &[b"EAP-AKA'", identity.as_bytes()].concat());
+        let mk = prf(
+            &[ik_prime.as_slice(), ck_prime].concat(),
+            &[b"EAP-AKA'", identity.as_bytes()].concat(),
+        );
         let mut keys = Keys { k_aut: [0; 32], msk: [0; 64], emsk: [0; 64] };
         keys.k_aut.copy_from_slice(&mk[16..48]);
         keys.msk.copy_from_slice(&mk[80..144]);

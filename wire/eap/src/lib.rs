@@ -1,5 +1,5 @@
-//! EAP-AKA' (RFC 9048, RFC 4187) as 5GS uses it (TS 33.501, 6.1.3.1 and annex F): the packets, the keys, the AUSF's side
-//! and the UE's. No I/O and no clock.
+//! EAP-AKA' (RFC 9048, RFC 4187) as 5GS uses it (TS 33.501, 6.1.3.1 and annex F): the packets, the
+//! keys, the AUSF's side and the UE's. No I/O and no clock.
 //!
 //! | module | what |
 //! | --- | --- |

@@ -275,10 +275,15 @@ mod tests {
             Subtype::Challenge,
             vec![Attribute::Res(vec![1, 2, 3, 4, 5, 6, 7, 8]), Attribute::Mac([0xaa; 16])],
         );
-        let octets = hex::decode(format!("0293002832010000030300400102030405060708{}{}", "0b050000", "aa".repeat(16)));
+        let octets = hex::decode(format!(
+            "0293002832010000030300400102030405060708{}{}",
+            "0b050000",
+            "aa".repeat(16)
+        ));
         assert_eq!(response.encode(), octets.unwrap());
         assert_eq!(Packet::decode(&response.encode()), Ok(response));
-        let selection = Packet::new(Code::Response, 0x93, Subtype::Challenge, vec![Attribute::Kdf(1)]);
+        let selection =
+            Packet::new(Code::Response, 0x93, Subtype::Challenge, vec![Attribute::Kdf(1)]);
         assert_eq!(hex::encode(selection.encode()), "0293000c3201000018010001");
         assert_eq!(hex::encode(Packet::end(Code::Success, 7).encode()), "03070004");
     }

@@ -42,19 +42,27 @@ pub enum Refusal {
     Kdf,
 }
 
-/// Answers a request. `network` is the name of the serving network, `identity` is the UE's in the derivation; `usim` is
-/// asked at most once.
-pub fn answer(octets: &[u8], network: &str, identity: &str, usim: impl FnOnce(&Rand, &Autn) -> Verdict) -> Reply {
+/// Answers a request. `network` is the name of the serving network, `identity` is the UE's in the
+/// derivation; `usim` is asked at most once.
+pub fn answer(
+    octets: &[u8],
+    network: &str,
+    identity: &str,
+    usim: impl FnOnce(&Rand, &Autn) -> Verdict,
+) -> Reply {
     let Some([1, identifier]) = octets.get(..2) else { return Reply::Ignored };
     let identifier = *identifier;
     let reply = |subtype, attributes, refusal| {
         Reply::Other(Packet::new(Code::Response, identifier, subtype, attributes).encode(), refusal)
     };
-    let cannot = || reply(Subtype::ClientError, vec![Attribute::ClientErrorCode(0)], Refusal::Packet);
+    let cannot =
+        || reply(Subtype::ClientError, vec![Attribute::ClientErrorCode(0)], Refusal::Packet);
     let Ok(packet) = Packet::decode(octets) else { return cannot() };
     match packet.subtype() {
         Some(Subtype::Challenge) => {}
-        Some(Subtype::Notification) => return reply(Subtype::Notification, Vec::new(), Refusal::Notified),
+        Some(Subtype::Notification) => {
+            return reply(Subtype::Notification, Vec::new(), Refusal::Notified);
+        }
         // The identity is known from NAS; fast re-authentication is none of 5GS.
         _ => return cannot(),
     }
@@ -81,7 +89,9 @@ pub fn answer(octets: &[u8], network: &str, identity: &str, usim: impl FnOnce(&R
             return reply(Subtype::SynchronizationFailure, attributes, Refusal::Synchronisation);
         }
     };
-    let Ok((ck_prime, ik_prime)) = ck_ik_prime(&response.ck, &response.ik, &autn, network) else { return cannot() };
+    let Ok((ck_prime, ik_prime)) = ck_ik_prime(&response.ck, &response.ik, &autn, network) else {
+        return cannot();
+    };
     let keys = Keys::derive(&ck_prime, &ik_prime, identity);
     if !keys.accepts(octets) {
         return cannot();
@@ -110,7 +120,8 @@ struct Challenge {
 impl Challenge {
     /// The attributes of a challenge, each once but AT_KDF.
     fn of(packet: &Packet) -> Option<Challenge> {
-        let (mut rand, mut autn, mut network, mut mac, mut kdfs) = (None, None, None, None, Vec::new());
+        let (mut rand, mut autn, mut network, mut mac, mut kdfs) =
+            (None, None, None, None, Vec::new());
         for attribute in packet.attributes() {
             let again = match attribute {
                 Attribute::Rand(octets) => rand.replace(*octets).is_some(),

@@ -44,7 +44,8 @@ pub enum Outcome {
     Request(Vec<u8>),
     /// It is not; EAP-Failure.
     Failure(Vec<u8>),
-    /// Its sequence number is another: AUTS, which belongs to the RAND of the challenge. A new challenge follows.
+    /// Its sequence number is another: AUTS, which belongs to the RAND of the challenge. A new
+    /// challenge follows.
     Synchronise([u8; 14]),
 }
 
@@ -59,9 +60,16 @@ impl Server {
             Attribute::KdfInput(vector.network.as_bytes().to_vec()),
             Attribute::Mac([0; 16]),
         ];
-        let packet = Packet::new(Code::Request, identifier, Subtype::Challenge, attributes).encode();
+        let packet =
+            Packet::new(Code::Request, identifier, Subtype::Challenge, attributes).encode();
         let packet = keys.sign(packet);
-        let server = Server { identifier, rand: vector.rand, xres: vector.xres.clone(), keys, notified: false };
+        let server = Server {
+            identifier,
+            rand: vector.rand,
+            xres: vector.xres.clone(),
+            keys,
+            notified: false,
+        };
         (server, packet)
     }
 
@@ -80,11 +88,15 @@ impl Server {
         &self.keys
     }
 
-    /// What the peer's octets mean. After anything but [`Outcome::Request`] the authentication has ended.
+    /// What the peer's octets mean. After anything but [`Outcome::Request`] the authentication has
+    /// ended.
     pub fn answer(&mut self, octets: &[u8]) -> Outcome {
-        let failure = |identifier| Outcome::Failure(Packet::end(Code::Failure, identifier).encode());
+        let failure =
+            |identifier| Outcome::Failure(Packet::end(Code::Failure, identifier).encode());
         let packet = match Packet::decode(octets) {
-            Ok(packet) if packet.code == Code::Response && packet.identifier == self.identifier => packet,
+            Ok(packet) if packet.code == Code::Response && packet.identifier == self.identifier => {
+                packet
+            }
             _ => return failure(self.identifier),
         };
         if self.notified {
@@ -99,7 +111,10 @@ impl Server {
                 self.notified = true;
                 self.identifier = self.identifier.wrapping_add(1);
                 let told = vec![Attribute::Notification(GENERAL_FAILURE)];
-                Outcome::Request(Packet::new(Code::Request, self.identifier, Subtype::Notification, told).encode())
+                Outcome::Request(
+                    Packet::new(Code::Request, self.identifier, Subtype::Notification, told)
+                        .encode(),
+                )
             }
             Some(Subtype::SynchronizationFailure) => {
                 let auts = packet.attributes().iter().find_map(|attribute| match attribute {

@@ -15,8 +15,11 @@ fn the_keys_are_those_of_rfc_9048() {
     let mut cases = 0;
     for line in include_str!("vectors/rfc9048.tsv").lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<_> = line.split('\t').collect();
-        let [network, _rand, autn, ck, ik, _res, primes, mk] = fields[..] else { panic!("8 fields") };
-        let (ck_prime, ik_prime) = ck_ik_prime(&array(ck), &array(ik), &Autn::new(&array(autn)), network).unwrap();
+        let [network, _rand, autn, ck, ik, _res, primes, mk] = fields[..] else {
+            panic!("8 fields")
+        };
+        let (ck_prime, ik_prime) =
+            ck_ik_prime(&array(ck), &array(ik), &Autn::new(&array(autn)), network).unwrap();
         assert_eq!(hex::encode([ck_prime, ik_prime].concat()), primes);
         let keys = Keys::derive(&ck_prime, &ik_prime, "0555444333222111");
         assert_eq!(hex::encode(keys.k_aut), mk[32..96]);
@@ -57,7 +60,9 @@ fn usim(key: &SubscriberKey) -> impl FnOnce(&Rand, &Autn) -> Verdict {
 #[test]
 fn both_sides_agree() {
     let (mut server, request) = challenge(NETWORK, identity_of(SUPI));
-    let Reply::Accepted(answer, keys) = peer::answer(&request, NETWORK, identity_of(SUPI), usim(&key())) else {
+    let Reply::Accepted(answer, keys) =
+        peer::answer(&request, NETWORK, identity_of(SUPI), usim(&key()))
+    else {
         panic!("the challenge is right")
     };
     let Outcome::Success(end) = server.answer(&answer) else { panic!("the answer is right") };
@@ -69,11 +74,15 @@ fn both_sides_agree() {
 fn an_answer_that_was_changed_is_refused_after_a_notification() {
     for at in [12, 30] {
         let (mut server, request) = challenge(NETWORK, identity_of(SUPI));
-        let Reply::Accepted(mut answer, _) = peer::answer(&request, NETWORK, identity_of(SUPI), usim(&key())) else {
+        let Reply::Accepted(mut answer, _) =
+            peer::answer(&request, NETWORK, identity_of(SUPI), usim(&key()))
+        else {
             panic!("the challenge is right")
         };
         answer[at] ^= 1;
-        let Outcome::Request(notification) = server.answer(&answer) else { panic!("RES or MAC is wrong") };
+        let Outcome::Request(notification) = server.answer(&answer) else {
+            panic!("RES or MAC is wrong")
+        };
         let Reply::Other(confirmation, Refusal::Notified) =
             peer::answer(&notification, NETWORK, identity_of(SUPI), usim(&key()))
         else {
@@ -86,23 +95,38 @@ fn an_answer_that_was_changed_is_refused_after_a_notification() {
 
 #[test]
 fn the_peer_refuses_what_is_not_its_own() {
-    let refusal =
-        |request: &[u8], identity: &str, key: &SubscriberKey| match peer::answer(request, NETWORK, identity, usim(key))
-        {
-            Reply::Other(answer, refusal) => (refusal, Packet::decode(&answer).unwrap().subtype().unwrap()),
-            _ => panic!("accepted"),
-        };
+    let refusal = |request: &[u8], identity: &str, key: &SubscriberKey| match peer::answer(
+        request,
+        NETWORK,
+        identity,
+        usim(key),
+    ) {
+        Reply::Other(answer, refusal) => {
+            (refusal, Packet::decode(&answer).unwrap().subtype().unwrap())
+        }
+        _ => panic!("accepted"),
+    };
     let (_, right) = challenge(NETWORK, identity_of(SUPI));
     // Another network than that which serves the UE.
     let (_, elsewhere) = challenge("5G:mnc002.mcc001.3gppnetwork.org", identity_of(SUPI));
-    assert_eq!(refusal(&elsewhere, identity_of(SUPI), &key()), (Refusal::Network, Subtype::AuthenticationReject));
-    // Another home network; another identity, for which the keys are others; a packet that was changed.
+    assert_eq!(
+        refusal(&elsewhere, identity_of(SUPI), &key()),
+        (Refusal::Network, Subtype::AuthenticationReject)
+    );
+    // Another home network; another identity, for which the keys are others; a packet that was
+    // changed.
     let stranger = SubscriberKey::new(&[1; 16], &[1; 16]);
-    assert_eq!(refusal(&right, identity_of(SUPI), &stranger), (Refusal::Token, Subtype::AuthenticationReject));
+    assert_eq!(
+        refusal(&right, identity_of(SUPI), &stranger),
+        (Refusal::Token, Subtype::AuthenticationReject)
+    );
     assert_eq!(refusal(&right, "001010000000002", &key()), (Refusal::Packet, Subtype::ClientError));
     let mut changed = right.clone();
     *changed.last_mut().unwrap() ^= 1;
-    assert_eq!(refusal(&changed, identity_of(SUPI), &key()), (Refusal::Packet, Subtype::ClientError));
+    assert_eq!(
+        refusal(&changed, identity_of(SUPI), &key()),
+        (Refusal::Packet, Subtype::ClientError)
+    );
     // No AT_MAC, AT_RAND twice, no function in common, another function first.
     let with = |change: fn(&mut Vec<Attribute>)| {
         let mut packet = Packet::decode(&right).unwrap();
@@ -120,7 +144,10 @@ fn the_peer_refuses_what_is_not_its_own() {
             }
         })
     });
-    assert_eq!(refusal(&none, identity_of(SUPI), &key()), (Refusal::Kdf, Subtype::AuthenticationReject));
+    assert_eq!(
+        refusal(&none, identity_of(SUPI), &key()),
+        (Refusal::Kdf, Subtype::AuthenticationReject)
+    );
     let second = with(|attributes| attributes.insert(0, Attribute::Kdf(2)));
     assert_eq!(refusal(&second, identity_of(SUPI), &key()), (Refusal::Kdf, Subtype::Challenge));
     // What is no request has no answer.
@@ -132,7 +159,8 @@ fn the_peer_refuses_what_is_not_its_own() {
 fn a_sequence_number_that_is_not_fresh_comes_back_as_auts() {
     let (mut server, request) = challenge(NETWORK, identity_of(SUPI));
     let behind = |rand: &Rand, _: &Autn| Verdict::SynchronisationFailure(key().auts(rand, 4096));
-    let Reply::Other(answer, Refusal::Synchronisation) = peer::answer(&request, NETWORK, identity_of(SUPI), behind)
+    let Reply::Other(answer, Refusal::Synchronisation) =
+        peer::answer(&request, NETWORK, identity_of(SUPI), behind)
     else {
         panic!("not fresh")
     };

@@ -14,7 +14,12 @@ fn packets_are_read_or_refused() {
     ];
     let seeds = [
         Packet::new(Code::Request, 1, Subtype::Challenge, all),
-        Packet::new(Code::Response, 1, Subtype::Challenge, vec![Attribute::Res(vec![1; 8]), Attribute::Mac([0; 16])]),
+        Packet::new(
+            Code::Response,
+            1,
+            Subtype::Challenge,
+            vec![Attribute::Res(vec![1; 8]), Attribute::Mac([0; 16])],
+        ),
         Packet::new(
             Code::Response,
             1,

@@ -9,7 +9,8 @@ pub enum Direction {
     Uplink,
 }
 
-/// A PDU session container; of the optional fields only those of the downlink that steer the UE are kept.
+/// A PDU session container; of the optional fields only those of the downlink that steer the UE are
+/// kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PduSessionContainer {
     /// Which way.
@@ -25,7 +26,12 @@ pub struct PduSessionContainer {
 impl PduSessionContainer {
     /// For a packet to the UE; the low 6 bits of `qfi` count.
     pub const fn downlink(qfi: u8) -> Self {
-        PduSessionContainer { direction: Direction::Downlink, qfi: qfi & 0x3f, rqi: false, ppi: None }
+        PduSessionContainer {
+            direction: Direction::Downlink,
+            qfi: qfi & 0x3f,
+            rqi: false,
+            ppi: None,
+        }
     }
 
     /// For a packet from the UE; the low 6 bits of `qfi` count.
@@ -33,8 +39,8 @@ impl PduSessionContainer {
         PduSessionContainer { direction: Direction::Uplink, qfi: qfi & 0x3f, rqi: false, ppi: None }
     }
 
-    /// From the content of the extension header, without its length and next type; `None` where it is cut off or of an
-    /// unknown PDU type, which a receiver ignores (TS 38.415, 5.6).
+    /// From the content of the extension header, without its length and next type; `None` where it
+    /// is cut off or of an unknown PDU type, which a receiver ignores (TS 38.415, 5.6).
     pub(crate) fn read(content: &[u8]) -> Option<Self> {
         let (&first, &second) = (content.first()?, content.get(1)?);
         let qfi = second & 0x3f;
@@ -42,15 +48,20 @@ impl PduSessionContainer {
             0 => {
                 let has_ppi = second & 0x80 != 0;
                 let ppi = if has_ppi { Some(content.get(2)? >> 5) } else { None };
-                Some(PduSessionContainer { direction: Direction::Downlink, qfi, rqi: second & 0x40 != 0, ppi })
+                Some(PduSessionContainer {
+                    direction: Direction::Downlink,
+                    qfi,
+                    rqi: second & 0x40 != 0,
+                    ppi,
+                })
             }
             1 => Some(Self::uplink(qfi)),
             _ => None,
         }
     }
 
-    /// The extension header with its length (in units of 4 octets) and without the type of the next one, and how many
-    /// of the octets are used.
+    /// The extension header with its length (in units of 4 octets) and without the type of the next
+    /// one, and how many of the octets are used.
     pub(crate) fn write(&self) -> ([u8; 7], usize) {
         let mut out = [0; 7];
         match self.direction {

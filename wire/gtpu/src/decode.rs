@@ -51,7 +51,8 @@ pub struct GPdu<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why octets are no message. None of it is answered (TS 29.281, 11.1), but for an unknown extension header.
+/// Why octets are no message. None of it is answered (TS 29.281, 11.1), but for an unknown
+/// extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Fewer octets than the header or the length field says.
@@ -63,7 +64,8 @@ pub enum DecodeError {
     /// An extension header of length 0, or too many of them.
     #[error("a chain of extension headers that does not end")]
     Chain,
-    /// An extension header that must be understood (TS 29.281, 5.2.1): to be answered with the list of those that are.
+    /// An extension header that must be understood (TS 29.281, 5.2.1): to be answered with the list
+    /// of those that are.
     #[error("extension header {0:#04x} is not understood and has to be")]
     UnknownExtension(u8),
     /// A mandatory information element is missing.
@@ -79,7 +81,8 @@ pub fn decode(octets: &[u8]) -> Result<Message<'_>, DecodeError> {
     if flags >> 5 != 1 || flags & 0x10 == 0 {
         return Err(DecodeError::Version);
     }
-    let body = rest.get(..usize::from(u16::from_be_bytes([l1, l2]))).ok_or(DecodeError::Truncated)?;
+    let body =
+        rest.get(..usize::from(u16::from_be_bytes([l1, l2]))).ok_or(DecodeError::Truncated)?;
     let teid = u32::from_be_bytes([t1, t2, t3, t4]);
     let (sequence, container, body) = match flags & 0x07 {
         0 => (None, None, body),
@@ -92,9 +95,9 @@ pub fn decode(octets: &[u8]) -> Result<Message<'_>, DecodeError> {
         message_type::END_MARKER => Message::EndMarker { teid },
         message_type::ERROR_INDICATION => error_indication(body)?,
         message_type::SUPPORTED_EXTENSION_HEADERS => match body {
-            [141, length, list @ ..] => {
-                Message::SupportedExtensionHeaders(list.get(..usize::from(*length)).ok_or(DecodeError::Truncated)?)
-            }
+            [141, length, list @ ..] => Message::SupportedExtensionHeaders(
+                list.get(..usize::from(*length)).ok_or(DecodeError::Truncated)?,
+            ),
             _ => return Err(DecodeError::MissingElement),
         },
         other => Message::Other(other),
@@ -105,7 +108,8 @@ type Optional<'a> = (Option<u16>, Option<PduSessionContainer>, &'a [u8]);
 
 /// Sequence number, N-PDU number and extension headers; `present` are the flags E, S and PN.
 fn optional_fields(present: u8, body: &[u8]) -> Result<Optional<'_>, DecodeError> {
-    let ([s1, s2, _n_pdu, next], mut rest) = body.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
+    let ([s1, s2, _n_pdu, next], mut rest) =
+        body.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
     let sequence = (present & 0x02 != 0).then_some(u16::from_be_bytes([*s1, *s2]));
     let mut container = None;
     let mut next = if present & 0x04 != 0 { *next } else { extension::NONE };
@@ -120,8 +124,11 @@ fn optional_fields(present: u8, body: &[u8]) -> Result<Optional<'_>, DecodeError
         let header = rest.get(..length).ok_or(DecodeError::Truncated)?;
         let content = &header[1..length - 1];
         match next {
-            extension::PDU_SESSION_CONTAINER => container = PduSessionContainer::read(content).or(container),
-            // The highest bit says that an endpoint has to understand the header (TS 29.281, figure 5.2.1-2: 10 and 11).
+            extension::PDU_SESSION_CONTAINER => {
+                container = PduSessionContainer::read(content).or(container)
+            }
+            // The highest bit says that an endpoint has to understand the header (TS 29.281, figure
+            // 5.2.1-2: 10 and 11).
             unknown if unknown & 0x80 != 0 => return Err(DecodeError::UnknownExtension(unknown)),
             _ => {}
         }
@@ -141,7 +148,8 @@ fn error_indication(mut body: &[u8]) -> Result<Message<'_>, DecodeError> {
             14 => rest.split_at_checked(1).ok_or(DecodeError::Truncated)?,
             128.. => {
                 let (length, rest) = rest.split_first_chunk::<2>().ok_or(DecodeError::Truncated)?;
-                rest.split_at_checked(usize::from(u16::from_be_bytes(*length))).ok_or(DecodeError::Truncated)?
+                rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))
+                    .ok_or(DecodeError::Truncated)?
             }
             _ => break,
         };

@@ -24,8 +24,13 @@ impl GPduHeader {
     }
 }
 
-/// The header of a G-PDU for a packet of `payload` octets; `None` for one that the length field cannot count.
-pub fn g_pdu_header(teid: u32, container: Option<PduSessionContainer>, payload: usize) -> Option<GPduHeader> {
+/// The header of a G-PDU for a packet of `payload` octets; `None` for one that the length field
+/// cannot count.
+pub fn g_pdu_header(
+    teid: u32,
+    container: Option<PduSessionContainer>,
+    payload: usize,
+) -> Option<GPduHeader> {
     let mut octets = [0; 20];
     let mut length = 8;
     octets[0] = FLAGS;
@@ -66,7 +71,8 @@ pub fn echo_response(sequence: u16) -> Vec<u8> {
     signalling(message_type::ECHO_RESPONSE, 0, sequence, &[14, 0])
 }
 
-/// An Error Indication for a packet that came to `peer` with a TEID that is not known there (TS 29.281, 7.3.1).
+/// An Error Indication for a packet that came to `peer` with a TEID that is not known there (TS
+/// 29.281, 7.3.1).
 pub fn error_indication(teid: u32, peer: IpAddr) -> Vec<u8> {
     let mut body = vec![16];
     body.extend(teid.to_be_bytes());

@@ -5,9 +5,12 @@
 //!
 //! let packet = [0x45, 0, 0, 4];
 //! let container = PduSessionContainer::downlink(1);
-//! let mut octets = g_pdu_header(0x1234, Some(container), packet.len()).unwrap().as_slice().to_vec();
+//! let mut octets =
+//!     g_pdu_header(0x1234, Some(container), packet.len()).unwrap().as_slice().to_vec();
 //! octets.extend(packet);
-//! let Message::GPdu(GPdu { teid, container, payload, .. }) = decode(&octets).unwrap() else { unreachable!() };
+//! let Message::GPdu(GPdu { teid, container, payload, .. }) = decode(&octets).unwrap() else {
+//!     unreachable!()
+//! };
 //! assert_eq!((teid, container.unwrap().qfi, payload), (0x1234, 1, &packet[..]));
 //! ```
 #![forbid(unsafe_code)]
@@ -19,7 +22,8 @@ mod encode;
 pub use container::{Direction, PduSessionContainer};
 pub use decode::{DecodeError, GPdu, Message, decode};
 pub use encode::{
-    GPduHeader, echo_request, echo_response, end_marker, error_indication, g_pdu_header, supported_extension_headers,
+    GPduHeader, echo_request, echo_response, end_marker, error_indication, g_pdu_header,
+    supported_extension_headers,
 };
 
 /// UDP port of GTP-U (TS 29.281, 4.4.2.3).
@@ -55,7 +59,12 @@ pub fn fuzz_decode(data: &[u8]) {
         let again = g_pdu_header(pdu.teid, pdu.container, pdu.payload.len());
         let mut octets = again.expect("it was as long when it came").as_slice().to_vec();
         octets.extend_from_slice(pdu.payload);
-        let Ok(Message::GPdu(back)) = decode(&octets) else { panic!("what was encoded does not decode") };
-        assert_eq!((back.teid, back.container, back.payload), (pdu.teid, pdu.container, pdu.payload));
+        let Ok(Message::GPdu(back)) = decode(&octets) else {
+            panic!("what was encoded does not decode")
+        };
+        assert_eq!(
+            (back.teid, back.container, back.payload),
+            (pdu.teid, pdu.container, pdu.payload)
+        );
     }
 }

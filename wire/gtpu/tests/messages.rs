@@ -15,7 +15,12 @@ fn another_implementation_reads_and_writes_the_same_octets() {
     let downlink = PduSessionContainer { rqi: true, ..PduSessionContainer::downlink(5) };
     let messages = [
         ("g_pdu", with_payload(g_pdu_header(0x1234_5678, None, 4).unwrap()), 255, 0x1234_5678u32),
-        ("uplink", with_payload(g_pdu_header(7, Some(PduSessionContainer::uplink(9)), 4).unwrap()), 255, 7),
+        (
+            "uplink",
+            with_payload(g_pdu_header(7, Some(PduSessionContainer::uplink(9)), 4).unwrap()),
+            255,
+            7,
+        ),
         ("downlink", with_payload(g_pdu_header(8, Some(downlink), 4).unwrap()), 255, 8),
         ("echo_request", echo_request(7), 1, 0),
         ("echo_response", echo_response(7), 2, 0),
@@ -23,13 +28,19 @@ fn another_implementation_reads_and_writes_the_same_octets() {
         ("end_marker", end_marker(9, None), 254, 9),
     ];
     let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
-    let probe = Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
+    let probe =
+        Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: {python} has no pycrate; `make oracles` installs it");
         return;
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle.py");
-    let mut child = Command::new(&python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = Command::new(&python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let text = |octets: &[u8]| octets.iter().map(|o| format!("{o:02x}")).collect::<String>();
     let mut stdin = child.stdin.take().unwrap();
     for (name, octets, ..) in &messages {
@@ -38,8 +49,10 @@ fn another_implementation_reads_and_writes_the_same_octets() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let expected: String =
-        messages.iter().map(|(name, o, kind, teid)| format!("{name} {} {kind} {teid}\n", text(o))).collect();
+    let expected: String = messages
+        .iter()
+        .map(|(name, o, kind, teid)| format!("{name} {} {kind} {teid}\n", text(o)))
+        .collect();
     assert_eq!(said, expected);
 }
 
@@ -49,10 +62,19 @@ fn signalling_comes_back() {
     assert_eq!(decode(&echo_response(8)), Ok(Message::EchoResponse { sequence: 8 }));
     for address in ["10.0.0.1", "2001:db8::1"] {
         let peer: IpAddr = address.parse().unwrap();
-        assert_eq!(decode(&error_indication(5, peer)), Ok(Message::ErrorIndication { teid: 5, peer }));
+        assert_eq!(
+            decode(&error_indication(5, peer)),
+            Ok(Message::ErrorIndication { teid: 5, peer })
+        );
     }
-    assert_eq!(decode(&end_marker(9, Some(PduSessionContainer::downlink(1)))), Ok(Message::EndMarker { teid: 9 }));
-    assert_eq!(decode(&supported_extension_headers(1)), Ok(Message::SupportedExtensionHeaders(&[0x85])));
+    assert_eq!(
+        decode(&end_marker(9, Some(PduSessionContainer::downlink(1)))),
+        Ok(Message::EndMarker { teid: 9 })
+    );
+    assert_eq!(
+        decode(&supported_extension_headers(1)),
+        Ok(Message::SupportedExtensionHeaders(&[0x85]))
+    );
 }
 
 #[test]
@@ -62,10 +84,19 @@ fn what_is_wrong_is_told_apart() {
     assert_eq!(decode(&hex("20ff000000000001")), Err(DecodeError::Version));
     assert_eq!(decode(&hex("30ff000400000001aabb")), Err(DecodeError::Truncated));
     // An extension header of length 0.
-    assert_eq!(decode(&hex("34ff00080000000100000085 00000000".replace(' ', "").as_str())), Err(DecodeError::Chain));
+    assert_eq!(
+        decode(&hex("34ff00080000000100000085 00000000".replace(' ', "").as_str())),
+        Err(DecodeError::Chain)
+    );
     // One that has to be understood, and one that has not.
-    assert_eq!(decode(&hex("34ff000800000001000000c001000000")), Err(DecodeError::UnknownExtension(0xc0)));
-    assert_eq!(decode(&hex("34ff0008000000010000008401000000")), Err(DecodeError::UnknownExtension(0x84)));
+    assert_eq!(
+        decode(&hex("34ff000800000001000000c001000000")),
+        Err(DecodeError::UnknownExtension(0xc0))
+    );
+    assert_eq!(
+        decode(&hex("34ff0008000000010000008401000000")),
+        Err(DecodeError::UnknownExtension(0x84))
+    );
     assert!(
         matches!(decode(&hex("34ff0008000000010000004001000000")), Ok(Message::GPdu(pdu)) if pdu.container.is_none())
     );
@@ -73,7 +104,10 @@ fn what_is_wrong_is_told_apart() {
     let mut chain = hex("34ff00400000000100000085");
     chain.extend([1, 0x10, 9, 0x85].repeat(15));
     assert_eq!(decode(&chain), Err(DecodeError::Chain));
-    assert_eq!(decode(&hex("301a000500000000 10deadbeef".replace(' ', "").as_str())), Err(DecodeError::MissingElement));
+    assert_eq!(
+        decode(&hex("301a000500000000 10deadbeef".replace(' ', "").as_str())),
+        Err(DecodeError::MissingElement)
+    );
 }
 
 proptest! {

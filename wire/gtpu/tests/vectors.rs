@@ -1,4 +1,5 @@
-//! Packets that another implementation wrote from values of its own (vectors.py), against our reading and writing.
+//! Packets that another implementation wrote from values of its own (vectors.py), against our
+//! reading and writing.
 use martlet_gtpu::*;
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
@@ -45,8 +46,14 @@ fn what_another_implementation_wrote_reads() {
     is("echo-request", Message::EchoRequest { sequence: 0x1234 });
     is("echo-response", Message::EchoResponse { sequence: 0x1234 });
     is("end-marker", Message::EndMarker { teid: 0x0102_0304 });
-    is("error-indication-v4", Message::ErrorIndication { teid: 0xdead_beef, peer: [127, 0, 0, 8].into() });
-    is("error-indication-v6", Message::ErrorIndication { teid: 1, peer: "2001:db8::8".parse().unwrap() });
+    is(
+        "error-indication-v4",
+        Message::ErrorIndication { teid: 0xdead_beef, peer: [127, 0, 0, 8].into() },
+    );
+    is(
+        "error-indication-v6",
+        Message::ErrorIndication { teid: 1, peer: "2001:db8::8".parse().unwrap() },
+    );
     is("supported-extension-headers", Message::SupportedExtensionHeaders(&[0x85, 0x40]));
 }
 
@@ -79,7 +86,8 @@ fn what_we_write_is_what_another_implementation_wrote() {
 #[test]
 fn the_vectors_are_what_the_other_implementation_writes() {
     let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
-    let probe = Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
+    let probe =
+        Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: {python} has no pycrate; `make oracles` installs it");
         return;
@@ -93,9 +101,14 @@ fn the_vectors_are_what_the_other_implementation_writes() {
 fn tshark_finds_nothing_wrong_with_what_we_write() {
     let mut capture = martlet_wire_testing::capture::Capture::new();
     let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 45, 0, 2, 10, 45, 0, 1];
-    let container = PduSessionContainer { rqi: true, ppi: Some(2), ..PduSessionContainer::downlink(5) };
+    let container =
+        PduSessionContainer { rqi: true, ppi: Some(2), ..PduSessionContainer::downlink(5) };
     let messages = [
-        [g_pdu_header(7, Some(PduSessionContainer::uplink(9)), packet.len()).unwrap().as_slice(), &packet].concat(),
+        [
+            g_pdu_header(7, Some(PduSessionContainer::uplink(9)), packet.len()).unwrap().as_slice(),
+            &packet,
+        ]
+        .concat(),
         [g_pdu_header(7, Some(container), packet.len()).unwrap().as_slice(), &packet].concat(),
         echo_request(1),
         echo_response(1),

@@ -47,6 +47,15 @@ pub struct EncodeError {
     pub most: usize,
 }
 
-pub(crate) fn check(element: &'static str, length: usize, least: usize, most: usize) -> Result<(), EncodeError> {
-    if (least..=most).contains(&length) { Ok(()) } else { Err(EncodeError { element, length, least, most }) }
+pub(crate) fn check(
+    element: &'static str,
+    length: usize,
+    least: usize,
+    most: usize,
+) -> Result<(), EncodeError> {
+    if (least..=most).contains(&length) {
+        Ok(())
+    } else {
+        Err(EncodeError { element, length, least, most })
+    }
 }

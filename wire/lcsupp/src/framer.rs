@@ -2,11 +2,11 @@
 
 use crate::{DecodeError, Message};
 
-/// Takes octets as they come and gives the messages in them. A message has no outer length, so its end is found by
-/// reading it; where a TLS record or a segment ends says nothing.
+/// Takes octets as they come and gives the messages in them. A message has no outer length, so its
+/// end is found by reading it; where a TLS record or a segment ends says nothing.
 ///
-/// It keeps at most one message that is not whole, and what was pushed behind it: push what was received, then take
-/// messages until there are none.
+/// It keeps at most one message that is not whole, and what was pushed behind it: push what was
+/// received, then take messages until there are none.
 #[derive(Debug, Default)]
 pub struct Framer {
     octets: Vec<u8>,
@@ -36,7 +36,8 @@ impl Framer {
         self.octets.extend_from_slice(octets);
     }
 
-    /// Where octets that are received may be added, without the copy of [`Framer::push`]: nothing else may be done with it.
+    /// Where octets that are received may be added, without the copy of [`Framer::push`]: nothing
+    /// else may be done with it.
     pub fn input(&mut self) -> &mut Vec<u8> {
         self.push(&[]);
         if self.failed.is_some() {
@@ -46,8 +47,8 @@ impl Framer {
         &mut self.octets
     }
 
-    /// Room for at least `most` octets to be received into: the caller fills it and says [`Framer::filled`] how much it
-    /// wrote. It saves the copy of [`Framer::push`].
+    /// Room for at least `most` octets to be received into: the caller fills it and says
+    /// [`Framer::filled`] how much it wrote. It saves the copy of [`Framer::push`].
     pub fn room(&mut self, most: usize) -> &mut [u8] {
         self.push(&[]);
         let have = self.octets.len();
@@ -71,7 +72,8 @@ impl Framer {
     /// The next message; none where it is not whole yet.
     ///
     /// # Errors
-    /// Where the octets are no message, from then on always: nothing says where the next message would start.
+    /// Where the octets are no message, from then on always: nothing says where the next message
+    /// would start.
     #[expect(clippy::should_implement_trait, reason = "the message borrows from the framer")]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, DecodeError> {
         if let Some(error) = self.failed {

@@ -1,16 +1,19 @@
 //! LCS-UPP and UPP-CM (TS 24.572): octets in, values out.
 //!
-//! - [`Message`] is what UE and LMF exchange over the user plane, inside TLS: the transport of positioning messages
-//!   ([`Transport`]) and the binding of a connection to its UE.
-//! - [`Framer`] finds the messages in a stream of octets: they have no outer length, and know nothing of TLS records.
-//! - [`upp_cm::UppCm`] is what they exchange over NAS to bring the connection up, change it and take it down.
+//! - [`Message`] is what UE and LMF exchange over the user plane, inside TLS: the transport of
+//!   positioning messages ([`Transport`]) and the binding of a connection to its UE.
+//! - [`Framer`] finds the messages in a stream of octets: they have no outer length, and know
+//!   nothing of TLS records.
+//! - [`upp_cm::UppCm`] is what they exchange over NAS to bring the connection up, change it and
+//!   take it down.
 //!
 //! Every code point stands in [`codes`], with its clause.
 //!
 //! ```
 //! use martlet_lcsupp::{Framer, Message, PayloadType, Transport};
 //!
-//! let transport = Transport { payload_type: PayloadType::Lpp, payload: &[0, 2, 0xf0, 0x02], session: b"7" };
+//! let transport =
+//!     Transport { payload_type: PayloadType::Lpp, payload: &[0, 2, 0xf0, 0x02], session: b"7" };
 //! let octets = Message::Uplink(transport).encode().unwrap();
 //! assert_eq!(octets, [0x41, 1, 0, 4, 0, 2, 0xf0, 0x02, 1, b'7']);
 //!
@@ -32,13 +35,19 @@ pub mod upp_cm;
 pub use error::{DecodeError, EncodeError};
 pub use framer::Framer;
 pub use lpp_payload::{LARGEST_LPP_MESSAGE, lpp_messages, push_lpp_message};
-pub use message::{BindingIdentity, LARGEST_MESSAGE, Message, PayloadType, SESSION_PARAMETERS, Transport};
+pub use message::{
+    BindingIdentity, LARGEST_MESSAGE, Message, PayloadType, SESSION_PARAMETERS, Transport,
+};
 
 #[doc(hidden)]
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok((message, used)) = Message::decode(data) {
         let octets = message.encode().expect("what was read can be written");
-        assert_eq!(Message::decode(&octets), Ok((message.clone(), octets.len())), "what was encoded reads differently");
+        assert_eq!(
+            Message::decode(&octets),
+            Ok((message.clone(), octets.len())),
+            "what was encoded reads differently"
+        );
         // The spare half octet aside, a message has one form.
         assert_eq!(octets.len(), used);
         if let Message::Uplink(transport) | Message::Downlink(transport) = message {
@@ -47,7 +56,11 @@ pub fn fuzz_decode(data: &[u8]) {
     }
     if let Ok(message) = upp_cm::UppCm::decode(data) {
         let octets = message.encode().expect("what was read can be written");
-        assert_eq!(upp_cm::UppCm::decode(&octets), Ok(message), "what was encoded reads differently");
+        assert_eq!(
+            upp_cm::UppCm::decode(&octets),
+            Ok(message),
+            "what was encoded reads differently"
+        );
     }
     // In pieces of seven octets the messages are the same as at once.
     let (mut at_once, mut in_pieces) = (Framer::new(), Framer::new());

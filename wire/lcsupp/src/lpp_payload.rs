@@ -1,4 +1,5 @@
-//! LPP messages in the payload of a transport message: each with its length in two octets before it.
+//! LPP messages in the payload of a transport message: each with its length in two octets before
+//! it.
 
 use crate::error::check;
 use crate::message::LARGEST_PAYLOAD;
@@ -10,7 +11,8 @@ pub const LARGEST_LPP_MESSAGE: usize = LARGEST_PAYLOAD - 2;
 /// The LPP messages of a payload.
 ///
 /// # Errors
-/// Where a length does not fit, is 0, or the payload ends inside a message: then none of them is to be used.
+/// Where a length does not fit, is 0, or the payload ends inside a message: then none of them is to
+/// be used.
 pub fn lpp_messages(payload: &[u8]) -> Result<impl Iterator<Item = &[u8]>, DecodeError> {
     let mut rest = payload;
     while !rest.is_empty() {

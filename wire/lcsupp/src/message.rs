@@ -4,7 +4,8 @@ use crate::codes::{lcs_upp, payload};
 use crate::error::check;
 use crate::{DecodeError, EncodeError};
 
-/// Octets of the largest message: a transport with the largest payload and the largest session identity.
+/// Octets of the largest message: a transport with the largest payload and the largest session
+/// identity.
 pub const LARGEST_MESSAGE: usize = 1 + 1 + (2 + LARGEST_PAYLOAD) + SESSION_PARAMETERS;
 /// Octets of the largest session identity, with its length.
 pub const SESSION_PARAMETERS: usize = 1 + LARGEST_IDENTITY;
@@ -61,7 +62,8 @@ impl<'a> Transport<'a> {
             }
             return Err(DecodeError::Truncated);
         };
-        let payload_type = PayloadType::from_code(kind & 0x0f).ok_or(DecodeError::PayloadType(kind & 0x0f))?;
+        let payload_type =
+            PayloadType::from_code(kind & 0x0f).ok_or(DecodeError::PayloadType(kind & 0x0f))?;
         let length = usize::from(u16::from_be_bytes([high, low]));
         if length == 0 {
             return Err(DecodeError::Length { element: "the payload", length });
@@ -85,8 +87,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// The identity that the LMF gave a UE over NAS for its connection: 4 to 255 octets. Who has it is the UE: it is not
-/// shown in logs.
+/// The identity that the LMF gave a UE over NAS for its connection: 4 to 255 octets. Who has it is
+/// the UE: it is not shown in logs.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BindingIdentity(Vec<u8>);
 
@@ -108,7 +110,10 @@ impl BindingIdentity {
 
     pub(crate) fn read(octets: &[u8]) -> Result<Self, DecodeError> {
         if octets.len() < LEAST_BINDING {
-            return Err(DecodeError::Length { element: "the binding identity", length: octets.len() });
+            return Err(DecodeError::Length {
+                element: "the binding identity",
+                length: octets.len(),
+            });
         }
         Ok(Self(octets.to_vec()))
     }
@@ -139,16 +144,26 @@ impl<'a> Message<'a> {
     /// The first message in `octets`, and how many of them it has.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] where more octets could make a message of these; otherwise they never will. A stream
-    /// in which that happens cannot be read on: nothing says where the next message starts.
+    /// [`DecodeError::Truncated`] where more octets could make a message of these; otherwise they
+    /// never will. A stream in which that happens cannot be read on: nothing says where the
+    /// next message starts.
     pub fn decode(octets: &'a [u8]) -> Result<(Self, usize), DecodeError> {
         let &kind = octets.first().ok_or(DecodeError::Truncated)?;
         match kind {
-            lcs_upp::UL_LCS_UP_TRANSPORT => Transport::read(octets).map(|(it, used)| (Message::Uplink(it), used)),
-            lcs_upp::DL_LCS_UP_TRANSPORT => Transport::read(octets).map(|(it, used)| (Message::Downlink(it), used)),
+            lcs_upp::UL_LCS_UP_TRANSPORT => {
+                Transport::read(octets).map(|(it, used)| (Message::Uplink(it), used))
+            }
+            lcs_upp::DL_LCS_UP_TRANSPORT => {
+                Transport::read(octets).map(|(it, used)| (Message::Downlink(it), used))
+            }
             lcs_upp::CONNECTION_BINDING_REQUEST => {
-                if let Some(&length) = octets.get(1).filter(|&&length| usize::from(length) < LEAST_BINDING) {
-                    return Err(DecodeError::Length { element: "the binding identity", length: length.into() });
+                if let Some(&length) =
+                    octets.get(1).filter(|&&length| usize::from(length) < LEAST_BINDING)
+                {
+                    return Err(DecodeError::Length {
+                        element: "the binding identity",
+                        length: length.into(),
+                    });
                 }
                 let (identity, _) = lv(&octets[1..])?;
                 Ok((Message::BindingRequest(BindingIdentity::read(identity)?), 2 + identity.len()))
@@ -169,7 +184,8 @@ impl<'a> Message<'a> {
         Ok(out)
     }
 
-    /// Add the octets of the message to `out`, which is left as it was where an element does not fit.
+    /// Add the octets of the message to `out`, which is left as it was where an element does not
+    /// fit.
     ///
     /// # Errors
     /// Where an element does not fit.

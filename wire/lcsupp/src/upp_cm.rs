@@ -1,4 +1,5 @@
-//! UPP-CM (TS 24.572, 10.3): how UE and LMF agree on their connection, in the payload container "UPP-CMI" of NAS.
+//! UPP-CM (TS 24.572, 10.3): how UE and LMF agree on their connection, in the payload container
+//! "UPP-CMI" of NAS.
 
 mod address;
 mod timer;
@@ -106,8 +107,9 @@ struct Options {
 }
 
 impl Options {
-    /// Elements that are not known are passed over, unless they have to be understood; of one that comes twice the first
-    /// counts (TS 24.007, 11.2.4 and 11.2.5). Those that a message does not have are not known in it.
+    /// Elements that are not known are passed over, unless they have to be understood; of one that
+    /// comes twice the first counts (TS 24.007, 11.2.4 and 11.2.5). Those that a message does
+    /// not have are not known in it.
     fn read(mut octets: &[u8], known: &[u8]) -> Result<Self, DecodeError> {
         let mut options = Options::default();
         while let Some((&identifier, rest)) = octets.split_first() {
@@ -121,7 +123,10 @@ impl Options {
             match identifier {
                 iei::BACK_OFF_TIMER if known.contains(&identifier) => {
                     let &[octet] = value else {
-                        return Err(DecodeError::Length { element: "the back-off timer", length: value.len() });
+                        return Err(DecodeError::Length {
+                            element: "the back-off timer",
+                            length: value.len(),
+                        });
                     };
                     options.back_off.get_or_insert(BackOff::from_octet(octet));
                 }
@@ -130,7 +135,10 @@ impl Options {
                 }
                 iei::SOURCE_LMF_ROUTING_IDENTITY if known.contains(&identifier) => {
                     if value.is_empty() {
-                        return Err(DecodeError::Length { element: "the source LMF routing identity", length: 0 });
+                        return Err(DecodeError::Length {
+                            element: "the source LMF routing identity",
+                            length: 0,
+                        });
                     }
                     options.source_lmf.get_or_insert_with(|| value.to_vec());
                 }
@@ -164,14 +172,19 @@ impl UppCm {
                 UppCm::EstablishmentCommand {
                     binding: BindingIdentity::read(binding)?,
                     address: LmfAddress::read(address)?,
-                    source_lmf: Options::read(rest, &[iei::SOURCE_LMF_ROUTING_IDENTITY])?.source_lmf,
+                    source_lmf: Options::read(rest, &[iei::SOURCE_LMF_ROUTING_IDENTITY])?
+                        .source_lmf,
                 }
             }
             upp_cm::ESTABLISHMENT_COMPLETE => options(&[]).map(|_| UppCm::EstablishmentComplete)?,
             upp_cm::ESTABLISHMENT_FAILURE => UppCm::EstablishmentFailure(cause()?),
             upp_cm::ESTABLISHMENT_REQUEST => options(&[]).map(|_| UppCm::EstablishmentRequest)?,
-            upp_cm::ESTABLISHMENT_REJECT => UppCm::EstablishmentReject(options(&[iei::BACK_OFF_TIMER])?.back_off),
-            upp_cm::RELEASE_COMMAND => UppCm::ReleaseCommand(options(&[iei::BACK_OFF_TIMER])?.back_off),
+            upp_cm::ESTABLISHMENT_REJECT => {
+                UppCm::EstablishmentReject(options(&[iei::BACK_OFF_TIMER])?.back_off)
+            }
+            upp_cm::RELEASE_COMMAND => {
+                UppCm::ReleaseCommand(options(&[iei::BACK_OFF_TIMER])?.back_off)
+            }
             upp_cm::RELEASE_COMPLETE => options(&[]).map(|_| UppCm::ReleaseComplete)?,
             upp_cm::RELEASE_REQUEST => UppCm::ReleaseRequest(options(&[iei::FAILURE_CAUSE])?.cause),
             upp_cm::MODIFICATION_COMMAND => {
@@ -201,7 +214,9 @@ impl UppCm {
                 push_lv(&address.write()?);
                 source = source_lmf.as_deref();
             }
-            UppCm::EstablishmentFailure(cause) | UppCm::ModificationReject(cause) => out.push(cause.code()),
+            UppCm::EstablishmentFailure(cause) | UppCm::ModificationReject(cause) => {
+                out.push(cause.code())
+            }
             UppCm::EstablishmentReject(Some(timer)) | UppCm::ReleaseCommand(Some(timer)) => {
                 out.extend([iei::BACK_OFF_TIMER, 1, timer.octet()]);
             }

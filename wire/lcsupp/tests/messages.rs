@@ -8,7 +8,10 @@ use proptest::prelude::*;
 const VECTORS: &str = include_str!("vectors/messages.tsv");
 
 fn vectors(protocol: &str) -> Vec<(&str, Vec<u8>)> {
-    lines(VECTORS).filter(|fields| fields[0] == protocol).map(|fields| (fields[1], octets(fields[2]))).collect()
+    lines(VECTORS)
+        .filter(|fields| fields[0] == protocol)
+        .map(|fields| (fields[1], octets(fields[2])))
+        .collect()
 }
 
 fn transport<'a>(payload: &'a [u8], session: &'a [u8]) -> Transport<'a> {
@@ -21,7 +24,11 @@ fn every_message_has_its_octets() {
     let expected = [
         Message::Uplink(transport(&[0, 2, 0xf0, 2], b"1")),
         Message::Uplink(transport(&[0, 2, 0xf0, 2], b"")),
-        Message::Uplink(Transport { payload_type: PayloadType::Lcs, payload: &[0xaa, 0xbb], session: &[1] }),
+        Message::Uplink(Transport {
+            payload_type: PayloadType::Lcs,
+            payload: &[0xaa, 0xbb],
+            session: &[1],
+        }),
         Message::Downlink(transport(&[0, 4, 0xf0, 2, 7, 0x48], &[1, 2, 3, 4])),
         Message::Downlink(transport(&[0, 2, 0xf0, 2, 0, 2, 0xf0, 3], &[1])),
         binding(&[0, 0, 0, 1]),
@@ -98,18 +105,28 @@ fn the_largest_message_is_as_large_as_the_specification_says() {
 fn a_message_cut_at_any_octet_is_cut_off_and_nothing_else() {
     for (name, octets) in vectors("lcsupp") {
         for end in 0..octets.len() {
-            assert_eq!(Message::decode(&octets[..end]), Err(DecodeError::Truncated), "{name}, {end} octets");
+            assert_eq!(
+                Message::decode(&octets[..end]),
+                Err(DecodeError::Truncated),
+                "{name}, {end} octets"
+            );
         }
     }
     for (name, octets) in vectors("uppcm") {
         // An option that is missing altogether is a message without it.
         let whole = match octets[0] {
-            0xc1 => 2 + usize::from(octets[1]) + 1 + usize::from(octets[2 + usize::from(octets[1])]),
+            0xc1 => {
+                2 + usize::from(octets[1]) + 1 + usize::from(octets[2 + usize::from(octets[1])])
+            }
             0xc3 | 0xcb => 2,
             _ => 1,
         };
         for end in (0..octets.len()).filter(|&end| end != whole) {
-            assert_eq!(UppCm::decode(&octets[..end]), Err(DecodeError::Truncated), "{name}, {end} octets");
+            assert_eq!(
+                UppCm::decode(&octets[..end]),
+                Err(DecodeError::Truncated),
+                "{name}, {end} octets"
+            );
         }
     }
 }
@@ -123,7 +140,10 @@ fn what_is_wrong_is_said_as_soon_as_it_is_there() {
     assert_eq!(wrong("4100"), DecodeError::PayloadType(0));
     assert_eq!(wrong("4203"), DecodeError::PayloadType(3));
     assert_eq!(wrong("41010000"), DecodeError::Length { element: "the payload", length: 0 });
-    assert_eq!(wrong("4303010203"), DecodeError::Length { element: "the binding identity", length: 3 });
+    assert_eq!(
+        wrong("4303010203"),
+        DecodeError::Length { element: "the binding identity", length: 3 }
+    );
     assert_eq!(wrong("4300"), DecodeError::Length { element: "the binding identity", length: 0 });
     // The high half of the payload type is spare.
     assert!(Message::decode(&octets("41f100010100")).is_ok());
@@ -131,13 +151,22 @@ fn what_is_wrong_is_said_as_soon_as_it_is_there() {
     let wrong = |text: &str| UppCm::decode(&octets(text)).unwrap_err();
     assert_eq!(wrong("41"), DecodeError::MessageType(0x41));
     assert_eq!(wrong("cc"), DecodeError::MessageType(0xcc));
-    assert_eq!(wrong("c10301020305017f000001"), DecodeError::Length { element: "the binding identity", length: 3 });
-    assert_eq!(wrong("c1040102030400"), DecodeError::Length { element: "the LMF address", length: 0 });
+    assert_eq!(
+        wrong("c10301020305017f000001"),
+        DecodeError::Length { element: "the binding identity", length: 3 }
+    );
+    assert_eq!(
+        wrong("c1040102030400"),
+        DecodeError::Length { element: "the LMF address", length: 0 }
+    );
     assert_eq!(
         wrong("c10401020304050500000000"),
         DecodeError::Value { element: "the type of the LMF address", value: 5 }
     );
-    assert_eq!(wrong("c1040102030404017f0000"), DecodeError::Length { element: "the LMF address", length: 4 });
+    assert_eq!(
+        wrong("c1040102030404017f0000"),
+        DecodeError::Length { element: "the LMF address", length: 4 }
+    );
     assert_eq!(
         wrong("c104010203040404036c6d"),
         DecodeError::Length { element: "a label of the LMF's name", length: 3 }
@@ -146,22 +175,32 @@ fn what_is_wrong_is_said_as_soon_as_it_is_there() {
         wrong("c10401020304030401 2e".replace(' ', "").as_str()),
         DecodeError::Value { element: "the LMF's name", value: 0x2e }
     );
-    assert_eq!(wrong("c510021e1e"), DecodeError::Length { element: "the back-off timer", length: 2 });
+    assert_eq!(
+        wrong("c510021e1e"),
+        DecodeError::Length { element: "the back-off timer", length: 2 }
+    );
     assert_eq!(wrong("c50f0100"), DecodeError::NotUnderstood(0x0f));
 }
 
 #[test]
 fn elements_that_are_not_known_are_passed_over() {
     // A TV of half an octet, a TLV, an element of another message, and a second back-off timer.
-    let message = UppCm::decode(&octets("c581700301020322 01aa 10011e 10011f".replace(' ', "").as_str())).unwrap();
+    let message =
+        UppCm::decode(&octets("c581700301020322 01aa 10011e 10011f".replace(' ', "").as_str()))
+            .unwrap();
     assert_eq!(message, UppCm::decode(&octets("c510011e")).unwrap());
     // A cause that is not known counts as unspecified.
-    assert_eq!(UppCm::decode(&octets("c377")), Ok(UppCm::EstablishmentFailure(Cause::ProtocolError)));
+    assert_eq!(
+        UppCm::decode(&octets("c377")),
+        Ok(UppCm::EstablishmentFailure(Cause::ProtocolError))
+    );
 }
 
 #[test]
 fn lpp_messages_are_found_in_a_payload_or_none_is() {
-    let found = |text: &str| lpp_messages(&octets(text)).map(|found| found.map(hex::encode).collect::<Vec<_>>());
+    let found = |text: &str| {
+        lpp_messages(&octets(text)).map(|found| found.map(hex::encode).collect::<Vec<_>>())
+    };
     assert_eq!(found("0001aa0002bbcc"), Ok(vec!["aa".into(), "bbcc".into()]));
     assert_eq!(found("0001aa0003bbcc"), Err(DecodeError::Truncated));
     assert_eq!(found("0001aa00"), Err(DecodeError::Truncated));
@@ -191,7 +230,11 @@ fn each_split_of_a_stream_gives_the_same_messages() {
     let stream = messages.concat();
     for first in 0..=stream.len() {
         for second in first..=stream.len() {
-            assert_eq!(framed(&stream, &[first, second]), (messages.clone(), Ok(0)), "cut at {first} and {second}");
+            assert_eq!(
+                framed(&stream, &[first, second]),
+                (messages.clone(), Ok(0)),
+                "cut at {first} and {second}"
+            );
         }
     }
     let each_octet: Vec<usize> = (0..stream.len()).collect();
@@ -207,7 +250,10 @@ fn a_large_message_in_records_of_any_size_is_one_message() {
         let ends: Vec<usize> = (record..stream.len()).step_by(record).collect();
         let (found, rest) = framed(&stream, &ends);
         assert_eq!((found.len(), rest), (3, Ok(0)), "records of {record}");
-        assert!(found[0] == octets && found[1] == [0x44] && found[2] == octets, "records of {record}");
+        assert!(
+            found[0] == octets && found[1] == [0x44] && found[2] == octets,
+            "records of {record}"
+        );
     }
 }
 

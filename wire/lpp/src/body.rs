@@ -112,8 +112,9 @@ impl Unbox<AbortR9IEs> for Box<AbortR9IEs> {
 }
 
 impl LppMessage {
-    /// A message of a transaction, its last one or not. It asks for an acknowledgement where it has a sequence number,
-    /// which says that LPP runs over a transport that may lose it (TS 37.355, 4.3.3); over LCS-UPP it has none.
+    /// A message of a transaction, its last one or not. It asks for an acknowledgement where it has
+    /// a sequence number, which says that LPP runs over a transport that may lose it (TS
+    /// 37.355, 4.3.3); over LCS-UPP it has none.
     pub fn new(transaction: Transaction, end_transaction: bool, body: Body) -> Self {
         LppMessage {
             transaction_id: Some(transaction.id()),

@@ -1,16 +1,22 @@
-//! LPP, the LTE positioning protocol (TS 37.355, Release 18), in the unaligned packed encoding: octets in, values out.
+//! LPP, the LTE positioning protocol (TS 37.355, Release 18), in the unaligned packed encoding:
+//! octets in, values out.
 //!
-//! The types are those of the specification's ASN.1, in Rust's spelling: `NR-ECID-RequestLocationInformation-r16` is
-//! [`NrEcidRequestLocationInformationR16`], `commonIEsRequestCapabilities` is `common_ies_request_capabilities`. An
-//! enumeration of one value is `()`, an optional one `Option<()>`.
+//! The types are those of the specification's ASN.1, in Rust's spelling:
+//! `NR-ECID-RequestLocationInformation-r16` is [`NrEcidRequestLocationInformationR16`],
+//! `commonIEsRequestCapabilities` is `common_ies_request_capabilities`. An enumeration of one value
+//! is `()`, an optional one `Option<()>`.
 //!
 //! ```
 //! use martlet_lpp::*;
 //!
-//! let octets = [0xf0, 0x02, 0x07, 0x48, 0x32, 0x08, 0x2a, 0x29, 0x0c, 0x12, 0x2e, 0x05, 0x02, 0x81, 0xc0];
+//! let octets =
+//!     [0xf0, 0x02, 0x07, 0x48, 0x32, 0x08, 0x2a, 0x29, 0x0c, 0x12, 0x2e, 0x05, 0x02, 0x81, 0xc0];
 //! let message = decode(&octets).unwrap();
 //! assert_eq!(message.transaction_id.as_ref().unwrap().transaction_number, 1);
-//! assert!(matches!(message.lpp_message_body, Some(LppMessageBody::C1(LppMessageBodyC1::RequestLocationInformation(_)))));
+//! assert!(matches!(
+//!     message.lpp_message_body,
+//!     Some(LppMessageBody::C1(LppMessageBodyC1::RequestLocationInformation(_)))
+//! ));
 //! assert_eq!(encode(&message).unwrap(), octets);
 //! ```
 #![forbid(unsafe_code)]

@@ -1,21 +1,25 @@
-//! Which NEA and NIA a UE gets, and its capabilities as NGAP wants them (TS 33.501, 6.7.2; TS 24.501, 9.11.3.54).
+//! Which NEA and NIA a UE gets, and its capabilities as NGAP wants them (TS 33.501, 6.7.2; TS
+//! 24.501, 9.11.3.54).
 
 use crate::{CipheringAlgorithm, IntegrityAlgorithm, NasUeSecurityCapability};
 
-/// The first of each preference that the UE has; none if it has none of a preference. A preference for normal
-/// signalling leaves NIA0 out (TS 33.501, 5.5.2).
+/// The first of each preference that the UE has; none if it has none of a preference. A preference
+/// for normal signalling leaves NIA0 out (TS 33.501, 5.5.2).
 pub fn select(
     capability: &NasUeSecurityCapability,
     ciphering: &[CipheringAlgorithm],
     integrity: &[IntegrityAlgorithm],
 ) -> Option<(CipheringAlgorithm, IntegrityAlgorithm)> {
-    let ciphering = ciphering.iter().copied().find(|&algorithm| capability.supports_ea(algorithm as u8))?;
-    let integrity = integrity.iter().copied().find(|&algorithm| capability.supports_ia(algorithm as u8))?;
+    let ciphering =
+        ciphering.iter().copied().find(|&algorithm| capability.supports_ea(algorithm as u8))?;
+    let integrity =
+        integrity.iter().copied().find(|&algorithm| capability.supports_ia(algorithm as u8))?;
     Some((ciphering, integrity))
 }
 
-/// The UE's algorithms as the bit strings of NGAP's UE Security Capabilities (TS 38.413, 9.3.1.86), which start at
-/// algorithm 1 where the octets of NAS start at algorithm 0: the first octet of each.
+/// The UE's algorithms as the bit strings of NGAP's UE Security Capabilities (TS 38.413, 9.3.1.86),
+/// which start at algorithm 1 where the octets of NAS start at algorithm 0: the first octet of
+/// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct AccessStratumAlgorithms {
@@ -52,7 +56,8 @@ mod tests {
 
     #[test]
     fn the_access_stratum_starts_at_algorithm_1() {
-        let capability = NasUeSecurityCapability::from_capabilities_extended(0xe0, 0x60, 0x80, 0x10);
+        let capability =
+            NasUeSecurityCapability::from_capabilities_extended(0xe0, 0x60, 0x80, 0x10);
         let algorithms = access_stratum(&capability);
         assert_eq!((algorithms.nr_encryption, algorithms.nr_integrity), (0xc0, 0xc0));
         assert_eq!((algorithms.eutra_encryption, algorithms.eutra_integrity), (0x00, 0x20));

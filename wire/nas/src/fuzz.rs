@@ -1,8 +1,10 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may do with them.
+//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may
+//! do with them.
 
 use crate::{
-    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gmmMessage, Nas5gsMessage, Nas5gsSecurityHeaderType,
-    Nas5gsmMessage, NasCount, NasSecurityContext, Validate, identifiers, inbound, key_change, options, reaction,
+    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gmmMessage, Nas5gsMessage,
+    Nas5gsSecurityHeaderType, Nas5gsmMessage, NasCount, NasSecurityContext, Validate, identifiers,
+    inbound, key_change, options, reaction,
 };
 
 /// Read octets as a plain message, answer them if they are none, and write what was read again.
@@ -16,7 +18,9 @@ pub fn plain(octets: &[u8]) {
                 let _ = Nas5gsMessage::answer_to(octets, &Ok(message), direction);
             }
             Err(error) => {
-                if let reaction::DecodeReaction::Answer(answer) = reaction::reaction(octets, &error, direction) {
+                if let reaction::DecodeReaction::Answer(answer) =
+                    reaction::reaction(octets, &error, direction)
+                {
                     answer.encode().expect("an answer encodes");
                 }
             }
@@ -36,7 +40,8 @@ fn read(message: &Nas5gsMessage) {
     match message {
         Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => {
             let identity = &request.fgs_mobile_identity;
-            let _ = (identity.as_suci(), identity.as_guti(), identity.as_imei(), identity.as_imeisv());
+            let _ =
+                (identity.as_suci(), identity.as_guti(), identity.as_imei(), identity.as_imeisv());
             let _ = request.requested_nssai.as_ref().map(identifiers::slices);
             let _ = request.ue_security_capability.as_ref().map(crate::algorithms::access_stratum);
             let _ = request.pdu_session_status.as_ref().map(|status| status.active_sessions());
@@ -61,24 +66,31 @@ fn read(message: &Nas5gsMessage) {
             let options = accept.extended_protocol_configuration_options.as_ref();
             let _ = options.map(options::Given::read);
             let _ = accept.authorized_qos_rules.parse_rules();
-            let _ = accept.authorized_qos_flow_descriptions.as_ref().map(|flows| flows.parse_descriptions());
+            let _ = accept
+                .authorized_qos_flow_descriptions
+                .as_ref()
+                .map(|flows| flows.parse_descriptions());
         }
         _ => {}
     }
 }
 
-/// Receive octets as the AMF and as a UE do, with and without a security context, and once more as the payload of a
-/// message whose code is right.
+/// Receive octets as the AMF and as a UE do, with and without a security context, and once more as
+/// the payload of a message whose code is right.
 ///
 /// # Panics
 /// If an answer does not encode.
 pub fn secured(octets: &[u8]) {
     let kamf = KAmf::new(&[0x11; 32]);
     let context = |integrity, ciphering| {
-        NasSecurityContext::from_fresh_kamf(&kamf, integrity, ciphering).expect("algorithms that go together")
+        NasSecurityContext::from_fresh_kamf(&kamf, integrity, ciphering)
+            .expect("algorithms that go together")
     };
     let next = NasCount::new(0x1fe).expect("a COUNT");
-    assert!(key_change::taken(&kamf, 5, next, octets).is_none(), "nobody proves a key that he does not have");
+    assert!(
+        key_change::taken(&kamf, 5, next, octets).is_none(),
+        "nobody proves a key that he does not have"
+    );
     let answered = |received: Result<inbound::Inbound, Box<inbound::Refused>>| {
         if let Err(refused) = received
             && let Some(answer) = refused.answer
@@ -96,12 +108,14 @@ pub fn secured(octets: &[u8]) {
         let mut closed = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
         answered(inbound::from_ue(Some(&mut closed), exchanged, octets));
     }
-    for header in
-        [Nas5gsSecurityHeaderType::IntegrityProtected, Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered]
-    {
+    for header in [
+        Nas5gsSecurityHeaderType::IntegrityProtected,
+        Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
+    ] {
         let mut sender = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
         let mut receiver = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
-        if let Ok(sent) = sender.protect_opaque_payload(octets.to_vec(), header, Direction::Uplink) {
+        if let Ok(sent) = sender.protect_opaque_payload(octets.to_vec(), header, Direction::Uplink)
+        {
             answered(inbound::from_ue(Some(&mut receiver), true, &sent));
         }
     }

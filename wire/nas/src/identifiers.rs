@@ -25,7 +25,8 @@ fn hex_number(what: &'static str, digits: usize, text: &str) -> Result<u32, NoId
     }
 }
 
-/// AMF identifier: region, set and pointer (TS 23.003, 2.10.1). Its text is six hexadecimal digits (TS 29.571, `AmfId`).
+/// AMF identifier: region, set and pointer (TS 23.003, 2.10.1). Its text is six hexadecimal digits
+/// (TS 29.571, `AmfId`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AmfId {
     region: u8,
@@ -38,7 +39,9 @@ impl AmfId {
     pub fn new(region: u8, set: u16, pointer: u8) -> Result<Self, NoIdentifier> {
         match set < 1 << 10 && pointer < 1 << 6 {
             true => Ok(Self { region, set, pointer }),
-            false => Err(wrong("AMF set (10 bits) and pointer (6 bits)", &format!("{set}, {pointer}"))),
+            false => {
+                Err(wrong("AMF set (10 bits) and pointer (6 bits)", &format!("{set}, {pointer}")))
+            }
         }
     }
 
@@ -70,7 +73,8 @@ impl AmfId {
 
 impl fmt::Display for AmfId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits = u32::from(self.region) << 16 | u32::from(self.set) << 6 | u32::from(self.pointer);
+        let bits =
+            u32::from(self.region) << 16 | u32::from(self.set) << 6 | u32::from(self.pointer);
         write!(f, "{bits:06x}")
     }
 }
@@ -97,7 +101,8 @@ pub fn tac_from_text(text: &str) -> Result<u32, NoIdentifier> {
     hex_number("tracking area code of six hexadecimal digits", digits, text)
 }
 
-/// A slice: its type and its differentiator (S-NSSAI, TS 23.003, 28.4.2). Its text is `1` or `1-0000ff`.
+/// A slice: its type and its differentiator (S-NSSAI, TS 23.003, 28.4.2). Its text is `1` or
+/// `1-0000ff`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slice {
     /// Slice/service type.
@@ -112,9 +117,12 @@ impl Slice {
         Self { sst, sd: None }
     }
 
-    /// A slice whose differentiator, if any, is written as TS 29.571 has it: six hexadecimal digits.
+    /// A slice whose differentiator, if any, is written as TS 29.571 has it: six hexadecimal
+    /// digits.
     pub fn from_parts(sst: u8, sd: Option<&str>) -> Result<Self, NoIdentifier> {
-        let sd = sd.map(|text| hex_number("slice differentiator of six hexadecimal digits", 6, text)).transpose()?;
+        let sd = sd
+            .map(|text| hex_number("slice differentiator of six hexadecimal digits", 6, text))
+            .transpose()?;
         let octets = sd.map(|sd| {
             let [_, octets @ ..] = sd.to_be_bytes();
             octets
@@ -158,8 +166,8 @@ impl FromStr for Slice {
     }
 }
 
-/// The slices of a requested or allowed NSSAI. Entries that do not decode make the whole element one that is not
-/// understood: none (TS 24.501, 7.7.1).
+/// The slices of a requested or allowed NSSAI. Entries that do not decode make the whole element
+/// one that is not understood: none (TS 24.501, 7.7.1).
 pub fn slices(nssai: &crate::NasNssai) -> Vec<Slice> {
     nssai.try_parse_all().unwrap_or_default().iter().map(Slice::from).collect()
 }

@@ -1,16 +1,19 @@
-//! May a received message be acted on? Integrity, replay, and what may come unprotected (TS 24.501, 4.4.4).
+//! May a received message be acted on? Integrity, replay, and what may come unprotected (TS 24.501,
+//! 4.4.4).
 //!
-//! The receiver says two things of the NAS connection: its security context, if it has one for the UE, and whether
-//! "secure exchange of NAS messages" has been established (TS 24.501, 4.4.2.5: the AMF after a message of the UE
-//! passed the integrity check; the UE after SECURITY MODE COMMAND, or after the first answer that passed it).
+//! The receiver says two things of the NAS connection: its security context, if it has one for the
+//! UE, and whether "secure exchange of NAS messages" has been established (TS 24.501, 4.4.2.5: the
+//! AMF after a message of the UE passed the integrity check; the UE after SECURITY MODE COMMAND, or
+//! after the first answer that passed it).
 //!
-//! A message under a context is accepted once: each takes a NAS COUNT that the context does not take again
-//! (4.4.3.2), so a replay fails its integrity check. A context with the null integrity algorithm checks nothing.
+//! A message under a context is accepted once: each takes a NAS COUNT that the context does not
+//! take again (4.4.3.2), so a replay fails its integrity check. A context with the null integrity
+//! algorithm checks nothing.
 
 use crate::reaction::{DecodeReaction, reaction};
 use crate::{
-    Direction, GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, Nas5gsSecurityHeaderType, NasCount,
-    NasError, NasSecurityContext,
+    Direction, GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage,
+    Nas5gsSecurityHeaderType, NasCount, NasError, NasSecurityContext,
 };
 
 /// How sure the receiver is of who sent a message.
@@ -20,27 +23,28 @@ pub enum Assurance {
     Verified {
         /// The security header that it came under.
         header: Nas5gsSecurityHeaderType,
-        /// Its NAS COUNT: the uplink one that K_gNB is derived with (TS 33.501, A.9) where the message starts AS
-        /// security.
+        /// Its NAS COUNT: the uplink one that K_gNB is derived with (TS 33.501, A.9) where the
+        /// message starts AS security.
         count: NasCount,
     },
-    /// The message came under a security header that was not or could not be verified, and is one of those that are
-    /// processed all the same (4.4.4.3). Nothing that it says is proved.
+    /// The message came under a security header that was not or could not be verified, and is one
+    /// of those that are processed all the same (4.4.4.3). Nothing that it says is proved.
     Unverified,
-    /// The message came without a security header, and is one that may. Nothing that it says is proved.
+    /// The message came without a security header, and is one that may. Nothing that it says is
+    /// proved.
     Plain,
 }
 
 /// A message to act on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inbound {
-    /// The message, plain and complete: for an initial NAS message with a ciphered NAS message container, that of the
-    /// container (4.4.6).
+    /// The message, plain and complete: for an initial NAS message with a ciphered NAS message
+    /// container, that of the container (4.4.6).
     pub message: Nas5gsMessage,
     /// How sure the receiver is of it.
     pub assurance: Assurance,
-    /// The initial NAS message as it was sent, with its cleartext information elements alone, where `message` is that
-    /// of its container.
+    /// The initial NAS message as it was sent, with its cleartext information elements alone,
+    /// where `message` is that of its container.
     pub cleartext: Option<Nas5gsMessage>,
 }
 
@@ -94,9 +98,11 @@ impl Refusal {
 pub struct Refused {
     /// Why.
     pub reason: Refusal,
-    /// What TS 24.501, 7 has the receiver answer, plain: protect it as any other message of the connection.
+    /// What TS 24.501, 7 has the receiver answer, plain: protect it as any other message of the
+    /// connection.
     pub answer: Option<Box<Nas5gsMessage>>,
-    /// Whether the message passed the integrity check: what it is wrong about comes from the peer itself.
+    /// Whether the message passed the integrity check: what it is wrong about comes from the peer
+    /// itself.
     pub authentic: bool,
 }
 
@@ -114,11 +120,12 @@ impl Refused {
     }
 }
 
-/// What the AMF makes of `octets` from a UE (TS 24.501, 4.4.4.3): `context` is that of the UE if the AMF has one,
-/// `secured` says whether secure exchange of NAS messages has been established on this connection.
+/// What the AMF makes of `octets` from a UE (TS 24.501, 4.4.4.3): `context` is that of the UE if
+/// the AMF has one, `secured` says whether secure exchange of NAS messages has been established on
+/// this connection.
 ///
-/// A SERVICE REQUEST that comes back [`Assurance::Unverified`] is to be answered with SERVICE REJECT #9 (5.6.1.5); a
-/// REGISTRATION REQUEST that does, with an authentication.
+/// A SERVICE REQUEST that comes back [`Assurance::Unverified`] is to be answered with SERVICE
+/// REJECT #9 (5.6.1.5); a REGISTRATION REQUEST that does, with an authentication.
 pub fn from_ue(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
@@ -129,9 +136,9 @@ pub fn from_ue(
 
 /// What a UE makes of `octets` from the network (TS 24.501, 4.4.4.2).
 ///
-/// A SECURITY MODE COMMAND is verified with the context that it takes into use, which the caller makes from the
-/// algorithms and the ngKSI in it (5.4.2.3): decode it with [`Nas5gsMessage::decode`] first, which reads the message
-/// under the header without verifying it.
+/// A SECURITY MODE COMMAND is verified with the context that it takes into use, which the caller
+/// makes from the algorithms and the ngKSI in it (5.4.2.3): decode it with
+/// [`Nas5gsMessage::decode`] first, which reads the message under the header without verifying it.
 pub fn from_network(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
@@ -153,11 +160,18 @@ fn receive(
         (true, Some(context)) => match context.unprotect(octets, direction) {
             Ok(verified) => Inbound {
                 message: verified.message,
-                assurance: Assurance::Verified { header: verified.security_header_type, count: verified.count },
+                assurance: Assurance::Verified {
+                    header: verified.security_header_type,
+                    count: verified.count,
+                },
                 cleartext: verified.sent,
             },
-            Err(NasError::IntegrityCheckFailed) => unverified(secured, octets, direction, Refusal::Integrity)?,
-            Err(NasError::NasCountExhausted) => return Err(Refused::silently(Refusal::Exhausted).into()),
+            Err(NasError::IntegrityCheckFailed) => {
+                unverified(secured, octets, direction, Refusal::Integrity)?
+            }
+            Err(NasError::NasCountExhausted) => {
+                return Err(Refused::silently(Refusal::Exhausted).into());
+            }
             Err(error @ NasError::AuthenticMessageRefused { .. }) => {
                 return Err(Refused::malformed(octets, error, direction, true).into());
             }
@@ -165,13 +179,20 @@ fn receive(
             Err(error) => return Err(Refused::silently(Refusal::Malformed(error)).into()),
         },
     };
-    // Only the message under the header counts here: a container was decoded as a message of its own.
-    let required = inbound.message.unknown_ies().iter().find(|ie| ie.is_comprehension_required()).map(|ie| ie.iei);
+    // Only the message under the header counts here: a container was decoded as a message of its
+    // own.
+    let required = inbound
+        .message
+        .unknown_ies()
+        .iter()
+        .find(|ie| ie.is_comprehension_required())
+        .map(|ie| ie.iei);
     let Some(iei) = required else { return Ok(inbound) };
     let authentic = inbound.is_verified();
     let plain = inbound.message.encode().unwrap_or_default();
     let answer = Nas5gsMessage::answer_to(&plain, &Ok(inbound.message), direction);
-    Err(Refused { reason: Refusal::NotComprehended(iei), answer: answer.map(Box::new), authentic }.into())
+    Err(Refused { reason: Refusal::NotComprehended(iei), answer: answer.map(Box::new), authentic }
+        .into())
 }
 
 /// A message without a security header.
@@ -189,7 +210,12 @@ fn plain(secured: bool, octets: &[u8], direction: Direction) -> Result<Inbound, 
 }
 
 /// A message under a security header that does not verify, or that there is no context for.
-fn unverified(secured: bool, octets: &[u8], direction: Direction, reason: Refusal) -> Result<Inbound, Box<Refused>> {
+fn unverified(
+    secured: bool,
+    octets: &[u8],
+    direction: Direction,
+    reason: Refusal,
+) -> Result<Inbound, Box<Refused>> {
     if secured {
         return Err(Refused::silently(reason).into());
     }
@@ -203,9 +229,9 @@ fn unverified(secured: bool, octets: &[u8], direction: Direction, reason: Refusa
     }
 }
 
-/// Whether a receiver acts on `message` although it came without integrity protection, as long as secure exchange has
-/// not been established: the lists of TS 24.501, 4.4.4.2 (`Downlink`, received by the UE) and 4.4.4.3 (`Uplink`,
-/// received by the AMF).
+/// Whether a receiver acts on `message` although it came without integrity protection, as long as
+/// secure exchange has not been established: the lists of TS 24.501, 4.4.4.2 (`Downlink`, received
+/// by the UE) and 4.4.4.3 (`Uplink`, received by the AMF).
 pub fn may_be_unprotected(message: &Nas5gsMessage, direction: Direction) -> bool {
     let Nas5gsMessage::Gmm(_, message) = message else { return false };
     match (direction, message) {
@@ -230,7 +256,9 @@ pub fn may_be_unprotected(message: &Nas5gsMessage, direction: Direction) -> bool
         (Direction::Downlink, Nas5gmmMessage::RegistrationReject(reject)) => {
             !only_protected(reject.fgmm_cause.cause_raw())
         }
-        (Direction::Downlink, Nas5gmmMessage::ServiceReject(reject)) => !only_protected(reject.fgmm_cause.cause_raw()),
+        (Direction::Downlink, Nas5gmmMessage::ServiceReject(reject)) => {
+            !only_protected(reject.fgmm_cause.cause_raw())
+        }
         (
             Direction::Downlink,
             Nas5gmmMessage::AuthenticationRequest(_)
@@ -242,7 +270,8 @@ pub fn may_be_unprotected(message: &Nas5gsMessage, direction: Direction) -> bool
     }
 }
 
-/// Causes of a reject that a UE believes only when they are integrity protected: #76, #78, #81, #82.
+/// Causes of a reject that a UE believes only when they are integrity protected: #76, #78, #81,
+/// #82.
 fn only_protected(cause: u8) -> bool {
     [
         GmmCause::NotAuthorizedForThisCagOrAuthorizedForCagCellsOnly,
@@ -254,13 +283,17 @@ fn only_protected(cause: u8) -> bool {
     .any(|only| only.as_u8() == cause)
 }
 
-/// Whether a receiver acts on `message` although its integrity check failed or could not be made: what may come
-/// unprotected, and at the AMF also the two service requests, which it rejects with #9 (TS 24.501, 4.4.4.3).
+/// Whether a receiver acts on `message` although its integrity check failed or could not be made:
+/// what may come unprotected, and at the AMF also the two service requests, which it rejects with
+/// #9 (TS 24.501, 4.4.4.3).
 pub fn may_be_unverified(message: &Nas5gsMessage, direction: Direction) -> bool {
     use Nas5gmmMessage::{ControlPlaneServiceRequest, ServiceRequest};
     may_be_unprotected(message, direction)
         || direction == Direction::Uplink
-            && matches!(message, Nas5gsMessage::Gmm(_, ServiceRequest(_) | ControlPlaneServiceRequest(_)))
+            && matches!(
+                message,
+                Nas5gsMessage::Gmm(_, ServiceRequest(_) | ControlPlaneServiceRequest(_))
+            )
 }
 
 /// The name of a message, for logs.

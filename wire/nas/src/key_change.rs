@@ -1,8 +1,9 @@
-//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): how a UE that is handed over to another AMF learns that K_AMF has
-//! changed, and with which algorithms it goes on (TS 33.501, 6.9.2.3.3).
+//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): how a UE that is handed over
+//! to another AMF learns that K_AMF has changed, and with which algorithms it goes on (TS 33.501,
+//! 6.9.2.3.3).
 use crate::{
-    CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasIntraN1ModeNasTransparentContainer, NasKeySetIdentifier,
-    NasSecurityAlgorithms,
+    CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasIntraN1ModeNasTransparentContainer,
+    NasKeySetIdentifier, NasSecurityAlgorithms,
 };
 use martlet_security::nas_5gs::{derive_kamf_prime_handover, derive_knas_int, nas_container_mac};
 
@@ -21,8 +22,9 @@ pub struct ChangedKey {
     pub integrity: IntegrityAlgorithm,
 }
 
-/// The container's value, with the proof of the new key: `k_amf` is the new one, `ngksi` (0 to 6) goes on, and `count` is the downlink NAS
-/// COUNT with which the source AMF has derived it. `None` for an algorithm that there is not.
+/// The container's value, with the proof of the new key: `k_amf` is the new one, `ngksi` (0 to 6)
+/// goes on, and `count` is the downlink NAS COUNT with which the source AMF has derived it. `None`
+/// for an algorithm that there is not.
 pub fn container(
     k_amf: &KAmf,
     ngksi: u8,
@@ -31,13 +33,20 @@ pub fn container(
 ) -> Option<Vec<u8>> {
     let algorithms = NasSecurityAlgorithms::new((ciphering as u8) << 4 | integrity as u8);
     let ngksi = NasKeySetIdentifier::new(ngksi);
-    let said = NasIntraN1ModeNasTransparentContainer::from_fields(0, algorithms, true, ngksi, count.get() as u8);
+    let said = NasIntraN1ModeNasTransparentContainer::from_fields(
+        0,
+        algorithms,
+        true,
+        ngksi,
+        count.get() as u8,
+    );
     let mac = mac(k_amf, integrity, said.value.get(MAC_LEN..)?)?;
     Some(said.with_message_authentication_code(mac).value.to_vec())
 }
 
-/// What a UE makes of a container: `k_amf` and `ngksi` are of its context in use, and `next` is the downlink COUNT that it expects next: one
-/// that was used already proves nothing. `None` where the container is none, or does not prove itself.
+/// What a UE makes of a container: `k_amf` and `ngksi` are of its context in use, and `next` is the
+/// downlink COUNT that it expects next: one that was used already proves nothing. `None` where the
+/// container is none, or does not prove itself.
 pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Option<ChangedKey> {
     let said = NasIntraN1ModeNasTransparentContainer::new(container.to_vec());
     let algorithms = said.security_algorithms()?.value;
@@ -47,11 +56,13 @@ pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Optio
     if container.len() != LEN || !of_this_set || !said.k_amf_change_flag()? {
         return None;
     }
-    // The container has the last octet alone: of the COUNTs that end so, the first that was not used yet.
+    // The container has the last octet alone: of the COUNTs that end so, the first that was not
+    // used yet.
     let ahead = u32::from(said.sequence_number()?.wrapping_sub(next.get() as u8));
     let count = NasCount::new(next.get().checked_add(ahead)?).ok()?;
     let k_amf = derive_kamf_prime_handover(k_amf, count);
-    let proved = mac(&k_amf, integrity, container.get(MAC_LEN..)?)? == said.message_authentication_code()?;
+    let proved =
+        mac(&k_amf, integrity, container.get(MAC_LEN..)?)? == said.message_authentication_code()?;
     proved.then_some(ChangedKey { k_amf, ciphering, integrity })
 }
 
@@ -95,7 +106,8 @@ mod tests {
     #[test]
     fn what_does_not_prove_itself_changes_nothing() {
         let (_, said) = made(7);
-        // A bit of it is wrong; it is cut, or too long; another key, or key set; a COUNT that was used.
+        // A bit of it is wrong; it is cut, or too long; another key, or key set; a COUNT that was
+        // used.
         for bit in 0..said.len() * 8 {
             let mut wrong = said.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);

@@ -1,8 +1,8 @@
 //! NAS-5GS messages (TS 24.501): octets in, values out.
 //!
-//! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that crate. Everything of
-//! the codec is at the root (`Nas5gsMessage`, `NasRegistrationAccept`, `NasSecurityContext`, …); the modules add what
-//! AMF, SMF and UE need again and again:
+//! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that
+//! crate. Everything of the codec is at the root (`Nas5gsMessage`, `NasRegistrationAccept`,
+//! `NasSecurityContext`, …); the modules add what AMF, SMF and UE need again and again:
 //!
 //! | module | what it answers |
 //! | --- | --- |

@@ -1,17 +1,19 @@
-//! What a session's extended protocol configuration options say, in plain values (TS 24.501, 9.11.4.6; TS 24.008,
-//! 10.5.6.3).
+//! What a session's extended protocol configuration options say, in plain values (TS 24.501,
+//! 9.11.4.6; TS 24.008, 10.5.6.3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::{NasExtendedProtocolConfigurationOptions, Pco, PcoDirection, PcoEntry, ValueError};
 
-/// P-CSCF IPv6 address (request), DNS server IPv6 address, P-CSCF IPv4, DNS server IPv4, IPv4 link MTU.
+/// P-CSCF IPv6 address (request), DNS server IPv6 address, P-CSCF IPv4, DNS server IPv4, IPv4 link
+/// MTU.
 const PCSCF_IPV6: u16 = 0x0001;
 const DNS_IPV6: u16 = 0x0003;
 const PCSCF_IPV4: u16 = 0x000c;
 const DNS_IPV4: u16 = 0x000d;
 const IPV4_LINK_MTU: u16 = 0x0010;
-/// The UE wants its address by NAS signalling, not by DHCP: the only way that this core gives addresses.
+/// The UE wants its address by NAS signalling, not by DHCP: the only way that this core gives
+/// addresses.
 const ADDRESS_BY_NAS: u16 = 0x000a;
 
 /// What a UE asks for with its options.
@@ -45,8 +47,9 @@ pub struct Given {
 }
 
 impl Requested {
-    /// What the options of a PDU SESSION ESTABLISHMENT REQUEST ask for. Options that are not understood are passed
-    /// over; options that do not decode ask for nothing (TS 24.501, 7.7.1: an optional element in error is absent).
+    /// What the options of a PDU SESSION ESTABLISHMENT REQUEST ask for. Options that are not
+    /// understood are passed over; options that do not decode ask for nothing (TS 24.501,
+    /// 7.7.1: an optional element in error is absent).
     pub fn read(options: &NasExtendedProtocolConfigurationOptions) -> Self {
         let Some(pco) = options.pco(PcoDirection::Uplink) else { return Self::default() };
         Self {
@@ -68,8 +71,14 @@ impl Requested {
             (self.pcscf_ipv4, PCSCF_IPV4),
             (self.pcscf_ipv6, PCSCF_IPV6),
         ];
-        let entries = wanted.iter().filter(|(wanted, _)| *wanted).map(|&(_, identifier)| entry(identifier, &[]));
-        NasExtendedProtocolConfigurationOptions::from_pco(&Pco::new(0, entries.collect()), PcoDirection::Uplink)
+        let entries = wanted
+            .iter()
+            .filter(|(wanted, _)| *wanted)
+            .map(|&(_, identifier)| entry(identifier, &[]));
+        NasExtendedProtocolConfigurationOptions::from_pco(
+            &Pco::new(0, entries.collect()),
+            PcoDirection::Uplink,
+        )
     }
 }
 
@@ -109,12 +118,21 @@ impl Given {
         let mut given = Self::default();
         for PcoEntry { identifier, contents } in entries {
             match *identifier {
-                DNS_IPV4 => given.dns_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from)),
-                DNS_IPV6 => given.dns_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from)),
-                PCSCF_IPV4 => given.pcscf_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from)),
-                PCSCF_IPV6 => given.pcscf_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from)),
+                DNS_IPV4 => {
+                    given.dns_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from))
+                }
+                DNS_IPV6 => {
+                    given.dns_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from))
+                }
+                PCSCF_IPV4 => {
+                    given.pcscf_ipv4.extend(<[u8; 4]>::try_from(&contents[..]).map(Ipv4Addr::from))
+                }
+                PCSCF_IPV6 => {
+                    given.pcscf_ipv6.extend(<[u8; 16]>::try_from(&contents[..]).map(Ipv6Addr::from))
+                }
                 IPV4_LINK_MTU => {
-                    given.ipv4_mtu = <[u8; 2]>::try_from(&contents[..]).ok().map(u16::from_be_bytes);
+                    given.ipv4_mtu =
+                        <[u8; 2]>::try_from(&contents[..]).ok().map(u16::from_be_bytes);
                 }
                 _ => {}
             }
@@ -147,7 +165,10 @@ mod tests {
         };
         let told = have.of(wanted);
         let options = told.write().unwrap();
-        assert_eq!(hex::encode(&options.value), "80000d0408080808000d040101010100100205 78".replace(' ', ""));
+        assert_eq!(
+            hex::encode(&options.value),
+            "80000d0408080808000d040101010100100205 78".replace(' ', "")
+        );
         assert_eq!(Given::read(&options), told);
         assert_eq!(Given::read(&have.write().unwrap()), have);
         assert!(have.of(Requested::default()).is_empty());

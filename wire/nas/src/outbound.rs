@@ -1,32 +1,56 @@
-//! Protect a message under the header that its place in the procedure asks for (TS 24.501, 4.4.4.1, 4.4.5, 5.4.2).
+//! Protect a message under the header that its place in the procedure asks for (TS 24.501, 4.4.4.1,
+//! 4.4.5, 5.4.2).
 
 use crate::{Direction, Nas5gsMessage, Nas5gsSecurityHeaderType, NasError, NasSecurityContext};
 
 /// The network's message to a UE with secure exchange: integrity protected and ciphered.
-pub fn to_ue(context: &mut NasSecurityContext, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
-    context.protect(message, Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered, Direction::Downlink)
+pub fn to_ue(
+    context: &mut NasSecurityContext,
+    message: &Nas5gsMessage,
+) -> Result<Vec<u8>, NasError> {
+    context.protect(
+        message,
+        Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
+        Direction::Downlink,
+    )
 }
 
-/// The UE's message to a network with secure exchange: integrity protected and ciphered. Initial NAS messages go
-/// through [`NasSecurityContext::protect_initial`].
-pub fn to_network(context: &mut NasSecurityContext, message: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
-    context.protect(message, Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered, Direction::Uplink)
+/// The UE's message to a network with secure exchange: integrity protected and ciphered. Initial
+/// NAS messages go through [`NasSecurityContext::protect_initial`].
+pub fn to_network(
+    context: &mut NasSecurityContext,
+    message: &Nas5gsMessage,
+) -> Result<Vec<u8>, NasError> {
+    context.protect(
+        message,
+        Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered,
+        Direction::Uplink,
+    )
 }
 
-/// SECURITY MODE COMMAND, under the context that it takes into use: integrity protected, not ciphered (5.4.2.2).
-pub fn security_mode_command(context: &mut NasSecurityContext, command: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
+/// SECURITY MODE COMMAND, under the context that it takes into use: integrity protected, not
+/// ciphered (5.4.2.2).
+pub fn security_mode_command(
+    context: &mut NasSecurityContext,
+    command: &Nas5gsMessage,
+) -> Result<Vec<u8>, NasError> {
     let header = Nas5gsSecurityHeaderType::IntegrityProtectedWithNewFiveGNasSecurityContext;
     context.protect(command, header, Direction::Downlink)
 }
 
-/// SECURITY MODE COMPLETE, under the context that it takes into use: integrity protected and ciphered (5.4.2.3).
-pub fn security_mode_complete(context: &mut NasSecurityContext, complete: &Nas5gsMessage) -> Result<Vec<u8>, NasError> {
-    let header = Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
+/// SECURITY MODE COMPLETE, under the context that it takes into use: integrity protected and
+/// ciphered (5.4.2.3).
+pub fn security_mode_complete(
+    context: &mut NasSecurityContext,
+    complete: &Nas5gsMessage,
+) -> Result<Vec<u8>, NasError> {
+    let header =
+        Nas5gsSecurityHeaderType::IntegrityProtectedAndCipheredWithNewFiveGNasSecurityContext;
     context.protect(complete, header, Direction::Uplink)
 }
 
-/// The network's message to a UE, protected where there is a context to protect it with: rejects and status messages
-/// are sent both ways.
+/// The network's message to a UE, protected where there is a context to protect it with: rejects
+/// and status messages are sent both ways.
 pub fn to_ue_if_possible(
     context: Option<&mut NasSecurityContext>,
     message: &Nas5gsMessage,

@@ -1,13 +1,14 @@
-//! QoS rules, QoS flow descriptions and session AMBR for sessions with default traffic handling (TS 24.501, 9.11.4.12
-//! to 9.11.4.14).
+//! QoS rules, QoS flow descriptions and session AMBR for sessions with default traffic handling (TS
+//! 24.501, 9.11.4.12 to 9.11.4.14).
 
 use crate::{
-    NasQosFlowDescriptions, NasQosRules, NasSessionAmbr, QosFlowDescription, QosFlowOpCode, QosFlowParameter,
-    QosPacketFilter, QosPacketFilterComponent, QosPacketFilterDirection, QosRule, QosRuleOpCode, ValueError,
+    NasQosFlowDescriptions, NasQosRules, NasSessionAmbr, QosFlowDescription, QosFlowOpCode,
+    QosFlowParameter, QosPacketFilter, QosPacketFilterComponent, QosPacketFilterDirection, QosRule,
+    QosRuleOpCode, ValueError,
 };
 
-/// The rule that a new session has: everything, both ways, goes to flow `qfi` (1 to 63), with the lowest precedence
-/// (TS 24.501, 9.11.4.13). `rule` is the rule identifier, 1 to 255.
+/// The rule that a new session has: everything, both ways, goes to flow `qfi` (1 to 63), with the
+/// lowest precedence (TS 24.501, 9.11.4.13). `rule` is the rule identifier, 1 to 255.
 pub fn default_rule(rule: u8, qfi: u8) -> Result<NasQosRules, ValueError> {
     let everything = QosPacketFilter::Match {
         direction: QosPacketFilterDirection::Bidirectional,
@@ -30,19 +31,24 @@ pub fn flow(qfi: u8, five_qi: u8) -> Result<NasQosFlowDescriptions, ValueError> 
 /// The descriptions of new non-GBR flows, each a QFI and its 5QI.
 pub fn flows(flows: &[(u8, u8)]) -> Result<NasQosFlowDescriptions, ValueError> {
     let description = |&(qfi, five_qi): &(u8, u8)| {
-        QosFlowDescription::new(qfi, QosFlowOpCode::Create, true, vec![QosFlowParameter::FiveQi(five_qi)])
+        QosFlowDescription::new(
+            qfi,
+            QosFlowOpCode::Create,
+            true,
+            vec![QosFlowParameter::FiveQi(five_qi)],
+        )
     };
     NasQosFlowDescriptions::from_descriptions(&flows.iter().map(description).collect::<Vec<_>>())
 }
 
-/// The session AMBR of these rates in bit/s (TS 24.501, 9.11.4.14): each rounded down to the nearest that the
-/// information element can say, and up to 1 kbit/s from below.
+/// The session AMBR of these rates in bit/s (TS 24.501, 9.11.4.14): each rounded down to the
+/// nearest that the information element can say, and up to 1 kbit/s from below.
 pub fn session_ambr(downlink: u64, uplink: u64) -> Result<NasSessionAmbr, ValueError> {
     NasSessionAmbr::from_kbps(representable(downlink / 1000), representable(uplink / 1000))
 }
 
-/// The largest rate up to `kbps` that is a number of 16 bits times a unit: units are powers of four of 1 kbit/s,
-/// 1 Mbit/s, 1 Gbit/s, … (TS 24.501, table 9.11.4.14.1).
+/// The largest rate up to `kbps` that is a number of 16 bits times a unit: units are powers of four
+/// of 1 kbit/s, 1 Mbit/s, 1 Gbit/s, … (TS 24.501, table 9.11.4.14.1).
 pub fn representable(kbps: u64) -> u64 {
     let mut decade = 1_u64;
     while let Some(next) = decade.checked_mul(1000) {
@@ -63,11 +69,15 @@ mod tests {
 
     #[test]
     fn the_default_rule_and_flow_have_their_octets() {
-        // Rule 1, 6 octets; create, default, one filter; both ways, filter 1, one octet, match-all; precedence; QFI.
+        // Rule 1, 6 octets; create, default, one filter; both ways, filter 1, one octet, match-all;
+        // precedence; QFI.
         assert_eq!(hex::encode(&default_rule(1, 1).unwrap().value), "01000631310101ff01");
         // QFI 1; create; E bit and one parameter; 5QI, one octet, 9.
         assert_eq!(hex::encode(&flow(1, 9).unwrap().value), "012041010109");
-        assert_eq!(hex::encode(&flows(&[(1, 9), (63, 5)]).unwrap().value), "0120410101093f2041010105");
+        assert_eq!(
+            hex::encode(&flows(&[(1, 9), (63, 5)]).unwrap().value),
+            "0120410101093f2041010105"
+        );
         assert!(flow(64, 9).is_err());
     }
 

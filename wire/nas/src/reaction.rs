@@ -5,22 +5,28 @@ use crate::{Direction, GmmCause, Nas5gmmMessage, Nas5gsMessage, Nas5gsmMessage, 
 /// What to do about a message that does not decode.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecodeReaction {
-    /// Nothing: a message that ends inside its header (7.2.1), a protocol or a header type that the receiver does not
-    /// have, a reserved PDU session identity in a message that has no reject (7.3.2).
+    /// Nothing: a message that ends inside its header (7.2.1), a protocol or a header type that the
+    /// receiver does not have, a reserved PDU session identity in a message that has no reject
+    /// (7.3.2).
     Ignore,
-    /// Send this: 5GMM STATUS or 5GSM STATUS with #97 for an unknown message type (7.4), #96 for a mandatory
-    /// information element that is missing or wrong (7.5), or the reject of the session procedure. It is plain: protect
-    /// it like any other message of the connection.
+    /// Send this: 5GMM STATUS or 5GSM STATUS with #97 for an unknown message type (7.4), #96 for a
+    /// mandatory information element that is missing or wrong (7.5), or the reject of the
+    /// session procedure. It is plain: protect it like any other message of the connection.
     Answer(Box<Nas5gsMessage>),
 }
 
 impl DecodeReaction {
-    /// The cause of the answer, if there is one: a 5GMM or a 5GSM cause (TS 24.501, 9.11.3.2 and 9.11.4.2).
+    /// The cause of the answer, if there is one: a 5GMM or a 5GSM cause (TS 24.501, 9.11.3.2 and
+    /// 9.11.4.2).
     pub fn cause(&self) -> Option<u8> {
         let Self::Answer(answer) = self else { return None };
         match answer.as_ref() {
-            Nas5gsMessage::Gmm(_, Nas5gmmMessage::FiveGmmStatus(status)) => Some(status.fgmm_cause.cause_raw()),
-            Nas5gsMessage::Gsm(_, Nas5gsmMessage::FiveGsmStatus(status)) => Some(status.fgsm_cause.cause_raw()),
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::FiveGmmStatus(status)) => {
+                Some(status.fgmm_cause.cause_raw())
+            }
+            Nas5gsMessage::Gsm(_, Nas5gsmMessage::FiveGsmStatus(status)) => {
+                Some(status.fgsm_cause.cause_raw())
+            }
             Nas5gsMessage::Gsm(_, Nas5gsmMessage::PduSessionEstablishmentReject(reject)) => {
                 Some(reject.fgsm_cause.cause_raw())
             }
@@ -35,13 +41,15 @@ impl DecodeReaction {
     }
 }
 
-/// What to do about `octets`, which [`Nas5gsMessage::decode`] refused with `error`. `direction` is that of `octets`.
+/// What to do about `octets`, which [`Nas5gsMessage::decode`] refused with `error`. `direction` is
+/// that of `octets`.
 pub fn reaction(octets: &[u8], error: &NasError, direction: Direction) -> DecodeReaction {
     Nas5gsMessage::answer_to_refused(octets, error, direction)
         .map_or(DecodeReaction::Ignore, |answer| DecodeReaction::Answer(Box::new(answer)))
 }
 
-/// A 5GMM STATUS with this cause, as for a message that does not fit the state of its receiver (#98, #101; 7.4).
+/// A 5GMM STATUS with this cause, as for a message that does not fit the state of its receiver
+/// (#98, #101; 7.4).
 pub fn status(cause: GmmCause) -> Nas5gsMessage {
     Nas5gsMessage::new_5gmm(crate::NasFGmmStatus::new(crate::NasFGmmCause::from_cause(cause)))
 }
@@ -63,11 +71,15 @@ mod tests {
         // Unknown message type: 5GMM STATUS #97; 5GSM STATUS #97 with PDU session identity and PTI.
         let answer = reacted(&[0x7e, 0x00, 0x01]);
         assert_eq!(answer.cause(), Some(97));
-        let DecodeReaction::Answer(answer) = reacted(&[0x2e, 0x05, 0x07, 0x00]) else { panic!("no answer") };
+        let DecodeReaction::Answer(answer) = reacted(&[0x2e, 0x05, 0x07, 0x00]) else {
+            panic!("no answer")
+        };
         assert_eq!(answer.encode().unwrap(), [0x2e, 0x05, 0x07, 0xd6, 97]);
         // A mandatory information element is missing: #96, for a session procedure in its reject.
         assert_eq!(reacted(&[0x7e, 0x00, 0x41]).cause(), Some(96));
-        let DecodeReaction::Answer(answer) = reacted(&[0x2e, 0x05, 0x01, 0xc1]) else { panic!("no answer") };
+        let DecodeReaction::Answer(answer) = reacted(&[0x2e, 0x05, 0x01, 0xc1]) else {
+            panic!("no answer")
+        };
         assert_eq!(answer.encode().unwrap(), [0x2e, 0x05, 0x01, 0xc3, 96]);
     }
 

@@ -5,8 +5,8 @@ use crate::{NasGprsTimer3, NasT3512Value};
 /// The steps in seconds: 2 s, 30 s, 1 min, 10 min, 1 h, 10 h, and 320 h, which only T3512 has.
 const STEPS: [u64; 7] = [2, 30, 60, 600, 3600, 36_000, 1_152_000];
 
-/// The least that a timer of these steps can say from `seconds` on: a UE never waits for less than was meant. The
-/// most that it can say for what is longer.
+/// The least that a timer of these steps can say from `seconds` on: a UE never waits for less than
+/// was meant. The most that it can say for what is longer.
 fn representable(seconds: u64, steps: &[u64]) -> u64 {
     let candidates = steps.iter().filter_map(|&step| {
         let count = seconds.div_ceil(step);
@@ -15,13 +15,13 @@ fn representable(seconds: u64, steps: &[u64]) -> u64 {
     candidates.min().unwrap_or(31 * steps.last().copied().unwrap_or(0))
 }
 
-/// T3512, the periodic registration timer, of at least `seconds` (up to 413 days); 0 deactivates it.
+/// T3512, the periodic registration timer, of at least `seconds` (up to 413 days); 0 deactivates
+/// it.
 pub fn t3512(seconds: u64) -> NasT3512Value {
     match seconds {
         0 => NasT3512Value::deactivated(),
-        _ => {
-            NasT3512Value::from_seconds(representable(seconds, &STEPS)).unwrap_or_else(|_| NasT3512Value::deactivated())
-        }
+        _ => NasT3512Value::from_seconds(representable(seconds, &STEPS))
+            .unwrap_or_else(|_| NasT3512Value::deactivated()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Causes as the numbers of TS 29.571 and as text (TS 38.413, 9.3.1.2).
 
-use oxirush_ngap::ngap::{Cause, CauseMisc, CauseNas, CauseProtocol, CauseRadioNetwork, CauseTransport};
+use oxirush_ngap::ngap::{
+    Cause, CauseMisc, CauseNas, CauseProtocol, CauseRadioNetwork, CauseTransport,
+};
 
-/// A cause as the SBI carries it (TS 29.571, `NgApCause`): the group is the position of the alternative in the CHOICE,
-/// the value that of the ENUMERATED.
+/// A cause as the SBI carries it (TS 29.571, `NgApCause`): the group is the position of the
+/// alternative in the CHOICE, the value that of the ENUMERATED.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CauseNumber {
     /// 0 radio network, 1 transport, 2 NAS, 3 protocol, 4 miscellaneous.

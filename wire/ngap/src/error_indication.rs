@@ -1,6 +1,8 @@
 //! ERROR INDICATION (TS 38.413, 8.7.5, 9.2.6.11).
 
-use oxirush_ngap::ngap::{Cause, CriticalityDiagnostics, ErrorIndication, NGAP_PDU, ProtocolIEContainer};
+use oxirush_ngap::ngap::{
+    Cause, CriticalityDiagnostics, ErrorIndication, NGAP_PDU, ProtocolIEContainer,
+};
 use oxirush_ngap::{Error, Message, build_ngap_ie};
 
 use crate::inbound::UeIds;
@@ -24,5 +26,8 @@ pub fn error_indication(
     if let Some(diagnostics) = diagnostics {
         ies.push(build_ngap_ie!(ErrorIndication, CriticalityDiagnostics(diagnostics))?);
     }
-    NGAP_PDU::of_message(&ErrorIndication::new(ProtocolIEContainer(ies)), ErrorIndication::CRITICALITY)
+    NGAP_PDU::of_message(
+        &ErrorIndication::new(ProtocolIEContainer(ies)),
+        ErrorIndication::CRITICALITY,
+    )
 }

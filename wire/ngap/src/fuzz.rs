@@ -1,4 +1,5 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may do with them.
+//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may
+//! do with them.
 
 use crate::inbound::{self, Fault};
 use crate::transfer;
@@ -6,15 +7,24 @@ use crate::transfer;
 /// Read octets as a message, decode each of its elements, and answer what is wrong.
 ///
 /// # Panics
-/// If a message does not come back from its own octets, or an answer does not encode: the codec is then wrong.
+/// If a message does not come back from its own octets, or an answer does not encode: the codec is
+/// then wrong.
 pub fn message(octets: &[u8]) {
     let received = match inbound::read(octets) {
         Ok(received) => received,
         Err(fault) => return answer(&fault),
     };
-    let _ = (inbound::message_name(&received.pdu), inbound::UeIds::of(&received.pdu), received.diagnostics());
+    let _ = (
+        inbound::message_name(&received.pdu),
+        inbound::UeIds::of(&received.pdu),
+        received.diagnostics(),
+    );
     let again = received.pdu.encode().expect("a message that was read encodes");
-    assert_eq!(crate::ngap::NGAPPDU::decode(&again).as_ref(), Ok(&received.pdu), "a message comes back");
+    assert_eq!(
+        crate::ngap::NGAPPDU::decode(&again).as_ref(),
+        Ok(&received.pdu),
+        "a message comes back"
+    );
     for deviation in received.pdu.check().unwrap_or_default() {
         let _ = (deviation.to_string(), deviation.cause());
     }

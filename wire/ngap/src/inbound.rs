@@ -1,4 +1,5 @@
-//! What a receiver does with the octets of a message: read them, or answer what is wrong with them (TS 38.413, 10).
+//! What a receiver does with the octets of a message: read them, or answer what is wrong with them
+//! (TS 38.413, 10).
 //!
 //! ```
 //! use martlet_ngap::inbound::{self, Reaction};
@@ -9,16 +10,18 @@
 //! assert_eq!(fault.reaction, Reaction::ErrorIndication);
 //! assert_eq!(inbound::message_name(&fault.answer().unwrap()), "ErrorIndication");
 //!
-//! let request = build_ngap!(InitiatingMessage, NGSetup, NGSetupRequest, DefaultPagingDRX(PagingDRX::v128)).unwrap();
+//! let request =
+//!     build_ngap!(InitiatingMessage, NGSetup, NGSetupRequest, DefaultPagingDRX(PagingDRX::v128))
+//!         .unwrap();
 //! let request = request.encode().unwrap();
 //! let fault = inbound::read(&request).unwrap_err();
 //! assert_eq!(fault.reaction, Reaction::UnsuccessfulOutcome);
 //! assert_eq!(inbound::message_name(&fault.answer().unwrap()), "NGSetupFailure");
 //! ```
 //!
-//! [`read`] checks what the message is made of: its procedure, which information elements it has, in which order. The
-//! values are decoded as a handler reads them; an error of `extract_ngap_ies!` becomes the right answer through
-//! [`Fault::of`]:
+//! [`read`] checks what the message is made of: its procedure, which information elements it has,
+//! in which order. The values are decoded as a handler reads them; an error of `extract_ngap_ies!`
+//! becomes the right answer through [`Fault::of`]:
 //!
 //! ```
 //! use martlet_ngap::inbound::{self, Fault};
@@ -42,12 +45,15 @@
 //! assert_eq!(handle(&octets).unwrap(), (42, 7));
 //! ```
 
-use oxirush_ngap::ngap::{Cause, CauseProtocol, Criticality, CriticalityDiagnostics, NGAP_PDU, NGAPPDU};
+use oxirush_ngap::ngap::{
+    Cause, CauseProtocol, Criticality, CriticalityDiagnostics, NGAP_PDU, NGAPPDU,
+};
 use oxirush_ngap::{Deviation, Error, NgapPduKind, build_ngap, ie};
 
 use crate::error_indication::error_indication;
 
-/// Procedure codes whose refusal is an unsuccessful outcome that needs no more than the identities and a cause.
+/// Procedure codes whose refusal is an unsuccessful outcome that needs no more than the identities
+/// and a cause.
 mod procedure {
     pub(super) const AMF_CONFIGURATION_UPDATE: u8 = 0;
     pub(super) const ERROR_INDICATION: u8 = 9;
@@ -59,7 +65,8 @@ mod procedure {
     pub(super) const UE_CONTEXT_MODIFICATION: u8 = 40;
 }
 
-/// The identities of a UE's logical NG connection that a message has (TS 38.413, 9.3.3.1 and 9.3.3.2).
+/// The identities of a UE's logical NG connection that a message has (TS 38.413, 9.3.3.1 and
+/// 9.3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UeIds {
     /// AMF UE NGAP ID, 40 bits.
@@ -78,7 +85,8 @@ impl UeIds {
     }
 }
 
-/// The name of a message, for logs and metrics: `NGSetupRequest`, or `procedure 250` where the release has no name.
+/// The name of a message, for logs and metrics: `NGSetupRequest`, or `procedure 250` where the
+/// release has no name.
 pub fn message_name(pdu: &NGAPPDU<'_>) -> String {
     if let NgapPduKind::Other { procedure_code, .. } = pdu.kind() {
         return format!("procedure {procedure_code}");
@@ -92,29 +100,32 @@ pub fn message_name(pdu: &NGAPPDU<'_>) -> String {
 pub struct Received<'a> {
     /// The message, which borrows the octets.
     pub pdu: NGAPPDU<'a>,
-    /// What was not comprehended and is to be reported in the answer: information elements of the criticality
-    /// "notify". Empty for nearly every message.
+    /// What was not comprehended and is to be reported in the answer: information elements of the
+    /// criticality "notify". Empty for nearly every message.
     pub notify: Vec<Deviation>,
 }
 
 impl Received<'_> {
-    /// The Criticality Diagnostics for the response of the procedure, where there is something to report.
+    /// The Criticality Diagnostics for the response of the procedure, where there is something to
+    /// report.
     pub fn diagnostics(&self) -> Option<CriticalityDiagnostics> {
-        (!self.notify.is_empty()).then(|| self.pdu.criticality_diagnostics_for_response(&self.notify))
+        (!self.notify.is_empty())
+            .then(|| self.pdu.criticality_diagnostics_for_response(&self.notify))
     }
 }
 
 /// How a faulty message is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
-    /// Not at all: an ERROR INDICATION is not answered with one (10.5), and a procedure of the criticality "ignore"
-    /// that is not comprehended is ignored (10.3.4.1).
+    /// Not at all: an ERROR INDICATION is not answered with one (10.5), and a procedure of the
+    /// criticality "ignore" that is not comprehended is ignored (10.3.4.1).
     Nothing,
     /// With an ERROR INDICATION.
     ErrorIndication,
     /// With the unsuccessful outcome of its procedure.
     UnsuccessfulOutcome,
-    /// The message is a response: its procedure has failed, which its initiator handles locally (10.3.4.2, 10.3.5).
+    /// The message is a response: its procedure has failed, which its initiator handles locally
+    /// (10.3.4.2, 10.3.5).
     Local,
 }
 
@@ -138,7 +149,8 @@ pub struct Fault {
 
 /// Read a message and check what it is made of.
 pub fn read(octets: &[u8]) -> Result<Received<'_>, Box<Fault>> {
-    let pdu = NGAPPDU::decode_borrowed(octets).map_err(|error| Box::new(Fault::transfer_syntax(&error)))?;
+    let pdu = NGAPPDU::decode_borrowed(octets)
+        .map_err(|error| Box::new(Fault::transfer_syntax(&error)))?;
     let deviations = pdu.check_structure().map_err(|error| Fault::of(&pdu, &error))?;
     let (mut notify, mut cause) = (Vec::new(), None);
     for deviation in deviations {
@@ -193,19 +205,22 @@ impl Fault {
             ue: UeIds::of(pdu),
             procedure: Some(pdu.procedure_code()),
             diagnostics: match reaction {
-                Reaction::UnsuccessfulOutcome => Some(pdu.criticality_diagnostics_for_response(deviations)),
+                Reaction::UnsuccessfulOutcome => {
+                    Some(pdu.criticality_diagnostics_for_response(deviations))
+                }
                 _ => Some(pdu.criticality_diagnostics(deviations)),
             },
         }
     }
 
-    /// The fault that an error in reading the information elements of `pdu` is: of `extract_ngap_ies!`, `ie::<T>()` or
-    /// `decode_value()`. A value that does not decode is a transfer syntax error (10.2), a missing element an abstract
-    /// syntax error (10.3.5).
+    /// The fault that an error in reading the information elements of `pdu` is: of
+    /// `extract_ngap_ies!`, `ie::<T>()` or `decode_value()`. A value that does not decode is a
+    /// transfer syntax error (10.2), a missing element an abstract syntax error (10.3.5).
     pub fn of(pdu: &NGAPPDU<'_>, error: &Error) -> Self {
         let deviation = Deviation::of(error);
         let cause = deviation.as_ref().and_then(Deviation::cause).unwrap_or(match deviation {
-            // Of the criticality "ignore": the handler asked for it all the same, so it cannot go on.
+            // Of the criticality "ignore": the handler asked for it all the same, so it cannot go
+            // on.
             Some(_) => CauseProtocol::abstract_syntax_error_reject,
             None => CauseProtocol::transfer_syntax_error,
         });
@@ -214,8 +229,8 @@ impl Fault {
         fault
     }
 
-    /// A message that is well formed and cannot be acted on (10.4): it does not fit the state of the receiver, or names
-    /// a UE that there is not. `what` is for logs.
+    /// A message that is well formed and cannot be acted on (10.4): it does not fit the state of
+    /// the receiver, or names a UE that there is not. `what` is for logs.
     pub fn logical(pdu: &NGAPPDU<'_>, cause: Cause, what: impl Into<String>) -> Self {
         let mut fault = Self::new(pdu, CauseProtocol::unspecified, &[]);
         fault.cause = cause;
@@ -225,7 +240,11 @@ impl Fault {
 
     /// "Message not compatible with receiver state" (10.4).
     pub fn state(pdu: &NGAPPDU<'_>, what: impl Into<String>) -> Self {
-        Self::logical(pdu, Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state), what)
+        Self::logical(
+            pdu,
+            Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state),
+            what,
+        )
     }
 
     fn reaction_to(pdu: &NGAPPDU<'_>) -> Reaction {
@@ -235,24 +254,30 @@ impl Fault {
         match pdu.procedure_code() {
             procedure::ERROR_INDICATION => Reaction::Nothing,
             _ if !pdu.is_initiating() => Reaction::Local,
-            procedure::NG_SETUP | procedure::RAN_CONFIGURATION_UPDATE | procedure::AMF_CONFIGURATION_UPDATE
+            procedure::NG_SETUP
+            | procedure::RAN_CONFIGURATION_UPDATE
+            | procedure::AMF_CONFIGURATION_UPDATE
                 if is_known =>
             {
                 Reaction::UnsuccessfulOutcome
             }
             // Without the identities, the answer could not say whom it is about (10.3.5).
-            procedure::INITIAL_CONTEXT_SETUP | procedure::HANDOVER_PREPARATION | procedure::UE_CONTEXT_MODIFICATION
+            procedure::INITIAL_CONTEXT_SETUP
+            | procedure::HANDOVER_PREPARATION
+            | procedure::UE_CONTEXT_MODIFICATION
                 if both =>
             {
                 Reaction::UnsuccessfulOutcome
             }
-            procedure::HANDOVER_RESOURCE_ALLOCATION if ue.amf.is_some() => Reaction::UnsuccessfulOutcome,
+            procedure::HANDOVER_RESOURCE_ALLOCATION if ue.amf.is_some() => {
+                Reaction::UnsuccessfulOutcome
+            }
             _ => Reaction::ErrorIndication,
         }
     }
 
-    /// The message to send, if any. None also where the answer does not encode, which no fault of a received message
-    /// leads to.
+    /// The message to send, if any. None also where the answer does not encode, which no fault of a
+    /// received message leads to.
     pub fn answer(&self) -> Option<NGAP_PDU> {
         match self.reaction {
             Reaction::Nothing | Reaction::Local => None,
@@ -267,7 +292,8 @@ impl Fault {
     fn unsuccessful_outcome(&self) -> Option<Result<NGAP_PDU, Error>> {
         let cause = self.cause.clone();
         // An absent list of elements says nothing that the cause does not.
-        let diagnostics = self.diagnostics.clone().filter(|it| it.ies_criticality_diagnostics.is_some());
+        let diagnostics =
+            self.diagnostics.clone().filter(|it| it.ies_criticality_diagnostics.is_some());
         macro_rules! failure {
             ($procedure:ident, $message:ident $(, $id:ident($value:expr))*) => {
                 match diagnostics {
@@ -279,19 +305,38 @@ impl Fault {
         }
         Some(match self.procedure? {
             procedure::NG_SETUP => failure!(NGSetup, NGSetupFailure),
-            procedure::RAN_CONFIGURATION_UPDATE => failure!(RANConfigurationUpdate, RANConfigurationUpdateFailure),
-            procedure::AMF_CONFIGURATION_UPDATE => failure!(AMFConfigurationUpdate, AMFConfigurationUpdateFailure),
+            procedure::RAN_CONFIGURATION_UPDATE => {
+                failure!(RANConfigurationUpdate, RANConfigurationUpdateFailure)
+            }
+            procedure::AMF_CONFIGURATION_UPDATE => {
+                failure!(AMFConfigurationUpdate, AMFConfigurationUpdateFailure)
+            }
             procedure::INITIAL_CONTEXT_SETUP => {
                 let (amf, ran) = self.ue.amf.zip(self.ue.ran)?;
-                failure!(InitialContextSetup, InitialContextSetupFailure, AMF_UE_NGAP_ID(amf), RAN_UE_NGAP_ID(ran))
+                failure!(
+                    InitialContextSetup,
+                    InitialContextSetupFailure,
+                    AMF_UE_NGAP_ID(amf),
+                    RAN_UE_NGAP_ID(ran)
+                )
             }
             procedure::UE_CONTEXT_MODIFICATION => {
                 let (amf, ran) = self.ue.amf.zip(self.ue.ran)?;
-                failure!(UEContextModification, UEContextModificationFailure, AMF_UE_NGAP_ID(amf), RAN_UE_NGAP_ID(ran))
+                failure!(
+                    UEContextModification,
+                    UEContextModificationFailure,
+                    AMF_UE_NGAP_ID(amf),
+                    RAN_UE_NGAP_ID(ran)
+                )
             }
             procedure::HANDOVER_PREPARATION => {
                 let (amf, ran) = self.ue.amf.zip(self.ue.ran)?;
-                failure!(HandoverPreparation, HandoverPreparationFailure, AMF_UE_NGAP_ID(amf), RAN_UE_NGAP_ID(ran))
+                failure!(
+                    HandoverPreparation,
+                    HandoverPreparationFailure,
+                    AMF_UE_NGAP_ID(amf),
+                    RAN_UE_NGAP_ID(ran)
+                )
             }
             procedure::HANDOVER_RESOURCE_ALLOCATION => {
                 failure!(HandoverResourceAllocation, HandoverFailure, AMF_UE_NGAP_ID(self.ue.amf?))
@@ -300,7 +345,8 @@ impl Fault {
         })
     }
 
-    /// Whether the message that is wrong was to be rejected as a whole, or is one that was not comprehended.
+    /// Whether the message that is wrong was to be rejected as a whole, or is one that was not
+    /// comprehended.
     pub fn criticality(&self) -> Option<Criticality> {
         self.diagnostics.as_ref().and_then(|diagnostics| diagnostics.procedure_criticality)
     }

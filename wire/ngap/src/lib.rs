@@ -1,8 +1,9 @@
 //! NGAP messages (TS 38.413, aligned PER): octets in, values out.
 //!
-//! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that crate. Its items are
-//! at the root: the types of the ASN.1 in [`ngap`], `build_ngap!`, `extract_ngap_ies!` and the [`helpers`] for PLMN,
-//! GUAMI, TAI and slices. The modules add what AMF, SMF and gNB need beside:
+//! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that
+//! crate. Its items are at the root: the types of the ASN.1 in [`ngap`], `build_ngap!`,
+//! `extract_ngap_ies!` and the [`helpers`] for PLMN, GUAMI, TAI and slices. The modules add what
+//! AMF, SMF and gNB need beside:
 //!
 //! | module | what |
 //! | --- | --- |
@@ -11,8 +12,9 @@
 //! | [`mod@error_indication`] | build an ERROR INDICATION |
 //! | [`cause`] | causes as the numbers of TS 29.571 and as text |
 pub use oxirush_ngap::{
-    BitString, Bits, Decode, Deviation, Encode, Error, ErrorKind, Message, NgapPduKind, Octets, aper, build_ngap,
-    build_ngap_ie, extract_ngap_ies, helpers, identity, ie, ngap, with_ngap_ie_mut,
+    BitString, Bits, Decode, Deviation, Encode, Error, ErrorKind, Message, NgapPduKind, Octets,
+    aper, build_ngap, build_ngap_ie, extract_ngap_ies, helpers, identity, ie, ngap,
+    with_ngap_ie_mut,
 };
 
 pub mod cause;

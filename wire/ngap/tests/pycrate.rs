@@ -1,5 +1,5 @@
-//! NGAP messages and transfers against pycrate, another implementation, both ways: its octets decode here and encode to
-//! the same, and ours decode there and encode to the same.
+//! NGAP messages and transfers against pycrate, another implementation, both ways: its octets
+//! decode here and encode to the same, and ours decode there and encode to the same.
 
 mod markers;
 mod messages;
@@ -13,14 +13,17 @@ const VECTORS: &str = include_str!("vectors/pycrate.tsv");
 
 /// The vectors of a kind: name, variant and octets.
 fn vectors(kind: &'static str) -> impl Iterator<Item = (&'static str, &'static str, Vec<u8>)> {
-    lines(VECTORS).filter(move |fields| fields[0] == kind).map(|fields| (fields[1], fields[2], octets(fields[3])))
+    lines(VECTORS)
+        .filter(move |fields| fields[0] == kind)
+        .map(|fields| (fields[1], fields[2], octets(fields[3])))
 }
 
 #[test]
 fn messages_of_pycrate_are_read_and_encoded_to_the_same_octets() {
     let (mut messages, mut elements) = (0, 0);
     for (name, variant, octets) in vectors("message") {
-        let received = inbound::read(&octets).unwrap_or_else(|fault| panic!("{name} {variant}: {fault}"));
+        let received =
+            inbound::read(&octets).unwrap_or_else(|fault| panic!("{name} {variant}: {fault}"));
         assert_eq!(inbound::message_name(&received.pdu), name);
         let deviations = received.pdu.check().expect("a container of elements");
         assert!(deviations.is_empty(), "{name} {variant}: {deviations:?}");
@@ -28,8 +31,15 @@ fn messages_of_pycrate_are_read_and_encoded_to_the_same_octets() {
         // Each element as its type, and back.
         for element in received.pdu.protocol_ies().expect("a container of elements").0 {
             let again = markers::recode(element.id.0, &element.value);
-            let again = again.unwrap_or_else(|| panic!("{name} {variant}: element {} is not tested", element.id.0));
-            assert_eq!(again, Ok(element.value.to_vec()), "{name} {variant}, element {}", element.id.0);
+            let again = again.unwrap_or_else(|| {
+                panic!("{name} {variant}: element {} is not tested", element.id.0)
+            });
+            assert_eq!(
+                again,
+                Ok(element.value.to_vec()),
+                "{name} {variant}, element {}",
+                element.id.0
+            );
             elements += 1;
         }
         messages += 1;
@@ -48,7 +58,8 @@ fn recode<'a, T: martlet_ngap::Decode<'a> + martlet_ngap::Encode>(octets: &'a [u
 fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
     let mut transfers = 0;
     for (name, variant, octets) in vectors("transfer") {
-        /// The octets of a transfer again by its ASN.1 type, and what our own type makes of it, twice.
+        /// The octets of a transfer again by its ASN.1 type, and what our own type makes of it,
+        /// twice.
         macro_rules! by_name {
             ($($asn:ident => $ours:ident),* $(,)?) => {
                 match name {
@@ -100,7 +111,8 @@ fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
 
 #[test]
 fn a_transfer_cut_short_is_a_transfer_syntax_error() {
-    for (name, _, octets) in vectors("transfer").filter(|(name, ..)| *name == "PDUSessionResourceSetupResponseTransfer")
+    for (name, _, octets) in
+        vectors("transfer").filter(|(name, ..)| *name == "PDUSessionResourceSetupResponseTransfer")
     {
         for end in 0..octets.len() {
             let error = transfer::SetupResponse::decode(&octets[..end]).expect_err(name);
@@ -112,27 +124,36 @@ fn a_transfer_cut_short_is_a_transfer_syntax_error() {
 #[test]
 fn what_we_encode_is_what_the_golden_octets_say() {
     let messages = messages::all().into_iter().map(|(name, _, octets)| (name, octets));
-    let transfers = messages::transfers().into_iter().map(|(name, octets)| (name.to_owned(), octets));
-    let ours: Vec<_> = messages.chain(transfers).map(|(name, octets)| (name, hex::encode(octets))).collect();
+    let transfers =
+        messages::transfers().into_iter().map(|(name, octets)| (name.to_owned(), octets));
+    let ours: Vec<_> =
+        messages.chain(transfers).map(|(name, octets)| (name, hex::encode(octets))).collect();
     if std::env::var_os("MARTLET_BLESS").is_some() {
-        let text: String = ours.iter().map(|(name, octets)| format!("{name}\t{octets}\n")).collect();
-        let header = "# What tests/messages builds, checked with pycrate. MARTLET_BLESS=1 writes it anew.\n";
+        let text: String =
+            ours.iter().map(|(name, octets)| format!("{name}\t{octets}\n")).collect();
+        let header =
+            "# What tests/messages builds, checked with pycrate. MARTLET_BLESS=1 writes it anew.\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/ours.tsv");
         std::fs::write(path, format!("{header}{text}")).expect("the file is written");
         return;
     }
-    let golden: Vec<_> =
-        lines(include_str!("vectors/ours.tsv")).map(|it| (it[0].to_owned(), it[1].to_owned())).collect();
+    let golden: Vec<_> = lines(include_str!("vectors/ours.tsv"))
+        .map(|it| (it[0].to_owned(), it[1].to_owned()))
+        .collect();
     assert_eq!(ours, golden);
 }
 
 #[test]
 fn what_we_encode_pycrate_reads_and_encodes_to_the_same_octets() {
-    let ours = messages::all().into_iter().map(|(name, _, octets)| ("ngap".to_owned(), name, octets));
-    let transfers = messages::transfers().into_iter().map(|(name, octets)| (name.to_owned(), "ours".into(), octets));
-    let messages =
-        vectors("message").map(|(name, variant, octets)| ("ngap".into(), format!("{name} {variant}"), octets));
-    let theirs = vectors("transfer").map(|(name, variant, octets)| (name.to_owned(), variant.to_owned(), octets));
+    let ours =
+        messages::all().into_iter().map(|(name, _, octets)| ("ngap".to_owned(), name, octets));
+    let transfers = messages::transfers()
+        .into_iter()
+        .map(|(name, octets)| (name.to_owned(), "ours".into(), octets));
+    let messages = vectors("message")
+        .map(|(name, variant, octets)| ("ngap".into(), format!("{name} {variant}"), octets));
+    let theirs = vectors("transfer")
+        .map(|(name, variant, octets)| (name.to_owned(), variant.to_owned(), octets));
     let every: Vec<_> = ours.chain(transfers).chain(messages).chain(theirs).collect();
     if let Some(wrong) = oracle::recode(&every) {
         assert!(wrong.is_empty(), "pycrate reads these otherwise:\n{}", wrong.join("\n"));

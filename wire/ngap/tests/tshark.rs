@@ -16,7 +16,8 @@ const PREFERENCES: [&str; 1] = ["nas-5gs.null_decipher:TRUE"];
 /// NAS messages that the UE sends; the others come from the network.
 fn is_uplink(name: &str) -> bool {
     let words = ["complete", "response", "failure", "UL NAS", "of the UE", "5GSM status"];
-    let is_request = name.contains("request") && !name.contains("identity") && !name.contains("authentication");
+    let is_request =
+        name.contains("request") && !name.contains("identity") && !name.contains("authentication");
     (is_request && !name.contains("of the network"))
         || words.iter().any(|word| name.contains(word))
         || name == "security mode reject"
@@ -107,7 +108,9 @@ fn tshark_does_find_what_is_wrong() {
     cut.truncate(cut.len() - 3);
     capture.sctp(false, NGAP, &cut);
     if let Some(packets) = capture.dissect("wrong", &PREFERENCES) {
-        for (name, packet) in ["a NAS message that ends early", "an NGAP message that does"].iter().zip(&packets) {
+        for (name, packet) in
+            ["a NAS message that ends early", "an NGAP message that does"].iter().zip(&packets)
+        {
             assert!(packet.problem.is_some(), "{name}: {packet:?}");
         }
     }

@@ -1,18 +1,21 @@
 //! NRPPa (TS 38.455, Release 18), in the aligned packed encoding: octets in, values out.
 //!
-//! The types are those of the specification's ASN.1, in Rust's spelling. A message is a struct with a member for each of
-//! its information elements; elements that are not known are passed over, unless their criticality is "reject".
+//! The types are those of the specification's ASN.1, in Rust's spelling. A message is a struct with
+//! a member for each of its information elements; elements that are not known are passed over,
+//! unless their criticality is "reject".
 //!
 //! ```
 //! use martlet_nrppa::*;
 //!
 //! let octets = [
-//!     0x00, 0x02, 0x00, 0x00, 0x05, 0x17, 0x00, 0x00, 0x03, 0x00, 0x02, 0x00, 0x01, 0x00, 0x00, 0x03, 0x00, 0x01, 0x00,
-//!     0x00, 0x05, 0x00, 0x06, 0x00, 0x00, 0x0b, 0x00, 0x01, 0x04,
+//!     0x00, 0x02, 0x00, 0x00, 0x05, 0x17, 0x00, 0x00, 0x03, 0x00, 0x02, 0x00, 0x01, 0x00, 0x00,
+//!     0x03, 0x00, 0x01, 0x00, 0x00, 0x05, 0x00, 0x06, 0x00, 0x00, 0x0b, 0x00, 0x01, 0x04,
 //! ];
 //! let pdu = Pdu::decode(&octets).unwrap();
 //! assert_eq!(pdu.transaction, 5);
-//! let Message::ECidMeasurementInitiationRequest(request) = &pdu.message else { panic!("another message") };
+//! let Message::ECidMeasurementInitiationRequest(request) = &pdu.message else {
+//!     panic!("another message")
+//! };
 //! assert_eq!(request.measurement_quantities.len(), 1);
 //! assert_eq!(pdu.encode().unwrap(), octets);
 //! ```
@@ -38,7 +41,8 @@ impl Pdu {
     /// The message that these octets are.
     ///
     /// # Errors
-    /// Where they are none, or more than one, or have an information element that is to be rejected.
+    /// Where they are none, or more than one, or have an information element that is to be
+    /// rejected.
     pub fn decode(octets: &[u8]) -> Result<Self, DecodeError> {
         let mut decoder = Decoder::new(octets, Variant::Aligned);
         let d = &mut decoder;
@@ -72,7 +76,11 @@ impl Pdu {
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(pdu) = Pdu::decode(data) {
         match pdu.encode() {
-            Ok(octets) => assert_eq!(Pdu::decode(&octets).as_ref(), Ok(&pdu), "what was encoded reads differently"),
+            Ok(octets) => assert_eq!(
+                Pdu::decode(&octets).as_ref(),
+                Ok(&pdu),
+                "what was encoded reads differently"
+            ),
             Err(error) => panic!("what was read cannot be written: {error}"),
         }
     }

@@ -1,4 +1,5 @@
-//! Every message against pycrate, another implementation, both ways; and octets that are nearly messages.
+//! Every message against pycrate, another implementation, both ways; and octets that are nearly
+//! messages.
 
 use martlet_nrppa::*;
 use martlet_wire_testing::{lines, mutate, octets, oracle};
@@ -10,7 +11,8 @@ const KNOWN: &str = include_str!("vectors/known.tsv");
 fn vectors() -> impl Iterator<Item = (String, Vec<u8>, Vec<u8>)> {
     [VECTORS, KNOWN].into_iter().flat_map(lines).map(|fields| {
         let sent = octets(fields[2]);
-        // One of an earlier release has fewer additions than this one to say of that they are not there.
+        // One of an earlier release has fewer additions than this one to say of that they are not
+        // there.
         let again = fields.get(3).map_or_else(|| sent.clone(), |text| octets(text));
         (fields[..2].join(", "), sent, again)
     })
@@ -23,9 +25,11 @@ fn what_pycrate_encodes_is_read_and_encoded_to_the_same_octets() {
         match Pdu::decode(&octets) {
             Ok(message) => match message.encode() {
                 Ok(again) if again == expected => {}
-                Ok(again) => {
-                    wrong.push(format!("{name}\n  theirs {}\n  ours   {}", hex::encode(expected), hex::encode(again)))
-                }
+                Ok(again) => wrong.push(format!(
+                    "{name}\n  theirs {}\n  ours   {}",
+                    hex::encode(expected),
+                    hex::encode(again)
+                )),
                 Err(error) => wrong.push(format!("{name}: {error}")),
             },
             Err(error) => wrong.push(format!("{name}: {error}: {}", hex::encode(&octets))),

@@ -21,7 +21,8 @@ impl BitString {
         BitString { octets, bits: bits as usize }
     }
 
-    /// `bits` zero bits but for those of `ones`, which make it longer where need be: named bits of a list of bits.
+    /// `bits` zero bits but for those of `ones`, which make it longer where need be: named bits of
+    /// a list of bits.
     pub fn from_ones(bits: usize, ones: &[usize]) -> Self {
         let mut it = Self::zeros(ones.iter().map(|one| one + 1).fold(bits, usize::max));
         ones.iter().for_each(|&one| it.octets[one / 8] |= 0x80 >> (one % 8));

@@ -8,8 +8,8 @@ type Result<T> = std::result::Result<T, DecodeError>;
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
     octets: &'a [u8],
-    /// In bits, from the start of `octets`: where the value started, where the next one does, and where the last one may
-    /// end.
+    /// In bits, from the start of `octets`: where the value started, where the next one does, and
+    /// where the last one may end.
     start: usize,
     at: usize,
     end: usize,
@@ -181,7 +181,8 @@ impl<'a> Decoder<'a> {
         u64::try_from(self.semi_constrained(0)?).map_err(|_| DecodeError::Range)
     }
 
-    /// The index of an enumeration or a choice of `root` values (X.691, 14 and 23); of an extension, counted from there.
+    /// The index of an enumeration or a choice of `root` values (X.691, 14 and 23); of an
+    /// extension, counted from there.
     ///
     /// # Errors
     /// Where it is cut off, or the type does not have it.
@@ -215,7 +216,8 @@ impl<'a> Decoder<'a> {
         if count >= FRAGMENT { Err(DecodeError::Length) } else { checked(count, size) }
     }
 
-    /// Room to reserve for a list of `count` elements: an element of a hostile list may have no bits at all.
+    /// Room to reserve for a list of `count` elements: an element of a hostile list may have no
+    /// bits at all.
     pub fn reserve(&self, count: usize) -> usize {
         count.min(self.left() + 1).min(1024)
     }
@@ -226,7 +228,9 @@ impl<'a> Decoder<'a> {
             return Ok(None);
         }
         match most {
-            Some(most) if most < LARGE => Ok(Some(self.constrained(least as i128, most as i128)? as usize)),
+            Some(most) if most < LARGE => {
+                Ok(Some(self.constrained(least as i128, most as i128)? as usize))
+            }
             _ => Ok(None),
         }
     }
@@ -264,7 +268,8 @@ impl<'a> Decoder<'a> {
         let mut out = Vec::new();
         match self.sized(size)? {
             Some(length) => {
-                let fixed_and_short = size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
+                let fixed_and_short =
+                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
                 if !fixed_and_short && length > 0 {
                     self.align();
                 }
@@ -285,7 +290,8 @@ impl<'a> Decoder<'a> {
     pub fn bit_string(&mut self, size: Option<Size>) -> Result<BitString> {
         let length = match self.sized(size)? {
             Some(length) => {
-                let fixed_and_short = size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
+                let fixed_and_short =
+                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
                 if !fixed_and_short && length > 0 {
                     self.align();
                 }
@@ -409,14 +415,21 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// Where they are cut off.
     pub fn skip_additions(&mut self, additions: &Additions, known: usize) -> Result<()> {
-        additions.0.iter().skip(known).filter(|&&present| present).try_for_each(|_| self.skip_open())
+        additions
+            .0
+            .iter()
+            .skip(known)
+            .filter(|&&present| present)
+            .try_for_each(|_| self.skip_open())
     }
 }
 
 fn checked(count: usize, size: Option<Size>) -> Result<usize> {
     match size {
         // Where the size is extensible, what comes without bounds lies outside of them.
-        Some(Size { least, most, extensible: false }) if count < least || most.is_some_and(|most| count > most) => {
+        Some(Size { least, most, extensible: false })
+            if count < least || most.is_some_and(|most| count > most) =>
+        {
             Err(DecodeError::Length)
         }
         _ => Ok(count),

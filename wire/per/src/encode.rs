@@ -143,7 +143,8 @@ impl Encoder {
         self.semi_constrained(value.into(), 0)
     }
 
-    /// The index of an enumeration or a choice of `root` values (X.691, 14 and 23); of an extension, counted from there.
+    /// The index of an enumeration or a choice of `root` values (X.691, 14 and 23); of an
+    /// extension, counted from there.
     ///
     /// # Errors
     /// Where a type without extensions does not have it.
@@ -157,8 +158,8 @@ impl Encoder {
         self.constrained(index.into(), 0, i128::from(root) - 1)
     }
 
-    /// How many elements a list has; then its elements follow, in one piece. A list of as many elements as need fragments
-    /// is refused: no type has one.
+    /// How many elements a list has; then its elements follow, in one piece. A list of as many
+    /// elements as need fragments is refused: no type has one.
     ///
     /// # Errors
     /// Where the size does not allow it.
@@ -174,7 +175,8 @@ impl Encoder {
         }
     }
 
-    /// The length where its bounds give it a form of its own; none where it is written as one without bounds.
+    /// The length where its bounds give it a form of its own; none where it is written as one
+    /// without bounds.
     fn sized(&mut self, count: usize, size: Option<Size>) -> Result<Option<()>> {
         let Some(Size { least, most, extensible }) = size else { return Ok(None) };
         let inside = count >= least && most.is_none_or(|most| count <= most);
@@ -196,7 +198,8 @@ impl Encoder {
         if count < 128 { self.bits(count as u64, 8) } else { self.bits(0x8000 | count as u64, 16) }
     }
 
-    /// Octets with a length without bounds before them, in fragments where they are many (X.691, 11.9).
+    /// Octets with a length without bounds before them, in fragments where they are many (X.691,
+    /// 11.9).
     fn fragments(&mut self, mut octets: &[u8]) {
         loop {
             self.align();
@@ -220,8 +223,10 @@ impl Encoder {
     pub fn octet_string(&mut self, octets: &[u8], size: Option<Size>) -> Result {
         match self.sized(octets.len(), size)? {
             Some(()) => {
-                // A fixed size of at most two octets is not aligned, and nothing is where there is nothing.
-                let fixed_and_short = size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
+                // A fixed size of at most two octets is not aligned, and nothing is where there is
+                // nothing.
+                let fixed_and_short =
+                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
                 if !fixed_and_short && !octets.is_empty() {
                     self.align();
                 }
@@ -239,7 +244,8 @@ impl Encoder {
     pub fn bit_string(&mut self, value: &BitString, size: Option<Size>) -> Result {
         match self.sized(value.len(), size)? {
             Some(()) => {
-                let fixed_and_short = size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
+                let fixed_and_short =
+                    size.is_some_and(|size| size.most == Some(size.least) && size.least <= 16);
                 if !fixed_and_short && !value.is_empty() {
                     self.align();
                 }
@@ -269,7 +275,8 @@ impl Encoder {
         let bits = if self.aligned() { 8 } else { 7 };
         match self.sized(value.len(), size)? {
             Some(()) => {
-                // Aligned unless it is short: of a fixed size up to 16 bits, or at most fewer than 16.
+                // Aligned unless it is short: of a fixed size up to 16 bits, or at most fewer than
+                // 16.
                 let most = size.and_then(|size| size.most).unwrap_or(0) * 8;
                 let fixed = size.is_some_and(|size| size.most == Some(size.least));
                 if most > 16 || most == 16 && !fixed {

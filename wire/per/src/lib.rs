@@ -1,8 +1,9 @@
-//! Packed encoding rules (ITU-T X.691), BASIC-PER, aligned and unaligned: the runtime on which the generated code of
-//! `wire/lpp` and `wire/nrppa` stands.
+//! Packed encoding rules (ITU-T X.691), BASIC-PER, aligned and unaligned: the runtime on which the
+//! generated code of `wire/lpp` and `wire/nrppa` stands.
 //!
-//! An [`Encoder`] takes values in the order of their type, with its bounds, and gives octets; a [`Decoder`] the other way.
-//! The code that calls them in the right order is written by `wire/oracles/per_generate.py`.
+//! An [`Encoder`] takes values in the order of their type, with its bounds, and gives octets; a
+//! [`Decoder`] the other way. The code that calls them in the right order is written by
+//! `wire/oracles/per_generate.py`.
 //!
 //! ```
 //! use martlet_per::{Decoder, Encoder, Variant};
@@ -44,7 +45,8 @@ pub enum Variant {
     Unaligned,
 }
 
-/// The bounds of a size: the least, the most where there is one, and whether the constraint has an extension marker.
+/// The bounds of a size: the least, the most where there is one, and whether the constraint has an
+/// extension marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// The fewest.

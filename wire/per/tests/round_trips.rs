@@ -13,7 +13,11 @@ fn octets(variant: Variant, write: impl Fn(&mut Encoder)) -> Vec<u8> {
     encoder.finish()
 }
 
-fn read<T>(variant: Variant, octets: &[u8], read: impl Fn(&mut Decoder) -> Result<T, DecodeError>) -> T {
+fn read<T>(
+    variant: Variant,
+    octets: &[u8],
+    read: impl Fn(&mut Decoder) -> Result<T, DecodeError>,
+) -> T {
     for end in 0..octets.len().min(400) {
         let mut decoder = Decoder::new(&octets[..end], variant);
         let done = decoder.bits(3).and_then(|_| read(&mut decoder)).and_then(|_| decoder.bit());
@@ -53,7 +57,9 @@ fn numbers_come_back_at_the_edges_of_their_forms() {
             let outside = Encoder::new(variant).constrained(most + 1, least, most);
             assert_eq!(outside, Err(EncodeError::Range { value: most + 1, least, most }));
         }
-        for value in [0, 1, -1, 127, 128, -128, -129, 255, 65_536, i64::MAX as i128, i64::MIN as i128] {
+        for value in
+            [0, 1, -1, 127, 128, -128, -129, 255, 65_536, i64::MAX as i128, i64::MIN as i128]
+        {
             let octets = octets(variant, |e| e.unconstrained(value).unwrap());
             assert_eq!(read(variant, &octets, |d| d.unconstrained()), value);
             let octets = self::octets(variant, |e| e.extensible(value, 0, 7).unwrap());
@@ -85,7 +91,8 @@ fn strings_come_back_in_fragments_and_without() {
             let value: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let octets = octets(variant, |e| e.octet_string(&value, None).unwrap());
             assert_eq!(read(variant, &octets, |d| d.octet_string(None)), value);
-            let octets = self::octets(variant, |e| e.open(|e| e.octet_string(&value, None)).unwrap());
+            let octets =
+                self::octets(variant, |e| e.open(|e| e.octet_string(&value, None)).unwrap());
             assert_eq!(read(variant, &octets, |d| d.open(|d| d.octet_string(None))), value);
             let octets = self::octets(variant, |e| e.open_octets(&value));
             assert_eq!(read(variant, &octets, |d| d.open_octets()), value);
@@ -104,14 +111,19 @@ fn strings_come_back_in_fragments_and_without() {
             let octets = octets(variant, |e| e.bit_string(&value, size).unwrap());
             assert_eq!(read(variant, &octets, |d| d.bit_string(size)), value);
         }
-        for size in [None, Some(Size::range(1, 32)), Some(Size::range(2, 2)), Some(Size::range(3, 3))] {
+        for size in
+            [None, Some(Size::range(1, 32)), Some(Size::range(2, 2)), Some(Size::range(3, 3))]
+        {
             let value = &"a z"[..size.map_or(3, |size| size.most.unwrap().min(3))];
             let octets = octets(variant, |e| e.visible_string(value, size).unwrap());
             assert_eq!(read(variant, &octets, |d| d.visible_string(size)), value);
         }
         let mut encoder = Encoder::new(variant);
         assert_eq!(encoder.visible_string("ä", None), Err(EncodeError::Character));
-        assert_eq!(encoder.octet_string(&[1, 2], Some(Size::range(3, 4))), Err(EncodeError::Size(2)));
+        assert_eq!(
+            encoder.octet_string(&[1, 2], Some(Size::range(3, 4))),
+            Err(EncodeError::Size(2))
+        );
         assert_eq!(encoder.count(5, Some(Size::range(1, 4))), Err(EncodeError::Size(5)));
     }
 }
@@ -119,10 +131,19 @@ fn strings_come_back_in_fragments_and_without() {
 #[test]
 fn what_a_type_does_not_have_is_refused() {
     for variant in VARIANTS {
-        assert_eq!(Decoder::new(&[0b1100_0000], variant).index(3, false), Err(DecodeError::Index(3)));
-        assert_eq!(Decoder::new(&[0b1111_0000], variant).constrained(0, 9), Err(DecodeError::Range));
+        assert_eq!(
+            Decoder::new(&[0b1100_0000], variant).index(3, false),
+            Err(DecodeError::Index(3))
+        );
+        assert_eq!(
+            Decoder::new(&[0b1111_0000], variant).constrained(0, 9),
+            Err(DecodeError::Range)
+        );
         assert_eq!(Decoder::new(&[0xc5, 0], variant).octet_string(None), Err(DecodeError::Length));
-        assert_eq!(Decoder::new(&[0x7f; 3], variant).additions().err(), Some(DecodeError::Truncated));
+        assert_eq!(
+            Decoder::new(&[0x7f; 3], variant).additions().err(),
+            Some(DecodeError::Truncated)
+        );
         let mut decoder = Decoder::new(&[0, 1, 2], variant);
         decoder.bits(9).unwrap();
         assert_eq!(decoder.finish(), Err(DecodeError::Trailing(1)));

@@ -4,7 +4,8 @@ use crate::ie::Cause;
 /// Why octets are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer octets than a header, or than its length field says: dropped without an answer (TS 29.244, 7.6.2).
+    /// Fewer octets than a header, or than its length field says: dropped without an answer (TS
+    /// 29.244, 7.6.2).
     #[error("the message is cut off")]
     Truncated,
     /// Another version than 1: answered with Version Not Supported (7.6.3).
@@ -34,7 +35,9 @@ impl DecodeError {
             DecodeError::Missing(_) => Some(Cause::MANDATORY_IE_MISSING),
             DecodeError::Length(_) | DecodeError::Depth => Some(Cause::INVALID_LENGTH),
             DecodeError::Incorrect(_) => Some(Cause::MANDATORY_IE_INCORRECT),
-            DecodeError::Truncated | DecodeError::Version(_) | DecodeError::UnknownMessage(_) => None,
+            DecodeError::Truncated | DecodeError::Version(_) | DecodeError::UnknownMessage(_) => {
+                None
+            }
         }
     }
 
@@ -43,7 +46,9 @@ impl DecodeError {
         match *self {
             // Type 0 is reserved; it stands for the message itself.
             DecodeError::Length(0) => None,
-            DecodeError::Missing(ie) | DecodeError::Length(ie) | DecodeError::Incorrect(ie) => Some(ie),
+            DecodeError::Missing(ie) | DecodeError::Length(ie) | DecodeError::Incorrect(ie) => {
+                Some(ie)
+            }
             _ => None,
         }
     }

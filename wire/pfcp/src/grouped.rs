@@ -47,7 +47,8 @@ pub fn elements(mut octets: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'
         let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
         let (value, rest) = rest.split_at_checked(length).ok_or(DecodeError::Length(kind))?;
         // Types of an enterprise carry its identifier first (8.1.1).
-        let value = if kind >= 0x8000 { value.get(2..).ok_or(DecodeError::Length(kind))? } else { value };
+        let value =
+            if kind >= 0x8000 { value.get(2..).ok_or(DecodeError::Length(kind))? } else { value };
         if elements.len() == MOST_ELEMENTS {
             return Err(DecodeError::Length(within));
         }
@@ -57,8 +58,8 @@ pub fn elements(mut octets: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'
     Ok(elements)
 }
 
-/// Declares a group of elements: `req` must be there, `opt` may, `list` may several times. A repetition of a single
-/// element counts once, the first (TS 29.244, 7.6.8).
+/// Declares a group of elements: `req` must be there, `opt` may, `list` may several times. A
+/// repetition of a single element counts once, the first (TS 29.244, 7.6.8).
 macro_rules! group {
     ($(#[$meta:meta])* $name:ident $(= $type:literal)? { $($(#[$fmeta:meta])* $need:ident $field:ident: $value:ty,)* }) => {
         $(#[$meta])*

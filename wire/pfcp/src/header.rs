@@ -17,7 +17,8 @@ pub struct Header {
 impl Header {
     /// Reads a header: with the octets of the message's elements.
     pub fn decode(octets: &[u8]) -> Result<(Header, &[u8]), DecodeError> {
-        let ([flags, message_type, l1, l2], rest) = octets.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
+        let ([flags, message_type, l1, l2], rest) =
+            octets.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
         if flags >> 5 != 1 {
             return Err(DecodeError::Version(flags >> 5));
         }
@@ -29,7 +30,8 @@ impl Header {
             seid = Some(u64::from_be_bytes(*octets));
             rest = after;
         }
-        let ([s1, s2, s3, last], body) = rest.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
+        let ([s1, s2, s3, last], body) =
+            rest.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
         let sequence = u32::from_be_bytes([0, *s1, *s2, *s3]);
         let priority = (flags & 0x02 != 0).then_some(last >> 4);
         Ok((Header { message_type: *message_type, seid, sequence, priority }, body))

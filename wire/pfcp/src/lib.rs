@@ -1,8 +1,8 @@
 //! PFCP (TS 29.244): octets in, values out.
 //!
-//! A [`Packet`] is a header with a [`Message`]; a message and a grouped information element are structs whose members
-//! are information elements. What is not known is passed over (TS 29.244, 7.6); what is wrong becomes a [`DecodeError`]
-//! that knows the cause for the answer.
+//! A [`Packet`] is a header with a [`Message`]; a message and a grouped information element are
+//! structs whose members are information elements. What is not known is passed over (TS 29.244,
+//! 7.6); what is wrong becomes a [`DecodeError`] that knows the cause for the answer.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -24,6 +24,10 @@ pub const PORT: u16 = 8805;
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(packet) = Packet::decode(data) {
         let octets = packet.encode();
-        assert_eq!(Packet::decode(&octets).as_ref(), Ok(&packet), "what was encoded reads differently");
+        assert_eq!(
+            Packet::decode(&octets).as_ref(),
+            Ok(&packet),
+            "what was encoded reads differently"
+        );
     }
 }

@@ -297,29 +297,36 @@ impl Packet {
         Packet { seid: Some(seid), sequence, message: message.into() }
     }
 
-    /// Reads a packet. Where only the header is readable, [`Header::decode`] still tells whom to answer.
+    /// Reads a packet. Where only the header is readable, [`Header::decode`] still tells whom to
+    /// answer.
     pub fn decode(octets: &[u8]) -> Result<Packet, DecodeError> {
         let (header, body) = Header::decode(octets)?;
         let message = Message::decode(header.message_type, body)?;
         // A session's message without an identifier has nowhere to go (7.2.2.4).
-        let seid = if message.is_of_session() { Some(header.seid.ok_or(DecodeError::Truncated)?) } else { None };
+        let seid = if message.is_of_session() {
+            Some(header.seid.ok_or(DecodeError::Truncated)?)
+        } else {
+            None
+        };
         Ok(Packet { seid, sequence: header.sequence, message })
     }
 
-    /// The answer to a request of another version (TS 29.244, 7.6.3): it has the sequence number of the request, as far as
-    /// that is where version 1 has it. `None` for what is no request.
+    /// The answer to a request of another version (TS 29.244, 7.6.3): it has the sequence number of
+    /// the request, as far as that is where version 1 has it. `None` for what is no request.
     pub fn refuse_version(octets: &[u8]) -> Option<Vec<u8>> {
         let mut octets = octets.to_vec();
         let first = octets.first_mut()?;
         *first = *first & 0x1f | 0x20;
         let (header, _) = Header::decode(&octets).ok()?;
-        is_request(header.message_type).then(|| Packet::node(header.sequence, VersionNotSupported {}).encode())
+        is_request(header.message_type)
+            .then(|| Packet::node(header.sequence, VersionNotSupported {}).encode())
     }
 
     /// The octets.
     pub fn encode(&self) -> Vec<u8> {
         let message_type = self.message.message_type();
-        let header = Header { message_type, seid: self.seid, sequence: self.sequence, priority: None };
+        let header =
+            Header { message_type, seid: self.seid, sequence: self.sequence, priority: None };
         header.encode(|out| self.message.encode_body(out))
     }
 }

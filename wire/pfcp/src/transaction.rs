@@ -1,5 +1,6 @@
-//! Reliable delivery (TS 29.244, 6.4): requests are repeated until they are answered, and a request that comes again
-//! gets the same answer again. Without sockets or a clock of its own: the caller brings both.
+//! Reliable delivery (TS 29.244, 6.4): requests are repeated until they are answered, and a request
+//! that comes again gets the same answer again. Without sockets or a clock of its own: the caller
+//! brings both.
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
@@ -56,13 +57,19 @@ pub enum Due {
 }
 
 impl Requests {
-    /// None yet; `start` is the first sequence number, best drawn at random, so that a restart is not mistaken.
+    /// None yet; `start` is the first sequence number, best drawn at random, so that a restart is
+    /// not mistaken.
     pub fn new(limits: Limits, start: u32) -> Self {
         Requests { limits, last: start & 0xff_ffff, waiting: HashMap::new() }
     }
 
     /// Gives a request its sequence number and remembers it; `None` while too many are under way.
-    pub fn send(&mut self, to: SocketAddr, now: Instant, build: impl FnOnce(u32) -> Vec<u8>) -> Option<(u32, Vec<u8>)> {
+    pub fn send(
+        &mut self,
+        to: SocketAddr,
+        now: Instant,
+        build: impl FnOnce(u32) -> Vec<u8>,
+    ) -> Option<(u32, Vec<u8>)> {
         if self.waiting.len() >= self.limits.most.min(0xff_fffe) {
             return None;
         }
@@ -145,7 +152,8 @@ pub struct Answers {
 }
 
 struct Request {
-    /// Tells a request from another one with the same sequence number, as a sender that has restarted may send it.
+    /// Tells a request from another one with the same sequence number, as a sender that has
+    /// restarted may send it.
     digest: u64,
     since: Instant,
     answer: Option<Vec<u8>>,
@@ -162,9 +170,15 @@ impl Answers {
         self.look_up(from, sequence, 0, now)
     }
 
-    /// Looks a request up by its sequence number and its octets, and remembers it. A request that is another one than
-    /// that of the same number before is new.
-    pub fn seen_as(&mut self, from: SocketAddr, sequence: u32, octets: &[u8], now: Instant) -> Seen {
+    /// Looks a request up by its sequence number and its octets, and remembers it. A request that
+    /// is another one than that of the same number before is new.
+    pub fn seen_as(
+        &mut self,
+        from: SocketAddr,
+        sequence: u32,
+        octets: &[u8],
+        now: Instant,
+    ) -> Seen {
         let mut hasher = DefaultHasher::new();
         octets.hash(&mut hasher);
         self.look_up(from, sequence, hasher.finish(), now)
@@ -174,7 +188,9 @@ impl Answers {
         // As long as the sender may repeat it, and some more for the way.
         let lifetime = self.limits.t1 * (u32::from(self.limits.n1) + 1);
         while let Some((since, key)) = self.order.front() {
-            if now.saturating_duration_since(*since) < lifetime && self.order.len() <= self.limits.most {
+            if now.saturating_duration_since(*since) < lifetime
+                && self.order.len() <= self.limits.most
+            {
                 break;
             }
             // One that came anew in the meantime has its own place in the order.

@@ -21,8 +21,11 @@ fn establishment() -> SessionEstablishmentRequest {
             .collect(),
         ..Pdi::of(interface)
     };
-    let ue =
-        |is_destination| UeIpAddress { is_destination, ipv4: Some(Ipv4Addr::new(10, 45, 0, 2)), ..Default::default() };
+    let ue = |is_destination| UeIpAddress {
+        is_destination,
+        ipv4: Some(Ipv4Addr::new(10, 45, 0, 2)),
+        ..Default::default()
+    };
     let pdr = |id, pdi, removal, far| CreatePdr {
         pdr_id: PdrId(id),
         precedence: Precedence(255),
@@ -44,7 +47,12 @@ fn establishment() -> SessionEstablishmentRequest {
                 Some(OuterHeaderRemoval { description: 0 }),
                 1,
             ),
-            pdr(2, pdi(Interface::Core, None, vec![ue(true)], &["permit out ip from any to assigned"]), None, 2),
+            pdr(
+                2,
+                pdi(Interface::Core, None, vec![ue(true)], &["permit out ip from any to assigned"]),
+                None,
+                2,
+            ),
         ],
         create_fars: vec![
             CreateFar {
@@ -69,7 +77,10 @@ fn establishment() -> SessionEstablishmentRequest {
             measurement_method: MeasurementMethod(3),
             reporting_triggers: ReportingTriggers::VOLTH | ReportingTriggers::PERIO,
             measurement_period: Some(MeasurementPeriod(60)),
-            volume_threshold: Some(VolumeThreshold { total: Some(1_000_000), ..Default::default() }),
+            volume_threshold: Some(VolumeThreshold {
+                total: Some(1_000_000),
+                ..Default::default()
+            }),
             volume_quota: None,
             time_threshold: None,
             time_quota: None,
@@ -98,11 +109,16 @@ fn application(name: &str) -> ApplicationIdsPfds {
     let first = PfdContents {
         flow_descriptions: vec!["permit out 6 from 192.0.2.0/24 443 to assigned".into(); 3],
         urls: vec![b"https://example.com/".to_vec(), b"/two".to_vec()],
-        domain_names: vec![(b"example.com".to_vec(), Some(b"tls".to_vec())), (b"example.org".to_vec(), None)],
+        domain_names: vec![
+            (b"example.com".to_vec(), Some(b"tls".to_vec())),
+            (b"example.org".to_vec(), None),
+        ],
         custom: Some(vec![1, 2, 3]),
     };
-    let second =
-        PfdContents { flow_descriptions: vec!["permit out ip from 203.0.113.9 to any".into()], ..Default::default() };
+    let second = PfdContents {
+        flow_descriptions: vec!["permit out ip from 203.0.113.9 to any".into()],
+        ..Default::default()
+    };
     let contexts = vec![PfdContext { contents: vec![first, second] }];
     ApplicationIdsPfds { application_id: ApplicationId::new(name), contexts }
 }
@@ -138,7 +154,10 @@ fn samples() -> Vec<(&'static str, Packet)> {
         trigger: UsageReportTrigger::VOLTH,
         start: Some(StartTime(3_900_000_000)),
         end: Some(EndTime(3_900_000_060)),
-        volume: Some(VolumeMeasurement { octets: [Some(30), Some(10), Some(20)], packets: [None; 3] }),
+        volume: Some(VolumeMeasurement {
+            octets: [Some(30), Some(10), Some(20)],
+            packets: [None; 3],
+        }),
         duration: Some(DurationMeasurement(60)),
     };
     vec![
@@ -177,15 +196,27 @@ fn samples() -> Vec<(&'static str, Packet)> {
                 3,
                 AssociationUpdateRequest {
                     node_id: node.clone(),
-                    up_features: Some(UpFunctionFeatures::PFDM | UpFunctionFeatures::EPFAR | UpFunctionFeatures::UEIP),
+                    up_features: Some(
+                        UpFunctionFeatures::PFDM
+                            | UpFunctionFeatures::EPFAR
+                            | UpFunctionFeatures::UEIP,
+                    ),
                     cp_features: Some(CpFunctionFeatures::LOAD | CpFunctionFeatures::EPFAR),
                     release_request: Some(martlet_pfcp::ie::AssociationReleaseRequest(1)),
-                    release_period: Some(GracefulReleasePeriod::of(std::time::Duration::from_secs(20))),
+                    release_period: Some(GracefulReleasePeriod::of(
+                        std::time::Duration::from_secs(20),
+                    )),
                     flags: Some(PfcpAuReqFlags(1)),
                 },
             ),
         ),
-        ("pfds", Packet::node(3, PfdManagementRequest { applications: vec![application("web"), forgotten("chat")] })),
+        (
+            "pfds",
+            Packet::node(
+                3,
+                PfdManagementRequest { applications: vec![application("web"), forgotten("chat")] },
+            ),
+        ),
         ("release", Packet::node(3, AssociationReleaseRequestMessage { node_id: node.clone() })),
         ("establishment", Packet::session(0, 4, establishment())),
         (
@@ -203,7 +234,10 @@ fn samples() -> Vec<(&'static str, Packet)> {
                         local_fteid: Some(remote),
                         ue_ip_addresses: vec![],
                     }],
-                    load: Some(LoadControlInformation { sequence_number: SequenceNumber(7), metric: Metric(42) }),
+                    load: Some(LoadControlInformation {
+                        sequence_number: SequenceNumber(7),
+                        metric: Metric(42),
+                    }),
                     overload: Some(OverloadControlInformation {
                         sequence_number: SequenceNumber(8),
                         metric: Metric(10),
@@ -239,7 +273,10 @@ fn samples() -> Vec<(&'static str, Packet)> {
                 7,
                 SessionReportRequest {
                     report_type: ReportType(1 | 2),
-                    downlink_data: Some(DownlinkDataReport { pdr_ids: vec![PdrId(2)], service_information: None }),
+                    downlink_data: Some(DownlinkDataReport {
+                        pdr_ids: vec![PdrId(2)],
+                        service_information: None,
+                    }),
                     usage_reports: vec![usage],
                     error_indication: None,
                     load: None,
@@ -262,7 +299,10 @@ fn samples() -> Vec<(&'static str, Packet)> {
                 },
             ),
         ),
-        ("report_response", Packet::session(9, 7, SessionReportResponse { cause, offending_ie: None, flags: None })),
+        (
+            "report_response",
+            Packet::session(9, 7, SessionReportResponse { cause, offending_ie: None, flags: None }),
+        ),
     ]
 }
 
@@ -285,15 +325,23 @@ fn every_message_comes_back() {
 #[test]
 fn another_implementation_reads_and_writes_the_same_octets() {
     let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
-    let probe = Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
+    let probe =
+        Command::new(&python).args(["-c", "import pycrate_mobile"]).stderr(Stdio::null()).status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: {python} has no pycrate; `make oracles` installs it");
         return;
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle.py");
-    let mut child = Command::new(&python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let lines: Vec<String> =
-        samples().iter().map(|(name, packet)| format!("{name} {}", hex(&packet.encode()))).collect();
+    let mut child = Command::new(&python)
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines: Vec<String> = samples()
+        .iter()
+        .map(|(name, packet)| format!("{name} {}", hex(&packet.encode())))
+        .collect();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(format!("{}\n", lines.join("\n")).as_bytes()).unwrap();
     drop(stdin);
@@ -317,14 +365,20 @@ fn what_is_wrong_gets_its_cause() {
     assert_eq!(Packet::decode(&[0x40, 1, 0, 4, 0, 0, 0, 0]), Err(DecodeError::Version(2)));
     assert_eq!(Packet::decode(&[0x20, 99, 0, 4, 0, 0, 1, 0]), Err(DecodeError::UnknownMessage(99)));
     let missing = Packet::decode(&[0x20, 1, 0, 4, 0, 0, 1, 0]).unwrap_err();
-    assert_eq!((missing.cause(), missing.offending()), (Some(Cause::MANDATORY_IE_MISSING), Some(96)));
+    assert_eq!(
+        (missing.cause(), missing.offending()),
+        (Some(Cause::MANDATORY_IE_MISSING), Some(96))
+    );
     let short = Packet::decode(&[0x20, 1, 0, 10, 0, 0, 1, 0, 0, 96, 0, 2, 1, 2]).unwrap_err();
     assert_eq!((short.cause(), short.offending()), (Some(Cause::INVALID_LENGTH), Some(96)));
     // BUFF and FORW at once.
     let mut wrong = establishment();
     wrong.create_fars[0].apply_action = ApplyAction(6);
     let incorrect = Packet::decode(&Packet::session(0, 4, wrong).encode()).unwrap_err();
-    assert_eq!((incorrect.cause(), incorrect.offending()), (Some(Cause::MANDATORY_IE_INCORRECT), Some(44)));
+    assert_eq!(
+        (incorrect.cause(), incorrect.offending()),
+        (Some(Cause::MANDATORY_IE_INCORRECT), Some(44))
+    );
 }
 
 #[test]
@@ -332,7 +386,10 @@ fn elements_that_are_not_known_are_passed_over() {
     let mut octets = Packet::node(1, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
     octets.extend([0x80, 1, 0, 4, 0x12, 0x34, 9, 9, 0, 250, 0, 1, 0]);
     octets[3] += 13;
-    assert_eq!(Packet::decode(&octets).unwrap().message, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }.into());
+    assert_eq!(
+        Packet::decode(&octets).unwrap().message,
+        HeartbeatRequest { recovery: RecoveryTimeStamp(1) }.into()
+    );
 }
 
 proptest! {

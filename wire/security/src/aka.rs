@@ -3,8 +3,8 @@
 use crate::kdf::{build_s, kdf};
 use crate::milenage::{Amf, Auts, K, Milenage, Op, Opc, Sqn};
 use crate::nas_5gs::{
-    HxresStar, KAmf, KAusf, KSeaf, ResStar, Supi, XresStar, compute_hres_star, compute_hxres_star, derive_kamf,
-    derive_kausf, derive_kseaf,
+    HxresStar, KAmf, KAusf, KSeaf, ResStar, Supi, XresStar, compute_hres_star, compute_hxres_star,
+    derive_kamf, derive_kausf, derive_kseaf,
 };
 use crate::tuak::{Bits, Tuak, TuakKey};
 use crate::{Autn, Ck, Ik, Rand, SecurityError, constant_time_eq};
@@ -17,7 +17,8 @@ pub fn serving_network_name(mcc: &str, mnc: &str) -> String {
     format!("5G:mnc{mnc:0>3}.mcc{mcc}.3gppnetwork.org")
 }
 
-/// The secret of a subscriber, ready for its algorithm: K with OPc for MILENAGE, K with TOPc for TUAK.
+/// The secret of a subscriber, ready for its algorithm: K with OPc for MILENAGE, K with TOPc for
+/// TUAK.
 #[derive(Clone)]
 pub struct SubscriberKey(Algorithm);
 
@@ -63,7 +64,8 @@ impl Response {
 
     /// RES* (TS 33.501, A.4).
     pub fn res_star(&self, rand: &Rand, serving_network: &str) -> Result<ResStar, SecurityError> {
-        res_star(&self.ck, &self.ik, rand, &self.res, serving_network).map(|octets| ResStar::new(&octets))
+        res_star(&self.ck, &self.ik, rand, &self.res, serving_network)
+            .map(|octets| ResStar::new(&octets))
     }
 
     /// K_AUSF of 5G-AKA (TS 33.501, A.2).
@@ -192,12 +194,18 @@ impl SubscriberKey {
                 autn[..6].copy_from_slice(&xor(sqn.as_octets(), &out.ak));
                 autn[6..8].copy_from_slice(&amf);
                 autn[8..].copy_from_slice(&mac);
-                Quintet { xres: out.res, ck: key(&out.ck), ik: key(&out.ik), autn: Autn::new(&autn) }
+                Quintet {
+                    xres: out.res,
+                    ck: key(&out.ck),
+                    ik: key(&out.ik),
+                    autn: Autn::new(&autn),
+                }
             }
         }
     }
 
-    /// What the USIM says to a challenge; [`SecurityError::MacFailure`] where AUTN is not of its home network.
+    /// What the USIM says to a challenge; [`SecurityError::MacFailure`] where AUTN is not of its
+    /// home network.
     pub fn check_autn(&self, rand: &Rand, autn: &Autn) -> Result<Response, SecurityError> {
         match &self.0 {
             Algorithm::Milenage(milenage) => {
@@ -220,12 +228,19 @@ impl SubscriberKey {
                 if !constant_time_eq(&mac, &octets[8..]) {
                     return Err(SecurityError::MacFailure);
                 }
-                Ok(Response { sqn: Sqn::new(&sqn).get(), amf, res: out.res, ck: key(&out.ck), ik: key(&out.ik) })
+                Ok(Response {
+                    sqn: Sqn::new(&sqn).get(),
+                    amf,
+                    res: out.res,
+                    ck: key(&out.ck),
+                    ik: key(&out.ik),
+                })
             }
         }
     }
 
-    /// AUTS, with which a USIM whose highest SQN is `sqn_ms` answers a challenge that is not fresh (TS 33.102, 6.3.3).
+    /// AUTS, with which a USIM whose highest SQN is `sqn_ms` answers a challenge that is not fresh
+    /// (TS 33.102, 6.3.3).
     pub fn auts(&self, rand: &Rand, sqn_ms: u64) -> [u8; 14] {
         let sqn = sqn_of(sqn_ms);
         match &self.0 {
@@ -233,7 +248,12 @@ impl SubscriberKey {
             Algorithm::Tuak(tuak, _) => {
                 let mut auts = [0; 14];
                 auts[..6].copy_from_slice(&xor(sqn.as_octets(), &tuak.f5_star(rand.as_octets())));
-                auts[6..].copy_from_slice(&tuak.f1_star(rand.as_octets(), sqn.as_octets(), &[0, 0], Bits::B64));
+                auts[6..].copy_from_slice(&tuak.f1_star(
+                    rand.as_octets(),
+                    sqn.as_octets(),
+                    &[0, 0],
+                    Bits::B64,
+                ));
                 auts
             }
         }
@@ -251,7 +271,8 @@ fn key(octets: &[u8]) -> [u8; 16] {
     key
 }
 
-/// The home environment authentication vector of 5G (TS 33.501, 6.1.3.2.0): what the UDM gives the AUSF.
+/// The home environment authentication vector of 5G (TS 33.501, 6.1.3.2.0): what the UDM gives the
+/// AUSF.
 pub struct Vector {
     /// The challenge.
     pub rand: Rand,
@@ -270,12 +291,14 @@ fn sqn_of(sqn: u64) -> Sqn {
 
 /// OPc of a subscriber: its K with the operator's OP (TS 35.206, 4.1).
 pub fn opc(k: &[u8; 16], op: &[u8; 16]) -> [u8; 16] {
-    *crate::milenage::Opc::from_op(&crate::milenage::K::new(k), &crate::milenage::Op::new(op)).as_octets()
+    *crate::milenage::Opc::from_op(&crate::milenage::K::new(k), &crate::milenage::Op::new(op))
+        .as_octets()
 }
 
-/// The vector of a subscriber for a serving network: `rand` is drawn at random, `sqn` is the subscriber's next
-/// ([`crate::sqn::next`]), `amf` is the authentication management field, whose separation bit has to be set
-/// (`[0x80, 0]`). An error for a serving network name of more than 65,535 octets.
+/// The vector of a subscriber for a serving network: `rand` is drawn at random, `sqn` is the
+/// subscriber's next ([`crate::sqn::next`]), `amf` is the authentication management field, whose
+/// separation bit has to be set (`[0x80, 0]`). An error for a serving network name of more than
+/// 65,535 octets.
 pub fn vector(
     key: &SubscriberKey,
     rand: &Rand,
@@ -294,7 +317,8 @@ pub fn vector(
     })
 }
 
-/// The home environment authentication vector of EAP-AKA' (TS 33.501, 6.1.3.1): what the UDM gives the AUSF.
+/// The home environment authentication vector of EAP-AKA' (TS 33.501, 6.1.3.1): what the UDM gives
+/// the AUSF.
 pub struct EapVector {
     /// The token that proves the network to the USIM.
     pub autn: Autn,
@@ -320,10 +344,17 @@ pub fn eap_vector(
 }
 
 /// SQN_MS from the AUTS of a synchronisation failure to the challenge `rand` (TS 33.102, 6.3.5).
-/// [`SecurityError::MacFailure`] where it is not of this subscriber; the home network then keeps its SQN.
-pub fn verify_auts(key: &SubscriberKey, rand: &Rand, auts: &[u8; 14]) -> Result<u64, SecurityError> {
+/// [`SecurityError::MacFailure`] where it is not of this subscriber; the home network then keeps
+/// its SQN.
+pub fn verify_auts(
+    key: &SubscriberKey,
+    rand: &Rand,
+    auts: &[u8; 14],
+) -> Result<u64, SecurityError> {
     match &key.0 {
-        Algorithm::Milenage(milenage) => milenage.verify_auts(rand, &Auts::new(auts)).map(|sqn| sqn.get()),
+        Algorithm::Milenage(milenage) => {
+            milenage.verify_auts(rand, &Auts::new(auts)).map(|sqn| sqn.get())
+        }
         Algorithm::Tuak(tuak, _) => {
             let mut concealed = [0; 6];
             concealed.copy_from_slice(&auts[..6]);
@@ -341,7 +372,8 @@ pub fn hxres_star(rand: &Rand, xres_star: &XresStar) -> HxresStar {
     compute_hxres_star(rand, xres_star)
 }
 
-/// Whether HRES* of the RES* that a UE sent is HXRES* (TS 33.501, 6.1.3.2.0, step 9), in constant time.
+/// Whether HRES* of the RES* that a UE sent is HXRES* (TS 33.501, 6.1.3.2.0, step 9), in constant
+/// time.
 pub fn hres_star_matches(rand: &Rand, res_star: &[u8; 16], hxres_star: &HxresStar) -> bool {
     hxres_star.accepts(&compute_hres_star(rand, &ResStar::new(res_star)))
 }
@@ -370,9 +402,14 @@ mod tests {
     fn a_key_is_32_digits() {
         let k = "465b5ce8b199b49faa5f0a2ee238a6bc";
         assert!(SubscriberKey::from_hex(k, &k.to_uppercase()).is_ok());
-        for text in
-            ["", "46", &k[1..], &format!("{k}00"), "g65b5ce8b199b49faa5f0a2ee238a6bc", "日本日本日本日本日本日本日本"]
-        {
+        for text in [
+            "",
+            "46",
+            &k[1..],
+            &format!("{k}00"),
+            "g65b5ce8b199b49faa5f0a2ee238a6bc",
+            "日本日本日本日本日本日本日本",
+        ] {
             assert!(SubscriberKey::from_hex(text, k).is_err(), "{text}");
         }
     }
@@ -401,8 +438,14 @@ mod tests {
             let response = key.check_autn(&rand, &vector.autn).unwrap();
             assert_eq!((response.sqn, response.amf), (4097, [0x80, 0]));
             assert!(vector.xres_star.accepts(&response.res_star(&rand, "5G:x").unwrap()));
-            assert_eq!(response.k_ausf(&vector.autn, "5G:x").unwrap().as_octets(), vector.k_ausf.as_octets());
-            assert!(matches!(other.check_autn(&rand, &vector.autn), Err(SecurityError::MacFailure)));
+            assert_eq!(
+                response.k_ausf(&vector.autn, "5G:x").unwrap().as_octets(),
+                vector.k_ausf.as_octets()
+            );
+            assert!(matches!(
+                other.check_autn(&rand, &vector.autn),
+                Err(SecurityError::MacFailure)
+            ));
         }
     }
 

@@ -15,7 +15,10 @@ pub fn suci(octets: &[u8]) {
     if let Ok(suci) = Suci::from_nas_octets(octets) {
         let _ = keys.deconceal(&suci.to_string());
         if let Ok(again) = suci.to_nas_octets() {
-            assert!(Suci::from_nas_octets(&again).as_ref() == Ok(&suci), "a SUCI comes back from its octets");
+            assert!(
+                Suci::from_nas_octets(&again).as_ref() == Ok(&suci),
+                "a SUCI comes back from its octets"
+            );
         }
     }
     if let Ok(text) = std::str::from_utf8(octets) {

@@ -1,7 +1,9 @@
-//! The security functions of 5GS: MILENAGE (TS 35.206), TUAK (TS 35.231), key derivation and SUCI (TS 33.501), NEA and NIA.
+//! The security functions of 5GS: MILENAGE (TS 35.206), TUAK (TS 35.231), key derivation and SUCI
+//! (TS 33.501), NEA and NIA.
 //!
-//! A thin layer over the crate that the workspace pins; nothing outside `wire/` names that crate. Its primitives are at
-//! the root; the modules put them together as the functions of the network use them:
+//! A thin layer over the crate that the workspace pins; nothing outside `wire/` names that crate.
+//! Its primitives are at the root; the modules put them together as the functions of the network
+//! use them:
 //!
 //! | module | for | what |
 //! | --- | --- | --- |
@@ -16,7 +18,11 @@
 //! use martlet_security::usim::{Challenge, Usim};
 //! use martlet_security::{Rand, sqn};
 //!
-//! let key = SubscriberKey::from_hex("465b5ce8b199b49faa5f0a2ee238a6bc", "cd63cb71954a9f4e48a5994e37a02baf").unwrap();
+//! let key = SubscriberKey::from_hex(
+//!     "465b5ce8b199b49faa5f0a2ee238a6bc",
+//!     "cd63cb71954a9f4e48a5994e37a02baf",
+//! )
+//! .unwrap();
 //! let network = aka::serving_network_name("208", "93");
 //!
 //! // UDM: the next sequence number of the subscriber, a fresh RAND, and the vector.
@@ -27,13 +33,18 @@
 //! let k_seaf = aka::k_seaf(&vector.k_ausf, &network).unwrap();
 //! // UE: checks AUTN and answers.
 //! let mut usim = Usim::new(key);
-//! let Challenge::Accepted(answer) = usim.challenge(&vector.rand, &vector.autn, &network) else { unreachable!() };
+//! let Challenge::Accepted(answer) = usim.challenge(&vector.rand, &vector.autn, &network) else {
+//!     unreachable!()
+//! };
 //! // AMF: HRES* equals HXRES*. AUSF: RES* equals XRES*.
 //! assert!(aka::hres_star_matches(&vector.rand, answer.res_star.as_octets(), &hxres_star));
 //! assert!(vector.xres_star.accepts(&answer.res_star));
 //! // Both sides derive K_AMF.
 //! let k_amf = aka::k_amf(&k_seaf, "imsi-208930000000001").unwrap();
-//! assert_eq!(answer.k_amf(&network, "imsi-208930000000001").unwrap().as_octets(), k_amf.as_octets());
+//! assert_eq!(
+//!     answer.k_amf(&network, "imsi-208930000000001").unwrap().as_octets(),
+//!     k_amf.as_octets()
+//! );
 //! ```
 pub use oxirush_security::*;
 

@@ -1,10 +1,12 @@
-//! Subscription identifiers, concealed and not, as the text that TS 29.571 and TS 29.503 have in JSON and paths:
-//! `suci-0-208-93-0000-1-27-…` and `imsi-208930000000001` (TS 33.501, 6.12 and annex C).
+//! Subscription identifiers, concealed and not, as the text that TS 29.571 and TS 29.503 have in
+//! JSON and paths: `suci-0-208-93-0000-1-27-…` and `imsi-208930000000001` (TS 33.501, 6.12 and
+//! annex C).
 
 use crate::Plmn;
 use crate::identity::{ImsiSuci, NaiSuci};
 use crate::nas_5gs::{
-    HomeNetworkPrivateKey, HomeNetworkPublicKey, Protection, ProtectionScheme, RoutingIndicator, Suci, SuciError,
+    HomeNetworkPrivateKey, HomeNetworkPublicKey, Protection, ProtectionScheme, RoutingIndicator,
+    Suci, SuciError,
 };
 
 /// The home network's private keys, by protection scheme and public key identifier.
@@ -13,15 +15,18 @@ pub struct HomeNetworkKeys {
     keys: Vec<(u8, HomeNetworkPrivateKey)>,
 }
 
-/// Why a subscription identifier was not found out. A UE is told that its registration is rejected, and no more: the
-/// difference between the failures helps who forges.
+/// Why a subscription identifier was not found out. A UE is told that its registration is rejected,
+/// and no more: the difference between the failures helps who forges.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SidfError {
     /// It is not a SUCI as TS 29.571 writes it.
     #[error("{0:?} is no SUCI, which reads suci-0-MCC-MNC-routing-scheme-key-output")]
     Text(String),
     /// No key has this scheme and identifier.
-    #[error("no home network key of protection scheme {scheme} with identifier {key_id}: add it to the UDM's keys")]
+    #[error(
+        "no home network key of protection scheme {scheme} with identifier {key_id}: add it to \
+         the UDM's keys"
+    )]
     UnknownKey {
         /// Protection scheme, 1 for profile A, 2 for profile B.
         scheme: u8,
@@ -52,10 +57,14 @@ impl HomeNetworkKeys {
 
     /// The private key of a scheme and an identifier.
     fn key(&self, scheme: ProtectionScheme, key_id: u8) -> Option<&HomeNetworkPrivateKey> {
-        self.keys.iter().find(|(id, key)| *id == key_id && key.scheme() == scheme).map(|(_, key)| key)
+        self.keys
+            .iter()
+            .find(|(id, key)| *id == key_id && key.scheme() == scheme)
+            .map(|(_, key)| key)
     }
 
-    /// The public keys, which USIMs get: scheme (1 profile A, 2 profile B), identifier and octets each.
+    /// The public keys, which USIMs get: scheme (1 profile A, 2 profile B), identifier and octets
+    /// each.
     pub fn public_keys(&self) -> Vec<(u8, u8, Vec<u8>)> {
         let public = |(key_id, key): &(u8, HomeNetworkPrivateKey)| {
             (key.scheme().identifier(), *key_id, key.public_key().to_octets())
@@ -103,9 +112,16 @@ pub enum Concealment {
     },
 }
 
-/// A UE's SUCI of an IMSI: the octets of the mobile identity are [`Suci::to_nas_octets`], the text its `Display`.
-pub fn conceal(plmn: Plmn, msin: &str, routing_indicator: &str, concealment: &Concealment) -> Result<Suci, SuciError> {
-    let routing_indicator = RoutingIndicator::new(routing_indicator).map_err(|_| SuciError::RoutingIndicator)?;
+/// A UE's SUCI of an IMSI: the octets of the mobile identity are [`Suci::to_nas_octets`], the text
+/// its `Display`.
+pub fn conceal(
+    plmn: Plmn,
+    msin: &str,
+    routing_indicator: &str,
+    concealment: &Concealment,
+) -> Result<Suci, SuciError> {
+    let routing_indicator =
+        RoutingIndicator::new(routing_indicator).map_err(|_| SuciError::RoutingIndicator)?;
     let protection = match concealment {
         Concealment::Null => Protection::Null,
         Concealment::Ecies { key_id, key } => Protection::Ecies { key_id: *key_id, key },
@@ -131,10 +147,13 @@ mod tests {
         assert_eq!(keys.deconceal(&null.to_string()).as_deref(), Ok("imsi-208930000000001"));
         for (scheme, key_id, octets) in keys.public_keys() {
             let key = match scheme {
-                1 => HomeNetworkPublicKey::profile_a(octets.as_slice().try_into().expect("32 octets")),
+                1 => HomeNetworkPublicKey::profile_a(
+                    octets.as_slice().try_into().expect("32 octets"),
+                ),
                 _ => HomeNetworkPublicKey::profile_b(&octets).expect("a point"),
             };
-            let suci = conceal(plmn(), "0000000001", "012", &Concealment::Ecies { key_id, key }).expect("a SUCI");
+            let suci = conceal(plmn(), "0000000001", "012", &Concealment::Ecies { key_id, key })
+                .expect("a SUCI");
             let text = suci.to_string();
             assert!(text.starts_with(&format!("suci-0-208-93-012-{scheme}-{key_id}-")), "{text}");
             assert!(!text.contains("0000000001"));
@@ -152,9 +171,13 @@ mod tests {
     #[test]
     fn a_text_that_is_no_suci_is_refused() {
         let keys = HomeNetworkKeys::new();
-        for text in
-            ["", "imsi-208930000000001", "suci-0-208-93-0000-3-1-00", "suci-0-208-93-0-1-27-00", "suci-0-20-93-0-0-0-1"]
-        {
+        for text in [
+            "",
+            "imsi-208930000000001",
+            "suci-0-208-93-0000-3-1-00",
+            "suci-0-208-93-0-1-27-00",
+            "suci-0-20-93-0-0-0-1",
+        ] {
             assert!(keys.deconceal(text).is_err(), "{text}");
         }
     }

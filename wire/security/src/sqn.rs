@@ -1,7 +1,8 @@
-//! Sequence numbers of authentication vectors (TS 33.102, annex C): SQN = SEQ || IND, 43 and 5 bits, profile 2 of C.3.
+//! Sequence numbers of authentication vectors (TS 33.102, annex C): SQN = SEQ || IND, 43 and 5
+//! bits, profile 2 of C.3.
 //!
-//! IND spreads the vectors over an array in the USIM, so that vectors that arrive out of order are accepted as long as
-//! each is newer than the last one of its index.
+//! IND spreads the vectors over an array in the USIM, so that vectors that arrive out of order are
+//! accepted as long as each is newer than the last one of its index.
 
 /// Bits of IND.
 pub const IND_BITS: u32 = 5;
@@ -9,7 +10,8 @@ pub const IND_BITS: u32 = 5;
 pub const INDEXES: usize = 1 << IND_BITS;
 /// The largest SQN: 48 bits.
 pub const MAX: u64 = (1 << 48) - 1;
-/// By how much SEQ may run ahead of the USIM's (Δ, C.2.1): it keeps a faulty network from using up all numbers.
+/// By how much SEQ may run ahead of the USIM's (Δ, C.2.1): it keeps a faulty network from using up
+/// all numbers.
 const DELTA: u64 = 1 << 28;
 
 /// SEQ of a SQN.
@@ -23,16 +25,16 @@ fn ind(sqn: u64) -> usize {
     (sqn & (INDEXES as u64 - 1)) as usize
 }
 
-/// The SQN after `last` in the home network: both SEQ and IND go one up (C.1.1.3, C.3.2). SEQ starts anew after the
-/// last: a subscriber gets there after 2^43 authentications.
+/// The SQN after `last` in the home network: both SEQ and IND go one up (C.1.1.3, C.3.2). SEQ
+/// starts anew after the last: a subscriber gets there after 2^43 authentications.
 pub fn next(last: u64) -> u64 {
     let next_seq = (seq(last) + 1) & (MAX >> IND_BITS);
     let next_ind = (ind(last) + 1) % INDEXES;
     next_seq << IND_BITS | next_ind as u64
 }
 
-/// The home network's last SQN after the USIM said that it is at `sqn_ms` (TS 33.102, 6.3.5): that of the USIM, unless
-/// what the home network would use next is accepted as it is.
+/// The home network's last SQN after the USIM said that it is at `sqn_ms` (TS 33.102, 6.3.5): that
+/// of the USIM, unless what the home network would use next is accepted as it is.
 pub fn resynchronised(last: u64, sqn_ms: u64) -> u64 {
     let (ours, theirs) = (seq(next(last)), seq(sqn_ms));
     match ours > theirs && ours - theirs <= DELTA {
@@ -102,13 +104,17 @@ mod tests {
         assert_eq!(next(1 << 5 | 31), 2 << 5);
         assert_eq!(next(MAX), 0);
         assert_eq!((to_text(33), from_text("000000000021")), ("000000000021".into(), Some(33)));
-        assert_eq!((from_text("21"), from_text("00000000002g"), from_text("+00000000021")), (None, None, None));
+        assert_eq!(
+            (from_text("21"), from_text("00000000002g"), from_text("+00000000021")),
+            (None, None, None)
+        );
     }
 
     #[test]
     fn a_number_is_accepted_once_and_out_of_order_within_the_array() {
         let mut usim = Accepted::default();
-        let numbers: Vec<u64> = std::iter::successors(Some(next(0)), |last| Some(next(*last))).take(40).collect();
+        let numbers: Vec<u64> =
+            std::iter::successors(Some(next(0)), |last| Some(next(*last))).take(40).collect();
         assert!(usim.accept(numbers[1]));
         assert!(!usim.accept(numbers[1]), "the same again");
         assert!(usim.accept(numbers[0]), "an older one of another index");
@@ -121,7 +127,9 @@ mod tests {
 
     #[test]
     fn after_resynchronisation_the_next_number_is_accepted() {
-        for (home, card) in [(0, 5000), (5000, 0), (7 << 5, 7 << 5 | 9), (0, MAX >> 1), (MAX >> 1, 3)] {
+        for (home, card) in
+            [(0, 5000), (5000, 0), (7 << 5, 7 << 5 | 9), (0, MAX >> 1), (MAX >> 1, 3)]
+        {
             let mut usim = Accepted::at(card);
             let next = next(resynchronised(home, usim.highest()));
             assert!(usim.accept(next), "home {home}, USIM {card}: {next}");

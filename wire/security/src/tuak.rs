@@ -1,7 +1,7 @@
 //! TUAK: the functions f1 to f5* on Keccak (TS 35.231), an alternative to MILENAGE.
 //!
-//! Octets stand in the block of the permutation in the reverse of the order in which the specification numbers them, so
-//! that bit 0 of each value is bit 0 of the block (TS 35.231, 6.2).
+//! Octets stand in the block of the permutation in the reverse of the order in which the
+//! specification numbers them, so that bit 0 of each value is bit 0 of the block (TS 35.231, 6.2).
 
 /// Name of the algorithm in the block (TS 35.231, 6.1).
 const ALGONAME: [u8; 7] = *b"TUAK1.0";
@@ -91,8 +91,8 @@ impl std::fmt::Debug for Tuak {
 }
 
 impl Tuak {
-    /// K and TOPc of a subscriber. `iterations` says how often Keccak's permutation is applied (TS 35.231, 7.1); at least
-    /// once.
+    /// K and TOPc of a subscriber. `iterations` says how often Keccak's permutation is applied (TS
+    /// 35.231, 7.1); at least once.
     pub fn new(k: TuakKey, topc: &[u8; 32], iterations: u8) -> Self {
         Tuak { k, topc: *topc, iterations: iterations.max(1) }
     }
@@ -119,12 +119,20 @@ impl Tuak {
         self.mac(0x80 | length.instance(), rand, sqn, amf, length)
     }
 
-    fn mac(&self, instance: u8, rand: &[u8; 16], sqn: &[u8; 6], amf: &[u8; 2], length: Bits) -> Vec<u8> {
+    fn mac(
+        &self,
+        instance: u8,
+        rand: &[u8; 16],
+        sqn: &[u8; 6],
+        amf: &[u8; 2],
+        length: Bits,
+    ) -> Vec<u8> {
         let out = self.permuted(instance, Some(rand), Some((sqn, amf)));
         out[..length.octets()].iter().rev().copied().collect()
     }
 
-    /// RES, CK, IK and AK (f2 to f5). CK and IK have 128 bits, or 256 where [`Bits::B256`] is asked for.
+    /// RES, CK, IK and AK (f2 to f5). CK and IK have 128 bits, or 256 where [`Bits::B256`] is asked
+    /// for.
     pub fn f2345(&self, rand: &[u8; 16], res: Bits, ck: Bits, ik: Bits) -> Outputs {
         let long = |length: Bits, bit: u8| if length == Bits::B256 { bit } else { 0 };
         let instance = 0x40 | res.instance() | long(ck, 4) | long(ik, 2);
@@ -146,7 +154,12 @@ impl Tuak {
     }
 
     /// The block with its inputs after the permutation (TS 35.231, 6.3 to 6.6).
-    fn permuted(&self, instance: u8, rand: Option<&[u8; 16]>, counted: Option<(&[u8; 6], &[u8; 2])>) -> [u8; STATE] {
+    fn permuted(
+        &self,
+        instance: u8,
+        rand: Option<&[u8; 16]>,
+        counted: Option<(&[u8; 6], &[u8; 2])>,
+    ) -> [u8; STATE] {
         let mut block = [0; STATE];
         let mut put = |at: usize, octets: &[u8]| {
             for (place, octet) in block[at..].iter_mut().zip(octets.iter().rev()) {

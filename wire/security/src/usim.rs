@@ -18,7 +18,8 @@ pub enum Challenge {
     Accepted(Box<Answer>),
     /// AUTHENTICATION FAILURE #20: the token is not of the home network.
     MacFailure,
-    /// AUTHENTICATION FAILURE #26: the separation bit is not set, so the vector is not for 5G (TS 33.501, 6.1.3.3.1).
+    /// AUTHENTICATION FAILURE #26: the separation bit is not set, so the vector is not for 5G (TS
+    /// 33.501, 6.1.3.3.1).
     NotForFiveG,
     /// AUTHENTICATION FAILURE #21 with this AUTS: the sequence number is not fresh.
     SyncFailure([u8; 14]),
@@ -55,7 +56,8 @@ impl Usim {
         self.accepted.highest()
     }
 
-    /// Check a challenge and answer it. A sequence number is used up by a challenge that is accepted.
+    /// Check a challenge and answer it. A sequence number is used up by a challenge that is
+    /// accepted.
     pub fn challenge(&mut self, rand: &Rand, autn: &Autn, serving_network: &str) -> Challenge {
         let Ok(response) = self.key.check_autn(rand, autn) else { return Challenge::MacFailure };
         if !response.separation_bit() {
@@ -67,7 +69,9 @@ impl Usim {
         let res_star = response.res_star(rand, serving_network);
         let k_ausf = response.k_ausf(autn, serving_network);
         match (res_star, k_ausf) {
-            (Ok(res_star), Ok(k_ausf)) => Challenge::Accepted(Box::new(Answer { res_star, k_ausf })),
+            (Ok(res_star), Ok(k_ausf)) => {
+                Challenge::Accepted(Box::new(Answer { res_star, k_ausf }))
+            }
             // A serving network name that is too long to be one: nothing proves that network.
             _ => Challenge::MacFailure,
         }
@@ -98,12 +102,20 @@ mod tests {
         assert!(matches!(challenge(&mut usim, &key(), first, [0x80, 0]), Challenge::Accepted(_)));
         assert_eq!(usim.sqn(), first);
         // The same again: a synchronisation failure, whose AUTS says where the card is.
-        let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), first, [0x80, 0]) else { panic!("not fresh") };
+        let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), first, [0x80, 0]) else {
+            panic!("not fresh")
+        };
         assert_eq!(aka::verify_auts(&key(), &Rand::new(&[0x23; 16]), &auts), Ok(first));
         // Another key; a vector that is not for 5G, which uses no number up.
         let other = SubscriberKey::new(&[1; 16], &[1; 16]);
-        assert!(matches!(challenge(&mut usim, &other, sqn::next(first), [0x80, 0]), Challenge::MacFailure));
-        assert!(matches!(challenge(&mut usim, &key(), sqn::next(first), [0, 0]), Challenge::NotForFiveG));
+        assert!(matches!(
+            challenge(&mut usim, &other, sqn::next(first), [0x80, 0]),
+            Challenge::MacFailure
+        ));
+        assert!(matches!(
+            challenge(&mut usim, &key(), sqn::next(first), [0, 0]),
+            Challenge::NotForFiveG
+        ));
         assert_eq!(usim.sqn(), first);
     }
 
@@ -111,11 +123,16 @@ mod tests {
     fn a_home_network_that_fell_behind_catches_up() {
         let mut usim = Usim::at(key(), 4000 << 5 | 3);
         let mut last = 17;
-        let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), sqn::next(last), [0x80, 0]) else {
+        let Challenge::SyncFailure(auts) = challenge(&mut usim, &key(), sqn::next(last), [0x80, 0])
+        else {
             panic!("not fresh")
         };
-        let sqn_ms = aka::verify_auts(&key(), &Rand::new(&[0x23; 16]), &auts).expect("the card's own");
+        let sqn_ms =
+            aka::verify_auts(&key(), &Rand::new(&[0x23; 16]), &auts).expect("the card's own");
         last = sqn::resynchronised(last, sqn_ms);
-        assert!(matches!(challenge(&mut usim, &key(), sqn::next(last), [0x80, 0]), Challenge::Accepted(_)));
+        assert!(matches!(
+            challenge(&mut usim, &key(), sqn::next(last), [0x80, 0]),
+            Challenge::Accepted(_)
+        ));
     }
 }

@@ -2,14 +2,15 @@
 
 use martlet_security::aka::{self, SubscriberKey};
 use martlet_security::nas_5gs::{
-    HomeNetworkPublicKey, KNasEnc, KNasInt, NasConnection, Suci, derive_kgnb, derive_knas_enc, derive_knas_int,
-    derive_nh,
+    HomeNetworkPublicKey, KNasEnc, KNasInt, NasConnection, Suci, derive_kgnb, derive_knas_enc,
+    derive_knas_int, derive_nh,
 };
 use martlet_security::sidf::{HomeNetworkKeys, SidfError};
 use martlet_security::tuak::{Bits, Tuak, TuakKey};
 use martlet_security::usim::{Challenge, Usim};
 use martlet_security::{
-    Bearer, CipheringAlgorithm, Direction, IntegrityAlgorithm, NasCount, Rand, milenage, nea_cipher_bits, nia_mac_bits,
+    Bearer, CipheringAlgorithm, Direction, IntegrityAlgorithm, NasCount, Rand, milenage,
+    nea_cipher_bits, nia_mac_bits,
 };
 
 /// The fields of each line of a file of vectors.
@@ -36,8 +37,11 @@ fn milenage_gives_the_values_of_ts_35_208() {
         };
         let key = SubscriberKey::from_hex(k, opc).expect("a key");
         let by_op = SubscriberKey::from_hex_op(k, op).expect("a key");
-        let (rand, sqn, amf) =
-            (Rand::new(&array(rand)), milenage::Sqn::new(&array(sqn)), milenage::Amf::new(&array(amf)));
+        let (rand, sqn, amf) = (
+            Rand::new(&array(rand)),
+            milenage::Sqn::new(&array(sqn)),
+            milenage::Amf::new(&array(amf)),
+        );
         for key in [&key, &by_op] {
             let functions = key.milenage().expect("a key for MILENAGE");
             assert_eq!(functions.f1(&rand, &sqn, &amf).as_octets()[..], octets(f1));
@@ -58,7 +62,9 @@ fn tuak_gives_the_values_of_ts_35_233() {
     let length = |text: &str| Bits::of(text.len() as u16 * 4).expect("a length of TUAK");
     let mut sets = 0;
     for fields in lines(include_str!("vectors/tuak.tsv")) {
-        let [iterations, k, rand, sqn, amf, top, topc, f1, f1_star, f2, f3, f4, f5, f5_star] = fields[..] else {
+        let [iterations, k, rand, sqn, amf, top, topc, f1, f1_star, f2, f3, f4, f5, f5_star] =
+            fields[..]
+        else {
             panic!("14 fields")
         };
         let key = match k.len() {
@@ -89,7 +95,9 @@ fn the_keys_of_5g_aka_are_those_of_another_implementation() {
     for (set, keys) in lines(MILENAGE).zip(lines(include_str!("vectors/5g-aka.tsv"))) {
         let key = SubscriberKey::from_hex(set[0], set[5]).expect("a key");
         let sqn = u64::from_str_radix(set[2], 16).expect("a number");
-        let [rand, autn, xres_star, k_ausf, hxres_star, k_seaf, k_amf, enc, int, k_gnb, nh] = keys[..] else {
+        let [rand, autn, xres_star, k_ausf, hxres_star, k_seaf, k_amf, enc, int, k_gnb, nh] =
+            keys[..]
+        else {
             panic!("11 fields")
         };
         let rand = Rand::new(&array(rand));
@@ -110,15 +118,21 @@ fn the_keys_of_5g_aka_are_those_of_another_implementation() {
         let gnb = derive_kgnb(&amf, NasCount::ZERO);
         assert_eq!(hex::encode(gnb.as_octets()), k_gnb);
         assert_eq!(hex::encode(derive_nh(&amf, &gnb).as_octets()), nh);
-        // The card comes to the same, if its number is not too far behind and the separation bit is set.
+        // The card comes to the same, if its number is not too far behind and the separation bit is
+        // set.
         let mut usim = Usim::at(key, sqn.saturating_sub(64));
         match usim.challenge(&rand, &vector.autn, &network) {
             Challenge::Accepted(answer) => {
                 assert_eq!(hex::encode(answer.res_star.as_octets()), xres_star);
-                assert_eq!(hex::encode(answer.k_amf(&network, supi).expect("a key").as_octets()), k_amf);
+                assert_eq!(
+                    hex::encode(answer.k_amf(&network, supi).expect("a key").as_octets()),
+                    k_amf
+                );
             }
             Challenge::NotForFiveG => assert_eq!(array::<2>(set[3])[0] & 0x80, 0),
-            Challenge::MacFailure | Challenge::SyncFailure(_) => panic!("the card refuses set {sets}"),
+            Challenge::MacFailure | Challenge::SyncFailure(_) => {
+                panic!("the card refuses set {sets}")
+            }
         }
         sets += 1;
     }
@@ -139,7 +153,9 @@ fn masked(text: &str, bits: usize) -> Vec<u8> {
 fn ciphering_gives_the_values_of_the_specifications() {
     let mut sets = [0; 4];
     for fields in lines(include_str!("vectors/nea.tsv")) {
-        let [algorithm, key, count, bearer, direction, bits, plain, ciphered] = fields[..] else { panic!("8 fields") };
+        let [algorithm, key, count, bearer, direction, bits, plain, ciphered] = fields[..] else {
+            panic!("8 fields")
+        };
         let number: u8 = algorithm.parse().expect("a number");
         let bits: usize = bits.parse().expect("a number");
         let mut data = masked(plain, bits);
@@ -153,7 +169,11 @@ fn ciphering_gives_the_values_of_the_specifications() {
             CipheringAlgorithm::try_from(number).expect("an algorithm"),
         )
         .expect("a length that fits");
-        assert_eq!(hex::encode(data), hex::encode(masked(ciphered, bits)), "NEA{number}, {bits} bits");
+        assert_eq!(
+            hex::encode(data),
+            hex::encode(masked(ciphered, bits)),
+            "NEA{number}, {bits} bits"
+        );
         sets[usize::from(number)] += 1;
     }
     assert_eq!(sets, [0, 6, 3, 3]);
@@ -163,7 +183,9 @@ fn ciphering_gives_the_values_of_the_specifications() {
 fn integrity_gives_the_values_of_the_specifications() {
     let mut sets = [0; 4];
     for fields in lines(include_str!("vectors/nia.tsv")) {
-        let [algorithm, key, count, bearer, direction, bits, message, mac] = fields[..] else { panic!("8 fields") };
+        let [algorithm, key, count, bearer, direction, bits, message, mac] = fields[..] else {
+            panic!("8 fields")
+        };
         let number: u8 = algorithm.parse().expect("a number");
         let bits: usize = bits.parse().expect("a number");
         let calculated = nia_mac_bits(
@@ -185,9 +207,15 @@ fn integrity_gives_the_values_of_the_specifications() {
 #[test]
 fn the_suci_of_ts_33_501_annex_c_4_are_deconcealed() {
     let mut keys = HomeNetworkKeys::new();
-    keys.add_profile_a(27, &array("c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d"));
-    keys.add_profile_b(27, &array("f1ab1074477ebcc7f554ea1c5fc368b1616730155e0041ac447d6301975fecda"))
-        .expect("a key of the curve");
+    keys.add_profile_a(
+        27,
+        &array("c53c22208b61860b06c62e5406a7b330c2b577aa5558981510d128247d38bd1d"),
+    );
+    keys.add_profile_b(
+        27,
+        &array("f1ab1074477ebcc7f554ea1c5fc368b1616730155e0041ac447d6301975fecda"),
+    )
+    .expect("a key of the curve");
     assert_eq!(
         keys.public_keys(),
         [
@@ -205,7 +233,8 @@ fn the_suci_of_ts_33_501_annex_c_4_are_deconcealed() {
         assert_eq!(keys.deconceal(&suci).as_deref(), Ok("imsi-274012001002086"), "{suci}");
         // The text is that of the mobile identity.
         let parsed = martlet_security::sidf::parse(&suci).expect("a SUCI");
-        let again = Suci::from_nas_octets(&parsed.to_nas_octets().expect("octets")).expect("a SUCI");
+        let again =
+            Suci::from_nas_octets(&parsed.to_nas_octets().expect("octets")).expect("a SUCI");
         assert_eq!(again.to_string(), suci);
     }
     // Profile A under the key of profile B.

@@ -36,7 +36,8 @@ impl Capture {
         self.packets
     }
 
-    /// Add a message in one SCTP DATA chunk with a payload protocol identifier (60 for NGAP), from or to port 38412.
+    /// Add a message in one SCTP DATA chunk with a payload protocol identifier (60 for NGAP), from
+    /// or to port 38412.
     ///
     /// # Panics
     /// If it does not fit one packet.
@@ -62,7 +63,8 @@ impl Capture {
     /// # Panics
     /// If it does not fit one packet.
     pub fn udp(&mut self, port: u16, message: &[u8]) {
-        let mut payload: Vec<u8> = [port, port].iter().flat_map(|port| port.to_be_bytes()).collect();
+        let mut payload: Vec<u8> =
+            [port, port].iter().flat_map(|port| port.to_be_bytes()).collect();
         payload.extend(length(8 + message.len()).to_be_bytes());
         payload.extend([0, 0]);
         payload.extend(message);
@@ -73,7 +75,10 @@ impl Capture {
         let mut packet = vec![0x45, 0];
         packet.extend(length(20 + payload.len()).to_be_bytes());
         packet.extend([0, 0, 0x40, 0, 64, protocol, 0, 0, 127, 0, 0, 1, 127, 0, 0, 2]);
-        let sum = packet.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum::<u32>();
+        let sum = packet
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+            .sum::<u32>();
         let folded = (sum & 0xffff) + (sum >> 16);
         let checksum = !u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap_or(0);
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
@@ -93,14 +98,15 @@ impl Capture {
     /// If it cannot be written.
     pub fn write(&self, name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("martlet-{name}-{}.pcap", std::process::id()));
-        let mut file = std::fs::File::create(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut file = std::fs::File::create(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         file.write_all(&self.octets).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         path
     }
 
-    /// What tshark makes of the capture: one line a packet, with the frame number, its protocols, whether it is
-    /// malformed, and the expert messages of the severity "error" in it. None where tshark is not installed, which is
-    /// said in the test's output.
+    /// What tshark makes of the capture: one line a packet, with the frame number, its protocols,
+    /// whether it is malformed, and the expert messages of the severity "error" in it. None
+    /// where tshark is not installed, which is said in the test's output.
     ///
     /// # Panics
     /// If tshark fails.
@@ -131,7 +137,11 @@ impl Capture {
             }
         };
         let text = |output: &std::process::Output| {
-            assert!(output.status.success(), "tshark fails: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "tshark fails: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             String::from_utf8_lossy(&output.stdout).into_owned()
         };
         let (all, wrong) = (text(&all), text(&wrong));

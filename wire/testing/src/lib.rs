@@ -1,5 +1,5 @@
-//! What the tests of the wire formats share: inputs that are nearly messages ([`mutate`]), the judgement of pycrate
-//! ([`oracle`]) and that of tshark ([`capture`]). For tests alone.
+//! What the tests of the wire formats share: inputs that are nearly messages ([`mutate`]), the
+//! judgement of pycrate ([`oracle`]) and that of tshark ([`capture`]). For tests alone.
 
 pub mod capture;
 pub mod mutate;
@@ -7,7 +7,9 @@ pub mod oracle;
 
 /// The fields of each line of a file of vectors: tab-separated, `#` starts a comment.
 pub fn lines(file: &str) -> impl Iterator<Item = Vec<&str>> {
-    file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| line.split('\t').collect())
+    file.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.split('\t').collect())
 }
 
 /// The octets of hexadecimal digits.

@@ -1,5 +1,5 @@
-//! Inputs that are nearly messages, made from real ones: bits flipped, octets changed, cut short, spliced. The same seed
-//! gives the same inputs, so that what a test finds is found again.
+//! Inputs that are nearly messages, made from real ones: bits flipped, octets changed, cut short,
+//! spliced. The same seed gives the same inputs, so that what a test finds is found again.
 //!
 //! It stands in for a coverage-guided fuzzer where there is no nightly toolchain: `fuzz/` has that.
 
@@ -81,7 +81,8 @@ impl Mutator {
             4 => input.truncate(at),
             5 => {
                 let random = &mut self.random;
-                let more: Vec<u8> = (0..=random.below(24)).map(|_| random.number().to_le_bytes()[0]).collect();
+                let more: Vec<u8> =
+                    (0..=random.below(24)).map(|_| random.number().to_le_bytes()[0]).collect();
                 input.splice(at..at, more);
             }
             6 => {
@@ -119,7 +120,8 @@ impl Drop for Culprit<'_> {
     }
 }
 
-/// Run `decode` on every message, on every message cut short at each octet, and on `count` inputs made from them.
+/// Run `decode` on every message, on every message cut short at each octet, and on `count` inputs
+/// made from them.
 ///
 /// # Panics
 /// If `decode` does; the input is printed first.

@@ -19,14 +19,19 @@ pub fn python() -> String {
 /// The exit code with which a script says that it lacks what it needs, and why on standard error.
 const LACKING: i32 = 77;
 
-/// Run a script of `wire/oracles` on `input`; its output. None where it cannot run, which is said in the test's output.
+/// Run a script of `wire/oracles` on `input`; its output. None where it cannot run, which is said
+/// in the test's output.
 ///
 /// # Panics
 /// If the script fails.
 pub fn run(script: &str, input: &str) -> Option<String> {
     let path = scripts().join(script);
-    let child =
-        Command::new(python()).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = Command::new(python())
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let mut child = match child {
         Ok(child) => child,
         Err(error) => {
@@ -54,14 +59,17 @@ pub fn run(script: &str, input: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Have pycrate decode and encode messages again, each given as its kind, a name for the report, and its octets: `nas`,
-/// `ngap`, `lpp`, `nrppa`, or the name of a transfer. The names of those that do not come back as they were, and what pycrate says.
-/// None where pycrate is not installed.
+/// Have pycrate decode and encode messages again, each given as its kind, a name for the report,
+/// and its octets: `nas`, `ngap`, `lpp`, `nrppa`, or the name of a transfer. The names of those
+/// that do not come back as they were, and what pycrate says. None where pycrate is not installed.
 ///
 /// # Panics
 /// If the script fails.
 pub fn recode(messages: &[(String, String, Vec<u8>)]) -> Option<Vec<String>> {
-    let input: String = messages.iter().map(|(kind, _, octets)| format!("{kind}\t{}\n", hex::encode(octets))).collect();
+    let input: String = messages
+        .iter()
+        .map(|(kind, _, octets)| format!("{kind}\t{}\n", hex::encode(octets)))
+        .collect();
     let output = run("recode.py", &input)?;
     let answers: Vec<&str> = output.lines().collect();
     assert_eq!(answers.len(), messages.len(), "recode.py answers every line");

@@ -1,6 +1,7 @@
-//! The study of the satellite board, as far as a machine without one can do it: sessions at one total rate, one session's share,
-//! contention for memory, load against processor, memory and a modelled temperature, and both datapaths under the same load.
-//! On one processor, over virtual links.
+//! The study of the satellite board, as far as a machine without one can do it: sessions at one
+//! total rate, one session's share, contention for memory, load against processor, memory and a
+//! modelled temperature, and both datapaths under the same load. On one processor, over virtual
+//! links.
 mod report;
 mod same_load;
 mod stress;
@@ -30,7 +31,8 @@ const OTHERS: u32 = 100;
 
 /// °C of the simulated board after an hour of a load of 0 to 1.
 fn celsius_of(load: f64) -> f64 {
-    let mut board = SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
+    let mut board =
+        SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
     board.pass(3600.0, load);
     board.temperature()
 }
@@ -39,7 +41,8 @@ fn celsius_of(load: f64) -> f64 {
 pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let (rounds, milliseconds) = args.pick((3, 500), (1, 200), (1, 40));
     let (slots, time) = (args.pick(24, 4, 2), Duration::from_millis(milliseconds));
-    let (sessions, shares, loads) = (args.points(&SESSIONS), args.points(&SHARES), args.points(&[0, 1, 2, 3, 4, 5, 6]));
+    let (sessions, shares, loads) =
+        (args.points(&SESSIONS), args.points(&SHARES), args.points(&[0, 1, 2, 3, 4, 5, 6]));
     let (kinds, parts) = (args.points(&stress::KINDS), args.points(&same_load::PARTS));
     let each = sessions.len() + shares.len() + loads.len() + parts.len();
     let steps = 1 + VARIANTS.len() * each + 2 * kinds.len();
@@ -52,7 +55,9 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
             study.point(&format!("sessions{sessions}"), variant, sessions, run)?;
         }
         for &share in &shares {
-            study.point(&format!("share{share}"), variant, OTHERS, |wire, time| shared(wire, share, time))?;
+            study.point(&format!("share{share}"), variant, OTHERS, |wire, time| {
+                shared(wire, share, time)
+            })?;
         }
         for &n in &loads {
             let run = |wire: &Wire, time| wire.paced(true, LENGTH, carried * LOADS[n], time);

@@ -17,7 +17,9 @@ fn value(output: &Output, what: &str, variant: &str, point: &str) -> f64 {
 
 /// Processor time that a datapath adds to the generator's, in per cent of one processor.
 fn added(output: &Output, variant: &str, point: &str) -> f64 {
-    (value(output, "onboard_busy", variant, point) - value(output, "onboard_busy", "generator", point)).max(0.0)
+    (value(output, "onboard_busy", variant, point)
+        - value(output, "onboard_busy", "generator", point))
+    .max(0.0)
 }
 
 fn celsius(output: &Output, variant: &str, point: &str) -> f64 {
@@ -30,27 +32,32 @@ fn megabits(packets: f64) -> f64 {
 
 /// How far values lie apart.
 fn span(values: impl Iterator<Item = f64>) -> f64 {
-    let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+    let (low, high) =
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     high - low
 }
 
 /// Writes report and plots.
 pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
     output.say(&format!(
-        "## The study of the satellite board\n\nAfter *Deciphering the Performance of Satellite UPF* (XupfPI). Uplink packets of \
-         {LENGTH} octets; generator, UPF and receiver on one processor, over virtual links. Unless said otherwise {RATE} packets \
-         in a second, {:.0} Mbit/s. Where the paper says 60 Mbit/s, the load at which its kernel path on a Raspberry Pi loses \
-         packets, this study takes 1.2 times the rate that the kernel's path carries here ({:.0} packets in a second, {:.0} \
-         Mbit/s), and of that as many parts of 60 as the paper had Mbit/s.\n\n**No sensor was read**: temperatures are those of \
-         the simulated board (idle 50 °C in a room of 27 °C, 5 W at full load as in the paper; 2 W when idle and a time constant \
-         of 150 s assumed), for the processor time that a datapath adds to what the generator takes alone.\n",
+        "## The study of the satellite board\n\nAfter *Deciphering the Performance of Satellite \
+         UPF* (XupfPI). Uplink packets of {LENGTH} octets; generator, UPF and receiver on one \
+         processor, over virtual links. Unless said otherwise {RATE} packets in a second, {:.0} \
+         Mbit/s. Where the paper says 60 Mbit/s, the load at which its kernel path on a Raspberry \
+         Pi loses packets, this study takes 1.2 times the rate that the kernel's path carries \
+         here ({:.0} packets in a second, {:.0} Mbit/s), and of that as many parts of 60 as the \
+         paper had Mbit/s.\n\n**No sensor was read**: temperatures are those of the simulated \
+         board (idle 50 °C in a room of 27 °C, 5 W at full load as in the paper; 2 W when idle \
+         and a time constant of 150 s assumed), for the processor time that a datapath adds to \
+         what the generator takes alone.\n",
         megabits(RATE),
         same.carried,
         megabits(same.carried),
     ));
     if no_stress {
         output.say(
-            "`stress-ng` is not installed: contention for memory was not measured (install the package stress-ng).\n",
+            "`stress-ng` is not installed: contention for memory was not measured (install the \
+             package stress-ng).\n",
         );
     }
     for variant in BOTH {
@@ -66,10 +73,12 @@ pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Re
 }
 
 fn beside_the_paper(output: &mut Output, same: &SameLoad) {
-    let by_sessions =
-        |output: &Output, v: &'static str| span(SESSIONS.iter().map(|n| celsius(output, v, &format!("sessions{n}"))));
-    let by_share =
-        |output: &Output, v: &'static str| span(SHARES.iter().map(|n| celsius(output, v, &format!("share{n}"))));
+    let by_sessions = |output: &Output, v: &'static str| {
+        span(SESSIONS.iter().map(|n| celsius(output, v, &format!("sessions{n}"))))
+    };
+    let by_share = |output: &Output, v: &'static str| {
+        span(SHARES.iter().map(|n| celsius(output, v, &format!("share{n}"))))
+    };
     let mut rows: Vec<(String, String)> = Vec::new();
     let heat = |part: u32| BOTH.map(|variant| same.celsius(variant, part));
     let ([k20, _], [k60, x60]) = (heat(20), heat(60));
@@ -91,10 +100,18 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
     ));
     rows.push((
         "Nor does one session's share, 100 to 0 % (fig. 6b)".into(),
-        format!("{:.1} K apart with kernel, {:.1} K with xdp", by_share(output, "kernel"), by_share(output, "xdp")),
+        format!(
+            "{:.1} K apart with kernel, {:.1} K with xdp",
+            by_share(output, "kernel"),
+            by_share(output, "xdp")
+        ),
     ));
     let loss = |output: &Output, variant: &str| {
-        PARTS.map(|part| format!("{:.2}", value(output, "same_load_loss", variant, &part.to_string()))).join(", ")
+        PARTS
+            .map(|part| {
+                format!("{:.2}", value(output, "same_load_loss", variant, &part.to_string()))
+            })
+            .join(", ")
     };
     rows.push((
         "The kernel's path loses little at 20, 40 and 50 Mbit/s, and much at 60 (fig. 7)".into(),
@@ -102,10 +119,17 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
     ));
     let stressed = |output: &Output, variant: &str| {
         let of = |kind: &str| value(output, "onboard_loss", variant, &format!("memory_{kind}"));
-        format!("{:.2} % none, {:.2} % sparse, {:.2} % frequent", of("none"), of("sparse"), of("frequent"))
+        format!(
+            "{:.2} % none, {:.2} % sparse, {:.2} % frequent",
+            of("none"),
+            of("sparse"),
+            of("frequent")
+        )
     };
     rows.push((
-        "Frequent use of memory by others makes the kernel's path lose packets, sparse use hardly (fig. 9)".into(),
+        "Frequent use of memory by others makes the kernel's path lose packets, sparse use hardly \
+         (fig. 9)"
+            .into(),
         format!("kernel {}; xdp {}", stressed(output, "kernel"), stressed(output, "xdp")),
     ));
     rows.push((
@@ -113,7 +137,9 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
         format!("% lost at 20, 40, 50 and 60 parts: xdp {}", loss(output, "xdp")),
     ));
     let busy = |output: &Output, variant: &str| {
-        (value(output, "same_load_busy", variant, "60") - value(output, "same_load_busy", "generator", "60")).max(0.0)
+        (value(output, "same_load_busy", variant, "60")
+            - value(output, "same_load_busy", "generator", "60"))
+        .max(0.0)
     };
     rows.push((
         "and takes far less processor time there, and stays cooler (fig. 12)".into(),
@@ -127,43 +153,68 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
     for (paper, here) in rows {
         let _ = writeln!(text, "| {paper} | {here} |");
     }
-    text.push_str("\nNot repeated: loss at different room temperatures (fig. 8), which needs a board.\n");
+    text.push_str(
+        "\nNot repeated: loss at different room temperatures (fig. 8), which needs a board.\n",
+    );
     output.say(&text);
 }
 
 fn tables(output: &mut Output, same: &SameLoad) {
-    let mut text = String::from("| | kernel: lost, busy, p99 | xdp: lost, busy, p99 |\n| --- | --- | --- |\n");
+    let mut text =
+        String::from("| | kernel: lost, busy, p99 | xdp: lost, busy, p99 |\n| --- | --- | --- |\n");
     let mut line = |output: &Output, name: String, point: &str| {
         let cells = BOTH.map(|variant| {
             let of = |what: &str| value(output, what, variant, point);
-            format!("{:.3} %, {:.0} %, {:.0} µs", of("onboard_loss"), of("onboard_busy"), of("onboard_p99"))
+            format!(
+                "{:.3} %, {:.0} %, {:.0} µs",
+                of("onboard_loss"),
+                of("onboard_busy"),
+                of("onboard_p99")
+            )
         });
         let _ = writeln!(text, "| {name} | {} |", cells.join(" | "));
     };
     for sessions in SESSIONS {
-        line(output, format!("{sessions} sessions at one total rate"), &format!("sessions{sessions}"));
+        line(
+            output,
+            format!("{sessions} sessions at one total rate"),
+            &format!("sessions{sessions}"),
+        );
     }
     for share in SHARES {
-        line(output, format!("{share} % of it one session's, the rest {OTHERS} others'"), &format!("share{share}"));
+        line(
+            output,
+            format!("{share} % of it one session's, the rest {OTHERS} others'"),
+            &format!("share{share}"),
+        );
     }
     for (kind, _) in stress::KINDS {
-        let name = format!("{STRESSED} of what the kernel's path carries, others use memory: {kind}");
+        let name =
+            format!("{STRESSED} of what the kernel's path carries, others use memory: {kind}");
         line(output, name, &format!("memory_{kind}"));
     }
     text.push_str(
-        "\n| Mbit/s | kernel: lost, added load, temperature, memory | xdp: lost, added load, temperature, memory |\n",
+        "\n| Mbit/s | kernel: lost, added load, temperature, memory | xdp: lost, added load, \
+         temperature, memory |\n",
     );
     text.push_str("| --- | --- | --- |\n");
     for (n, part) in LOADS.into_iter().enumerate() {
         let point = format!("load{n}");
         let cells = BOTH.map(|variant| {
             let of = |what: &str| value(output, what, variant, &point);
-            let (load, celsius) = (added(output, variant, &point), celsius(output, variant, &point));
-            format!("{:.2} %, {load:.0} %, {celsius:.1} °C, {:.0} MB", of("onboard_loss"), of("onboard_memory"))
+            let (load, celsius) =
+                (added(output, variant, &point), celsius(output, variant, &point));
+            format!(
+                "{:.2} %, {load:.0} %, {celsius:.1} °C, {:.0} MB",
+                of("onboard_loss"),
+                of("onboard_memory")
+            )
         });
         let _ = writeln!(text, "| {:.0} | {} |", megabits(same.carried * part), cells.join(" | "));
     }
-    text.push_str("\nThe memory is that of the process with everything in it, generator and receiver too.\n");
+    text.push_str(
+        "\nThe memory is that of the process with everything in it, generator and receiver too.\n",
+    );
     output.say(&text);
 }
 
@@ -187,38 +238,75 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
     });
     let by_time = BOTH.map(|variant| same.loss_by_time(variant)).into();
     let panels = [
-        panel("loss against load (figs. 7, 11)", "load; the kernel's path carries 50", "% lost", parts),
+        panel(
+            "loss against load (figs. 7, 11)",
+            "load; the kernel's path carries 50",
+            "% lost",
+            parts,
+        ),
         panel("loss over time at a load of 60 (fig. 11)", "seconds", "% lost", by_time),
     ];
     draw(output.folder(), "onboard-loss", &panels)?;
     let mbit = |n: usize| megabits(same.carried * LOADS[n]);
     let loads = |of: &dyn Fn(&str, &str) -> f64| {
-        each(&|variant| (0..LOADS.len()).map(|n| flat(mbit(n), of(variant, &format!("load{n}")))).collect())
+        each(&|variant| {
+            (0..LOADS.len()).map(|n| flat(mbit(n), of(variant, &format!("load{n}")))).collect()
+        })
     };
     let mut heat: Vec<Series> = BOTH.map(|variant| same.heat(variant)).into();
     let minutes = heat[0].points.last().map_or(1.0, |point| point.0);
-    let limit = |end: f64| Series { name: "a Pi 4 throttles".into(), points: vec![flat(0.0, 80.0), flat(end, 80.0)] };
+    let limit = |end: f64| Series {
+        name: "a Pi 4 throttles".into(),
+        points: vec![flat(0.0, 80.0), flat(end, 80.0)],
+    };
     heat.push(limit(minutes));
     let mut by_load = loads(&|variant, point| celsius(output, variant, point));
     by_load.push(limit(mbit(LOADS.len() - 1)));
     let x = "Mbit/s";
     let panels = [
-        panel("processor time added (fig. 5)", x, "% of one processor", loads(&|v, p| added(output, v, p))),
+        panel(
+            "processor time added (fig. 5)",
+            x,
+            "% of one processor",
+            loads(&|v, p| added(output, v, p)),
+        ),
         panel("modelled temperature after an hour (fig. 4)", x, "°C", by_load),
-        panel("memory of the process (fig. 5)", x, "MB", loads(&|v, p| value(output, "onboard_memory", v, p))),
+        panel(
+            "memory of the process (fig. 5)",
+            x,
+            "MB",
+            loads(&|v, p| value(output, "onboard_memory", v, p)),
+        ),
         panel("modelled temperature at a load of 60 (fig. 12)", "minutes on the board", "°C", heat),
     ];
     draw(output.folder(), "onboard-heat", &panels)?;
     let by = |of: &dyn Fn(&str, &str) -> f64, points: &[u32], name: &str| {
-        each(&|v| points.iter().map(|n| flat(f64::from(*n), of(v, &format!("{name}{n}")))).collect())
+        each(&|v| {
+            points.iter().map(|n| flat(f64::from(*n), of(v, &format!("{name}{n}")))).collect()
+        })
     };
     let celsius_at = |variant: &str, point: &str| celsius(output, variant, point);
     let busy_at = |variant: &str, point: &str| added(output, variant, point);
     let (sessions, share) = ("sessions at one total rate", "% of the traffic one session's");
     let panels = [
-        panel("temperature by sessions (fig. 6a)", sessions, "°C", by(&celsius_at, &SESSIONS, "sessions")),
-        panel("temperature by one session's share (fig. 6b)", share, "°C", by(&celsius_at, &SHARES, "share")),
-        panel("processor time added", sessions, "% of one processor", by(&busy_at, &SESSIONS, "sessions")),
+        panel(
+            "temperature by sessions (fig. 6a)",
+            sessions,
+            "°C",
+            by(&celsius_at, &SESSIONS, "sessions"),
+        ),
+        panel(
+            "temperature by one session's share (fig. 6b)",
+            share,
+            "°C",
+            by(&celsius_at, &SHARES, "share"),
+        ),
+        panel(
+            "processor time added",
+            sessions,
+            "% of one processor",
+            by(&busy_at, &SESSIONS, "sessions"),
+        ),
         panel("processor time added", share, "% of one processor", by(&busy_at, &SHARES, "share")),
     ];
     draw(output.folder(), "onboard-sessions", &panels)?;
@@ -231,9 +319,14 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
             series: BOTH
                 .iter()
                 .map(|variant| {
-                    let of = |(kind, _): &(&str, &[&str])| find(output, what, variant, &format!("memory_{kind}"));
+                    let of = |(kind, _): &(&str, &[&str])| {
+                        find(output, what, variant, &format!("memory_{kind}"))
+                    };
                     let nothing = (f64::NAN, f64::NAN, f64::NAN);
-                    ((*variant).to_string(), stress::KINDS.iter().map(|kind| of(kind).unwrap_or(nothing)).collect())
+                    (
+                        (*variant).to_string(),
+                        stress::KINDS.iter().map(|kind| of(kind).unwrap_or(nothing)).collect(),
+                    )
                 })
                 .collect(),
         };

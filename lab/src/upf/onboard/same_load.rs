@@ -1,5 +1,5 @@
-//! Both datapaths under the same loads, over some time: as many parts of 60 as the paper had Mbit/s, where the kernel's path
-//! begins to lose a little below 60.
+//! Both datapaths under the same loads, over some time: as many parts of 60 as the paper had
+//! Mbit/s, where the kernel's path begins to lose a little below 60.
 use super::super::Rules;
 use super::super::wire::{carried_of, with_wire};
 use super::study::{Study, VARIANTS, busy};
@@ -34,7 +34,9 @@ pub struct SameLoad {
 /// Packets in a second that the kernel's path carries of those of the study.
 pub fn kernel_carries(study: &mut Study<'_>) -> Result<f64> {
     let time = study.time / 2;
-    let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| carried_of(wire, true, LENGTH, time))?;
+    let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| {
+        carried_of(wire, true, LENGTH, time)
+    })?;
     study.output.figure(Figure::once("onboard_carried.kernel", "packets/s", kernel));
     study.progress.step("what kernel carries");
     Ok(kernel)
@@ -53,12 +55,23 @@ pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -
             let told: Vec<(f64, f64)> =
                 rounds.iter().map(|round| (round.loss() * 100.0, busy(round) * 100.0)).collect();
             for (n, (loss, busy)) in told.iter().enumerate() {
-                study.output.row(format_args!("same_load,{part},{variant},uplink,{n},{loss},{busy}"))?;
+                study
+                    .output
+                    .row(format_args!("same_load,{part},{variant},uplink,{n},{loss},{busy}"))?;
             }
             let of = |values: Vec<f64>| median(&values).context("nothing was measured");
-            let (loss, busy) = (told.iter().map(|t| t.0).collect(), told.iter().map(|t| t.1).collect());
-            study.output.figure(Figure::of(format!("same_load_loss.{variant}.{part}.median"), "%", of(loss)?));
-            study.output.figure(Figure::of(format!("same_load_busy.{variant}.{part}.median"), "%", of(busy)?));
+            let (loss, busy) =
+                (told.iter().map(|t| t.0).collect(), told.iter().map(|t| t.1).collect());
+            study.output.figure(Figure::of(
+                format!("same_load_loss.{variant}.{part}.median"),
+                "%",
+                of(loss)?,
+            ));
+            study.output.figure(Figure::of(
+                format!("same_load_busy.{variant}.{part}.median"),
+                "%",
+                of(busy)?,
+            ));
             all.push((variant, part, told));
             study.progress.step("the same load");
         }
@@ -75,7 +88,8 @@ impl SameLoad {
     /// Loss by time at the highest load.
     pub fn loss_by_time(&self, variant: &'static str) -> Series {
         let slots = self.of(variant, 60).iter().enumerate();
-        let points = slots.map(|(n, (loss, _))| ((n + 1) as f64 * SLOT.as_secs_f64(), *loss, *loss, *loss));
+        let points =
+            slots.map(|(n, (loss, _))| ((n + 1) as f64 * SLOT.as_secs_f64(), *loss, *loss, *loss));
         Series { name: variant.into(), points: points.collect() }
     }
 
@@ -86,16 +100,20 @@ impl SameLoad {
         self.of(variant, part).iter().map(|slot| (slot.1 - generator).max(0.0)).collect()
     }
 
-    /// The temperature of a simulated board by the minute, at the highest load, from idle on. Where `throttles`, it slows
-    /// itself down at its limit; else it gets as hot as it would.
+    /// The temperature of a simulated board by the minute, at the highest load, from idle on. Where
+    /// `throttles`, it slows itself down at its limit; else it gets as hot as it would.
     pub fn heat(&self, variant: &'static str) -> Series {
-        let mut board = SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
+        let mut board =
+            SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
         let mut points = vec![(0.0, board.temperature())];
         for (n, added) in self.added(variant, 60).into_iter().enumerate() {
             board.pass(BOARD_SLOT_S, added / 100.0);
             points.push(((n + 1) as f64 * BOARD_SLOT_S / 60.0, board.temperature()));
         }
-        Series { name: variant.into(), points: points.into_iter().map(|(x, y)| (x, y, y, y)).collect() }
+        Series {
+            name: variant.into(),
+            points: points.into_iter().map(|(x, y)| (x, y, y, y)).collect(),
+        }
     }
 
     /// The temperature after an hour of a load.

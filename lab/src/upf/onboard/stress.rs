@@ -3,8 +3,8 @@ use anyhow::{Context, Result};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What `stress-ng` does, and how it is called. One that computes without memory tells whether it is memory that matters, or
-/// that two processors share a core.
+/// What `stress-ng` does, and how it is called. One that computes without memory tells whether it
+/// is memory that matters, or that two processors share a core.
 pub const KINDS: [(&str, &[&str]); 4] = [
     ("none", &[]),
     ("computing", &["--cpu", "1", "--cpu-method", "loop"]),
@@ -37,7 +37,10 @@ impl Drop for Stress {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
             // It ends those that it has started itself, when it is asked to.
-            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id() as i32), nix::sys::signal::SIGTERM);
+            let _ = nix::sys::signal::kill(
+                nix::unistd::Pid::from_raw(child.id() as i32),
+                nix::sys::signal::SIGTERM,
+            );
             let _ = child.wait();
         }
     }

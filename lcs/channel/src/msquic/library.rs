@@ -1,8 +1,11 @@
-//! The library itself: what all connections of the process share, how it is set, and what it says of errors.
+//! The library itself: what all connections of the process share, how it is set, and what it says
+//! of errors.
 
 use super::told::AHEAD;
 use crate::{ChannelError, Options};
-use ::msquic::{Registration, RegistrationConfig, ServerResumptionLevel, Settings, Status, StatusCode};
+use ::msquic::{
+    Registration, RegistrationConfig, ServerResumptionLevel, Settings, Status, StatusCode,
+};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,18 +17,21 @@ const MTU: u16 = 1500;
 
 pub(super) fn failed(status: Status) -> ChannelError {
     match status.try_as_status_code() {
-        Ok(StatusCode::QUIC_STATUS_CONNECTION_IDLE | StatusCode::QUIC_STATUS_CONNECTION_TIMEOUT) => {
-            ChannelError::Timeout
-        }
+        Ok(
+            StatusCode::QUIC_STATUS_CONNECTION_IDLE | StatusCode::QUIC_STATUS_CONNECTION_TIMEOUT,
+        ) => ChannelError::Timeout,
         Ok(StatusCode::QUIC_STATUS_UNREACHABLE | StatusCode::QUIC_STATUS_CONNECTION_REFUSED) => {
             ChannelError::Io(std::io::ErrorKind::ConnectionRefused.into())
         }
-        Ok(StatusCode::QUIC_STATUS_ADDRESS_IN_USE) => ChannelError::Io(std::io::ErrorKind::AddrInUse.into()),
+        Ok(StatusCode::QUIC_STATUS_ADDRESS_IN_USE) => {
+            ChannelError::Io(std::io::ErrorKind::AddrInUse.into())
+        }
         _ => ChannelError::Tls(format!("MsQuic: {status}")),
     }
 }
 
-/// What all connections of the process share. It stays until the process ends, since MsQuic's threads do.
+/// What all connections of the process share. It stays until the process ends, since MsQuic's
+/// threads do.
 pub(super) fn registration() -> Result<&'static Registration, ChannelError> {
     static REGISTRATION: OnceLock<Result<Registration, Status>> = OnceLock::new();
     let made = REGISTRATION.get_or_init(|| Registration::new(&RegistrationConfig::new()));
@@ -52,12 +58,17 @@ impl Files {
     pub(super) fn new(named: &[(&str, &str)]) -> Result<Self, ChannelError> {
         use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let folder = format!("martlet-msquic-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = format!(
+            "martlet-msquic-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
         let files = Files(std::env::temp_dir().join(folder));
         std::fs::DirBuilder::new().mode(0o700).create(&files.0)?;
         for (name, text) in named {
             let mut file = std::fs::OpenOptions::new();
-            let mut file = file.write(true).create_new(true).mode(0o600).open(files.0.join(name))?;
+            let mut file =
+                file.write(true).create_new(true).mode(0o600).open(files.0.join(name))?;
             std::io::Write::write_all(&mut file, text.as_bytes())?;
         }
         Ok(files)

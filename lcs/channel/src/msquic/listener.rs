@@ -6,8 +6,8 @@ use super::told::Shared;
 use crate::{Channel, ChannelError, Identity, Listener, Options};
 use ::msquic as quic;
 use quic::{
-    AllowedCipherSuiteFlags, BufferRef, CertificateFile, Configuration, Connection, ConnectionEvent, ConnectionRef,
-    Credential, CredentialConfig, ListenerEvent, StatusCode,
+    AllowedCipherSuiteFlags, BufferRef, CertificateFile, Configuration, Connection,
+    ConnectionEvent, ConnectionRef, Credential, CredentialConfig, ListenerEvent, StatusCode,
 };
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -29,20 +29,28 @@ unsafe impl Send for MsQuicListener {}
 const WAITING: usize = 256;
 
 impl MsQuicListener {
-    pub(crate) fn new(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+    pub(crate) fn new(
+        at: SocketAddr,
+        identity: &Identity,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         identity.chain()?;
         identity.private_key()?;
         let registration = registration()?;
         let alpn = [BufferRef::from(ALPN)];
-        let configuration = Configuration::open(registration, &alpn, Some(&settings(options))).map_err(failed)?;
-        let files = Files::new(&[("chain.pem", &identity.certificates), ("key.pem", &identity.key)])?;
+        let configuration =
+            Configuration::open(registration, &alpn, Some(&settings(options))).map_err(failed)?;
+        let files =
+            Files::new(&[("chain.pem", &identity.certificates), ("key.pem", &identity.key)])?;
         let credential = CredentialConfig::new()
             .set_credential(Credential::CertificateFile(CertificateFile::new(
                 files.path("key.pem"),
                 files.path("chain.pem"),
             )))
             .set_allowed_cipher_suites(AllowedCipherSuiteFlags::AES_128_GCM_SHA256);
-        let wrong = |status| ChannelError::Identity(format!("the certificate and its key do not fit: {status}"));
+        let wrong = |status| {
+            ChannelError::Identity(format!("the certificate and its key do not fit: {status}"))
+        };
         configuration.load_credential(&credential).map_err(wrong)?;
         let configuration = Arc::new(configuration);
         let (arrive, arrived) = mpsc::sync_channel(WAITING);
@@ -51,14 +59,18 @@ impl MsQuicListener {
             let ListenerEvent::NewConnection { connection, .. } = event else { return Ok(()) };
             let shared = Arc::new(Shared::default());
             let told = shared.clone();
-            connection.set_callback_handler(move |at: ConnectionRef, event: ConnectionEvent<'_>| {
-                told.on_connection(&at, event, None)
-            });
+            connection.set_callback_handler(
+                move |at: ConnectionRef, event: ConnectionEvent<'_>| {
+                    told.on_connection(&at, event, None)
+                },
+            );
             connection.set_configuration(&config)?;
-            // SAFETY: a connection that was taken is the application's to close; this is the one that does.
+            // SAFETY: a connection that was taken is the application's to close; this is the one
+            // that does.
             let owned = unsafe { Connection::from_raw(connection.as_raw()) };
             arrive.try_send((owned, shared)).map_err(|refused| {
-                let (mpsc::TrySendError::Full((owned, _)) | mpsc::TrySendError::Disconnected((owned, _))) = refused;
+                let (mpsc::TrySendError::Full((owned, _))
+                | mpsc::TrySendError::Disconnected((owned, _))) = refused;
                 // MsQuic closes what was refused itself.
                 // SAFETY: nothing else has the handle.
                 unsafe { owned.into_raw() };

@@ -2,7 +2,9 @@
 
 use crate::Options;
 use ::msquic as quic;
-use quic::{BufferRef, ConnectionEvent, ConnectionRef, Status, StatusCode, Stream, StreamEvent, StreamRef};
+use quic::{
+    BufferRef, ConnectionEvent, ConnectionRef, Status, StatusCode, Stream, StreamEvent, StreamRef,
+};
 use rustls_pki_types::{CertificateDer, ServerName};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -61,7 +63,11 @@ impl Shared {
     }
 
     /// Until `done`, or the time is over: None then.
-    pub(super) fn wait<T>(&self, options: &Options, mut done: impl FnMut(&mut State) -> Option<T>) -> Option<T> {
+    pub(super) fn wait<T>(
+        &self,
+        options: &Options,
+        mut done: impl FnMut(&mut State) -> Option<T>,
+    ) -> Option<T> {
         let start = Instant::now();
         while start.elapsed() < options.spin {
             if let Ok(mut state) = self.state.try_lock()
@@ -80,7 +86,8 @@ impl Shared {
             if left.is_zero() {
                 return None;
             }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state =
+                self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -90,7 +97,9 @@ impl Shared {
                 let mut result = Ok(());
                 self.change(|state| {
                     let before = state.input.len();
-                    buffers.iter().for_each(|buffer| state.input.extend_from_slice(buffer.as_bytes()));
+                    buffers
+                        .iter()
+                        .for_each(|buffer| state.input.extend_from_slice(buffer.as_bytes()));
                     if state.input.len() > AHEAD {
                         state.owed = (state.input.len() - before) as u64;
                         result = Err(StatusCode::QUIC_STATUS_PENDING.into());
@@ -106,7 +115,9 @@ impl Shared {
             StreamEvent::PeerSendShutdown => self.change(|state| state.finished = true),
             StreamEvent::PeerSendAborted { .. } => self.change(|state| state.over = true),
             StreamEvent::SendShutdownComplete { .. } => self.change(|state| state.flushed = true),
-            StreamEvent::ShutdownComplete { .. } => self.change(|state| (state.finished, state.flushed) = (true, true)),
+            StreamEvent::ShutdownComplete { .. } => {
+                self.change(|state| (state.finished, state.flushed) = (true, true))
+            }
             _ => {}
         }
         Ok(())
@@ -120,22 +131,25 @@ impl Shared {
     ) -> Result<(), Status> {
         match event {
             ConnectionEvent::ResumptionTicketReceived { resumption_ticket } => {
-                *self.ticket.lock().unwrap_or_else(PoisonError::into_inner) = Some(resumption_ticket.to_vec());
+                *self.ticket.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(resumption_ticket.to_vec());
             }
             ConnectionEvent::Connected { session_resumed, .. } => {
                 if name.is_none() {
                     // An LMF's end. Without a ticket the UE begins anew the next time.
-                    // SAFETY: the connection is there for the time of the call, and nothing goes with the ticket.
+                    // SAFETY: the connection is there for the time of the call, and nothing goes
+                    // with the ticket.
                     let _ = unsafe {
-                        quic::Api::get_ffi()
-                            .ConnectionSendResumptionTicket
-                            .map(|send| send(connection.as_raw(), SEND_RESUMPTION_FINAL, 0, std::ptr::null()))
+                        quic::Api::get_ffi().ConnectionSendResumptionTicket.map(|send| {
+                            send(connection.as_raw(), SEND_RESUMPTION_FINAL, 0, std::ptr::null())
+                        })
                     };
                 }
                 // Later MsQuic does not know it any more.
                 // SAFETY: this is the structure that MsQuic fills for this parameter.
-                let info: Result<quic::ffi::QUIC_HANDSHAKE_INFO, Status> =
-                    unsafe { quic::Api::get_param_auto(connection.as_raw(), quic::PARAM_TLS_HANDSHAKE_INFO) };
+                let info: Result<quic::ffi::QUIC_HANDSHAKE_INFO, Status> = unsafe {
+                    quic::Api::get_param_auto(connection.as_raw(), quic::PARAM_TLS_HANDSHAKE_INFO)
+                };
                 let suite = info.map_or(0, |info| info.CipherSuite);
                 self.change(|state| {
                     state.connected = true;
@@ -145,8 +159,11 @@ impl Shared {
             }
             ConnectionEvent::PeerStreamStarted { stream, .. } => {
                 let shared = self.clone();
-                stream.set_callback_handler(move |_: StreamRef, event: StreamEvent<'_>| shared.on_stream(event));
-                // SAFETY: a stream that the peer started is the application's to close; this is the one that does.
+                stream.set_callback_handler(move |_: StreamRef, event: StreamEvent<'_>| {
+                    shared.on_stream(event)
+                });
+                // SAFETY: a stream that the peer started is the application's to close; this is the
+                // one that does.
                 let stream = unsafe { Stream::from_raw(stream.as_raw()) };
                 self.change(|state| state.stream = Some(stream));
             }
@@ -164,11 +181,13 @@ impl Shared {
             ConnectionEvent::PeerCertificateReceived { certificate, .. } => {
                 let Some(name) = name else { return Ok(()) };
                 // MsQuic vouches for the chain with OpenSSL, but does not look at the name.
-                // SAFETY: with portable certificates this is a buffer with the certificate's DER, for the time of the call.
+                // SAFETY: with portable certificates this is a buffer with the certificate's DER,
+                // for the time of the call.
                 let buffer = unsafe { BufferRef::from_ffi_ref(&*certificate.cast()) };
                 let der = CertificateDer::from(buffer.as_bytes());
                 let parsed = rustls::server::ParsedCertificate::try_from(&der);
-                let good = parsed.and_then(|parsed| rustls::client::verify_server_name(&parsed, name));
+                let good =
+                    parsed.and_then(|parsed| rustls::client::verify_server_name(&parsed, name));
                 if good.is_err() {
                     let wrong = || Status::from(StatusCode::QUIC_STATUS_BAD_CERTIFICATE);
                     self.change(|state| state.why = Some(wrong()));

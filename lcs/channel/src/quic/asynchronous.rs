@@ -18,11 +18,11 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
-/// Datagrams of a connection that wait to be looked at: more than those of the largest message on a path of small packets. What
-/// is more is lost, as on any path, and comes again.
+/// Datagrams of a connection that wait to be looked at: more than those of the largest message on a
+/// path of small packets. What is more is lost, as on any path, and comes again.
 const WAITING: usize = 256;
-/// Handshakes under way from which on a UE has to show that its address is its own before anything is kept for it (RFC 9000,
-/// 8.1.2).
+/// Handshakes under way from which on a UE has to show that its address is its own before anything
+/// is kept for it (RFC 9000, 8.1.2).
 const SHAKING: usize = 64;
 /// How long an end that closes waits for what it sent to arrive.
 const FLUSH: Duration = Duration::from_secs(2);
@@ -51,10 +51,13 @@ impl Shared {
     }
 }
 
-/// A datagram that the kernel has no room for, or that nobody takes, is lost, as on any path: QUIC repeats it, and gives up by itself.
+/// A datagram that the kernel has no room for, or that nobody takes, is lost, as on any path: QUIC
+/// repeats it, and gives up by itself.
 fn done(sent: std::io::Result<usize>) -> Result<(), ChannelError> {
     match sent {
-        Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) => {
+        Err(error)
+            if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused) =>
+        {
             Err(error.into())
         }
         _ => Ok(()),
@@ -130,7 +133,8 @@ impl AsyncQuic {
     ) -> Result<Self, ChannelError> {
         socket.set_nonblocking(true)?;
         let (to, socket) = (socket.peer_addr()?, UdpSocket::from_std(socket)?);
-        let mut session = Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
+        let mut session =
+            Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
         session.rouse(options.rouse);
         let mut quic = AsyncQuic::new(Path::Own(socket), session, vec![0; DATAGRAM]);
         quic.bring_up(options.timeout).await?;
@@ -154,7 +158,8 @@ impl AsyncQuic {
         tokio::time::timeout(limit, up).await.unwrap_or(Err(ChannelError::Timeout))
     }
 
-    /// A datagram or a timer of the connection, whichever comes first. Nothing is lost where this is dropped.
+    /// A datagram or a timer of the connection, whichever comes first. Nothing is lost where this
+    /// is dropped.
     async fn turn(&mut self) -> Result<(), ChannelError> {
         let AsyncQuic { path, session, input, unanswered } = self;
         let given_up = unanswered.map(|since| since + GIVE_UP);
@@ -256,11 +261,16 @@ impl AsyncListener {
     ///
     /// # Errors
     /// The address is taken, or the identity cannot be used.
-    pub fn bind(at: SocketAddr, identity: &Identity, options: &Options) -> Result<Self, ChannelError> {
+    pub fn bind(
+        at: SocketAddr,
+        identity: &Identity,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
         let config = Arc::new(server_config(identity, options)?);
         let socket = udp(at, false)?;
         socket.set_nonblocking(true)?;
-        let endpoint = Endpoint::new(Arc::new(endpoint_config(options)?), Some(config), false, None);
+        let endpoint =
+            Endpoint::new(Arc::new(endpoint_config(options)?), Some(config), false, None);
         let shared = Shared {
             socket: UdpSocket::from_std(socket)?,
             endpoint: Arc::new(Mutex::new(endpoint)),
@@ -283,8 +293,8 @@ impl AsyncListener {
         self.shared.routes().len()
     }
 
-    /// The next UE that begins a connection. What comes for the others goes to them from here, so that this has to be waited for all
-    /// the time; nothing is lost where the wait is given up.
+    /// The next UE that begins a connection. What comes for the others goes to them from here, so
+    /// that this has to be waited for all the time; nothing is lost where the wait is given up.
     ///
     /// # Errors
     /// The socket broke.
@@ -316,9 +326,15 @@ impl AsyncListener {
                         }
                         continue;
                     }
-                    return Ok(Incoming { incoming: Some(incoming), shared: self.shared.clone(), peer });
+                    return Ok(Incoming {
+                        incoming: Some(incoming),
+                        shared: self.shared.clone(),
+                        peer,
+                    });
                 }
-                Some(DatagramEvent::Response(transmit)) => self.shared.send(&self.output[..transmit.size], peer)?,
+                Some(DatagramEvent::Response(transmit)) => {
+                    self.shared.send(&self.output[..transmit.size], peer)?
+                }
                 None => {}
             }
         }
@@ -365,7 +381,11 @@ impl Incoming {
         let session = Session::new(shared.endpoint.clone(), handle, connection, peer);
         let (tell, events) = mpsc::channel(WAITING);
         shared.routes().insert(handle, tell.clone());
-        let mut quic = AsyncQuic::new(Path::Shared { shared, peer, handle, tell, events }, session, Vec::new());
+        let mut quic = AsyncQuic::new(
+            Path::Shared { shared, peer, handle, tell, events },
+            session,
+            Vec::new(),
+        );
         quic.bring_up(limit).await?;
         Ok(quic.into())
     }

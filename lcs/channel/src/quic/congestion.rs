@@ -6,18 +6,20 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Octets on their way before the first acknowledgement: one message, 65,795 octets, with its headers.
+/// Octets on their way before the first acknowledgement: one message, 65,795 octets, with its
+/// headers.
 pub(super) const WHOLE: u64 = 80_000;
-/// A window from which on quinn-proto does not pace: the message goes at once, and what the peer has said that it takes is then the
-/// limit ([`super::transport::RECEIVE`]).
+/// A window from which on quinn-proto does not pace: the message goes at once, and what the peer
+/// has said that it takes is then the limit ([`super::transport::RECEIVE`]).
 const WITHOUT_PACING: u64 = 1 << 40;
 
-/// A phone that is located has a message on its way, and then none. On radio a lost packet is no sign that somebody else needs the
-/// path, so that it changes nothing. With a window that each loss makes smaller, and that grows only when it is full, which one message
-/// now and then does not do, a path that loses 5 % ends at two packets for each round trip.
+/// A phone that is located has a message on its way, and then none. On radio a lost packet is no
+/// sign that somebody else needs the path, so that it changes nothing. With a window that each loss
+/// makes smaller, and that grows only when it is full, which one message now and then does not do,
+/// a path that loses 5 % ends at two packets for each round trip.
 ///
-/// Where everything is lost for three time-outs (persistent congestion, RFC 9002, 7.6), the window begins again with two packets, and
-/// doubles with each round trip.
+/// Where everything is lost for three time-outs (persistent congestion, RFC 9002, 7.6), the window
+/// begins again with two packets, and doubles with each round trip.
 #[derive(Debug, Clone)]
 pub(super) struct OneMessage {
     mtu: u64,
@@ -38,7 +40,14 @@ impl ControllerFactory for OneMessageConfig {
 }
 
 impl Controller for OneMessage {
-    fn on_ack(&mut self, _now: Instant, sent: Instant, bytes: u64, _limited: bool, _rtt: &RttEstimator) {
+    fn on_ack(
+        &mut self,
+        _now: Instant,
+        sent: Instant,
+        bytes: u64,
+        _limited: bool,
+        _rtt: &RttEstimator,
+    ) {
         if self.window < WHOLE && self.collapsed.is_none_or(|at| sent > at) {
             self.window = (self.window + bytes).min(WHOLE);
         }

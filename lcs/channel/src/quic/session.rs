@@ -1,28 +1,31 @@
-//! One end of a QUIC connection, without I/O and without a clock: datagrams and the time go in, datagrams come out.
+//! One end of a QUIC connection, without I/O and without a clock: datagrams and the time go in,
+//! datagrams come out.
 
 use crate::{ChannelError, Description, Resumption};
 use bytes::BytesMut;
 use quinn_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir, Endpoint,
-    EndpointConfig, EndpointEvent, Event, ReadError, ReadableError, ServerConfig, StreamEvent, StreamId, VarInt,
-    WriteError,
+    ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent,
+    Dir, Endpoint, EndpointConfig, EndpointEvent, Event, ReadError, ReadableError, ServerConfig,
+    StreamEvent, StreamId, VarInt, WriteError,
 };
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Datagrams of a short message, which fits into a slot of the air twice, and octets of one that has nothing in it but acknowledgements.
+/// Datagrams of a short message, which fits into a slot of the air twice, and octets of one that
+/// has nothing in it but acknowledgements.
 const FEW: usize = 1;
 const SMALL: usize = 80;
-/// Datagrams behind the end of a long message on a path that loses some: with the last one's double, three, as many as have to come
-/// behind a lost one for it to be known (RFC 9002, 6.1.1).
+/// Datagrams behind the end of a long message on a path that loses some: with the last one's
+/// double, three, as many as have to come behind a lost one for it to be known (RFC 9002, 6.1.1).
 const BEHIND: usize = 2;
 /// A round trip from which on a lost message costs more than a second copy of each.
 const FAR: Duration = Duration::from_millis(5);
 /// How long an answer is waited for with the radio awake.
 const AWAKE: Duration = Duration::from_millis(250);
-/// How long the radio is kept awake when a part of the answer is there: its last part may have to be repeated on the air, and a grant that is
-/// lost by then costs the next message more than these words.
+/// How long the radio is kept awake when a part of the answer is there: its last part may have to
+/// be repeated on the air, and a grant that is lost by then costs the next message more than these
+/// words.
 const SOON: Duration = Duration::from_millis(20);
 /// The code of a close without an error.
 const DONE: VarInt = VarInt::from_u32(0);
@@ -74,7 +77,8 @@ impl Session {
         endpoint: EndpointConfig,
     ) -> Result<Self, ChannelError> {
         let mut endpoint = Endpoint::new(Arc::new(endpoint), None, false, None);
-        let (handle, connection) = endpoint.connect(now, config, to, name).map_err(ChannelError::tls)?;
+        let (handle, connection) =
+            endpoint.connect(now, config, to, name).map_err(ChannelError::tls)?;
         let mut session = Session::new(Arc::new(Mutex::new(endpoint)), handle, connection, to);
         session.resumed = session.connection.has_0rtt();
         Ok(session)
@@ -94,7 +98,8 @@ impl Session {
         match endpoint.handle(now, peer, None, None, BytesMut::from(first), &mut output) {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let accepted = endpoint.accept(incoming, now, &mut output, None);
-                let (handle, connection) = accepted.map_err(|error| ChannelError::tls(error.cause))?;
+                let (handle, connection) =
+                    accepted.map_err(|error| ChannelError::tls(error.cause))?;
                 Ok(Some(Session::new(Arc::new(Mutex::new(endpoint)), handle, connection, peer)))
             }
             Some(DatagramEvent::Response(transmit)) => out(&output[..transmit.size]).map(|()| None),
@@ -130,14 +135,16 @@ impl Session {
         }
     }
 
-    /// From now on a UE that waits for an answer says a word so often. A phone's radio may send only where it was granted to, and has no
-    /// grant when it had nothing to send; to ask for one takes longer than a short message. So a UE that measures in a row keeps its
+    /// From now on a UE that waits for an answer says a word so often. A phone's radio may send
+    /// only where it was granted to, and has no grant when it had nothing to send; to ask for
+    /// one takes longer than a short message. So a UE that measures in a row keeps its
     /// grant while it waits for what it answers next.
     pub(super) fn rouse(&mut self, every: Duration) {
         self.rouse = every;
     }
 
-    /// Whether the handshake is done, or what a UE sent with its first flight may be answered already.
+    /// Whether the handshake is done, or what a UE sent with its first flight may be answered
+    /// already.
     pub(super) fn is_up(&self) -> bool {
         self.connected || self.connection.side().is_server() && self.stream.is_some()
     }
@@ -147,7 +154,8 @@ impl Session {
         self.stream.is_some()
     }
 
-    /// A UE opens the stream; octets that are written before the handshake is done go with the first flight.
+    /// A UE opens the stream; octets that are written before the handshake is done go with the
+    /// first flight.
     pub(super) fn open_stream(&mut self) {
         self.stream = self.connection.streams().open(Dir::Bi);
     }
@@ -157,7 +165,8 @@ impl Session {
         self.connection.has_0rtt()
     }
 
-    /// The handshake is done: whether what went with the first flight was taken. Where not, it is forgotten.
+    /// The handshake is done: whether what went with the first flight was taken. Where not, it is
+    /// forgotten.
     pub(super) fn settle_early(&mut self) -> bool {
         self.early = self.connection.accepted_0rtt();
         self.early
@@ -166,7 +175,8 @@ impl Session {
     /// Send what there is to send, and see what happened.
     pub(super) fn turn(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.lossy = self.lossy || self.connection.stats().path.lost_packets > 0;
-        // Before it is connected, nothing is known of it; and a handshake for which a program was loaded says little of the path.
+        // Before it is connected, nothing is known of it; and a handshake for which a program was
+        // loaded says little of the path.
         self.careful = self.lossy || self.connected && self.connection.rtt() > FAR;
         let (mut flight, mut count) = (Vec::new(), 0);
         loop {
@@ -182,7 +192,9 @@ impl Session {
                 match event {
                     Event::Connected => self.connected = true,
                     Event::ConnectionLost { reason } => self.lost = Some(reason),
-                    Event::Stream(StreamEvent::Opened { dir }) => self.stream = self.connection.streams().accept(dir),
+                    Event::Stream(StreamEvent::Opened { dir }) => {
+                        self.stream = self.connection.streams().accept(dir)
+                    }
                     _ => {}
                 }
             }
@@ -214,9 +226,11 @@ impl Session {
         }
     }
 
-    /// On a path that has lost something, or where it takes long to know that it has, the end of a message has nothing behind it that would show that it is missing, so that it
-    /// would be repeated only after a time-out, which takes longer than the message. So a short message is sent twice; of a long
-    /// one the last datagram is, and two words more. What comes twice, the peer passes over (RFC 9000, 12.3).
+    /// On a path that has lost something, or where it takes long to know that it has, the end of a
+    /// message has nothing behind it that would show that it is missing, so that it
+    /// would be repeated only after a time-out, which takes longer than the message. So a short
+    /// message is sent twice; of a long one the last datagram is, and two words more. What
+    /// comes twice, the peer passes over (RFC 9000, 12.3).
     fn make_sure(
         &mut self,
         now: Instant,
@@ -239,10 +253,16 @@ impl Session {
     }
 
     /// A datagram came.
-    pub(super) fn datagram(&mut self, now: Instant, octets: &[u8], out: &mut Out<'_>) -> Result<(), ChannelError> {
+    pub(super) fn datagram(
+        &mut self,
+        now: Instant,
+        octets: &[u8],
+        out: &mut Out<'_>,
+    ) -> Result<(), ChannelError> {
         self.output.clear();
         let mut endpoint = lock(&self.endpoint);
-        match endpoint.handle(now, self.peer, None, None, BytesMut::from(octets), &mut self.output) {
+        match endpoint.handle(now, self.peer, None, None, BytesMut::from(octets), &mut self.output)
+        {
             Some(DatagramEvent::ConnectionEvent(_, event)) => self.connection.handle_event(event),
             Some(DatagramEvent::Response(transmit)) => out(&self.output[..transmit.size])?,
             Some(DatagramEvent::NewConnection(incoming)) => endpoint.ignore(incoming),
@@ -270,7 +290,11 @@ impl Session {
     }
 
     /// Whether it is time; if so, what is due is done.
-    pub(super) fn timeout(&mut self, now: Instant, out: &mut Out<'_>) -> Result<bool, ChannelError> {
+    pub(super) fn timeout(
+        &mut self,
+        now: Instant,
+        out: &mut Out<'_>,
+    ) -> Result<bool, ChannelError> {
         if self.deadline().is_none_or(|at| at > now) {
             return Ok(false);
         }
@@ -286,8 +310,14 @@ impl Session {
         self.turn(now, out).map(|()| true)
     }
 
-    /// Octets for the stream, and how many of them it took; what the peer has no room for yet is not taken.
-    pub(super) fn write(&mut self, now: Instant, octets: &[u8], out: &mut Out<'_>) -> Result<usize, ChannelError> {
+    /// Octets for the stream, and how many of them it took; what the peer has no room for yet is
+    /// not taken.
+    pub(super) fn write(
+        &mut self,
+        now: Instant,
+        octets: &[u8],
+        out: &mut Out<'_>,
+    ) -> Result<usize, ChannelError> {
         // Of nothing an empty frame would be sent.
         let Some(stream) = self.stream.filter(|_| !octets.is_empty()) else { return Ok(0) };
         if self.lost.is_some() {
@@ -306,7 +336,12 @@ impl Session {
     }
 
     /// What the stream has, added to `into`.
-    pub(super) fn read(&mut self, now: Instant, into: &mut Vec<u8>, out: &mut Out<'_>) -> Result<(), ChannelError> {
+    pub(super) fn read(
+        &mut self,
+        now: Instant,
+        into: &mut Vec<u8>,
+        out: &mut Out<'_>,
+    ) -> Result<(), ChannelError> {
         let Some(stream) = self.stream else { return Ok(()) };
         let before = into.len();
         let mut receive = self.connection.recv_stream(stream);
@@ -358,8 +393,8 @@ impl Session {
         gone || self.lost.is_some() || self.connection.streams().send_streams() == 0
     }
 
-    /// The connection is over. Where the path loses some, it is said twice: nobody is there any more who could say it again, and the other
-    /// end would wait in vain.
+    /// The connection is over. Where the path loses some, it is said twice: nobody is there any
+    /// more who could say it again, and the other end would wait in vain.
     pub(super) fn close(&mut self, now: Instant, out: &mut Out<'_>) -> Result<(), ChannelError> {
         self.connection.close(now, DONE, bytes::Bytes::new());
         let mut said = Vec::new();

@@ -8,10 +8,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A way: how long it takes, and octets a millisecond; what is sent waits behind what was sent before.
+/// A way: how long it takes, and octets a millisecond; what is sent waits behind what was sent
+/// before.
 const UP: (Duration, u64) = (Duration::from_millis(14), 1_875);
 const DOWN: (Duration, u64) = (Duration::from_millis(5), 6_250);
-/// Rounds in a row; then the client is left alone for so long, as in the lab, where others have their turn.
+/// Rounds in a row; then the client is left alone for so long, as in the lab, where others have
+/// their turn.
 const BLOCK: usize = 50;
 const ALONE: Duration = Duration::from_secs(60);
 /// How long the client looks after its connection before it is left alone.
@@ -35,8 +37,12 @@ impl Way {
 
     fn send(&mut self, now: Instant, octets: &[u8]) -> Result<(), ChannelError> {
         self.given += 1;
-        self.free = self.free.max(now) + Duration::from_micros(octets.len() as u64 * 1000 / self.kind.1);
-        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.free =
+            self.free.max(now) + Duration::from_micros(octets.len() as u64 * 1000 / self.kind.1);
+        self.state = self
+            .state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         if (self.state >> 33) % 1000 >= self.loss {
             self.flying.push_back((self.free + self.kind.0, octets.to_vec()));
         }
@@ -65,7 +71,11 @@ struct Bed {
 
 impl Bed {
     /// With so many of 1,000 datagrams lost once the connection is up.
-    fn new(seed: u64, loss: u64, controller: Option<Arc<dyn ControllerFactory + Send + Sync>>) -> Self {
+    fn new(
+        seed: u64,
+        loss: u64,
+        controller: Option<Arc<dyn ControllerFactory + Send + Sync>>,
+    ) -> Self {
         let now = Instant::now();
         let (options, address) = (Options::default(), ([10, 0, 0, 1], 9127).into());
         let identity = Identity::self_signed(&["lmf.example"]).unwrap();
@@ -89,10 +99,12 @@ impl Bed {
         client.turn(now, &mut |octets| up.send(now, octets)).unwrap();
         let first = up.flying.pop_front().unwrap().1;
         let mut out = |octets: &[u8]| down.send(now, octets);
-        let server = Session::accept(now, address, &first, Arc::new(serving), endpoint(), &mut out).unwrap();
+        let server =
+            Session::accept(now, address, &first, Arc::new(serving), endpoint(), &mut out).unwrap();
         let mut server = server.unwrap();
         server.turn(now, &mut out).unwrap();
-        let mut bed = Bed { now, client, server, up, down, received: Vec::new(), answered: Vec::new() };
+        let mut bed =
+            Bed { now, client, server, up, down, received: Vec::new(), answered: Vec::new() };
         bed.until(|bed| bed.client.is_up());
         bed.client.open_stream();
         (bed.up.loss, bed.down.loss) = (loss, loss);
@@ -102,11 +114,13 @@ impl Bed {
     /// One thing happens; the client takes no part in it where it is left alone.
     fn step(&mut self, most: Instant, alone: bool) {
         let Bed { now, client, server, up, down, received, answered } = self;
-        let client_at = (!alone).then(|| down.arrival().into_iter().chain(client.deadline()).min()).flatten();
+        let client_at =
+            (!alone).then(|| down.arrival().into_iter().chain(client.deadline()).min()).flatten();
         let next = [client_at, up.arrival(), server.deadline()].into_iter().flatten().min();
         *now = next.map_or(most, |at| at.clamp(*now, most));
         let at = *now;
-        let (mut forth, mut back) = (|octets: &[u8]| up.send(at, octets), |octets: &[u8]| down.send(at, octets));
+        let (mut forth, mut back) =
+            (|octets: &[u8]| up.send(at, octets), |octets: &[u8]| down.send(at, octets));
         server.timeout(at, &mut back).unwrap();
         if !alone {
             client.timeout(at, &mut forth).unwrap();
@@ -138,7 +152,8 @@ impl Bed {
             let (at, Bed { client, server, up, down, received, .. }) = (self.now, &mut *self);
             sent += client.write(at, &octets[sent..], &mut |octets| up.send(at, octets)).unwrap();
             if received.len() == octets.len() && back < octets.len() {
-                back += server.write(at, &octets[back..], &mut |octets| down.send(at, octets)).unwrap();
+                back +=
+                    server.write(at, &octets[back..], &mut |octets| down.send(at, octets)).unwrap();
             }
             assert!(self.now < most, "no answer in 300 s");
             self.step(most, false);
@@ -147,7 +162,8 @@ impl Bed {
         self.now - start
     }
 
-    /// The client does nothing for a while; `looked_after`: but what the connection itself asks for.
+    /// The client does nothing for a while; `looked_after`: but what the connection itself asks
+    /// for.
     fn pause(&mut self, looked_after: bool) {
         for (until, alone) in [(self.now + REST, false), (self.now + ALONE, !looked_after)] {
             while self.now < until {
@@ -157,7 +173,8 @@ impl Bed {
     }
 }
 
-/// The rounds of some blocks, in milliseconds, and the round trip that the client believes in at the end of each pause.
+/// The rounds of some blocks, in milliseconds, and the round trip that the client believes in at
+/// the end of each pause.
 fn run(
     seed: u64,
     n: usize,
@@ -195,7 +212,11 @@ fn a_path_that_loses_5_percent_delays_a_message_by_round_trips_and_not_by_second
             let (times, believed) = run(seed, n, 50, true, None);
             // 19 ms, and what the message takes at the rates of the path.
             let least = 19.0 + n as f64 / UP.1 as f64 + n as f64 / DOWN.1 as f64;
-            println!("seed {seed}, {n} octets: mean {:.1}, worst {:.1}, least {least:.1}", mean(&times), worst(&times));
+            println!(
+                "seed {seed}, {n} octets: mean {:.1}, worst {:.1}, least {least:.1}",
+                mean(&times),
+                worst(&times)
+            );
             assert!(mean(&times) < 2.0 * least, "seed {seed}, {n}: {}", mean(&times));
             assert!(worst(&times) < 500.0, "seed {seed}, {n}: {}", worst(&times));
             assert!(believed < Duration::from_millis(150), "{believed:?}");
@@ -222,19 +243,24 @@ fn a_handshake_that_took_long_on_a_near_path_doubles_no_message_for_ever() {
 
 /// Why a round of 16,384 octets once took more than 10 s: not a test of what is, but of what was.
 #[test]
-#[ignore = "shows what a window that losses make smaller, and a client that does not look after its connection, come to"]
+#[ignore = "shows what a window that losses make smaller, and a client that does not look after \
+            its connection, come to"]
 fn what_once_took_ten_seconds() {
     let reno = || {
         let mut reno = NewRenoConfig::default();
         reno.initial_window(80_000).loss_reduction_factor(0.9);
         Some(Arc::new(reno) as Arc<dyn ControllerFactory + Send + Sync>)
     };
-    for (what, looked_after, new) in
-        [("as it was", false, false), ("looked after", true, false), ("window", false, true), ("both", true, true)]
-    {
+    for (what, looked_after, new) in [
+        ("as it was", false, false),
+        ("looked after", true, false),
+        ("window", false, true),
+        ("both", true, true),
+    ] {
         let (mut all, mut longest) = (Vec::new(), Duration::ZERO);
         for seed in 1..=20 {
-            let (times, believed) = run(seed, 16_640, 50, looked_after, if new { None } else { reno() });
+            let (times, believed) =
+                run(seed, 16_640, 50, looked_after, if new { None } else { reno() });
             all.extend(times);
             longest = longest.max(believed);
         }

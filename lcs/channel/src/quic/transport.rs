@@ -4,21 +4,24 @@ use super::congestion::OneMessageConfig;
 use crate::{ChannelError, Identity, Options, Trust, rustls as tls};
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    AckFrequencyConfig, ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig, TransportConfig,
+    AckFrequencyConfig, ClientConfig, EndpointConfig, MtuDiscoveryConfig, ServerConfig,
+    TransportConfig,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The application protocol: QUIC has to have one (RFC 9001, 8.1).
 const ALPN: &[u8] = b"lcs-upp";
-/// A server may not answer more than three times what an unknown client sent, 1,200 octets at first (RFC 9000, 8.1): its
-/// first packet has to fit that.
+/// A server may not answer more than three times what an unknown client sent, 1,200 octets at first
+/// (RFC 9000, 8.1): its first packet has to fit that.
 const FIRST: u16 = 3500;
-/// Octets that a peer may send before it is told that they were read: a few of the largest messages.
+/// Octets that a peer may send before it is told that they were read: a few of the largest
+/// messages.
 pub(super) const RECEIVE: u32 = 262_144;
 
-/// Datagrams after which the LMF acknowledges at once, if its answer has not done so before: more than a message has. Whatever goes
-/// down before the answer may have to be repeated on the air, and the answer waits behind it, since a radio keeps the order.
+/// Datagrams after which the LMF acknowledges at once, if its answer has not done so before: more
+/// than a message has. Whatever goes down before the answer may have to be repeated on the air, and
+/// the answer waits behind it, since a radio keeps the order.
 const UNACKNOWLEDGED: u32 = 100;
 
 pub(super) fn transport(options: &Options) -> TransportConfig {
@@ -42,7 +45,10 @@ pub(super) fn transport(options: &Options) -> TransportConfig {
 }
 
 /// What the connections of a UE have in common.
-pub(crate) fn client_config(trust: &Trust, options: &Options) -> Result<ClientConfig, ChannelError> {
+pub(crate) fn client_config(
+    trust: &Trust,
+    options: &Options,
+) -> Result<ClientConfig, ChannelError> {
     let mut crypto = tls::client_config(trust)?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     crypto.enable_early_data = true;
@@ -57,7 +63,10 @@ pub(crate) fn client_config(trust: &Trust, options: &Options) -> Result<ClientCo
 }
 
 /// What the connections of an LMF have in common.
-pub(super) fn server_config(identity: &Identity, options: &Options) -> Result<ServerConfig, ChannelError> {
+pub(super) fn server_config(
+    identity: &Identity,
+    options: &Options,
+) -> Result<ServerConfig, ChannelError> {
     let mut crypto = tls::server_config(identity)?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     if options.early_data {
@@ -72,6 +81,8 @@ pub(super) fn server_config(identity: &Identity, options: &Options) -> Result<Se
 
 pub(super) fn endpoint_config(options: &Options) -> Result<EndpointConfig, ChannelError> {
     let mut config = EndpointConfig::default();
-    config.max_udp_payload_size(options.mtu.saturating_sub(28).max(1452)).map_err(ChannelError::tls)?;
+    config
+        .max_udp_payload_size(options.mtu.saturating_sub(28).max(1452))
+        .map_err(ChannelError::tls)?;
     Ok(config)
 }

@@ -49,7 +49,8 @@ fn a_record_that_was_changed_doubled_or_left_out_ends_the_connection_with_an_ale
 #[test]
 fn what_is_no_record_of_the_application_is_refused() {
     for wire in [
-        // A handshake record, an alert without protection, one that is too long, one without a tag.
+        // A handshake record, an alert without protection, one that is too long, one without a
+        // tag.
         &[22, 3, 3, 0, 1, 0][..],
         &[21, 3, 3, 0, 2, 2, 40],
         &[23, 3, 3, 0x41, 0x01],
@@ -65,7 +66,9 @@ fn what_is_no_record_of_the_application_is_refused() {
 #[test]
 fn padding_is_taken_off_up_to_the_largest_record_and_no_further() {
     // RFC 8446, 5.4: content, its type, and zeros; with them at most 2^14 + 1 octets.
-    for (content, padding, good) in [(3, 0, true), (3, 500, true), (3, LARGEST - 3, true), (3, LARGEST - 2, false)] {
+    for (content, padding, good) in
+        [(3, 0, true), (3, 500, true), (3, LARGEST - 3, true), (3, LARGEST - 2, false)]
+    {
         let (mut one, mut other) = pair();
         let (mut inner, mut wire) = (vec![7; content], Vec::new());
         inner.push(APPLICATION_DATA);
@@ -111,7 +114,8 @@ fn the_end_is_told_from_a_cut_and_empty_records_have_an_end() {
     assert!(other.open(&wire, &mut Vec::new()).is_err());
 }
 
-/// What the peer is told of records of these kinds with these contents: the description of the alert.
+/// What the peer is told of records of these kinds with these contents: the description of the
+/// alert.
 fn told(records: &[(u8, &[u8])]) -> u8 {
     let (mut one, mut other) = pair();
     let mut wire = Vec::new();
@@ -120,7 +124,10 @@ fn told(records: &[(u8, &[u8])]) -> u8 {
     wire.clear();
     other.pending(&mut wire);
     let mut alert = Vec::new();
-    assert_eq!(one.rx.open(*wire.first_chunk().unwrap(), &wire[HEADER..], &mut alert).unwrap(), ALERT);
+    assert_eq!(
+        one.rx.open(*wire.first_chunk().unwrap(), &wire[HEADER..], &mut alert).unwrap(),
+        ALERT
+    );
     assert_eq!(alert[0], 2, "it is fatal");
     alert[1]
 }
@@ -134,7 +141,8 @@ fn each_error_has_the_alert_that_the_standard_names_for_it() {
         (&[(HANDSHAKE, &[KEY_UPDATE, 0, 0, 0])], alert::DECODE_ERROR),
         // Two in one record: what follows the first would have to be under the new key.
         (&[(HANDSHAKE, &[update, update].concat())], alert::UNEXPECTED_MESSAGE),
-        // A ClientHello, a CertificateRequest, and the end of early data, which have no place here.
+        // A ClientHello, a CertificateRequest, and the end of early data, which have no place
+        // here.
         (&[(HANDSHAKE, &[1, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
         (&[(HANDSHAKE, &[13, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
         (&[(HANDSHAKE, &[5, 0, 0, 0])], alert::UNEXPECTED_MESSAGE),
@@ -144,7 +152,10 @@ fn each_error_has_the_alert_that_the_standard_names_for_it() {
         (&[(HANDSHAKE, &[])], alert::UNEXPECTED_MESSAGE),
         // Something between the pieces of a message, be it the end.
         (&[(HANDSHAKE, &update[..4]), (APPLICATION_DATA, b"x")], alert::UNEXPECTED_MESSAGE),
-        (&[(HANDSHAKE, &update[..4]), (ALERT, &[1, alert::CLOSE_NOTIFY])], alert::UNEXPECTED_MESSAGE),
+        (
+            &[(HANDSHAKE, &update[..4]), (ALERT, &[1, alert::CLOSE_NOTIFY])],
+            alert::UNEXPECTED_MESSAGE,
+        ),
         (&[(ALERT, &[1])], alert::DECODE_ERROR),
         (&[(ALERT, &[1, 0, 1, 0])], alert::DECODE_ERROR),
         (&[(20, &[1])], alert::UNEXPECTED_MESSAGE),
@@ -163,7 +174,8 @@ fn after_the_end_nothing_is_said() {
     let length = wire.len();
     one.close(&mut wire);
     assert!(one.seal(b"more", &mut wire).is_err() && wire.len() == length);
-    // What comes behind the peer's end is not looked at (RFC 8446, 6.1), and what it still asks for is heard.
+    // What comes behind the peer's end is not looked at (RFC 8446, 6.1), and what it still asks for
+    // is heard.
     wire.extend_from_slice(&[0xff; 100]);
     let mut opened = Vec::new();
     other.open(&wire, &mut opened).unwrap();

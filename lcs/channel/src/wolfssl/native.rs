@@ -1,5 +1,5 @@
-//! The little of wolfSSL that a channel needs, over buffers in memory, by its bindings: the crate above them gives no sessions that
-//! go on.
+//! The little of wolfSSL that a channel needs, over buffers in memory, by its bindings: the crate
+//! above them gives no sessions that go on.
 
 use crate::ChannelError;
 use crate::memory::Memory;
@@ -38,7 +38,8 @@ pub(super) struct Context {
     tickets: Option<Box<super::tickets::Tickets>>,
 }
 
-// SAFETY: once it is made, only its count of references changes, which is done by one thread at a time.
+// SAFETY: once it is made, only its count of references changes, which is done by one thread at a
+// time.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -49,9 +50,14 @@ impl Context {
         // It begins with the library, once.
         wolfssl::ContextBuilder::new(wolfssl::Method::TlsClientV1_3).map_err(ChannelError::tls)?;
         let suite = CString::new(suite).map_err(ChannelError::tls)?;
-        // SAFETY: the method goes over to the context; the callbacks have the types that they are declared with.
+        // SAFETY: the method goes over to the context; the callbacks have the types that they are
+        // declared with.
         unsafe {
-            let method = if server { sys::wolfTLSv1_3_server_method() } else { sys::wolfTLSv1_3_client_method() };
+            let method = if server {
+                sys::wolfTLSv1_3_server_method()
+            } else {
+                sys::wolfTLSv1_3_client_method()
+            };
             let context = NonNull::new(sys::wolfSSL_CTX_new(method));
             let at = context.ok_or_else(|| ChannelError::Tls("wolfSSL makes no context".into()))?;
             let context = Context {
@@ -64,12 +70,22 @@ impl Context {
             sys::wolfSSL_CTX_set_max_early_data(at.as_ptr(), 0);
             sys::wolfSSL_CTX_SetIORecv(context.at.as_ptr(), Some(receive));
             sys::wolfSSL_CTX_SetIOSend(context.at.as_ptr(), Some(send));
-            // One cache for the whole process, which it has, has no lock; who goes on brings a ticket.
-            sys::wolfSSL_CTX_set_session_cache_mode(context.at.as_ptr(), sys::WOLFSSL_SESS_CACHE_OFF as _);
+            // One cache for the whole process, which it has, has no lock; who goes on brings a
+            // ticket.
+            sys::wolfSSL_CTX_set_session_cache_mode(
+                context.at.as_ptr(),
+                sys::WOLFSSL_SESS_CACHE_OFF as _,
+            );
             done(sys::wolfSSL_CTX_set_cipher_list(context.at.as_ptr(), suite.as_ptr()))?;
-            // Of all that it has, servers take others than the one whose key comes with the first message, and ask for that.
-            let mut groups = [sys::WOLFSSL_ECC_X25519 as c_int, sys::WOLFSSL_ECC_SECP256R1 as c_int];
-            done(sys::wolfSSL_CTX_set_groups(context.at.as_ptr(), groups.as_mut_ptr(), groups.len() as c_int))?;
+            // Of all that it has, servers take others than the one whose key comes with the first
+            // message, and ask for that.
+            let mut groups =
+                [sys::WOLFSSL_ECC_X25519 as c_int, sys::WOLFSSL_ECC_SECP256R1 as c_int];
+            done(sys::wolfSSL_CTX_set_groups(
+                context.at.as_ptr(),
+                groups.as_mut_ptr(),
+                groups.len() as c_int,
+            ))?;
             Ok(context)
         }
     }
@@ -84,17 +100,28 @@ impl Context {
                 certificates.as_ptr(),
                 certificates.len() as _,
             ))?;
-            done(sys::wolfSSL_CTX_use_PrivateKey_buffer(context, key.as_ptr(), key.len() as _, pem))?;
+            done(sys::wolfSSL_CTX_use_PrivateKey_buffer(
+                context,
+                key.as_ptr(),
+                key.len() as _,
+                pem,
+            ))?;
             done(sys::wolfSSL_CTX_check_private_key(context))
         }
     }
 
     /// An LMF's: it takes so many octets with a first flight, of who has a ticket of these.
     #[cfg(wolfssl_early)]
-    pub(super) fn take_early(&mut self, most: u32, tickets: super::tickets::Tickets) -> Result<(), ChannelError> {
+    pub(super) fn take_early(
+        &mut self,
+        most: u32,
+        tickets: super::tickets::Tickets,
+    ) -> Result<(), ChannelError> {
         let tickets = self.tickets.insert(Box::new(tickets));
-        let (context, tickets) = (self.at.as_ptr(), std::ptr::from_mut::<super::tickets::Tickets>(tickets));
-        // SAFETY: the tickets live as long as the context, at the same address, and the callback is for them.
+        let (context, tickets) =
+            (self.at.as_ptr(), std::ptr::from_mut::<super::tickets::Tickets>(tickets));
+        // SAFETY: the tickets live as long as the context, at the same address, and the callback is
+        // for them.
         unsafe {
             done(sys::wolfSSL_CTX_set_TicketEncCb(context, Some(super::tickets::ticket)))?;
             done(sys::wolfSSL_CTX_set_TicketEncCtx(context, tickets.cast()))?;
@@ -111,7 +138,12 @@ impl Context {
         // SAFETY: the text is read as far as it is long, before this returns.
         unsafe {
             sys::wolfSSL_CTX_set_verify(context, sys::WOLFSSL_VERIFY_PEER as c_int, None);
-            done(sys::wolfSSL_CTX_load_verify_buffer(context, roots.as_ptr(), roots.len() as _, pem))
+            done(sys::wolfSSL_CTX_load_verify_buffer(
+                context,
+                roots.as_ptr(),
+                roots.len() as _,
+                pem,
+            ))
         }
     }
 }
@@ -156,21 +188,39 @@ pub(super) struct Tls {
 // SAFETY: it is used by one thread at a time, since what uses it takes it mutably.
 unsafe impl Send for Tls {}
 
-unsafe extern "C" fn receive(_: *mut sys::WOLFSSL, into: *mut c_char, room: c_int, memory: *mut c_void) -> c_int {
-    // SAFETY: it is the address that `Tls::new` gave, which nobody else uses while wolfSSL is at work, and a buffer as large as
-    // it says.
-    let (memory, into) =
-        unsafe { (&mut *memory.cast::<Memory>(), std::slice::from_raw_parts_mut(into.cast::<u8>(), room as usize)) };
+unsafe extern "C" fn receive(
+    _: *mut sys::WOLFSSL,
+    into: *mut c_char,
+    room: c_int,
+    memory: *mut c_void,
+) -> c_int {
+    // SAFETY: it is the address that `Tls::new` gave, which nobody else uses while wolfSSL is at
+    // work, and a buffer as large as it says.
+    let (memory, into) = unsafe {
+        (
+            &mut *memory.cast::<Memory>(),
+            std::slice::from_raw_parts_mut(into.cast::<u8>(), room as usize),
+        )
+    };
     match memory.take(into) {
         0 => sys::IOerrors_WOLFSSL_CBIO_ERR_WANT_READ as c_int,
         count => count as c_int,
     }
 }
 
-unsafe extern "C" fn send(_: *mut sys::WOLFSSL, octets: *mut c_char, count: c_int, memory: *mut c_void) -> c_int {
+unsafe extern "C" fn send(
+    _: *mut sys::WOLFSSL,
+    octets: *mut c_char,
+    count: c_int,
+    memory: *mut c_void,
+) -> c_int {
     // SAFETY: as in `receive`.
-    let (memory, octets) =
-        unsafe { (&mut *memory.cast::<Memory>(), std::slice::from_raw_parts(octets.cast::<u8>(), count as usize)) };
+    let (memory, octets) = unsafe {
+        (
+            &mut *memory.cast::<Memory>(),
+            std::slice::from_raw_parts(octets.cast::<u8>(), count as usize),
+        )
+    };
     memory.output.extend_from_slice(octets);
     count
 }
@@ -181,7 +231,8 @@ impl Tls {
         // SAFETY: the context lives as long as this; the memory, too, at the same address.
         unsafe {
             let session = NonNull::new(sys::wolfSSL_new(context.at.as_ptr()));
-            let session = session.ok_or_else(|| ChannelError::Tls("wolfSSL makes no session".into()))?;
+            let session =
+                session.ok_or_else(|| ChannelError::Tls("wolfSSL makes no session".into()))?;
             let memory = NonNull::from(Box::leak(Box::<Memory>::default()));
             sys::wolfSSL_SetIOReadCtx(session.as_ptr(), memory.as_ptr().cast());
             sys::wolfSSL_SetIOWriteCtx(session.as_ptr(), memory.as_ptr().cast());
@@ -190,10 +241,16 @@ impl Tls {
     }
 
     /// A UE's: whose certificate it has to be, and what was given before.
-    pub(super) fn expect(&mut self, name: &str, ticket: Option<Ticket>) -> Result<(), ChannelError> {
-        let name = CString::new(name).map_err(|_| ChannelError::Identity(format!("{name:?} is no name")))?;
+    pub(super) fn expect(
+        &mut self,
+        name: &str,
+        ticket: Option<Ticket>,
+    ) -> Result<(), ChannelError> {
+        let name = CString::new(name)
+            .map_err(|_| ChannelError::Identity(format!("{name:?} is no name")))?;
         let (session, counting) = (self.session.as_ptr(), counting());
-        // SAFETY: the name is copied; the session counts its own reference to what was given before.
+        // SAFETY: the name is copied; the session counts its own reference to what was given
+        // before.
         unsafe {
             done(sys::wolfSSL_check_domain_name(session, name.as_ptr()))?;
             done(sys::wolfSSL_UseKeyShare(session, sys::WOLFSSL_ECC_X25519 as _))?;
@@ -234,7 +291,9 @@ impl Tls {
 
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<Read, ChannelError> {
         // SAFETY: it writes no more than it is told.
-        let count = unsafe { sys::wolfSSL_read(self.session.as_ptr(), into.as_mut_ptr().cast(), into.len() as c_int) };
+        let count = unsafe {
+            sys::wolfSSL_read(self.session.as_ptr(), into.as_mut_ptr().cast(), into.len() as c_int)
+        };
         if count > 0 {
             return Ok(Read::Octets(count as usize));
         }
@@ -252,7 +311,8 @@ impl Tls {
         let mut count = 0;
         let (at, length) = (octets.as_ptr().cast(), octets.len() as c_int);
         // SAFETY: it reads no more than it is told, and writes a number.
-        let code = unsafe { sys::wolfSSL_write_early_data(self.session.as_ptr(), at, length, &mut count) };
+        let code =
+            unsafe { sys::wolfSSL_write_early_data(self.session.as_ptr(), at, length, &mut count) };
         code > 0 && count == length
     }
 
@@ -262,7 +322,8 @@ impl Tls {
         let mut count = 0;
         let (at, room) = (into.as_mut_ptr().cast(), into.len() as c_int);
         // SAFETY: it writes no more than it is told, and a number.
-        let code = unsafe { sys::wolfSSL_read_early_data(self.session.as_ptr(), at, room, &mut count) };
+        let code =
+            unsafe { sys::wolfSSL_read_early_data(self.session.as_ptr(), at, room, &mut count) };
         if count > 0 {
             return Ok(Read::Octets(count as usize));
         }
@@ -280,14 +341,17 @@ impl Tls {
     pub(super) fn took_early(&self) -> bool {
         // SAFETY: it looks at the session.
         unsafe {
-            sys::wolfSSL_get_early_data_status(self.session.as_ptr()) == sys::WOLFSSL_EARLY_DATA_ACCEPTED as c_int
+            sys::wolfSSL_get_early_data_status(self.session.as_ptr())
+                == sys::WOLFSSL_EARLY_DATA_ACCEPTED as c_int
         }
     }
 
     /// How many octets it took.
     pub(super) fn write(&mut self, octets: &[u8]) -> Result<usize, ChannelError> {
         // SAFETY: it reads no more than it is told.
-        let count = unsafe { sys::wolfSSL_write(self.session.as_ptr(), octets.as_ptr().cast(), octets.len() as c_int) };
+        let count = unsafe {
+            sys::wolfSSL_write(self.session.as_ptr(), octets.as_ptr().cast(), octets.len() as c_int)
+        };
         if count > 0 { Ok(count as usize) } else { Err(why(self.error(count))) }
     }
 
@@ -302,7 +366,9 @@ impl Tls {
         let mut room = [0u8; 4096];
         let mut length = room.len() as sys::word32;
         // SAFETY: it writes no more than it is told there is room for, and how much it was.
-        let code = unsafe { sys::wolfSSL_get_SessionTicket(self.session.as_ptr(), room.as_mut_ptr(), &mut length) };
+        let code = unsafe {
+            sys::wolfSSL_get_SessionTicket(self.session.as_ptr(), room.as_mut_ptr(), &mut length)
+        };
         code == sys::WOLFSSL_SUCCESS as c_int && length > 0
     }
 
@@ -345,7 +411,8 @@ impl Tls {
 impl Drop for Tls {
     fn drop(&mut self) {
         let _counting = counting();
-        // SAFETY: the session is ours and not used any more, and then nor is the memory, which came from a box.
+        // SAFETY: the session is ours and not used any more, and then nor is the memory, which came
+        // from a box.
         unsafe {
             sys::wolfSSL_free(self.session.as_ptr());
             drop(Box::from_raw(self.memory.as_ptr()));

@@ -1,6 +1,7 @@
-//! Tickets of an LMF that takes octets with the first flight, each good for one connection: what a ticket says stays in the LMF's
-//! memory and is given away once, so that a flight that is sent again finds nothing. wolfSSL's own tickets carry all that they
-//! say, and would be taken as often as they come.
+//! Tickets of an LMF that takes octets with the first flight, each good for one connection: what a
+//! ticket says stays in the LMF's memory and is given away once, so that a flight that is sent
+//! again finds nothing. wolfSSL's own tickets carry all that they say, and would be taken as often
+//! as they come.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
@@ -54,7 +55,8 @@ impl Tickets {
 /// wolfSSL's callback: a ticket is made, or comes back.
 ///
 /// # Safety
-/// The pointers are to as much room as wolfSSL's documentation says, and the last one is to [`Tickets`].
+/// The pointers are to as much room as wolfSSL's documentation says, and the last one is to
+/// [`Tickets`].
 pub(super) unsafe extern "C" fn ticket(
     _: *mut sys::WOLFSSL,
     name: *mut u8,
@@ -91,7 +93,9 @@ pub(super) unsafe extern "C" fn ticket(
         let mut back = [0; NAME + IV];
         back[..NAME].copy_from_slice(name);
         back[NAME..].copy_from_slice(iv);
-        let Some(kept) = tickets.take(&back).filter(|kept| kept.len() <= length) else { return refused };
+        let Some(kept) = tickets.take(&back).filter(|kept| kept.len() <= length) else {
+            return refused;
+        };
         said[..kept.len()].copy_from_slice(&kept);
         *out = kept.len() as c_int;
     }

@@ -1,4 +1,5 @@
-//! The two ends as programs: what a phone's side needs in memory, and the real-time properties of both.
+//! The two ends as programs: what a phone's side needs in memory, and the real-time properties of
+//! both.
 #![cfg(target_os = "linux")]
 mod realtime;
 mod resident;
@@ -16,7 +17,8 @@ struct End {
 impl End {
     fn start(words: &[&str]) -> End {
         let mut command = Command::new(env!("CARGO_BIN_EXE_martlet-lcs"));
-        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         End { child, input, output: BufReader::new(output) }
     }

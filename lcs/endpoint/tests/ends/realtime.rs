@@ -1,4 +1,5 @@
-//! The paper's real-time properties are in force at both ends of every channel, in all threads, when it has worked.
+//! The paper's real-time properties are in force at both ends of every channel, in all threads,
+//! when it has worked.
 use crate::connected;
 use martlet_lcs_endpoint::Way;
 use martlet_lcs_realtime::{Conditions, Wanted};

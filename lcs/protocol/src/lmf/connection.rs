@@ -22,9 +22,9 @@ pub(super) enum State {
 impl State {
     pub(super) fn procedure(&mut self) -> Option<&mut Procedure> {
         match self {
-            State::Establishing(procedure) | State::Modifying(procedure) | State::Releasing(procedure) => {
-                Some(procedure)
-            }
+            State::Establishing(procedure)
+            | State::Modifying(procedure)
+            | State::Releasing(procedure) => Some(procedure),
             State::Established => None,
         }
     }
@@ -58,9 +58,9 @@ impl Connection {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         match &self.state {
-            State::Establishing(procedure) | State::Modifying(procedure) | State::Releasing(procedure) => {
-                Some(procedure.expires())
-            }
+            State::Establishing(procedure)
+            | State::Modifying(procedure)
+            | State::Releasing(procedure) => Some(procedure.expires()),
             State::Established => None,
         }
     }
@@ -69,7 +69,8 @@ impl Connection {
         self.sessions.contains(session)
     }
 
-    /// The UE says that it is connected: what came before, in its order. None where it said so before.
+    /// The UE says that it is connected: what came before, in its order. None where it said so
+    /// before.
     pub(super) fn complete(&mut self) -> Option<Vec<Payload>> {
         if !matches!(self.state, State::Establishing(_)) {
             return None;
@@ -80,7 +81,8 @@ impl Connection {
 
     /// Keep a payload until the establishment is complete, if there is room within `limit` octets.
     pub(super) fn keep(&mut self, payload: Payload, limit: usize) -> bool {
-        let kept: usize = self.early.iter().map(|payload| payload.octets.len() + payload.session.len()).sum();
+        let kept: usize =
+            self.early.iter().map(|payload| payload.octets.len() + payload.session.len()).sum();
         let room = kept + payload.octets.len() + payload.session.len() <= limit;
         if room {
             self.early.push(payload);

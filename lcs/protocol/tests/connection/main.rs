@@ -1,5 +1,5 @@
-//! A UE and an LMF, with everything between them played here: NAS that may be lost, and a channel that cuts its octets
-//! anywhere.
+//! A UE and an LMF, with everything between them played here: NAS that may be lost, and a channel
+//! that cuts its octets anywhere.
 
 mod strangers;
 
@@ -120,7 +120,10 @@ impl Bed {
                     LmfAction::Refused(_, wrong) => self.refused.push(wrong),
                 }
             }
-            self.pieces(&downlink).iter().filter(|piece| !piece.is_empty()).for_each(|piece| self.ue.received(piece));
+            self.pieces(&downlink)
+                .iter()
+                .filter(|piece| !piece.is_empty())
+                .for_each(|piece| self.ue.received(piece));
             if idle {
                 return;
             }
@@ -142,7 +145,11 @@ impl Bed {
 
     /// Let time pass until the next deadline.
     fn wait(&mut self) -> Duration {
-        let next = [self.ue.deadline(), self.lmf.deadline()].into_iter().flatten().min().expect("a deadline");
+        let next = [self.ue.deadline(), self.lmf.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+            .expect("a deadline");
         let waited = next - self.now;
         self.now = next;
         self.ue.timeout(next);

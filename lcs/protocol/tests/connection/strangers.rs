@@ -27,9 +27,16 @@ fn no_channel_gets_in_under_the_identity_of_another() {
     let request = |last| Message::BindingRequest(identity(last)).encode().unwrap();
     assert_eq!(stranger(&mut bed, &request(1)), (Some(Wrong::BoundTwice), vec![0x45], true));
     assert_eq!(stranger(&mut bed, &request(2)), (Some(Wrong::UnknownBinding), vec![0x45], true));
-    let uplink = Message::Uplink(Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session: b"s" });
+    let uplink = Message::Uplink(Transport {
+        payload_type: PayloadType::Lpp,
+        payload: &[0, 1, 1],
+        session: b"s",
+    });
     let (wrong, said, closed) = stranger(&mut bed, &uplink.encode().unwrap());
-    assert_eq!((wrong, said.len(), closed), (Some(Wrong::OutOfPlace("UL LCS-UP TRANSPORT")), 0, true));
+    assert_eq!(
+        (wrong, said.len(), closed),
+        (Some(Wrong::OutOfPlace("UL LCS-UP TRANSPORT")), 0, true)
+    );
     let (wrong, _, closed) = stranger(&mut bed, &[0x99]);
     assert!(matches!(wrong, Some(Wrong::Stream(_))) && closed);
     // The connection that was there goes on.
@@ -67,7 +74,9 @@ fn what_does_not_fit_is_refused_and_disturbs_nothing_else() {
     bed.ue.send(PayloadType::Lpp, &[0, 1, 2], b"s").unwrap();
     bed.run();
     let good = LmfEvent::Uplink(payload(&[0, 1, 2], b"s"));
-    let [LmfEvent::Refused(Wrong::Lpp(_)), LmfEvent::Refused(Wrong::Session), last] = &bed.lmf_events[..] else {
+    let [LmfEvent::Refused(Wrong::Lpp(_)), LmfEvent::Refused(Wrong::Session), last] =
+        &bed.lmf_events[..]
+    else {
         panic!("{:?}", bed.lmf_events)
     };
     assert_eq!(*last, good);
@@ -103,7 +112,11 @@ fn negotiation_that_does_not_fit_is_said_and_passed_over() {
     }
     bed.run();
     assert_eq!(bed.lmf_events.len(), 6);
-    assert!(bed.lmf_events.iter().all(|event| matches!(event, LmfEvent::Refused(_))), "{:?}", bed.lmf_events);
+    assert!(
+        bed.lmf_events.iter().all(|event| matches!(event, LmfEvent::Refused(_))),
+        "{:?}",
+        bed.lmf_events
+    );
     // A command that does not decode is answered, so that it is not repeated.
     let mut ue = UeSide::new(Timers::default());
     ue.negotiation(bed.now, b"", &[0xc1, 0]);
@@ -161,15 +174,21 @@ fn no_ue_acts_for_another() {
     lmf.received(ChannelId(3), &taken);
     let mut refused = Vec::new();
     while let Some(action) = lmf.action() {
-        refused.extend(matches!(action, LmfAction::Refused(ChannelId(3), Wrong::BoundTwice)).then_some(()));
+        refused.extend(
+            matches!(action, LmfAction::Refused(ChannelId(3), Wrong::BoundTwice)).then_some(()),
+        );
     }
     assert_eq!((refused.len(), lmf.ue_of(ChannelId(1))), (1, Some(&UE)));
 
-    // Over NAS it speaks of itself alone: each message that ends or changes a connection leaves the other's as it is.
+    // Over NAS it speaks of itself alone: each message that ends or changes a connection leaves the
+    // other's as it is.
     for octets in [&[0xc3, 1][..], &[0xc4], &[0xc7], &[0xc8], &[0xca], &[0xcb, 5], &[0xc2]] {
         lmf.negotiation(now, &OTHER, octets);
         let (events, closed) = did(&mut lmf);
-        assert!(events.iter().all(|(ue, _)| *ue == OTHER) && closed.is_empty(), "{octets:02x?}: {events:?}");
+        assert!(
+            events.iter().all(|(ue, _)| *ue == OTHER) && closed.is_empty(),
+            "{octets:02x?}: {events:?}"
+        );
         assert!(lmf.is_established(&UE), "{octets:02x?}");
     }
     lmf.received(ChannelId(1), &uplink(b"a"));

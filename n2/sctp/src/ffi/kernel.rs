@@ -51,8 +51,8 @@ struct AssocParams {
     local_rwnd: u32,
     cookie_life: u32,
 }
-/// Packed, and aligned to 4, in the kernel's header: the fields stand without gaps, hence octets for those that are
-/// off their alignment; the end is filled up.
+/// Packed, and aligned to 4, in the kernel's header: the fields stand without gaps, hence octets
+/// for those that are off their alignment; the end is filled up.
 #[repr(C)]
 struct PaddrParams {
     assoc_id: i32,
@@ -98,9 +98,15 @@ fn set<T>(socket: &Socket, name: i32, value: &T) -> io::Result<()> {
 }
 
 /// `value` points to `len` octets.
-fn set_octets(socket: &Socket, name: i32, value: *const libc::c_void, len: usize) -> io::Result<()> {
+fn set_octets(
+    socket: &Socket,
+    name: i32,
+    value: *const libc::c_void,
+    len: usize,
+) -> io::Result<()> {
     // SAFETY: both callers give a pointer to `len` readable octets, which the kernel copies.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), IPPROTO_SCTP, name, value, len as u32) };
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), IPPROTO_SCTP, name, value, len as u32) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -120,7 +126,12 @@ pub(crate) fn configure(socket: &Socket, options: &Options) -> io::Result<()> {
     set(
         socket,
         SCTP_RTOINFO,
-        &RtoInfo { assoc_id: 0, initial: ms(options.rto_initial), max: ms(options.rto_max), min: ms(options.rto_min) },
+        &RtoInfo {
+            assoc_id: 0,
+            initial: ms(options.rto_initial),
+            max: ms(options.rto_max),
+            min: ms(options.rto_min),
+        },
     )?;
     set(
         socket,
@@ -150,7 +161,11 @@ pub(crate) fn configure(socket: &Socket, options: &Options) -> io::Result<()> {
             fill: 0,
         },
     )?;
-    set(socket, SCTP_DELAYED_SACK, &SackInfo { assoc_id: 0, delay: ms(options.sack_delay).max(1), freq: 2 })?;
+    set(
+        socket,
+        SCTP_DELAYED_SACK,
+        &SackInfo { assoc_id: 0, delay: ms(options.sack_delay).max(1), freq: 2 },
+    )?;
     set(socket, SCTP_NODELAY, &1i32)?;
     set(socket, SCTP_RECVRCVINFO, &1i32)?;
     // `struct sctp_event_subscribe`, one octet an event: the second one is SCTP_ASSOC_CHANGE.
@@ -172,22 +187,35 @@ pub(crate) fn outbound_streams(socket: &Socket) -> io::Result<u16> {
     let mut status: Status = unsafe { zeroed() };
     let mut len = size_of::<Status>() as u32;
     // SAFETY: the kernel writes at most `len` octets to the structure.
-    let result =
-        unsafe { libc::getsockopt(socket.as_raw_fd(), IPPROTO_SCTP, SCTP_STATUS, (&raw mut status).cast(), &mut len) };
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            IPPROTO_SCTP,
+            SCTP_STATUS,
+            (&raw mut status).cast(),
+            &mut len,
+        )
+    };
     if result == 0 { Ok(status.outstrms) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Queues a whole message; `WouldBlock` if it does not fit the buffer now.
 pub(crate) fn send(fd: BorrowedFd<'_>, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()> {
-    send_with(fd, data, SndInfo { sid: stream, flags: 0, ppid: ppid.to_be(), context: 0, assoc_id: 0 })
+    send_with(
+        fd,
+        data,
+        SndInfo { sid: stream, flags: 0, ppid: ppid.to_be(), context: 0, assoc_id: 0 },
+    )
 }
 
-/// Sends ABORT. Linux does so for a one-to-one socket only when it is closed without lingering: `SCTP_ABORT` in a message
-/// is refused there (EINVAL). So the socket is closed under its number, which a socket without a peer takes over: others may
-/// still hold the number, and what they do with it fails.
+/// Sends ABORT. Linux does so for a one-to-one socket only when it is closed without lingering:
+/// `SCTP_ABORT` in a message is refused there (EINVAL). So the socket is closed under its number,
+/// which a socket without a peer takes over: others may still hold the number, and what they do
+/// with it fails.
 pub(crate) fn abort(socket: &Socket) -> io::Result<()> {
     let nobody = Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM.nonblocking(), None)?;
-    // SAFETY: both numbers are open and owned by the two values; afterwards each still owns its number.
+    // SAFETY: both numbers are open and owned by the two values; afterwards each still owns its
+    // number.
     let taken = unsafe { libc::dup3(nobody.as_raw_fd(), socket.as_raw_fd(), libc::O_CLOEXEC) };
     if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -201,12 +229,16 @@ fn send_with(fd: BorrowedFd<'_>, data: &[u8], info: SndInfo) -> io::Result<()> {
     message.msg_iovlen = 1;
     add_control(&mut message, &mut control, IPPROTO_SCTP, SCTP_SNDINFO, info);
     // SAFETY: the header points to the locals above and to `data`; the kernel only reads them.
-    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+    let sent =
+        unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Reads an event, or a part of a message into `buffer`; `WouldBlock` if there is nothing.
-pub(crate) fn receive<'b>(fd: BorrowedFd<'_>, buffer: &'b mut [u8]) -> io::Result<(Read, &'b [u8])> {
+pub(crate) fn receive<'b>(
+    fd: BorrowedFd<'_>,
+    buffer: &'b mut [u8],
+) -> io::Result<(Read, &'b [u8])> {
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let mut control = Control::new();
     // SAFETY: an all-zero message header is an empty one.
@@ -229,7 +261,9 @@ pub(crate) fn receive<'b>(fd: BorrowedFd<'_>, buffer: &'b mut [u8]) -> io::Resul
     }
     match info {
         _ if len == 0 => Ok((Read::Eof, &[])),
-        Some((stream, ppid)) => Ok((Read::Data { stream, ppid, end: flags & libc::MSG_EOR != 0 }, data)),
+        Some((stream, ppid)) => {
+            Ok((Read::Data { stream, ppid, end: flags & libc::MSG_EOR != 0 }, data))
+        }
         None => Ok((Read::Other, &[])),
     }
 }
@@ -242,8 +276,8 @@ fn rcv_info(data: &[u8]) -> Option<(u16, u32)> {
     Some((stream, ppid))
 }
 
-/// What an event says. `struct sctp_assoc_change` is in host byte order, but for the error cause, which Linux leaves
-/// as it is on the wire.
+/// What an event says. `struct sctp_assoc_change` is in host byte order, but for the error cause,
+/// which Linux leaves as it is on the wire.
 fn notification(data: &[u8]) -> Read {
     let half = |at: usize| match data.get(at..at + 2) {
         Some(&[a, b]) => u16::from_ne_bytes([a, b]),
@@ -271,7 +305,8 @@ pub(crate) fn probe() -> io::Result<()> {
 /// A one-to-one socket that does not block.
 pub(crate) fn open(ipv4: bool) -> io::Result<Socket> {
     let domain = if ipv4 { socket2::Domain::IPV4 } else { socket2::Domain::IPV6 };
-    let socket = Socket::new(domain, socket2::Type::STREAM.nonblocking(), Some(IPPROTO_SCTP.into()))?;
+    let socket =
+        Socket::new(domain, socket2::Type::STREAM.nonblocking(), Some(IPPROTO_SCTP.into()))?;
     // Closing aborts: an orderly end is asked for with `shutdown`.
     socket.set_linger(Some(std::time::Duration::ZERO))?;
     Ok(socket)

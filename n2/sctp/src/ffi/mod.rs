@@ -1,9 +1,10 @@
 //! All foreign functions and system calls of this crate, and with them all of its `unsafe`.
 //!
 //! What makes it sound, as a whole:
-//! - every structure handed over is `#[repr(C)]` with the layout of the header it names, and is passed with its size;
-//! - pointers point to locals or to slices that outlive the call; no callee keeps one, except the two callbacks of
-//!   `usrsctp`, which are functions and live for ever;
+//! - every structure handed over is `#[repr(C)]` with the layout of the header it names, and is
+//!   passed with its size;
+//! - pointers point to locals or to slices that outlive the call; no callee keeps one, except the
+//!   two callbacks of `usrsctp`, which are functions and live for ever;
 //! - results are copied out before the buffer they came in is used again.
 pub(crate) mod kernel;
 #[cfg(feature = "usrsctp")]

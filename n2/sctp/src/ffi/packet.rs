@@ -5,10 +5,17 @@ use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Sends one packet on a raw socket: from `from` if given, else from the address the socket is bound to.
-pub(crate) fn send_packet(fd: BorrowedFd<'_>, packet: &[u8], to: IpAddr, from: Option<IpAddr>) -> io::Result<()> {
+/// Sends one packet on a raw socket: from `from` if given, else from the address the socket is
+/// bound to.
+pub(crate) fn send_packet(
+    fd: BorrowedFd<'_>,
+    packet: &[u8],
+    to: IpAddr,
+    from: Option<IpAddr>,
+) -> io::Result<()> {
     let mut name = Name::new(SocketAddr::new(to, 0));
-    let mut part = libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
+    let mut part =
+        libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
     let mut control = Control::new();
     // SAFETY: an all-zero message header is an empty one.
     let mut message: libc::msghdr = unsafe { zeroed() };
@@ -26,13 +33,18 @@ pub(crate) fn send_packet(fd: BorrowedFd<'_>, packet: &[u8], to: IpAddr, from: O
             add_control(&mut message, &mut control, libc::IPPROTO_IP, libc::IP_PKTINFO, info);
         }
         Some(IpAddr::V6(from)) => {
-            let info = libc::in6_pktinfo { ipi6_addr: libc::in6_addr { s6_addr: from.octets() }, ipi6_ifindex: 0 };
+            let info = libc::in6_pktinfo {
+                ipi6_addr: libc::in6_addr { s6_addr: from.octets() },
+                ipi6_ifindex: 0,
+            };
             add_control(&mut message, &mut control, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, info);
         }
         None => {}
     }
-    // SAFETY: the header points to the locals above, which live until the call returns; the kernel only reads them.
-    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
+    // SAFETY: the header points to the locals above, which live until the call returns; the kernel
+    // only reads them.
+    let sent =
+        unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -62,7 +74,8 @@ pub(crate) fn receive_packet(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Resul
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) };
     let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
     let mut packet = Packet { len: len.min(buffer.len()), source: None, destination: None };
-    // SAFETY: the union was zeroed and then written by the kernel, if at all; the family is in the same place always.
+    // SAFETY: the union was zeroed and then written by the kernel, if at all; the family is in the
+    // same place always.
     if unsafe { name.any.sa_family } == libc::AF_INET6 as u16 {
         // SAFETY: the family says that the kernel wrote a `sockaddr_in6`.
         packet.source = Some(Ipv6Addr::from(unsafe { name.v6.sin6_addr.s6_addr }));
@@ -80,6 +93,7 @@ pub(crate) fn get_int(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<i
     let mut value = 0i32;
     let mut len = size_of::<i32>() as u32;
     // SAFETY: the kernel writes at most `len` octets to `value`.
-    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &mut len) };
+    let result =
+        unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &mut len) };
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,5 @@
-//! What the system calls of both stacks have in common: addresses, ancillary data, options, and watching.
+//! What the system calls of both stacks have in common: addresses, ancillary data, options, and
+//! watching.
 use socket2::Socket;
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -75,19 +76,28 @@ pub(super) fn zeroed_address() -> Address {
 impl Name {
     /// The octets of the address.
     pub(super) fn octets(&self) -> &[u8] {
-        // SAFETY: every octet of the union is initialised (see `new`), and `len` is at most its size.
+        // SAFETY: every octet of the union is initialised (see `new`), and `len` is at most its
+        // size.
         unsafe { std::slice::from_raw_parts((&raw const self.address).cast(), self.len as usize) }
     }
 }
 
 /// Puts one element of ancillary data into `control` and names it in `message`.
-pub(super) fn add_control<T>(message: &mut libc::msghdr, control: &mut Control, level: i32, kind: i32, value: T) {
+pub(super) fn add_control<T>(
+    message: &mut libc::msghdr,
+    control: &mut Control,
+    level: i32,
+    kind: i32,
+    value: T,
+) {
     // SAFETY: only arithmetic on a length.
-    let (space, len) = unsafe { (libc::CMSG_SPACE(size_of::<T>() as u32), libc::CMSG_LEN(size_of::<T>() as u32)) };
+    let (space, len) =
+        unsafe { (libc::CMSG_SPACE(size_of::<T>() as u32), libc::CMSG_LEN(size_of::<T>() as u32)) };
     assert!(space as usize <= control.0.len(), "ancillary data outgrow their buffer");
     control.offer(message);
     message.msg_controllen = space as _;
-    // SAFETY: the control buffer is aligned, zeroed and, as asserted, holds one header and the value.
+    // SAFETY: the control buffer is aligned, zeroed and, as asserted, holds one header and the
+    // value.
     unsafe {
         let header = libc::CMSG_FIRSTHDR(message);
         (*header).cmsg_level = level;
@@ -97,10 +107,11 @@ pub(super) fn add_control<T>(message: &mut libc::msghdr, control: &mut Control, 
     }
 }
 
-/// Calls `each` with level, type and octets of every element of ancillary data that the kernel has written.
+/// Calls `each` with level, type and octets of every element of ancillary data that the kernel has
+/// written.
 pub(super) fn each_control(message: &libc::msghdr, mut each: impl FnMut(i32, i32, &[u8])) {
-    // SAFETY: the kernel has set `msg_controllen` to what it wrote into the aligned buffer; the macros walk within it,
-    // and the data of an element are as long as its header says.
+    // SAFETY: the kernel has set `msg_controllen` to what it wrote into the aligned buffer; the
+    // macros walk within it, and the data of an element are as long as its header says.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while !header.is_null() {
@@ -116,12 +127,20 @@ pub(super) fn each_control(message: &libc::msghdr, mut each: impl FnMut(i32, i32
 /// An integer socket option.
 pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     // SAFETY: the kernel reads the four octets of `value`.
-    let result =
-        unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size_of::<i32>() as u32) };
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<i32>() as u32,
+        )
+    };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A socket that an [`AsyncFd`] watches: it stays open as long as that, and its descriptor stays the same.
+/// A socket that an [`AsyncFd`] watches: it stays open as long as that, and its descriptor stays
+/// the same.
 pub(crate) struct Watched(Arc<Socket>);
 
 impl AsRawFd for Watched {
@@ -132,7 +151,8 @@ impl AsRawFd for Watched {
 
 /// Has the current runtime watch a socket.
 pub(crate) fn watch(socket: Arc<Socket>, interest: Interest) -> io::Result<AsyncFd<Watched>> {
-    // SAFETY: `Watched` owns a share of the socket, gives it to nobody, and `Socket` closes its descriptor only when
-    // dropped; so the descriptor is open and the same as long as the `AsyncFd` lives.
+    // SAFETY: `Watched` owns a share of the socket, gives it to nobody, and `Socket` closes its
+    // descriptor only when dropped; so the descriptor is open and the same as long as the
+    // `AsyncFd` lives.
     Ok(unsafe { AsyncFd::register_with_interest(Watched(socket), interest) }?)
 }

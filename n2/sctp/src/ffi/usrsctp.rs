@@ -1,7 +1,8 @@
 //! Bindings of `libusrsctp` 0.9.5 (BSD licence, `usrsctp.h`), as far as this crate uses them.
 //!
-//! The library is started without threads of its own and has global state. [`Gate`] is the lock around all of it:
-//! each call below takes the gate, so that the compiler sees to it that only one thread is inside.
+//! The library is started without threads of its own and has global state. [`Gate`] is the lock
+//! around all of it: each call below takes the gate, so that the compiler sees to it that only one
+//! thread is inside.
 mod declarations;
 
 use crate::Options;
@@ -14,12 +15,14 @@ use std::mem::size_of;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Once;
 
-/// Proof that the caller holds the lock around the library. Only [`crate::usrsctp::gate`] makes one.
+/// Proof that the caller holds the lock around the library. Only [`crate::usrsctp::gate`] makes
+/// one.
 pub(crate) struct Gate {
     _private: (),
 }
 
-/// The program's callbacks. Both run inside a call of the library, on the thread that holds the gate.
+/// The program's callbacks. Both run inside a call of the library, on the thread that holds the
+/// gate.
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
     /// A packet is to be sent: SCTP common header first, with inner ports and no checksum yet.
@@ -31,10 +34,17 @@ pub(crate) struct Callbacks {
 static START: Once = Once::new();
 static CALLBACKS: std::sync::OnceLock<Callbacks> = std::sync::OnceLock::new();
 
-extern "C" fn output(_addr: *mut c_void, packet: *mut c_void, len: usize, _tos: u8, _set_df: u8) -> c_int {
+extern "C" fn output(
+    _addr: *mut c_void,
+    packet: *mut c_void,
+    len: usize,
+    _tos: u8,
+    _set_df: u8,
+) -> c_int {
     if let (Some(callbacks), false) = (CALLBACKS.get(), packet.is_null()) {
-        // SAFETY: usrsctp allocates the packet with `len` octets for this one call and frees it afterwards
-        // (`sctp_lowlevel_chunk_output`, case AF_CONN), so nothing else looks at it meanwhile.
+        // SAFETY: usrsctp allocates the packet with `len` octets for this one call and frees it
+        // afterwards (`sctp_lowlevel_chunk_output`, case AF_CONN), so nothing else looks at
+        // it meanwhile.
         let packet = unsafe { std::slice::from_raw_parts_mut(packet.cast::<u8>(), len) };
         (callbacks.output)(packet);
     }
@@ -58,14 +68,16 @@ impl Gate {
     pub(crate) fn start(&mut self, callbacks: Callbacks) {
         let _ = CALLBACKS.set(callbacks);
         START.call_once(|| {
-            // SAFETY: called once, before any other function of the library; `output` is a function and lives for
-            // ever. Port 0 means no UDP encapsulation. The sysctls take any value (an error leaves the default).
+            // SAFETY: called once, before any other function of the library; `output` is a function
+            // and lives for ever. Port 0 means no UDP encapsulation. The sysctls take
+            // any value (an error leaves the default).
             unsafe {
                 usrsctp_init_nothreads(0, output, None);
                 usrsctp_register_address(the_address());
                 // The checksum is ours: the ports are rewritten on the way in and out.
                 usrsctp_enable_crc32c_offload();
-                // The raw socket does not carry ECN marks; the rest is of no use between one address each.
+                // The raw socket does not carry ECN marks; the rest is of no use between one
+                // address each.
                 usrsctp_sysctl_set_sctp_ecn_enable(0);
                 usrsctp_sysctl_set_sctp_asconf_enable(0);
                 usrsctp_sysctl_set_sctp_auto_asconf(0);
@@ -78,13 +90,15 @@ impl Gate {
 
     /// A packet has come in: SCTP common header first, with inner ports.
     pub(crate) fn input(&mut self, packet: &[u8]) {
-        // SAFETY: the library is started (inner ports exist only then); it copies the packet before it returns.
+        // SAFETY: the library is started (inner ports exist only then); it copies the packet before
+        // it returns.
         unsafe { usrsctp_conninput(the_address(), packet.as_ptr().cast(), packet.len(), 0) }
     }
 
     /// Time has passed; due timers run.
     pub(crate) fn advance(&mut self, milliseconds: u32) {
-        // SAFETY: the library is started (`gate` calls this only then), and the gate keeps all other callers out.
+        // SAFETY: the library is started (`gate` calls this only then), and the gate keeps all
+        // other callers out.
         unsafe { usrsctp_handle_timers(milliseconds) }
     }
 }
@@ -92,8 +106,8 @@ impl Gate {
 /// A socket of the library. It has to be given back with [`Handle::close`], else it leaks.
 pub(crate) struct Handle(NonNull<Socket>);
 
-// SAFETY: the library has no thread-local state, and every use of the pointer takes the gate, so that uses are ordered
-// by its lock whatever the thread.
+// SAFETY: the library has no thread-local state, and every use of the pointer takes the gate, so
+// that uses are ordered by its lock whatever the thread.
 unsafe impl Send for Handle {}
 // SAFETY: as for `Send`; a shared handle can do nothing without the gate, which is exclusive.
 unsafe impl Sync for Handle {}
@@ -103,7 +117,8 @@ fn checked(result: c_int) -> io::Result<()> {
 }
 
 impl Handle {
-    /// A one-to-one socket, set up by `options`; `mtu` is what fits into one IP packet without the IP header.
+    /// A one-to-one socket, set up by `options`; `mtu` is what fits into one IP packet without the
+    /// IP header.
     pub(crate) fn new(_gate: &mut Gate, options: &Options, mtu: u32) -> io::Result<Handle> {
         // SAFETY: plain values; no callbacks of the receive kind are registered.
         let socket = unsafe {
@@ -129,10 +144,17 @@ impl Handle {
     }
 
     fn set<T>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the socket is open (close consumes the handle); the library copies `size_of::<T>()` octets from
-        // `value`, whose type is the one that the option takes.
+        // SAFETY: the socket is open (close consumes the handle); the library copies
+        // `size_of::<T>()` octets from `value`, whose type is the one that the option
+        // takes.
         checked(unsafe {
-            usrsctp_setsockopt(self.0.as_ptr(), level, name, (&raw const *value).cast(), size_of::<T>() as u32)
+            usrsctp_setsockopt(
+                self.0.as_ptr(),
+                level,
+                name,
+                (&raw const *value).cast(),
+                size_of::<T>() as u32,
+            )
         })
     }
 
@@ -228,7 +250,9 @@ impl Handle {
     pub(crate) fn bind(&self, _gate: &mut Gate, port: u16) -> io::Result<()> {
         let mut name = SockaddrConn::any(port);
         // SAFETY: the socket is open; the name is copied.
-        checked(unsafe { usrsctp_bind(self.0.as_ptr(), &mut name, size_of::<SockaddrConn>() as u32) })
+        checked(unsafe {
+            usrsctp_bind(self.0.as_ptr(), &mut name, size_of::<SockaddrConn>() as u32)
+        })
     }
 
     /// Accepts associations from now on.
@@ -247,31 +271,47 @@ impl Handle {
         Ok((handle, u16::from_be(name.port)))
     }
 
-    /// Begins to set up an association with the peer of that inner port; how it ends is read as [`Read::Change`].
+    /// Begins to set up an association with the peer of that inner port; how it ends is read as
+    /// [`Read::Change`].
     pub(crate) fn connect(&self, _gate: &mut Gate, port: u16) -> io::Result<()> {
         let mut name = SockaddrConn::the_one(port);
         // SAFETY: the socket is open; the name is copied.
-        let result = unsafe { usrsctp_connect(self.0.as_ptr(), &mut name, size_of::<SockaddrConn>() as u32) };
+        let result = unsafe {
+            usrsctp_connect(self.0.as_ptr(), &mut name, size_of::<SockaddrConn>() as u32)
+        };
         match checked(result) {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
             other => other,
         }
     }
 
-    /// Queues a whole message and sends what the windows allow; `WouldBlock` if it does not fit the buffer now.
-    pub(crate) fn send(&self, _gate: &mut Gate, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()> {
-        self.sendv(data, &mut SndInfo { sid: stream, flags: 0, ppid: ppid.to_be(), context: 0, assoc_id: 0 })
+    /// Queues a whole message and sends what the windows allow; `WouldBlock` if it does not fit the
+    /// buffer now.
+    pub(crate) fn send(
+        &self,
+        _gate: &mut Gate,
+        stream: u16,
+        ppid: u32,
+        data: &[u8],
+    ) -> io::Result<()> {
+        self.sendv(
+            data,
+            &mut SndInfo { sid: stream, flags: 0, ppid: ppid.to_be(), context: 0, assoc_id: 0 },
+        )
     }
 
     /// Sends ABORT with the cause "user-initiated" and ends the association.
     pub(crate) fn abort(&self, _gate: &mut Gate) {
         // An association that is gone already needs none.
-        let _ = self.sendv(&[], &mut SndInfo { sid: 0, flags: SCTP_ABORT, ppid: 0, context: 0, assoc_id: 0 });
+        let _ = self.sendv(
+            &[],
+            &mut SndInfo { sid: 0, flags: SCTP_ABORT, ppid: 0, context: 0, assoc_id: 0 },
+        );
     }
 
     fn sendv(&self, data: &[u8], info: &mut SndInfo) -> io::Result<()> {
-        // SAFETY: the socket is open; the data are copied into the library's buffers before the call returns, and
-        // `info` is of the type that its kind says.
+        // SAFETY: the socket is open; the data are copied into the library's buffers before the
+        // call returns, and `info` is of the type that its kind says.
         let sent = unsafe {
             usrsctp_sendv(
                 self.0.as_ptr(),
@@ -289,14 +329,19 @@ impl Handle {
     }
 
     /// Reads an event, or a part of a message into `buffer`; `WouldBlock` if there is nothing.
-    pub(crate) fn read<'b>(&self, _gate: &mut Gate, buffer: &'b mut [u8]) -> io::Result<(Read, &'b [u8])> {
+    pub(crate) fn read<'b>(
+        &self,
+        _gate: &mut Gate,
+        buffer: &'b mut [u8],
+    ) -> io::Result<(Read, &'b [u8])> {
         let mut info = RcvInfo::default();
         let mut info_len = size_of::<RcvInfo>() as u32;
         let mut info_kind: c_uint = 0;
         let mut flags: c_int = 0;
         let mut from = SockaddrConn::any(0);
         let mut from_len = size_of::<SockaddrConn>() as u32;
-        // SAFETY: the socket is open; at most the given lengths are written to the buffer and the structures.
+        // SAFETY: the socket is open; at most the given lengths are written to the buffer and the
+        // structures.
         let len = unsafe {
             usrsctp_recvv(
                 self.0.as_ptr(),
@@ -321,7 +366,14 @@ impl Handle {
         if info_kind != SCTP_RECVV_RCVINFO {
             return Ok((Read::Other, &[]));
         }
-        Ok((Read::Data { stream: info.sid, ppid: u32::from_be(info.ppid), end: flags & MSG_EOR != 0 }, data))
+        Ok((
+            Read::Data {
+                stream: info.sid,
+                ppid: u32::from_be(info.ppid),
+                end: flags & MSG_EOR != 0,
+            },
+            data,
+        ))
     }
 
     /// Outbound and inbound streams agreed on.
@@ -329,9 +381,16 @@ impl Handle {
         // SAFETY: plain numbers and octets; all zero is a value.
         let mut status: Status = unsafe { std::mem::zeroed() };
         let mut len = size_of::<Status>() as u32;
-        // SAFETY: the socket is open; at most `len` octets are written to the structure of the option's type.
+        // SAFETY: the socket is open; at most `len` octets are written to the structure of the
+        // option's type.
         checked(unsafe {
-            usrsctp_getsockopt(self.0.as_ptr(), IPPROTO_SCTP, SCTP_STATUS, (&raw mut status).cast(), &mut len)
+            usrsctp_getsockopt(
+                self.0.as_ptr(),
+                IPPROTO_SCTP,
+                SCTP_STATUS,
+                (&raw mut status).cast(),
+                &mut len,
+            )
         })?;
         Ok((status.outstrms, status.instrms))
     }
@@ -344,8 +403,9 @@ impl Handle {
 
     /// Gives the socket back. An association that still stands is aborted.
     pub(crate) fn close(self, _gate: &mut Gate) {
-        // SAFETY: the socket is open and, since this consumes the only handle, is closed once. The library keeps it
-        // alive for itself as long as it needs it; an upcall that comes late carries a number only.
+        // SAFETY: the socket is open and, since this consumes the only handle, is closed once. The
+        // library keeps it alive for itself as long as it needs it; an upcall that comes
+        // late carries a number only.
         unsafe { usrsctp_close(self.0.as_ptr()) }
     }
 }

@@ -105,7 +105,8 @@ impl Listen for ListeningSocket {
         let (socket, peer) = self.socket.accept()?;
         socket.set_nonblocking(true)?;
         // Fails on one that has gone already.
-        let (Ok(streams), Ok(local)) = (kernel::outbound_streams(&socket), socket.local_addr()) else {
+        let (Ok(streams), Ok(local)) = (kernel::outbound_streams(&socket), socket.local_addr())
+        else {
             return Ok(None);
         };
         let socket = Arc::new(Socket::new(socket)?);
@@ -124,5 +125,7 @@ impl Listen for ListeningSocket {
 
 /// The address as the standard library has it.
 pub(super) fn known(address: SockAddr) -> io::Result<SocketAddr> {
-    address.as_socket().ok_or_else(|| io::Error::other("an SCTP socket with an address of an unknown family"))
+    address
+        .as_socket()
+        .ok_or_else(|| io::Error::other("an SCTP socket with an address of an unknown family"))
 }

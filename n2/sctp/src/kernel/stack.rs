@@ -31,7 +31,10 @@ impl Stack {
         if let Some(more @ [_, ..]) = local.get(1..) {
             let port = known(socket.local_addr()?)?.port();
             kernel::bind_more(&socket, more, port).map_err(|error| {
-                io::Error::new(error.kind(), format!("cannot listen on all of {local:?}, port {port}: {error}"))
+                io::Error::new(
+                    error.kind(),
+                    format!("cannot listen on all of {local:?}, port {port}: {error}"),
+                )
             })?;
         }
         socket.listen(options.backlog.into())?;
@@ -50,14 +53,22 @@ impl Stack {
         }
         match socket.connect(&SockAddr::from(remote)) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {
-                return Err(io::Error::new(error.kind(), format!("cannot reach {remote}: {error}")).into());
+                return Err(io::Error::new(
+                    error.kind(),
+                    format!("cannot reach {remote}: {error}"),
+                )
+                .into());
             }
             _ => {}
         }
         let socket = Arc::new(Socket::new(socket)?);
         let streams = established(&*socket).await?;
         let local = known(socket.inner().local_addr()?)?;
-        Ok(Association::new(Accepted { socket, peer: remote, local, streams }, options.clone(), None))
+        Ok(Association::new(
+            Accepted { socket, peer: remote, local, streams },
+            options.clone(),
+            None,
+        ))
     }
 }
 
@@ -72,7 +83,11 @@ fn ready(options: &Options, ipv4: bool) -> io::Result<socket2::Socket> {
 fn bind(socket: &socket2::Socket, local: SocketAddr) -> io::Result<()> {
     socket.bind(&SockAddr::from(local)).map_err(|error| match error.raw_os_error() {
         Some(libc::EADDRINUSE) => {
-            let what = format!("SCTP port {} of {} is in use by another program or endpoint", local.port(), local.ip());
+            let what = format!(
+                "SCTP port {} of {} is in use by another program or endpoint",
+                local.port(),
+                local.ip()
+            );
             io::Error::new(error.kind(), what)
         }
         Some(libc::EADDRNOTAVAIL) => {

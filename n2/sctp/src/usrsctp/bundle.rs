@@ -1,14 +1,17 @@
-//! Packets that the library makes within one turn of the runtime leave as one (RFC 9260, 6.10): messages to many UEs of a gNB, and
-//! a SACK with what is said next. Each packet costs the kernel several times what a message costs the library.
+//! Packets that the library makes within one turn of the runtime leave as one (RFC 9260, 6.10):
+//! messages to many UEs of a gNB, and a SACK with what is said next. Each packet costs the kernel
+//! several times what a message costs the library.
 use std::net::IpAddr;
 
-/// Of a packet with more than one message: what every path carries in one piece (RFC 8200, 5, less the headers of IPv6), and little enough
-/// that a peer has something to do while the next is made.
+/// Of a packet with more than one message: what every path carries in one piece (RFC 8200, 5, less
+/// the headers of IPv6), and little enough that a peer has something to do while the next is made.
 const LARGEST: usize = 1232;
-/// Common header of SCTP (RFC 9260, 3.1). Its first half, ports and verification tag, is equal in what goes together.
+/// Common header of SCTP (RFC 9260, 3.1). Its first half, ports and verification tag, is equal in
+/// what goes together.
 const HEADER: usize = 12;
 const TAGGED: usize = 8;
-/// Types of chunks (RFC 9260, 3.2). The library puts control chunks before DATA, as RFC 9260 wants them.
+/// Types of chunks (RFC 9260, 3.2). The library puts control chunks before DATA, as RFC 9260 wants
+/// them.
 const DATA: u8 = 0;
 const SACK: u8 = 3;
 
@@ -30,10 +33,18 @@ impl Bundle {
     }
 
     /// Takes a packet. `send` gets what has to leave now, in order.
-    pub(super) fn take(&mut self, packet: &mut [u8], way: Way, mut send: impl FnMut(&mut [u8], Way)) {
+    pub(super) fn take(
+        &mut self,
+        packet: &mut [u8],
+        way: Way,
+        mut send: impl FnMut(&mut [u8], Way),
+    ) {
         let kind = packet.get(HEADER).copied();
         let fits = packet.len() <= LARGEST;
-        if kind == Some(DATA) && self.way == Some(way) && self.packet.get(..TAGGED) == packet.get(..TAGGED) {
+        if kind == Some(DATA)
+            && self.way == Some(way)
+            && self.packet.get(..TAGGED) == packet.get(..TAGGED)
+        {
             let (length, chunks) = (self.packet.len(), packet.get(HEADER..).unwrap_or_default());
             if length + chunks.len() <= LARGEST && length.is_multiple_of(4) {
                 self.packet.extend_from_slice(chunks);
@@ -61,8 +72,10 @@ impl Bundle {
 mod tests {
     use super::*;
 
-    const WAY: Way =
-        (IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)));
+    const WAY: Way = (
+        IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)),
+        IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2)),
+    );
 
     fn packet(tag: u8, kind: u8, octets: usize) -> Vec<u8> {
         let mut packet = vec![tag; TAGGED];
@@ -76,7 +89,9 @@ mod tests {
     fn given(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<u8>) {
         let mut bundle = Bundle { holds: true, ..Bundle::default() };
         let mut sent = Vec::new();
-        packets.iter().for_each(|packet| bundle.take(&mut packet.clone(), WAY, |packet, _| sent.push(packet.to_vec())));
+        packets.iter().for_each(|packet| {
+            bundle.take(&mut packet.clone(), WAY, |packet, _| sent.push(packet.to_vec()))
+        });
         let mut waits = Vec::new();
         bundle.release(|packet, _| waits = packet.to_vec());
         assert!(bundle.is_empty());
@@ -94,11 +109,24 @@ mod tests {
 
     #[test]
     fn what_does_not_go_together_leaves_in_order() {
-        let (one, other, large) = (packet(1, DATA, 40), packet(2, DATA, 40), packet(1, DATA, LARGEST));
-        assert_eq!(given(&[one.clone(), other.clone()]), (vec![one.clone()], other), "another peer's");
-        assert_eq!(given(&[one.clone(), large.clone()]), (vec![one.clone(), large], vec![]), "a large one");
+        let (one, other, large) =
+            (packet(1, DATA, 40), packet(2, DATA, 40), packet(1, DATA, LARGEST));
+        assert_eq!(
+            given(&[one.clone(), other.clone()]),
+            (vec![one.clone()], other),
+            "another peer's"
+        );
+        assert_eq!(
+            given(&[one.clone(), large.clone()]),
+            (vec![one.clone(), large], vec![]),
+            "a large one"
+        );
         let init = packet(1, 1, 20);
-        assert_eq!(given(&[one.clone(), init.clone()]), (vec![one.clone(), init], vec![]), "of another kind");
+        assert_eq!(
+            given(&[one.clone(), init.clone()]),
+            (vec![one.clone(), init], vec![]),
+            "of another kind"
+        );
         let odd = packet(1, DATA, 41);
         assert_eq!(given(&[odd.clone(), one.clone()]), (vec![odd], one), "one without padding");
     }

@@ -52,7 +52,8 @@ impl Core {
         }
     }
 
-    /// Has [`Core::writable`] told of the next room. To be called inside the gate, so that none is missed.
+    /// Has [`Core::writable`] told of the next room. To be called inside the gate, so that none is
+    /// missed.
     pub(super) fn wait_to_write(&self) {
         self.waits_to_write.store(true, Ordering::Relaxed);
     }

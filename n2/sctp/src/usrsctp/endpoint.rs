@@ -28,9 +28,10 @@ impl Endpoint {
         peer: Option<SocketAddr>,
     ) -> Result<Endpoint, SctpError> {
         let reader = readers.of(local)?;
-        let inner_port = tables::lock()
-            .add_endpoint(reader.raw.clone(), port.number)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::AddrInUse, "too many SCTP endpoints in this process"))?;
+        let inner_port =
+            tables::lock().add_endpoint(reader.raw.clone(), port.number).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::AddrInUse, "too many SCTP endpoints in this process")
+            })?;
         let endpoint = Endpoint { inner_port, local, port, reader, _readers: readers };
         endpoint.reader.raw.add(endpoint.port(), Route { endpoint: inner_port, peer })?;
         Ok(endpoint)

@@ -1,8 +1,9 @@
 //! The one lock around the library, and the clock that its timers run by.
 //!
-//! The library has global state, so all stacks of a process share it whatever their runtime or thread. Whoever has
-//! work for it (a packet, a message, time gone by) enters, does the work on its own thread and leaves: no thread in
-//! between, hence no wake-up of another core. Woken tasks are told after the lock is released.
+//! The library has global state, so all stacks of a process share it whatever their runtime or
+//! thread. Whoever has work for it (a packet, a message, time gone by) enters, does the work on its
+//! own thread and leaves: no thread in between, hence no wake-up of another core. Woken tasks are
+//! told after the lock is released.
 use super::core::Core;
 use super::tables;
 use crate::ffi::usrsctp::{Callbacks, Gate};
@@ -30,8 +31,12 @@ struct Locked {
 /// Octets read at once.
 const SCRATCH: usize = 1 << 16;
 
-static LOCKED: Mutex<Locked> =
-    Mutex::new(Locked { gate: Gate::behind_a_lock(), ticked: None, active: None, scratch: Vec::new() });
+static LOCKED: Mutex<Locked> = Mutex::new(Locked {
+    gate: Gate::behind_a_lock(),
+    ticked: None,
+    active: None,
+    scratch: Vec::new(),
+});
 
 /// Access to the library until dropped.
 pub(super) struct Entered {
@@ -46,7 +51,8 @@ pub(super) fn start() {
     locked.scratch.resize(SCRATCH, 0);
 }
 
-/// Enters the library to work with it. Due timers run first, so that timers started now do not run short.
+/// Enters the library to work with it. Due timers run first, so that timers started now do not run
+/// short.
 pub(super) fn enter() -> Entered {
     let mut entered = look_in();
     let now = Instant::now();

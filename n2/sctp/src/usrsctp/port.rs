@@ -1,7 +1,8 @@
 //! Ports of the user space stack, reserved on the machine.
 //!
-//! Nothing in the kernel knows that a raw socket uses a port. Each one in use is therefore the name of an abstract Unix
-//! socket: the kernel refuses it twice within a network namespace and frees it when the process ends.
+//! Nothing in the kernel knows that a raw socket uses a port. Each one in use is therefore the name
+//! of an abstract Unix socket: the kernel refuses it twice within a network namespace and frees it
+//! when the process ends.
 use crate::SctpError;
 use std::fs;
 use std::io;
@@ -28,13 +29,16 @@ pub(super) fn reserve(address: IpAddr, port: u16) -> Result<Port, SctpError> {
     if port != 0 {
         return take(address, port).map_err(|error| match error.kind() {
             io::ErrorKind::AddrInUse => {
-                let what = format!("SCTP port {port} of {address} is in use by another program or endpoint");
+                let what = format!(
+                    "SCTP port {port} of {address} is in use by another program or endpoint"
+                );
                 io::Error::new(io::ErrorKind::AddrInUse, what).into()
             }
             _ => error.into(),
         });
     }
-    // Start anywhere, so that a restarted program does not meet the associations of its former life.
+    // Start anywhere, so that a restarted program does not meet the associations of its former
+    // life.
     let start = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), address) as u16;
     let range = u16::MAX - FIRST_DYNAMIC;
     for step in 0..=range {
@@ -44,7 +48,11 @@ pub(super) fn reserve(address: IpAddr, port: u16) -> Result<Port, SctpError> {
             other => return Ok(other?),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AddrInUse, format!("all dynamic SCTP ports of {address} are in use")).into())
+    Err(io::Error::new(
+        io::ErrorKind::AddrInUse,
+        format!("all dynamic SCTP ports of {address} are in use"),
+    )
+    .into())
 }
 
 fn take(address: IpAddr, port: u16) -> io::Result<Port> {
@@ -61,9 +69,13 @@ fn clashes(address: IpAddr, port: u16) -> bool {
     let mine = name(address, port);
     let end = format!("/{port}");
     sockets.lines().filter_map(|line| line.split_once('@')).any(|(_, other)| {
-        let Some(rest) = other.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(&end)) else { return false };
+        let Some(rest) = other.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(&end)) else {
+            return false;
+        };
         let Ok(theirs) = rest.parse::<IpAddr>() else { return false };
-        other != mine && theirs.is_ipv4() == address.is_ipv4() && (theirs.is_unspecified() || address.is_unspecified())
+        other != mine
+            && theirs.is_ipv4() == address.is_ipv4()
+            && (theirs.is_unspecified() || address.is_unspecified())
     })
 }
 
@@ -75,7 +87,9 @@ mod tests {
     fn a_port_is_taken_once_per_address() {
         let here: IpAddr = [127, 9, 8, 7].into();
         let first = reserve(here, 2905).expect("free");
-        assert!(matches!(reserve(here, 2905), Err(SctpError::Io(e)) if e.kind() == io::ErrorKind::AddrInUse));
+        assert!(
+            matches!(reserve(here, 2905), Err(SctpError::Io(e)) if e.kind() == io::ErrorKind::AddrInUse)
+        );
         let elsewhere = reserve([127, 9, 8, 6].into(), 2905).expect("another address");
         assert!(reserve([0, 0, 0, 0].into(), 2905).is_err(), "all addresses include these two");
         drop((first, elsewhere));

@@ -1,7 +1,9 @@
-//! A raw socket for IP protocol 132 on one local address, shared by all endpoints that a stack has there.
+//! A raw socket for IP protocol 132 on one local address, shared by all endpoints that a stack has
+//! there.
 //!
-//! Every raw socket sees every SCTP packet to its address, also those of other programs. A filter in the kernel lets
-//! only the ports of our endpoints pass, so that strangers' packets neither wake us nor get an ABORT from us.
+//! Every raw socket sees every SCTP packet to its address, also those of other programs. A filter
+//! in the kernel lets only the ports of our endpoints pass, so that strangers' packets neither wake
+//! us nor get an ABORT from us.
 use super::bundle::{Bundle, Way};
 use super::gate;
 use super::tables::{self, Path};
@@ -49,12 +51,15 @@ impl RawSocket {
     /// Opens one on `local`, which may be the unspecified address.
     pub(super) fn open(local: IpAddr) -> Result<RawSocket, SctpError> {
         let kind = Type::RAW.nonblocking();
-        let socket =
-            Socket::new(Domain::for_address(SocketAddr::new(local, 0)), kind, Some(Protocol::from(IPPROTO_SCTP)))
-                .map_err(|error| match error.raw_os_error() {
-                    Some(libc::EPERM | libc::EACCES) => SctpError::NeedsRawSocket,
-                    _ => error.into(),
-                })?;
+        let socket = Socket::new(
+            Domain::for_address(SocketAddr::new(local, 0)),
+            kind,
+            Some(Protocol::from(IPPROTO_SCTP)),
+        )
+        .map_err(|error| match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => SctpError::NeedsRawSocket,
+            _ => error.into(),
+        })?;
         let raw = RawSocket {
             socket: Arc::new(socket),
             local,
@@ -138,13 +143,18 @@ impl RawSocket {
         let Some(octets) = buffer.get_mut(..packet.len) else { return Ok(()) };
         let (source, destination, sctp) = if self.local.is_ipv4() {
             let Some((source, destination, header)) = parse_ipv4(octets) else { return Ok(()) };
-            (IpAddr::V4(source), IpAddr::V4(destination), octets.get_mut(header..).unwrap_or_default())
+            (
+                IpAddr::V4(source),
+                IpAddr::V4(destination),
+                octets.get_mut(header..).unwrap_or_default(),
+            )
         } else {
             let Some(source) = packet.source else { return Ok(()) };
             (source.into(), packet.destination.map_or(self.local, Into::into), octets)
         };
         let Some(&[s1, s2, d1, d2, ..]) = sctp.first_chunk::<HEADER_LEN>() else { return Ok(()) };
-        let (from, to) = (SocketAddr::new(source, u16::from_be_bytes([s1, s2])), u16::from_be_bytes([d1, d2]));
+        let (from, to) =
+            (SocketAddr::new(source, u16::from_be_bytes([s1, s2])), u16::from_be_bytes([d1, d2]));
         let Some(route) = self.routes().get(&to).copied() else { return Ok(()) };
         if route.peer.is_some_and(|peer| peer != from) {
             return Ok(());
@@ -155,7 +165,9 @@ impl RawSocket {
         }
         let local = if self.local.is_unspecified() { destination } else { self.local };
         let peer = tables::lock().peer(route.endpoint, Path { local, remote: from });
-        let (Some(peer), Some((ports, _))) = (peer, sctp.split_first_chunk_mut::<4>()) else { return Ok(()) };
+        let (Some(peer), Some((ports, _))) = (peer, sctp.split_first_chunk_mut::<4>()) else {
+            return Ok(());
+        };
         let ([s1, s2], [d1, d2]) = (peer.to_be_bytes(), route.endpoint.to_be_bytes());
         *ports = [s1, s2, d1, d2];
         gate.input(sctp);
@@ -163,7 +175,8 @@ impl RawSocket {
     }
 }
 
-/// Sends at the end of each turn what has waited for it, until the task is aborted; from then on nothing waits.
+/// Sends at the end of each turn what has waited for it, until the task is aborted; from then on
+/// nothing waits.
 pub(super) async fn release_for_ever(raw: Arc<RawSocket>) {
     struct Holds(Arc<RawSocket>);
     impl Drop for Holds {
@@ -242,7 +255,8 @@ fn checksum_is_right(packet: &[u8]) -> bool {
     crc == u32::from_le_bytes([c1, c2, c3, c4])
 }
 
-/// A classic BPF program that passes packets to `ports` only. Raw IPv4 sockets see the IP header, IPv6 ones do not.
+/// A classic BPF program that passes packets to `ports` only. Raw IPv4 sockets see the IP header,
+/// IPv6 ones do not.
 fn program(ipv4: bool, ports: &[u16]) -> Vec<SockFilter> {
     let op = |code: u32, jt, jf, k| SockFilter::new(code as u16, jt, jf, k);
     let pass = || op(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX);
@@ -272,8 +286,8 @@ mod tests {
 
     #[test]
     fn the_checksum_of_a_known_packet() {
-        // INIT as captured from a Linux kernel's stack would do; here: header and one empty chunk, CRC by the
-        // bitwise definition of RFC 9260, appendix A.
+        // INIT as captured from a Linux kernel's stack would do; here: header and one empty chunk,
+        // CRC by the bitwise definition of RFC 9260, appendix A.
         let mut packet = vec![0x96, 0x0c, 0, 60, 1, 2, 3, 4, 0, 0, 0, 0, 11, 0, 0, 4];
         let mut crc = u32::MAX;
         for octet in &packet {

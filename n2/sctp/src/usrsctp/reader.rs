@@ -60,7 +60,9 @@ impl Readers {
         }
         drop(ticks);
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = readers.get(&local).and_then(Weak::upgrade).filter(|reader| reader.is_alive()) {
+        if let Some(reader) =
+            readers.get(&local).and_then(Weak::upgrade).filter(|reader| reader.is_alive())
+        {
             return Ok(reader);
         }
         let reader = Arc::new(Reader::spawn(local, self.ticker.clone())?);

@@ -10,8 +10,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The socket of an association with what it needs to send. Dropped in this order: the ABORT of a socket that is
-/// closed still has to find its way.
+/// The socket of an association with what it needs to send. Dropped in this order: the ABORT of a
+/// socket that is closed still has to find its way.
 pub(crate) struct Socket {
     core: Arc<Core>,
     _pin: Pin,
@@ -93,7 +93,11 @@ pub(crate) struct ListeningSocket {
 }
 
 impl ListeningSocket {
-    pub(super) fn new(core: Arc<Core>, endpoint: Arc<Endpoint>, options: Options) -> ListeningSocket {
+    pub(super) fn new(
+        core: Arc<Core>,
+        endpoint: Arc<Endpoint>,
+        options: Options,
+    ) -> ListeningSocket {
         ListeningSocket { core, endpoint, options }
     }
 }

@@ -45,8 +45,9 @@ impl Stack {
         let core = {
             let mut gate = gate::enter();
             let handle = Handle::new(&mut gate, options, MTU_LIMIT as u32)?;
-            let ready =
-                handle.bind(&mut gate, endpoint.inner_port).and_then(|()| handle.listen(&mut gate, options.backlog));
+            let ready = handle
+                .bind(&mut gate, endpoint.inner_port)
+                .and_then(|()| handle.listen(&mut gate, options.backlog));
             match ready {
                 Ok(()) => Core::new(handle, &mut gate)?,
                 Err(error) => {
@@ -55,7 +56,10 @@ impl Stack {
                 }
             }
         };
-        Ok(Listener::new(ListeningSocket::new(core, Arc::new(endpoint), options.clone()), options.clone()))
+        Ok(Listener::new(
+            ListeningSocket::new(core, Arc::new(endpoint), options.clone()),
+            options.clone(),
+        ))
     }
 
     pub(crate) async fn connect(
@@ -68,8 +72,9 @@ impl Stack {
         let route = route(wanted.map(|local| local.ip()), remote.ip())?;
         let port = port::reserve(route.local, local.map_or(0, |local| local.port()))?;
         let endpoint = Arc::new(Endpoint::open(self.0.clone(), route.local, port, Some(remote))?);
-        let peer =
-            tables::lock().peer(endpoint.inner_port, Path { local: route.local, remote }).ok_or(SctpError::Closed)?;
+        let peer = tables::lock()
+            .peer(endpoint.inner_port, Path { local: route.local, remote })
+            .ok_or(SctpError::Closed)?;
         let pin = Pin::new(endpoint.inner_port, peer).ok_or(SctpError::Closed)?;
         let core = {
             let mut gate = gate::enter();
@@ -90,6 +95,10 @@ impl Stack {
         let socket = Arc::new(Socket::new(core, pin, endpoint));
         let streams = established(&*socket).await?;
         let local = socket.local();
-        Ok(Association::new(Accepted { socket, peer: remote, local, streams }, options.clone(), None))
+        Ok(Association::new(
+            Accepted { socket, peer: remote, local, streams },
+            options.clone(),
+            None,
+        ))
     }
 }

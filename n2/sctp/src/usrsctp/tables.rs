@@ -1,9 +1,11 @@
-//! What connects the library to the network: which socket and which peer belong to the ports it knows.
+//! What connects the library to the network: which socket and which peer belong to the ports it
+//! knows.
 //!
-//! The library looks an association up by address and ports, and is slow with many addresses. So it gets to know one
-//! address only, and everything else by ports of our own making: one local port for each endpoint (hence one port on
-//! the wire can be open on several addresses) and, within an endpoint, one remote port for each peer. The ports on the
-//! wire are put in on the way out and taken out on the way in.
+//! The library looks an association up by address and ports, and is slow with many addresses. So it
+//! gets to know one address only, and everything else by ports of our own making: one local port
+//! for each endpoint (hence one port on the wire can be open on several addresses) and, within an
+//! endpoint, one remote port for each peer. The ports on the wire are put in on the way out and
+//! taken out on the way in.
 use super::core::Core;
 use super::raw::RawSocket;
 use std::collections::{HashMap, VecDeque};
@@ -37,7 +39,8 @@ struct Endpoint {
     port: u16,
     peers: Ports<Peer>,
     peer_ports: HashMap<Path, u16>,
-    /// Inner ports of peers in order of appearance, to forget the oldest one without an association.
+    /// Inner ports of peers in order of appearance, to forget the oldest one without an
+    /// association.
     unpinned: VecDeque<u16>,
 }
 
@@ -165,7 +168,10 @@ impl Tables {
 
     pub(super) fn take_ready(&mut self) -> Vec<Arc<Core>> {
         let sockets = &self.sockets;
-        self.ready.drain(..).filter_map(|number| sockets.get(&number).and_then(Weak::upgrade)).collect()
+        self.ready
+            .drain(..)
+            .filter_map(|number| sockets.get(&number).and_then(Weak::upgrade))
+            .collect()
     }
 }
 

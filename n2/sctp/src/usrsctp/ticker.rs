@@ -1,5 +1,5 @@
-//! The task that lets time pass for the library: often while packets flow, seldom between heartbeats, and not at all
-//! while there is no association, so that an idle core costs nothing.
+//! The task that lets time pass for the library: often while packets flow, seldom between
+//! heartbeats, and not at all while there is no association, so that an idle core costs nothing.
 use super::gate;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

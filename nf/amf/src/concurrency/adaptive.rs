@@ -1,10 +1,12 @@
-//! A limit that follows the latency seen: as long as procedures take about as long as they do on an idle core more are
-//! let in, and fewer once they hold each other up (a gradient, as congestion control of networks has it).
+//! A limit that follows the latency seen: as long as procedures take about as long as they do on an
+//! idle core more are let in, and fewer once they hold each other up (a gradient, as congestion
+//! control of networks has it).
 use std::time::Duration;
 
 /// Procedures after which the limit is looked at again.
 const WINDOW: u32 = 32;
-/// How much of a window's mean goes into the slow average of unhindered latency, when it is higher than that.
+/// How much of a window's mean goes into the slow average of unhindered latency, when it is higher
+/// than that.
 const FORGETTING: f64 = 0.1;
 /// Latency over the unhindered one that is still fine.
 const TOLERANCE: f64 = 2.0;
@@ -25,7 +27,14 @@ impl Adaptive {
     /// For a machine with so many processors.
     pub fn new(cores: usize) -> Self {
         let cores = cores.max(1);
-        Adaptive { least: 2 * cores, most: 128 * cores, unhindered: None, sum: 0.0, seen: 0, waited_for: false }
+        Adaptive {
+            least: 2 * cores,
+            most: 128 * cores,
+            unhindered: None,
+            sum: 0.0,
+            seen: 0,
+            waited_for: false,
+        }
     }
 
     /// The limit to begin with: 16 on two processors.
@@ -45,15 +54,16 @@ impl Adaptive {
         let wanted = std::mem::take(&mut self.waited_for);
         (self.sum, self.seen) = (0.0, 0);
         let unhindered = match self.unhindered {
-            // Only where nobody waits is a longer latency the core's own, and not that of too many at once.
+            // Only where nobody waits is a longer latency the core's own, and not that of too many
+            // at once.
             Some(before) if mean > before && wanted => before,
             Some(before) if mean > before => before + (mean - before) * FORGETTING,
             _ => mean,
         };
         self.unhindered = Some(unhindered);
         let gradient = (TOLERANCE * unhindered / mean.max(f64::MIN_POSITIVE)).clamp(0.5, 1.0);
-        // Room for a queue as the square root of the limit lets it grow while nothing speaks against it; a limit that
-        // nobody reaches says nothing and stays.
+        // Room for a queue as the square root of the limit lets it grow while nothing speaks
+        // against it; a limit that nobody reaches says nothing and stays.
         let room = if wanted { (limit as f64).sqrt() } else { 0.0 };
         ((limit as f64 * gradient + room).round() as usize).clamp(self.least, self.most)
     }
@@ -63,7 +73,8 @@ impl Adaptive {
 mod tests {
     use super::*;
 
-    /// A core of which so many procedures at once take 1 ms, and more of them proportionally longer.
+    /// A core of which so many procedures at once take 1 ms, and more of them proportionally
+    /// longer.
     fn settle(capacity: usize, first: usize, wanted: bool) -> usize {
         let mut adaptive = Adaptive::new(2);
         let mut limit = first;
@@ -78,7 +89,10 @@ mod tests {
     fn it_finds_what_the_core_can_do() {
         for capacity in [20, 60] {
             let limit = settle(capacity, 16, true);
-            assert!((capacity..capacity * 6).contains(&limit), "{limit} for a capacity of {capacity}");
+            assert!(
+                (capacity..capacity * 6).contains(&limit),
+                "{limit} for a capacity of {capacity}"
+            );
         }
     }
 

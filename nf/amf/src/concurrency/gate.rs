@@ -51,7 +51,12 @@ impl Drop for Waiting {
 }
 
 impl Gate {
-    pub fn new(name: &'static str, limit: usize, most_waiting: usize, adaptive: Option<Adaptive>) -> Self {
+    pub fn new(
+        name: &'static str,
+        limit: usize,
+        most_waiting: usize,
+        adaptive: Option<Adaptive>,
+    ) -> Self {
         let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
         metrics::procedures_limit(name, limit);
         Gate(Arc::new(Inner {
@@ -101,7 +106,8 @@ impl Inner {
         let after = adaptive.learn(before, slot.since.elapsed(), waited_for);
         match after.checked_sub(before) {
             Some(more) => self.slots.add_permits(more),
-            // Those at work keep their slots: what is free goes now, the rest with the next ones to end.
+            // Those at work keep their slots: what is free goes now, the rest with the next ones to
+            // end.
             None => {
                 let gone = self.slots.forget_permits(before - after);
                 self.limit.store(before - gone, Ordering::Relaxed);

@@ -45,7 +45,8 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// Limits on procedures at work. Those beyond wait; those that find the queue full are rejected with #22 (congestion).
+/// Limits on procedures at work. Those beyond wait; those that find the queue full are rejected
+/// with #22 (congestion).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConcurrencyConfig {
@@ -57,8 +58,8 @@ pub struct ConcurrencyConfig {
     pub pdu_session_establishment: Limit,
     /// How many of each kind may wait.
     pub queue: usize,
-    /// Milliseconds that a procedure may wait for its UE before it goes on without its slot, so that UEs that do not
-    /// answer do not keep others out.
+    /// Milliseconds that a procedure may wait for its UE before it goes on without its slot, so
+    /// that UEs that do not answer do not keep others out.
     pub patience_ms: u32,
 }
 
@@ -82,7 +83,8 @@ impl ConcurrencyConfig {
             ("service_request", self.service_request),
             ("pdu_session_establishment", self.pdu_session_establishment),
         ];
-        let wrong = |(_, limit): &(&str, Limit)| matches!(limit, Limit::Fixed(0) | Limit::Fixed(100_001..));
+        let wrong =
+            |(_, limit): &(&str, Limit)| matches!(limit, Limit::Fixed(0) | Limit::Fixed(100_001..));
         let message = "write 1 to 100000, or auto";
         kinds.into_iter().filter(wrong).map(|(name, _)| Finding::new(name, message)).collect()
     }

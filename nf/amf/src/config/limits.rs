@@ -43,7 +43,10 @@ impl LimitsConfig {
             }
         }
         if self.max_sessions > 15 {
-            findings.push(Finding::new("max_sessions", "a UE has 15 PDU sessions at most (TS 24.007, 11.2.3.1b)"));
+            findings.push(Finding::new(
+                "max_sessions",
+                "a UE has 15 PDU sessions at most (TS 24.007, 11.2.3.1b)",
+            ));
         }
         if !(4..=4096).contains(&self.ue_queue) {
             findings.push(Finding::new("ue_queue", "write 4 to 4096"));

@@ -7,9 +7,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimersConfig {
-    /// T3502: seconds after which a UE tries again that has failed to register five times; 0 leaves it to the UE (12 minutes).
+    /// T3502: seconds after which a UE tries again that has failed to register five times; 0
+    /// leaves it to the UE (12 minutes).
     pub t3502_s: u32,
-    /// T3512: seconds between periodic registrations; 0 switches them off. A subscription may say another value.
+    /// T3512: seconds between periodic registrations; 0 switches them off. A subscription may say
+    /// another value.
     pub t3512_s: u32,
     /// T3513: milliseconds that a UE has to answer a paging.
     pub t3513_ms: u32,
@@ -25,9 +27,11 @@ pub struct TimersConfig {
     pub t3560_ms: u32,
     /// T3570: milliseconds for IDENTITY RESPONSE.
     pub t3570_ms: u32,
-    /// How often a NAS message is sent in all before its procedure is given up: 5 (TS 24.501, 5.4.1.3.7 and others).
+    /// How often a NAS message is sent in all before its procedure is given up: 5 (TS 24.501,
+    /// 5.4.1.3.7 and others).
     pub nas_attempts: u8,
-    /// Seconds after T3512 at which an idle UE counts as out of reach (mobile reachable timer): 240.
+    /// Seconds after T3512 at which an idle UE counts as out of reach (mobile reachable timer):
+    /// 240.
     pub mobile_reachable_s: u32,
     /// Seconds after that at which it is deregistered (implicit deregistration timer).
     pub implicit_deregistration_s: u32,
@@ -76,8 +80,10 @@ impl TimersConfig {
             ("nas_attempts", self.nas_attempts.into()),
         ];
         let zero = nonzero.into_iter().filter(|(_, value)| *value == 0);
-        zero.map(|(name, _)| Finding::new(name, "0 gives nobody the time to answer: leave it out for the default"))
-            .collect()
+        zero.map(|(name, _)| {
+            Finding::new(name, "0 gives nobody the time to answer: leave it out for the default")
+        })
+        .collect()
     }
 
     pub(crate) fn t3513(&self) -> Duration {

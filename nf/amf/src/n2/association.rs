@@ -46,7 +46,11 @@ pub(crate) async fn run(amf: Arc<Amf>, association: Association) {
 
 /// Serves a gNB whose messages come through a channel.
 #[cfg(test)]
-pub(crate) async fn serve(amf: Arc<Amf>, link: Link, mut messages: tokio::sync::mpsc::Receiver<Bytes>) {
+pub(crate) async fn serve(
+    amf: Arc<Amf>,
+    link: Link,
+    mut messages: tokio::sync::mpsc::Receiver<Bytes>,
+) {
     let Some(gnb) = accept(&amf, link, ([127, 0, 0, 1], 1).into()) else { return };
     while let Some(data) = messages.recv().await {
         handle(&amf, &gnb, data).await;
@@ -78,6 +82,10 @@ fn ended(amf: &Arc<Amf>, gnb: &Arc<Gnb>) {
     gnb.set_up(None);
     let connections = amf.tables.lose_gnb(gnb.number);
     if connections > 0 {
-        tracing::info!(gnb = label, connections, "the connections of the gNB's UEs have ended with it");
+        tracing::info!(
+            gnb = label,
+            connections,
+            "the connections of the gNB's UEs have ended with it"
+        );
     }
 }

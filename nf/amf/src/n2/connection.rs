@@ -23,7 +23,10 @@ pub(crate) struct Location {
 impl Location {
     /// For the SBI.
     pub fn to_sbi(self) -> UserLocation {
-        UserLocation { nr_location: Some(NrLocation::new(self.tai.to_sbi(), self.ncgi())), ..Default::default() }
+        UserLocation {
+            nr_location: Some(NrLocation::new(self.tai.to_sbi(), self.ncgi())),
+            ..Default::default()
+        }
     }
 
     /// The cell, for the SBI.
@@ -66,7 +69,19 @@ impl Connection {
         let stream = gnb.stream(amf_id);
         let (context_is_set_up, next_hop, reporting) = (false, None, Reporting::default());
         let old_amf = None;
-        Connection { amf, gnb, amf_id, ran_id, location, context_is_set_up, next_hop, reporting, old_amf, stream, lost }
+        Connection {
+            amf,
+            gnb,
+            amf_id,
+            ran_id,
+            location,
+            context_is_set_up,
+            next_hop,
+            reporting,
+            old_amf,
+            stream,
+            lost,
+        }
     }
 
     /// The UE is with another gNB, and the connection goes on there.

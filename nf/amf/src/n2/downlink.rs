@@ -22,7 +22,8 @@ pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
     )
 }
 
-/// REROUTE NAS REQUEST (TS 38.413, 8.6.5): the gNB is to bring an INITIAL UE MESSAGE, given as it came, to an AMF of a set.
+/// REROUTE NAS REQUEST (TS 38.413, 8.6.5): the gNB is to bring an INITIAL UE MESSAGE, given as it
+/// came, to an AMF of a set.
 pub(crate) fn reroute_nas_request(ue: &Connection, initial: &Bytes, set: u16) -> Built {
     build_ngap!(
         InitiatingMessage,
@@ -61,7 +62,10 @@ pub(crate) fn non_ue_associated_nrppa(routing: Vec<u8>, message: &Bytes) -> Buil
 
 /// LOCATION REPORTING CONTROL: where the UE is, at once (TS 38.413, 9.2.11.1).
 pub(crate) fn location_reporting_control(ue: &Connection) -> Built {
-    location_reporting(ue, LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None))
+    location_reporting(
+        ue,
+        LocationReportingRequestType::new(EventType::direct, ReportArea::cell, None, None, None),
+    )
 }
 
 /// LOCATION REPORTING CONTROL (TS 38.413, 9.2.11.1).
@@ -105,11 +109,20 @@ impl Restrictions {
             let [_, octets @ ..] = tac.to_be_bytes();
             TAC(octets)
         };
-        let equivalent = EquivalentPLMNs(self.equivalent.iter().take(15).map(|plmn| plmn_to_ngap(*plmn)).collect());
+        let equivalent = EquivalentPLMNs(
+            self.equivalent.iter().take(15).map(|plmn| plmn_to_ngap(*plmn)).collect(),
+        );
         let forbidden = ForbiddenTACs(self.forbidden.iter().take(4096).map(tac).collect());
-        let forbidden = ForbiddenAreaInformation(vec![ForbiddenAreaInformationItem::new(plmn, forbidden, None)]);
+        let forbidden = ForbiddenAreaInformation(vec![ForbiddenAreaInformationItem::new(
+            plmn, forbidden, None,
+        )]);
         let not_allowed = NotAllowedTACs(self.not_allowed.iter().take(16).map(tac).collect());
-        let service = ServiceAreaInformationItem::new(plmn_to_ngap(self.serving), None, Some(not_allowed), None);
+        let service = ServiceAreaInformationItem::new(
+            plmn_to_ngap(self.serving),
+            None,
+            Some(not_allowed),
+            None,
+        );
         MobilityRestrictionList::new(
             plmn_to_ngap(self.serving),
             (!self.equivalent.is_empty()).then_some(equivalent),
@@ -142,12 +155,15 @@ fn owned(octets: &[u8]) -> Vec<u8> {
 }
 
 pub(super) fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
-    // BitRate goes up to 4 Tbit/s; what is above is put into an extension that small networks do not need.
+    // BitRate goes up to 4 Tbit/s; what is above is put into an extension that small networks do
+    // not need.
     const MOST: u64 = 4_000_000_000_000;
     UEAggregateMaximumBitRate::new(BitRate(downlink.min(MOST)), BitRate(uplink.min(MOST)), None)
 }
 
-pub(crate) fn security_capabilities(capability: &NasUeSecurityCapability) -> UESecurityCapabilities<'static> {
+pub(crate) fn security_capabilities(
+    capability: &NasUeSecurityCapability,
+) -> UESecurityCapabilities<'static> {
     let own = algorithms::access_stratum(capability);
     let bits = |octet: u8| BitString::from([octet, 0]);
     UESecurityCapabilities::new(
@@ -169,7 +185,10 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
         ies.push(build_ngap_ie!(InitialContextSetupRequest, OldAMF(AMFName(old.as_str().into())))?);
     }
     if !setup.sessions.is_empty() {
-        ies.push(build_ngap_ie!(InitialContextSetupRequest, UEAggregateMaximumBitRate(ue_ambr(setup.ambr)))?);
+        ies.push(build_ngap_ie!(
+            InitialContextSetupRequest,
+            UEAggregateMaximumBitRate(ue_ambr(setup.ambr))
+        )?);
     }
     ies.push(build_ngap_ie!(InitialContextSetupRequest, GUAMI(setup.guami.to_ngap()?))?);
     if !setup.sessions.is_empty() {
@@ -183,9 +202,16 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
             )
         });
         let list = PDUSessionResourceSetupListCxtReq(items.collect());
-        ies.push(build_ngap_ie!(InitialContextSetupRequest, PDUSessionResourceSetupListCxtReq(list))?);
+        ies.push(build_ngap_ie!(
+            InitialContextSetupRequest,
+            PDUSessionResourceSetupListCxtReq(list)
+        )?);
     }
-    let allowed = setup.allowed.iter().map(|slice| AllowedNSSAIItem::new(slice_to_ngap(*slice), None)).collect();
+    let allowed = setup
+        .allowed
+        .iter()
+        .map(|slice| AllowedNSSAIItem::new(slice_to_ngap(*slice), None))
+        .collect();
     ies.push(build_ngap_ie!(InitialContextSetupRequest, AllowedNSSAI(AllowedNSSAI(allowed)))?);
     let capability = security_capabilities(setup.capability);
     ies.push(build_ngap_ie!(InitialContextSetupRequest, UESecurityCapabilities(capability))?);
@@ -198,12 +224,18 @@ pub(crate) fn initial_context_setup(ue: &Connection, setup: ContextSetup<'_>) ->
         ies.push(build_ngap_ie!(InitialContextSetupRequest, UERadioCapability(owned(capability)))?);
     }
     if let Some(rfsp) = setup.rfsp.filter(|index| (1..=256).contains(index)) {
-        ies.push(build_ngap_ie!(InitialContextSetupRequest, IndexToRFSP(IndexToRFSP(rfsp.into())))?);
+        ies.push(build_ngap_ie!(
+            InitialContextSetupRequest,
+            IndexToRFSP(IndexToRFSP(rfsp.into()))
+        )?);
     }
     if let Some(nas) = setup.nas {
         ies.push(build_ngap_ie!(InitialContextSetupRequest, NAS_PDU(nas))?);
     }
-    NGAP_PDU::of_message(&InitialContextSetupRequest::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
+    NGAP_PDU::of_message(
+        &InitialContextSetupRequest::new(ProtocolIEContainer(ies)),
+        Request::CRITICALITY,
+    )
 }
 
 /// PDU SESSION RESOURCE SETUP REQUEST.
@@ -228,7 +260,12 @@ pub(crate) fn session_setup(ue: &Connection, session: SessionToSetUp, ambr: (u64
 }
 
 /// PDU SESSION RESOURCE MODIFY REQUEST.
-pub(crate) fn session_modify(ue: &Connection, psi: u8, transfer: &Bytes, nas: Option<Vec<u8>>) -> Built {
+pub(crate) fn session_modify(
+    ue: &Connection,
+    psi: u8,
+    transfer: &Bytes,
+    nas: Option<Vec<u8>>,
+) -> Built {
     let item = PDUSessionResourceModifyItemModReq::new(
         PDUSessionID(psi),
         nas.map(|nas| NASPDU(nas.into())),
@@ -246,9 +283,15 @@ pub(crate) fn session_modify(ue: &Connection, psi: u8, transfer: &Bytes, nas: Op
 }
 
 /// PDU SESSION RESOURCE RELEASE COMMAND.
-pub(crate) fn session_release(ue: &Connection, psi: u8, transfer: &Bytes, nas: Option<Vec<u8>>) -> Built {
+pub(crate) fn session_release(
+    ue: &Connection,
+    psi: u8,
+    transfer: &Bytes,
+    nas: Option<Vec<u8>>,
+) -> Built {
     type Command<'a> = PDUSessionResourceReleaseCommand<'a>;
-    let item = PDUSessionResourceToReleaseItemRelCmd::new(PDUSessionID(psi), owned(transfer).into(), None);
+    let item =
+        PDUSessionResourceToReleaseItemRelCmd::new(PDUSessionID(psi), owned(transfer).into(), None);
     let list = PDUSessionResourceToReleaseListRelCmd(vec![item]);
     let mut ies = vec![
         build_ngap_ie!(PDUSessionResourceReleaseCommand, AMF_UE_NGAP_ID(ue.amf_id))?,
@@ -257,12 +300,22 @@ pub(crate) fn session_release(ue: &Connection, psi: u8, transfer: &Bytes, nas: O
     if let Some(nas) = nas {
         ies.push(build_ngap_ie!(PDUSessionResourceReleaseCommand, NAS_PDU(nas))?);
     }
-    ies.push(build_ngap_ie!(PDUSessionResourceReleaseCommand, PDUSessionResourceToReleaseListRelCmd(list))?);
-    NGAP_PDU::of_message(&PDUSessionResourceReleaseCommand::new(ProtocolIEContainer(ies)), Command::CRITICALITY)
+    ies.push(build_ngap_ie!(
+        PDUSessionResourceReleaseCommand,
+        PDUSessionResourceToReleaseListRelCmd(list)
+    )?);
+    NGAP_PDU::of_message(
+        &PDUSessionResourceReleaseCommand::new(ProtocolIEContainer(ies)),
+        Command::CRITICALITY,
+    )
 }
 
 /// PDU SESSION RESOURCE MODIFY CONFIRM.
-pub(crate) fn session_modify_confirm(ue: &Connection, done: Vec<(u8, Bytes)>, failed: Vec<(u8, Bytes)>) -> Built {
+pub(crate) fn session_modify_confirm(
+    ue: &Connection,
+    done: Vec<(u8, Bytes)>,
+    failed: Vec<(u8, Bytes)>,
+) -> Built {
     type Confirm<'a> = PDUSessionResourceModifyConfirm<'a>;
     let mut ies = vec![
         build_ngap_ie!(PDUSessionResourceModifyConfirm, AMF_UE_NGAP_ID(ue.amf_id))?,
@@ -270,19 +323,37 @@ pub(crate) fn session_modify_confirm(ue: &Connection, done: Vec<(u8, Bytes)>, fa
     ];
     if !done.is_empty() {
         let item = |(psi, transfer): (u8, Bytes)| {
-            PDUSessionResourceModifyItemModCfm::new(PDUSessionID(psi), owned(&transfer).into(), None)
+            PDUSessionResourceModifyItemModCfm::new(
+                PDUSessionID(psi),
+                owned(&transfer).into(),
+                None,
+            )
         };
         let list = PDUSessionResourceModifyListModCfm(done.into_iter().map(item).collect());
-        ies.push(build_ngap_ie!(PDUSessionResourceModifyConfirm, PDUSessionResourceModifyListModCfm(list))?);
+        ies.push(build_ngap_ie!(
+            PDUSessionResourceModifyConfirm,
+            PDUSessionResourceModifyListModCfm(list)
+        )?);
     }
     if !failed.is_empty() {
         let item = |(psi, transfer): (u8, Bytes)| {
-            PDUSessionResourceFailedToModifyItemModCfm::new(PDUSessionID(psi), owned(&transfer).into(), None)
+            PDUSessionResourceFailedToModifyItemModCfm::new(
+                PDUSessionID(psi),
+                owned(&transfer).into(),
+                None,
+            )
         };
-        let list = PDUSessionResourceFailedToModifyListModCfm(failed.into_iter().map(item).collect());
-        ies.push(build_ngap_ie!(PDUSessionResourceModifyConfirm, PDUSessionResourceFailedToModifyListModCfm(list))?);
+        let list =
+            PDUSessionResourceFailedToModifyListModCfm(failed.into_iter().map(item).collect());
+        ies.push(build_ngap_ie!(
+            PDUSessionResourceModifyConfirm,
+            PDUSessionResourceFailedToModifyListModCfm(list)
+        )?);
     }
-    NGAP_PDU::of_message(&PDUSessionResourceModifyConfirm::new(ProtocolIEContainer(ies)), Confirm::CRITICALITY)
+    NGAP_PDU::of_message(
+        &PDUSessionResourceModifyConfirm::new(ProtocolIEContainer(ies)),
+        Confirm::CRITICALITY,
+    )
 }
 
 /// UE CONTEXT RELEASE COMMAND.
@@ -298,7 +369,11 @@ pub(crate) fn ue_context_release(ue: &Connection, cause: Cause) -> Built {
 }
 
 /// UE CONTEXT MODIFICATION REQUEST with a new K_gNB.
-pub(crate) fn ue_context_modification(ue: &Connection, k_gnb: [u8; 32], capability: &NasUeSecurityCapability) -> Built {
+pub(crate) fn ue_context_modification(
+    ue: &Connection,
+    k_gnb: [u8; 32],
+    capability: &NasUeSecurityCapability,
+) -> Built {
     build_ngap!(
         InitiatingMessage,
         UEContextModification,
@@ -312,10 +387,19 @@ pub(crate) fn ue_context_modification(ue: &Connection, k_gnb: [u8; 32], capabili
 
 /// NG RESET of one connection.
 pub(crate) fn ng_reset(ue: &Connection, cause: Cause) -> Built {
-    let item =
-        UEAssociatedLogicalNGConnectionItem::new(Some(AMFUENGAPID(ue.amf_id)), Some(RANUENGAPID(ue.ran_id)), None);
+    let item = UEAssociatedLogicalNGConnectionItem::new(
+        Some(AMFUENGAPID(ue.amf_id)),
+        Some(RANUENGAPID(ue.ran_id)),
+        None,
+    );
     let part = UEAssociatedLogicalNGConnectionList(vec![item]);
-    build_ngap!(InitiatingMessage, NGReset, NGReset, Cause(cause), ResetType(ResetType::partOfNG_Interface(part)))
+    build_ngap!(
+        InitiatingMessage,
+        NGReset,
+        NGReset,
+        Cause(cause),
+        ResetType(ResetType::partOfNG_Interface(part))
+    )
 }
 
 /// PAGING.

@@ -112,7 +112,8 @@ impl Gnb {
         }
     }
 
-    /// NG RESET by the AMF (TS 38.413, 8.7.4.2.1). Its acknowledgement is awaited by nobody: the AMF has let go already.
+    /// NG RESET by the AMF (TS 38.413, 8.7.4.2.1). Its acknowledgement is awaited by nobody: the
+    /// AMF has let go already.
     pub async fn reset(&self, message: Result<NGAP_PDU, martlet_ngap::Error>) {
         match message {
             Ok(message) => {

@@ -15,7 +15,9 @@ fn security_context(nh: [u8; 32], ncc: u8) -> SecurityContext<'static> {
 }
 
 fn allowed_nssai(allowed: &[Slice]) -> AllowedNSSAI {
-    AllowedNSSAI(allowed.iter().map(|slice| AllowedNSSAIItem::new(slice_to_ngap(*slice), None)).collect())
+    AllowedNSSAI(
+        allowed.iter().map(|slice| AllowedNSSAIItem::new(slice_to_ngap(*slice), None)).collect(),
+    )
 }
 
 /// What HANDOVER REQUEST says beside the identity (TS 38.413, 9.2.3.4).
@@ -44,7 +46,12 @@ pub(crate) struct HandoverRequest<'a> {
 pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Built {
     type Request<'a> = martlet_ngap::ngap::HandoverRequest<'a>;
     let items = request.sessions.into_iter().map(|(psi, slice, transfer)| {
-        PDUSessionResourceSetupItemHOReq::new(PDUSessionID(psi), slice_to_ngap(slice), transfer.to_vec().into(), None)
+        PDUSessionResourceSetupItemHOReq::new(
+            PDUSessionID(psi),
+            slice_to_ngap(slice),
+            transfer.to_vec().into(),
+            None,
+        )
     });
     let list = PDUSessionResourceSetupListHOReq(items.collect());
     let mut ies = vec![
@@ -52,11 +59,20 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
         build_ngap_ie!(HandoverRequest, HandoverType(HandoverType::intra5gs))?,
         build_ngap_ie!(HandoverRequest, Cause(request.cause))?,
         build_ngap_ie!(HandoverRequest, UEAggregateMaximumBitRate(ue_ambr(request.ambr)))?,
-        build_ngap_ie!(HandoverRequest, UESecurityCapabilities(security_capabilities(request.capability)))?,
-        build_ngap_ie!(HandoverRequest, SecurityContext(security_context(request.nh, request.ncc)))?,
+        build_ngap_ie!(
+            HandoverRequest,
+            UESecurityCapabilities(security_capabilities(request.capability))
+        )?,
+        build_ngap_ie!(
+            HandoverRequest,
+            SecurityContext(security_context(request.nh, request.ncc))
+        )?,
         build_ngap_ie!(HandoverRequest, PDUSessionResourceSetupListHOReq(list))?,
         build_ngap_ie!(HandoverRequest, AllowedNSSAI(allowed_nssai(request.allowed)))?,
-        build_ngap_ie!(HandoverRequest, SourceToTarget_TransparentContainer(request.container.to_vec()))?,
+        build_ngap_ie!(
+            HandoverRequest,
+            SourceToTarget_TransparentContainer(request.container.to_vec())
+        )?,
     ];
     if let Some(container) = request.new_context {
         // Before the sessions (9.2.3.4).
@@ -78,7 +94,8 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
     NGAP_PDU::of_message(&Request::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
 }
 
-/// HANDOVER COMMAND: the sessions that the target takes, those that it does not take, and what it has for the source.
+/// HANDOVER COMMAND: the sessions that the target takes, those that it does not take, and what it
+/// has for the source.
 pub(crate) fn handover_command(
     ue: &Connection,
     sessions: &[SessionInfo],
@@ -100,12 +117,19 @@ pub(crate) fn handover_command(
     }
     if !failed.is_empty() {
         let item = |(psi, transfer): &SessionInfo| {
-            PDUSessionResourceToReleaseItemHOCmd::new(PDUSessionID(*psi), transfer.to_vec().into(), None)
+            PDUSessionResourceToReleaseItemHOCmd::new(
+                PDUSessionID(*psi),
+                transfer.to_vec().into(),
+                None,
+            )
         };
         let list = PDUSessionResourceToReleaseListHOCmd(failed.iter().map(item).collect());
         ies.push(build_ngap_ie!(HandoverCommand, PDUSessionResourceToReleaseListHOCmd(list))?);
     }
-    ies.push(build_ngap_ie!(HandoverCommand, TargetToSource_TransparentContainer(container.to_vec()))?);
+    ies.push(build_ngap_ie!(
+        HandoverCommand,
+        TargetToSource_TransparentContainer(container.to_vec())
+    )?);
     NGAP_PDU::of_message(&HandoverCommand::new(ProtocolIEContainer(ies)), Command::CRITICALITY)
 }
 
@@ -133,7 +157,10 @@ pub(crate) fn handover_cancel_acknowledge(ue: &Connection) -> Built {
 }
 
 /// DOWNLINK RAN STATUS TRANSFER with the container of the source gNB.
-pub(crate) fn ran_status_transfer(ue: &Connection, container: RANStatusTransferTransparentContainer<'_>) -> Built {
+pub(crate) fn ran_status_transfer(
+    ue: &Connection,
+    container: RANStatusTransferTransparentContainer<'_>,
+) -> Built {
     build_ngap!(
         InitiatingMessage,
         DownlinkRANStatusTransfer,
@@ -164,25 +191,49 @@ pub(crate) fn path_switch_acknowledge(ue: &Connection, path: PathSwitched<'_>) -
     let mut ies = vec![
         build_ngap_ie!(PathSwitchRequestAcknowledge, AMF_UE_NGAP_ID(ue.amf_id))?,
         build_ngap_ie!(PathSwitchRequestAcknowledge, RAN_UE_NGAP_ID(ue.ran_id))?,
-        build_ngap_ie!(PathSwitchRequestAcknowledge, UESecurityCapabilities(security_capabilities(path.capability)))?,
-        build_ngap_ie!(PathSwitchRequestAcknowledge, SecurityContext(security_context(path.nh, path.ncc)))?,
+        build_ngap_ie!(
+            PathSwitchRequestAcknowledge,
+            UESecurityCapabilities(security_capabilities(path.capability))
+        )?,
+        build_ngap_ie!(
+            PathSwitchRequestAcknowledge,
+            SecurityContext(security_context(path.nh, path.ncc))
+        )?,
         build_ngap_ie!(PathSwitchRequestAcknowledge, PDUSessionResourceSwitchedList(switched))?,
     ];
     if !path.released.is_empty() {
         let item = |(psi, transfer): &SessionInfo| {
-            PDUSessionResourceReleasedItemPSAck::new(PDUSessionID(*psi), transfer.to_vec().into(), None)
+            PDUSessionResourceReleasedItemPSAck::new(
+                PDUSessionID(*psi),
+                transfer.to_vec().into(),
+                None,
+            )
         };
-        let released = PDUSessionResourceReleasedListPSAck(path.released.iter().map(item).collect());
-        ies.push(build_ngap_ie!(PathSwitchRequestAcknowledge, PDUSessionResourceReleasedListPSAck(released))?);
+        let released =
+            PDUSessionResourceReleasedListPSAck(path.released.iter().map(item).collect());
+        ies.push(build_ngap_ie!(
+            PathSwitchRequestAcknowledge,
+            PDUSessionResourceReleasedListPSAck(released)
+        )?);
     }
-    ies.push(build_ngap_ie!(PathSwitchRequestAcknowledge, AllowedNSSAI(allowed_nssai(path.allowed)))?);
-    NGAP_PDU::of_message(&PathSwitchRequestAcknowledge::new(ProtocolIEContainer(ies)), Acknowledge::CRITICALITY)
+    ies.push(build_ngap_ie!(
+        PathSwitchRequestAcknowledge,
+        AllowedNSSAI(allowed_nssai(path.allowed))
+    )?);
+    NGAP_PDU::of_message(
+        &PathSwitchRequestAcknowledge::new(ProtocolIEContainer(ies)),
+        Acknowledge::CRITICALITY,
+    )
 }
 
 /// PATH SWITCH REQUEST FAILURE: none of these sessions was switched.
 pub(crate) fn path_switch_failure(amf_id: u64, ran_id: u32, released: &[SessionInfo]) -> Built {
     let item = |(psi, transfer): &SessionInfo| {
-        PDUSessionResourceReleasedItemPSFail::new(PDUSessionID(*psi), transfer.to_vec().into(), None)
+        PDUSessionResourceReleasedItemPSFail::new(
+            PDUSessionID(*psi),
+            transfer.to_vec().into(),
+            None,
+        )
     };
     let released = PDUSessionResourceReleasedListPSFail(released.iter().map(item).collect());
     build_ngap!(

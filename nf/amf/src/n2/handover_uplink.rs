@@ -10,7 +10,8 @@ use martlet_ngap::{Error, extract_ngap_ies};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HandoverRequired {
     pub cause: Cause,
-    /// The gNB where the UE is to go, and the tracking area there; `None` for something that is no NG-RAN node.
+    /// The gNB where the UE is to go, and the tracking area there; `None` for something that is no
+    /// NG-RAN node.
     pub target: Option<(GlobalRANNodeID, Tai)>,
     /// The UE stays in 5GS.
     pub within_5gs: bool,
@@ -44,7 +45,10 @@ fn some_cause(cause: Option<Cause>) -> Cause {
 }
 
 /// Reads HANDOVER REQUIRED.
-pub(crate) fn handover_required(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<HandoverRequired, Error> {
+pub(crate) fn handover_required(
+    pdu: &NGAPPDU<'_>,
+    data: &Bytes,
+) -> Result<HandoverRequired, Error> {
     extract_ngap_ies!(pdu, HandoverRequired,
         req kind: HandoverType = HandoverType(kind) => kind,
         lax cause: Cause = Cause(cause) => cause,
@@ -69,7 +73,10 @@ pub(crate) fn handover_required(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Hando
 }
 
 /// Reads HANDOVER REQUEST ACKNOWLEDGE.
-pub(crate) fn handover_admitted(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<HandoverAdmitted, Error> {
+pub(crate) fn handover_admitted(
+    pdu: &NGAPPDU<'_>,
+    data: &Bytes,
+) -> Result<HandoverAdmitted, Error> {
     extract_ngap_ies!(pdu, HandoverRequestAcknowledge,
         lax done: PDUSessionResourceAdmittedList = PDUSessionResourceAdmittedList(list) => list,
         lax failed: PDUSessionResourceFailedToSetupListHOAck = PDUSessionResourceFailedToSetupListHOAck(list) => list,
@@ -105,7 +112,9 @@ pub(crate) fn handover_notify(pdu: &NGAPPDU<'_>) -> Result<Option<Location>, Err
 }
 
 /// Reads UPLINK RAN STATUS TRANSFER.
-pub(crate) fn ran_status_transfer(pdu: &NGAPPDU<'_>) -> Result<RANStatusTransferTransparentContainer<'static>, Error> {
+pub(crate) fn ran_status_transfer(
+    pdu: &NGAPPDU<'_>,
+) -> Result<RANStatusTransferTransparentContainer<'static>, Error> {
     extract_ngap_ies!(pdu, UplinkRANStatusTransfer,
         req status: RANStatusTransferTransparentContainer = RANStatusTransfer_TransparentContainer(it) => it,
     );
@@ -113,7 +122,10 @@ pub(crate) fn ran_status_transfer(pdu: &NGAPPDU<'_>) -> Result<RANStatusTransfer
 }
 
 /// Reads PATH SWITCH REQUEST.
-pub(crate) fn path_switch_request(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<PathSwitchRequested, Error> {
+pub(crate) fn path_switch_request(
+    pdu: &NGAPPDU<'_>,
+    data: &Bytes,
+) -> Result<PathSwitchRequested, Error> {
     extract_ngap_ies!(pdu, PathSwitchRequest,
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
         req amf_id: u64 = SourceAMF_UE_NGAP_ID(id),

@@ -20,7 +20,8 @@ pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
     let (bind, port) = (&config.bind, config.port);
     let listener = stack.listen(bind, port, &options).await.map_err(|e| {
         StartError(format!(
-            "n2.bind: cannot listen on {bind:?}, SCTP port {port}: {e}; change amf.n2 in the configuration"
+            "n2.bind: cannot listen on {bind:?}, SCTP port {port}: {e}; change amf.n2 in the \
+             configuration"
         ))
     })?;
     tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "waiting for gNBs");

@@ -1,5 +1,5 @@
-//! What gNBs say about UEs, read from NGAP into what UE tasks act on. The octets of NAS messages and N2 SM information
-//! stay where they came in.
+//! What gNBs say about UEs, read from NGAP into what UE tasks act on. The octets of NAS messages
+//! and N2 SM information stay where they came in.
 use super::connection::Location;
 use super::handover_uplink::{self, HandoverAdmitted, HandoverRequired};
 pub(crate) use super::uplink_parts::{SessionInfo, SessionOutcome};
@@ -27,7 +27,8 @@ pub(crate) enum Uplink {
     SessionNotify { changed: Vec<SessionInfo>, released: Vec<SessionInfo> },
     /// PDU SESSION RESOURCE MODIFY INDICATION.
     SessionModifyIndication(Vec<SessionInfo>),
-    /// UE CONTEXT RELEASE REQUEST, with the sessions whose user plane is active if the gNB says them.
+    /// UE CONTEXT RELEASE REQUEST, with the sessions whose user plane is active if the gNB says
+    /// them.
     ReleaseRequest { cause: Cause, sessions: Vec<u8> },
     /// UE CONTEXT RELEASE COMPLETE.
     Released,
@@ -116,7 +117,13 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
         let (set, pointer) = (id.amf_set_id.0.value() as u16, id.amf_pointer.0.value() as u8);
         (set, pointer, u32::from_be_bytes(id.five_g_tmsi.0))
     });
-    Ok(InitialUe { ran_id, nas: octets(data, &nas.0), location: location(&place), s_tmsi, sent_on: set.is_some() })
+    Ok(InitialUe {
+        ran_id,
+        nas: octets(data, &nas.0),
+        location: location(&place),
+        s_tmsi,
+        sent_on: set.is_some(),
+    })
 }
 
 /// Reads a message about a UE; `None` for a kind that the AMF does not handle.
@@ -147,7 +154,10 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
                 lax cause: Cause = Cause(cause) => cause,
             );
             let failed = items!(failed, data, pdu_session_resource_setup_unsuccessful_transfer);
-            Uplink::ContextNotSetUp { cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)), failed }
+            Uplink::ContextNotSetUp {
+                cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)),
+                failed,
+            }
         }
         Kind::Successful_PDUSessionResourceSetup => {
             extract_ngap_ies!(pdu, PDUSessionResourceSetupResponse,
@@ -175,7 +185,11 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             extract_ngap_ies!(pdu, PDUSessionResourceReleaseResponse,
                 lax list: PDUSessionResourceReleasedListRelRes = PDUSessionResourceReleasedListRelRes(list) => list,
             );
-            Uplink::SessionsReleased(items!(list, data, pdu_session_resource_release_response_transfer))
+            Uplink::SessionsReleased(items!(
+                list,
+                data,
+                pdu_session_resource_release_response_transfer
+            ))
         }
         Kind::Initiating_PDUSessionResourceNotify => {
             extract_ngap_ies!(pdu, PDUSessionResourceNotify,
@@ -192,7 +206,11 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
                 req list: PDUSessionResourceModifyListModInd = PDUSessionResourceModifyListModInd(list) => list,
             );
             let transfers = Some(list);
-            Uplink::SessionModifyIndication(items!(transfers, data, pdu_session_resource_modify_indication_transfer))
+            Uplink::SessionModifyIndication(items!(
+                transfers,
+                data,
+                pdu_session_resource_modify_indication_transfer
+            ))
         }
         Kind::Initiating_UEContextReleaseRequest => {
             extract_ngap_ies!(pdu, UEContextReleaseRequest,
@@ -227,9 +245,15 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
         Kind::Initiating_HandoverPreparation => {
             Uplink::HandoverRequired(handover_uplink::handover_required(pdu, data)?.into())
         }
-        Kind::Initiating_HandoverCancel => Uplink::HandoverCancel(handover_uplink::handover_cancel(pdu)?),
-        Kind::Initiating_UplinkRANStatusTransfer => Uplink::StatusTransfer(handover_uplink::ran_status_transfer(pdu)?),
-        Kind::Initiating_HandoverNotification => Uplink::HandoverNotified(handover_uplink::handover_notify(pdu)?),
+        Kind::Initiating_HandoverCancel => {
+            Uplink::HandoverCancel(handover_uplink::handover_cancel(pdu)?)
+        }
+        Kind::Initiating_UplinkRANStatusTransfer => {
+            Uplink::StatusTransfer(handover_uplink::ran_status_transfer(pdu)?)
+        }
+        Kind::Initiating_HandoverNotification => {
+            Uplink::HandoverNotified(handover_uplink::handover_notify(pdu)?)
+        }
         Kind::Initiating_NASNonDeliveryIndication => {
             extract_ngap_ies!(pdu, NASNonDeliveryIndication,
                 lax cause: Cause = Cause(cause) => cause,
@@ -261,8 +285,12 @@ mod tests {
         let plmn = helpers::plmn("001", "01").unwrap();
         let cell = helpers::nr_cgi(plmn, 0x123, 24, 5).unwrap();
         let place = UserLocationInformationNR::new(cell, helpers::tai(plmn, [0, 0, 7]), None, None);
-        let tmsi =
-            FiveGSTMSI::new(AMFSetID::new(1).unwrap(), AMFPointer::new(2).unwrap(), FiveGTMSI([0, 0, 1, 2]), None);
+        let tmsi = FiveGSTMSI::new(
+            AMFSetID::new(1).unwrap(),
+            AMFPointer::new(2).unwrap(),
+            FiveGTMSI([0, 0, 1, 2]),
+            None,
+        );
         let pdu = build_ngap!(
             InitiatingMessage,
             InitialUEMessage,
@@ -277,7 +305,10 @@ mod tests {
         let received = martlet_ngap::inbound::read(&data).unwrap();
         let initial = initial_ue(&received.pdu, &data).unwrap();
         assert_eq!((initial.ran_id, initial.s_tmsi), (9, Some((1, 2, 0x102))));
-        assert_eq!((initial.location.unwrap().tai.tac, &initial.nas[..]), (7, &[0x7e, 0, 0x41][..]));
+        assert_eq!(
+            (initial.location.unwrap().tai.tac, &initial.nas[..]),
+            (7, &[0x7e, 0, 0x41][..])
+        );
         let within = data.as_ptr_range();
         assert!(within.contains(&initial.nas.as_ptr()));
     }
@@ -297,6 +328,9 @@ mod tests {
         let data = Bytes::from(pdu.unwrap().encode().unwrap());
         let received = martlet_ngap::inbound::read(&data).unwrap();
         let cause = Cause::radioNetwork(CauseRadioNetwork::user_inactivity);
-        assert_eq!(read(&received.pdu, &data).unwrap(), Some(Uplink::ReleaseRequest { cause, sessions: vec![5] }));
+        assert_eq!(
+            read(&received.pdu, &data).unwrap(),
+            Some(Uplink::ReleaseRequest { cause, sessions: vec![5] })
+        );
     }
 }

@@ -18,7 +18,11 @@ pub(crate) struct SessionOutcome {
 pub(super) fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
     let UserLocationInformation::userLocationInformationNR(nr) = info else { return None };
     let cell_plmn = plmn_from_ngap(&nr.nr_cgi.plmn_identity)?;
-    Some(Location { tai: Tai::from_ngap(&nr.tai)?, cell_plmn, cell: nr.nr_cgi.nr_cell_identity.0.value() })
+    Some(Location {
+        tai: Tai::from_ngap(&nr.tai)?,
+        cell_plmn,
+        cell: nr.nr_cgi.nr_cell_identity.0.value(),
+    })
 }
 
 /// Octets of the message without a copy, where they lie in it.

@@ -12,7 +12,11 @@ pub(crate) async fn create(ue: &mut Ue) {
     match request(ue).await {
         Ok(created) => {
             let Some((pcf, id)) = resource(&created.location) else {
-                tracing::warn!(supi = ue.label(), location = created.location, "the PCF's association has no location");
+                tracing::warn!(
+                    supi = ue.label(),
+                    location = created.location,
+                    "the PCF's association has no location"
+                );
                 return;
             };
             let PolicyAssociation { rfsp, ue_ambr, .. } = created.body;
@@ -25,7 +29,9 @@ pub(crate) async fn create(ue: &mut Ue) {
 }
 
 async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
-    let Some(supi) = ue.supi.clone() else { return Err(Problem::system_failure("a UE without a SUPI")) };
+    let Some(supi) = ue.supi.clone() else {
+        return Err(Problem::system_failure("a UE without a SUPI"));
+    };
     let root = ue.amf.context.api_root();
     let uri = format!("{root}/namf-callback/v1/am-policy/{supi}");
     let mut request = PolicyAssociationRequest::new(uri, supi.clone(), "0".into());
@@ -65,7 +71,11 @@ pub(crate) async fn delete(ue: &mut Ue) {
 impl Ue {
     /// The PCF changes the policy: it holds from the next context setup on.
     pub(crate) fn policy_updated(&mut self, update: PolicyUpdate) {
-        tracing::info!(supi = self.label(), gnb = self.gnb(), "the access and mobility policy changes");
+        tracing::info!(
+            supi = self.label(),
+            gnb = self.gnb(),
+            "the access and mobility policy changes"
+        );
         if let Some(policy) = &mut self.policy {
             policy.rfsp = update.rfsp.or(policy.rfsp);
             policy.ambr = update.ue_ambr.or(policy.ambr.take());
@@ -74,7 +84,11 @@ impl Ue {
 
     /// The PCF ends the policy, and the AMF the association (TS 29.507, 4.2.4.3).
     pub(crate) async fn policy_terminated(&mut self) {
-        tracing::info!(supi = self.label(), gnb = self.gnb(), "the PCF ends the access and mobility policy");
+        tracing::info!(
+            supi = self.label(),
+            gnb = self.gnb(),
+            "the PCF ends the access and mobility policy"
+        );
         delete(self).await;
     }
 
@@ -95,13 +109,18 @@ impl Ue {
             return super::deregistration::by_udm(self, reason).await;
         }
         if let Err(stop) = outcome {
-            tracing::warn!(supi = self.label(), why = stop.label(), "the changed subscription was not read");
+            tracing::warn!(
+                supi = self.label(),
+                why = stop.label(),
+                "the changed subscription was not read"
+            );
             return;
         }
         let now = slices_and_areas(self);
         self.due.slices |= before.0 != now.0;
         self.due.areas |= before.1 != now.1;
-        let reachable = self.secured && self.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
+        let reachable = self.secured
+            && self.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
         if reachable && let Err(stop) = super::configuration_update::of_subscription(self).await {
             self.conclude(stop).await;
         }
@@ -114,7 +133,8 @@ mod tests {
 
     #[test]
     fn an_association_is_found_by_its_location() {
-        let (root, id) = resource("http://127.0.0.14:7777/npcf-am-policy-control/v1/policies/7").unwrap();
+        let (root, id) =
+            resource("http://127.0.0.14:7777/npcf-am-policy-control/v1/policies/7").unwrap();
         assert_eq!((root.to_string(), id), ("http://127.0.0.14:7777".into(), "7".into()));
         assert!(resource("http://pcf/npcf-am-policy-control/v1/policies/").is_none());
         assert!(resource("/npcf-am-policy-control/v1/policies/7").is_none());

@@ -1,8 +1,10 @@
-//! Registration with AMF re-allocation (TS 23.502, 4.2.2.2.3): the NSSF names another AMF set for the UE's slices, and the registration goes
-//! on there. It goes directly, with the UE's context and keys (step 7A), of which the gNB learns from the target AMF's first message (TS 38.413,
-//! 8.3.1.2, Old AMF); or by way of the gNB (step 7B, REROUTE NAS REQUEST), and then the target AMF asks this one for the context, as its
-//! 5G-GUTI says. That is for UEs whose request this AMF's keys have proved: one that has just been authenticated would take no new challenge
-//! in the clear, and has no 5G-GUTI that leads here.
+//! Registration with AMF re-allocation (TS 23.502, 4.2.2.2.3): the NSSF names another AMF set for
+//! the UE's slices, and the registration goes on there. It goes directly, with the UE's context and
+//! keys (step 7A), of which the gNB learns from the target AMF's first message (TS 38.413, 8.3.1.2,
+//! Old AMF); or by way of the gNB (step 7B, REROUTE NAS REQUEST), and then the target AMF asks this
+//! one for the context, as its 5G-GUTI says. That is for UEs whose request this AMF's keys have
+//! proved: one that has just been authenticated would take no new challenge in the clear, and has
+//! no 5G-GUTI that leads here.
 use super::{context_transfer, implicit_deregistration, registration};
 use crate::metrics::Procedure;
 use crate::n2::{Connection, Location, downlink};
@@ -11,7 +13,9 @@ use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{Assurance, Inbound};
-use martlet_nas::{Nas5gsMessage, Nas5gsSecurityHeaderType, NasCount, NasRegistrationRequest, Plmn};
+use martlet_nas::{
+    Nas5gsMessage, Nas5gsSecurityHeaderType, NasCount, NasRegistrationRequest, Plmn,
+};
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::{AccessType, RefToBinaryData, SecretText};
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
@@ -74,13 +78,17 @@ pub(crate) async fn run(
     }
 }
 
-/// Has the gNB bring the UE's message to an AMF of the set (REROUTE NAS REQUEST). The context stays until that one asks for it.
+/// Has the gNB bring the UE's message to an AMF of the set (REROUTE NAS REQUEST). The context stays
+/// until that one asks for it.
 async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     let number = set.rsplit('-').next().and_then(|number| u16::from_str_radix(number, 16).ok());
     let (Some(number), Some(connection)) = (number, &ue.connection) else { return false };
-    let (Some(nas), Some(whole)) = (ue.began_with.clone(), ue.began_as.clone()) else { return false };
+    let (Some(nas), Some(whole)) = (ue.began_with.clone(), ue.began_as.clone()) else {
+        return false;
+    };
     // A gNB that has the UE's context has this AMF's.
-    if connection.context_is_set_up || !connection.send(downlink::reroute_nas_request(connection, &whole, number)).await
+    if connection.context_is_set_up
+        || !connection.send(downlink::reroute_nas_request(connection, &whole, number)).await
     {
         return false;
     }
@@ -96,9 +104,16 @@ async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     true
 }
 
-async fn redirect(ue: &Ue, request: &NasRegistrationRequest, access: NasCount, set: &str) -> Result<(), Problem> {
-    let none =
-        || Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail(format!("no AMF of the set {set} takes registrations"));
+async fn redirect(
+    ue: &Ue,
+    request: &NasRegistrationRequest,
+    access: NasCount,
+    set: &str,
+) -> Result<(), Problem> {
+    let none = || {
+        Problem::new(504, "TARGET_NF_NOT_REACHABLE")
+            .detail(format!("no AMF of the set {set} takes registrations"))
+    };
     let [_, _, region, number] = set.split('-').collect::<Vec<_>>()[..] else { return Err(none()) };
     let query = SearchQuery {
         target_nf_type: Some(NfType::Amf),
@@ -111,8 +126,8 @@ async fn redirect(ue: &Ue, request: &NasRegistrationRequest, access: NasCount, s
     let uris: Vec<String> = found.nf_instances.iter().filter_map(takes_registrations).collect();
     let nas = Nas5gsMessage::new_5gmm(request.clone()).encode();
     let nas: Bytes = nas.map_err(|error| Problem::system_failure(error.to_string()))?.into();
-    let data =
-        notification(ue, access).ok_or_else(|| Problem::system_failure("the UE has no context that could go"))?;
+    let data = notification(ue, access)
+        .ok_or_else(|| Problem::system_failure("the UE has no context that could go"))?;
     let amf = AmfCallbackClient::new(ue.amf.context.callback_peer().about(&ue.label()));
     let mut last = none();
     for uri in uris {
@@ -129,7 +144,8 @@ async fn redirect(ue: &Ue, request: &NasRegistrationRequest, access: NasCount, s
 fn takes_registrations(profile: &NfProfile) -> Option<String> {
     let mut all = profile.default_notification_subscriptions.iter().flatten();
     let found = all.find(|own| {
-        own.notification_type == NotificationType::N1Messages && own.n1_message_class.as_deref() == Some(CLASS)
+        own.notification_type == NotificationType::N1Messages
+            && own.n1_message_class.as_deref() == Some(CLASS)
     });
     found.map(|own| own.callback_uri.clone())
 }
@@ -137,7 +153,8 @@ fn takes_registrations(profile: &NfProfile) -> Option<String> {
 /// The UE's context with the keys in use.
 fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
     let (connection, security) = (ue.connection.as_ref()?, ue.security.as_ref()?);
-    let key_amf = KeyAmf { key_type: KeyAmfType::Kamf, key_val: SecretText(hex::encode(security.k_amf())) };
+    let key_amf =
+        KeyAmf { key_type: KeyAmfType::Kamf, key_val: SecretText(hex::encode(security.k_amf())) };
     let keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
     let mut mm = context_transfer::mm_context(ue);
     mm.allowed_nssai = None;
@@ -153,7 +170,10 @@ fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
         session_context_list: context_transfer::session_contexts(ue),
         ..Default::default()
     };
-    let container = N1MessageContainer::new(N1MessageClass::FiveGMm, RefToBinaryData { content_id: NAS.into() });
+    let container = N1MessageContainer::new(
+        N1MessageClass::FiveGMm,
+        RefToBinaryData { content_id: NAS.into() },
+    );
     let mut data = N1MessageNotification::new(container);
     data.registration_ctxt_container = Some(RegistrationContextContainer {
         ue_context: context,
@@ -218,14 +238,20 @@ pub(crate) async fn taken(ue: &mut Ue, body: Multipart<N1MessageNotification>, a
 
 fn take(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<Inbound, Problem> {
     let wrong = |what: &str| Problem::new(403, "UNSPECIFIED").detail(what.to_string());
-    let Some(data) = body.json.registration_ctxt_container.clone() else { return Err(wrong("there is no context")) };
+    let Some(data) = body.json.registration_ctxt_container.clone() else {
+        return Err(wrong("there is no context"));
+    };
     let nas = body.find(&body.json.n1_message_container.n1_message_content.content_id);
-    let message =
-        nas.and_then(|nas| Nas5gsMessage::decode(nas).ok()).ok_or_else(|| wrong("there is no NAS message"))?;
+    let message = nas
+        .and_then(|nas| Nas5gsMessage::decode(nas).ok())
+        .ok_or_else(|| wrong("there is no NAS message"))?;
     let node = &data.ran_node_id;
     let id = node.g_nb_id.as_ref().map(|id| format!("{}-{}", node.plmn_id, id.gnb_value));
-    let gnb = id.and_then(|id| ue.amf.gnbs.of(&id)).ok_or_else(|| wrong("the gNB has no association with this AMF"))?;
-    let place = data.user_location.nr_location.as_ref().ok_or_else(|| wrong("the UE is nowhere in NR"))?;
+    let gnb = id
+        .and_then(|id| ue.amf.gnbs.of(&id))
+        .ok_or_else(|| wrong("the gNB has no association with this AMF"))?;
+    let place =
+        data.user_location.nr_location.as_ref().ok_or_else(|| wrong("the UE is nowhere in NR"))?;
     let plmn = |id: &martlet_sbi_api::common::PlmnId| Plmn::new(id.mcc(), id.mnc());
     let (Ok(of_area), Ok(cell_plmn)) = (plmn(&place.tai.plmn_id), plmn(&place.ncgi.plmn_id)) else {
         return Err(wrong("its network is none"));
@@ -236,7 +262,9 @@ fn take(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<Inbound,
         cell: place.ncgi.nr_cell_id.to_u64(),
     };
     let next = data.ue_context.mm_context_list.iter().flatten().find_map(|mm| mm.nas_uplink_count);
-    let count = next.and_then(|next| NasCount::new(next.checked_sub(1)?).ok()).ok_or_else(|| wrong("no NAS COUNT"))?;
+    let count = next
+        .and_then(|next| NasCount::new(next.checked_sub(1)?).ok())
+        .ok_or_else(|| wrong("no NAS COUNT"))?;
     context_transfer::take_for_handover(ue, data.ue_context).map_err(wrong)?;
     let ids = ue.amf.tables.connect(gnb.number, data.an_n2_ap_id, &ue.handle);
     let mut connection = Connection::new(ue.amf.clone(), gnb, ids, data.an_n2_ap_id, location);

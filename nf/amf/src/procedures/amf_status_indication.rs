@@ -1,5 +1,5 @@
-//! AMF status indication (TS 38.413, 8.7.8; TS 23.501, 5.21.2.2): an AMF that goes says so, so that gNBs bring UEs to
-//! others of its set.
+//! AMF status indication (TS 38.413, 8.7.8; TS 23.501, 5.21.2.2): an AMF that goes says so, so that
+//! gNBs bring UEs to others of its set.
 use crate::Amf;
 use crate::n2::Gnb;
 use martlet_ngap::build_ngap;
@@ -11,8 +11,15 @@ pub(crate) async fn unavailable(amf: &Amf, gnb: &Gnb) {
         return;
     }
     let guamis = amf.served.guamis.iter().filter_map(|guami| guami.to_ngap().ok());
-    let list = UnavailableGUAMIList(guamis.map(|guami| UnavailableGUAMIItem::new(guami, None, None, None)).collect());
-    match build_ngap!(InitiatingMessage, AMFStatusIndication, AMFStatusIndication, UnavailableGUAMIList(list)) {
+    let list = UnavailableGUAMIList(
+        guamis.map(|guami| UnavailableGUAMIItem::new(guami, None, None, None)).collect(),
+    );
+    match build_ngap!(
+        InitiatingMessage,
+        AMFStatusIndication,
+        AMFStatusIndication,
+        UnavailableGUAMIList(list)
+    ) {
         Ok(message) => drop(gnb.send(0, &message).await),
         Err(error) => tracing::error!(%error, "AMF STATUS INDICATION cannot be built"),
     }

@@ -1,17 +1,18 @@
-//! 5G-AKA and EAP-AKA' (TS 33.501, 6.1.3; TS 24.501, 5.4.1.2 and 5.4.1.3), with the AUSF of the home network, which chooses.
+//! 5G-AKA and EAP-AKA' (TS 33.501, 6.1.3; TS 24.501, 5.4.1.2 and 5.4.1.3), with the AUSF of the
+//! home network, which chooses.
 use super::identity;
 use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::{
-    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba, NasAuthenticationParameterAutn,
-    NasAuthenticationParameterRand, NasAuthenticationRequest, NasAuthenticationResult, NasEapMessage,
-    NasKeySetIdentifier,
+    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
+    NasAuthenticationParameterAutn, NasAuthenticationParameterRand, NasAuthenticationRequest,
+    NasAuthenticationResult, NasEapMessage, NasKeySetIdentifier,
 };
 use martlet_sbi::{ApiRoot, Problem, trace};
 use martlet_sbi_api::common::{Base64, Hex, SecretHex, Supi};
 use martlet_sbi_api::nausf_ueauthentication::{
-    AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka, ConfirmationData, EapSession,
-    LINK_5G_AKA, LINK_EAP_SESSION,
+    AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka,
+    ConfirmationData, EapSession, LINK_5G_AKA, LINK_EAP_SESSION,
 };
 use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
 use martlet_security::nas_5gs::{HxresStar, KSeaf};
@@ -24,7 +25,8 @@ pub(crate) struct Keys {
     pub ngksi: u8,
     /// EAP-Success, which goes with SECURITY MODE COMMAND (TS 24.501, 5.4.1.2.2.8).
     pub eap_success: Option<Bytes>,
-    /// K_AMF comes from another AMF, which derived it from the one that the UE has (TS 33.501, 6.9.3).
+    /// K_AMF comes from another AMF, which derived it from the one that the UE has (TS 33.501,
+    /// 6.9.3).
     pub derived: bool,
 }
 
@@ -73,7 +75,8 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
     // A SUCI is the UE's own word; a SUPI that belongs to a 5G-GUTI may be another's.
     let mut identified = ue.suci.is_some();
     let mut challenge = challenge(ue, None).await?;
-    let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) = (false, false, false, 0);
+    let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) =
+        (false, false, false, 0);
     loop {
         match (ask(ue, &challenge.offer, ngksi).await?, &challenge.offer) {
             (Answer::Response(res_star, _), Offer::FiveGAka(vector)) => {
@@ -82,35 +85,50 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                     // The identity may be another's (TS 24.501, 5.4.1.3.5; TS 33.501, 6.1.3.2.2).
                     Confirmed::Wrong if !identified => identified = true,
                     Confirmed::Wrong => return Err(Stop::NotAuthentic(None)),
-                    // Its USIM is not to blame: it is asked who it is, and once more (TS 33.501, 6.1.3.2.2).
+                    // Its USIM is not to blame: it is asked who it is, and once more (TS 33.501,
+                    // 6.1.3.2.2).
                     Confirmed::Unknown(_) if !unconfirmed => unconfirmed = true,
                     Confirmed::Unknown(problem) => return Err(refused(ue, &problem)),
                 }
                 identity::ask(ue).await?;
                 challenge = self::challenge(ue, None).await?;
             }
-            (Answer::Response(_, packet), Offer::Eap(_)) => match step(ue, &challenge, packet).await? {
-                Step::Request(packet) => challenge.offer = Offer::Eap(packet),
-                Step::Success(packet, k_seaf) => return keys(ue, &k_seaf, ngksi, Some(packet)),
-                Step::Failure(packet) if !identified => {
-                    // The identity may be another's (TS 24.501, 5.4.1.2.4.5): the UE is told, and asked who it is.
-                    identified = true;
-                    let result = NasAuthenticationResult::new(native(ngksi)?, NasEapMessage::new(packet.to_vec()));
-                    ue.send_nas(&Nas5gsMessage::new_5gmm(result)).await?;
-                    identity::ask(ue).await?;
-                    challenge = self::challenge(ue, None).await?;
+            (Answer::Response(_, packet), Offer::Eap(_)) => {
+                match step(ue, &challenge, packet).await? {
+                    Step::Request(packet) => challenge.offer = Offer::Eap(packet),
+                    Step::Success(packet, k_seaf) => return keys(ue, &k_seaf, ngksi, Some(packet)),
+                    Step::Failure(packet) if !identified => {
+                        // The identity may be another's (TS 24.501, 5.4.1.2.4.5): the UE is told,
+                        // and asked who it is.
+                        identified = true;
+                        let result = NasAuthenticationResult::new(
+                            native(ngksi)?,
+                            NasEapMessage::new(packet.to_vec()),
+                        );
+                        ue.send_nas(&Nas5gsMessage::new_5gmm(result)).await?;
+                        identity::ask(ue).await?;
+                        challenge = self::challenge(ue, None).await?;
+                    }
+                    Step::Failure(packet) => return Err(Stop::NotAuthentic(Some(packet))),
                 }
-                Step::Failure(packet) => return Err(Stop::NotAuthentic(Some(packet))),
-            },
-            (Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)), Offer::FiveGAka(vector)) if !synchronised => {
+            }
+            (
+                Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)),
+                Offer::FiveGAka(vector),
+            ) if !synchronised => {
                 // The home network takes the UE's sequence number over (TS 33.501, 6.1.3.3.2).
                 synchronised = true;
-                let resynchronisation = ResynchronizationInfo { rand: vector.rand, auts: Hex(auts) };
+                let resynchronisation =
+                    ResynchronizationInfo { rand: vector.rand, auts: Hex(auts) };
                 challenge = self::challenge(ue, Some(resynchronisation)).await?;
             }
-            (Answer::Failure(Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable), _), _)
-                if !asked_again =>
-            {
+            (
+                Answer::Failure(
+                    Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable),
+                    _,
+                ),
+                _,
+            ) if !asked_again => {
                 // The identity may be another's (TS 24.501, 5.4.1.3.7 c, d).
                 asked_again = true;
                 identity::ask(ue).await?;
@@ -122,7 +140,12 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
             }
             (Answer::Failure(cause, _), _) => {
                 let cause = cause.map(GmmCause::as_u8);
-                tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "the UE refuses the challenge again");
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    cause,
+                    "the UE refuses the challenge again"
+                );
                 return Err(Stop::NotAuthentic(None));
             }
         }
@@ -139,7 +162,10 @@ fn next_ngksi(ours: Option<u8>, of_ue: KeySetIdentifier) -> u8 {
 }
 
 /// Gets a challenge from the AUSF (Nausf_UEAuthentication_Authenticate).
-async fn challenge(ue: &Ue, resynchronisation: Option<ResynchronizationInfo>) -> Result<Challenge, Stop> {
+async fn challenge(
+    ue: &Ue,
+    resynchronisation: Option<ResynchronizationInfo>,
+) -> Result<Challenge, Stop> {
     let known = ue.suci.clone().or_else(|| ue.supi.as_ref().and_then(|supi| supi.parse().ok()));
     let Some(identity) = known else { return Err(Stop::Abandoned("no_identity")) };
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
@@ -156,9 +182,9 @@ async fn challenge(ue: &Ue, resynchronisation: Option<ResynchronizationInfo>) ->
             AuthData::Eap(packet) => (Offer::Eap(packet.0), LINK_EAP_SESSION),
         };
         let link = context.links.get(link).and_then(|link| link.uri());
-        let (ausf, id) = link
-            .and_then(|href| resource(ue, href))
-            .ok_or_else(|| Problem::system_failure("the AUSF gave no link for the answer to its challenge"))?;
+        let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
+            Problem::system_failure("the AUSF gave no link for the answer to its challenge")
+        })?;
         Ok(Challenge { offer, ausf, id })
     };
     asked.await.map_err(|problem| refused(ue, &problem))
@@ -178,8 +204,12 @@ fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)>
 fn refused(ue: &Ue, problem: &Problem) -> Stop {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the AUSF gives no challenge");
     match (problem.status(), problem.cause()) {
-        (403, "SERVING_NETWORK_NOT_AUTHORIZED") => Stop::reject(GmmCause::ServingNetworkNotAuthorized),
-        (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => Stop::reject(GmmCause::IllegalUe),
+        (403, "SERVING_NETWORK_NOT_AUTHORIZED") => {
+            Stop::reject(GmmCause::ServingNetworkNotAuthorized)
+        }
+        (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => {
+            Stop::reject(GmmCause::IllegalUe)
+        }
         _ => {
             let back_off = Some(ue.amf.config.limits.back_off_s);
             Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
@@ -195,11 +225,16 @@ fn native(ngksi: u8) -> Result<NasKeySetIdentifier, Stop> {
 
 /// AUTHENTICATION REQUEST, and the UE's answer.
 async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
-    let mut request = NasAuthenticationRequest::new(native(ngksi)?, NasAbba::new(aka::ABBA.to_vec()));
+    let mut request =
+        NasAuthenticationRequest::new(native(ngksi)?, NasAbba::new(aka::ABBA.to_vec()));
     match offer {
         Offer::FiveGAka(vector) => {
-            request.set_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(vector.rand.0));
-            request.set_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(vector.autn.0));
+            request.set_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(
+                vector.rand.0,
+            ));
+            request.set_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(
+                vector.autn.0,
+            ));
         }
         Offer::Eap(packet) => {
             request.set_eap_message(NasEapMessage::new(packet.to_vec()));
@@ -213,12 +248,18 @@ async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
             Nas5gmmMessage::AuthenticationResponse(response) => {
                 let parameter = response.authentication_response_parameter.as_ref();
                 let res_star = parameter.and_then(|parameter| parameter.res_star().copied());
-                let packet = response.eap_message.as_ref().map(|packet| Bytes::copy_from_slice(&packet.value));
+                let packet = response
+                    .eap_message
+                    .as_ref()
+                    .map(|packet| Bytes::copy_from_slice(&packet.value));
                 Some(Answer::Response(res_star, packet.unwrap_or_default()))
             }
             Nas5gmmMessage::AuthenticationFailure(failure) => {
                 let auts = failure.authentication_failure_parameter.as_ref();
-                Some(Answer::Failure(failure.fgmm_cause.cause(), auts.and_then(|auts| auts.auts().copied())))
+                Some(Answer::Failure(
+                    failure.fgmm_cause.cause(),
+                    auts.and_then(|auts| auts.auts().copied()),
+                ))
             }
             _ => None,
         }
@@ -226,7 +267,8 @@ async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
     .await
 }
 
-/// Compares HRES* with HXRES*, and has the AUSF compare RES* with XRES* (TS 33.501, 6.1.3.2.0, steps 9 to 12).
+/// Compares HRES* with HXRES*, and has the AUSF compare RES* with XRES* (TS 33.501, 6.1.3.2.0,
+/// steps 9 to 12).
 async fn confirm(
     ue: &mut Ue,
     challenge: &Challenge,
@@ -264,12 +306,18 @@ fn proved(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Hands an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). What is in it is no matter of the AMF.
+/// Hands an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). What is in it is no
+/// matter of the AMF.
 async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step, Stop> {
     let session = EapSession { eap_payload: Some(Base64(packet)), ..EapSession::default() };
-    let answer =
-        challenge.ausf.eap_auth_method(&challenge.id, session).await.map_err(|problem| refused(ue, &problem))?;
-    let Some(packet) = answer.eap_payload.map(|payload| payload.0).filter(|packet| packet.len() >= 4) else {
+    let answer = challenge
+        .ausf
+        .eap_auth_method(&challenge.id, session)
+        .await
+        .map_err(|problem| refused(ue, &problem))?;
+    let Some(packet) =
+        answer.eap_payload.map(|payload| payload.0).filter(|packet| packet.len() >= 4)
+    else {
         return Err(Stop::NotAuthentic(None));
     };
     match (answer.auth_result, answer.supi, answer.k_seaf) {

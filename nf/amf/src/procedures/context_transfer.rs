@@ -1,5 +1,6 @@
-//! A UE's context moves to another AMF as the UE registers there (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS 29.518,
-//! 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old one's.
+//! A UE's context moves to another AMF as the UE registers there (TS 23.502, 4.2.2.2.2, steps 4, 5
+//! and 10; TS 29.518, 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old
+//! one's.
 use super::{am_policy, implicit_deregistration, set_takeover, ue_context_release};
 use crate::concurrently::all;
 use crate::metrics::Procedure;
@@ -9,12 +10,15 @@ use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
 use martlet_nas::{
-    Guti, KAmf, Nas5gmmMessage, Nas5gsMessage, NasCount, NasRegistrationRequest, NasUeSecurityCapability,
+    Guti, KAmf, Nas5gmmMessage, Nas5gsMessage, NasCount, NasRegistrationRequest,
+    NasUeSecurityCapability,
 };
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi::{Multipart, Problem, content_type};
-use martlet_sbi_api::common::{self, AccessType, Base64, Guami, Pei, RefToBinaryData, SecretText, Supi};
+use martlet_sbi_api::common::{
+    self, AccessType, Base64, Guami, Pei, RefToBinaryData, SecretText, Supi,
+};
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nsmf_pdusession::{self, SmContextUpdateData, UpCnxState};
@@ -25,7 +29,8 @@ const CAPABILITY: &str = "radio-capability";
 /// How long the old AMF waits to hear what became of a context that it gave.
 const GIVEN: Duration = Duration::from_secs(10);
 
-/// The UE's request as a context proves it, or a K_AMF that was derived for this AMF with its key set identifier.
+/// The UE's request as a context proves it, or a K_AMF that was derived for this AMF with its key
+/// set identifier.
 type Proof = (Option<Inbound>, Option<(KAmf, u8)>);
 
 /// A context that another AMF gave.
@@ -39,9 +44,13 @@ pub(crate) struct Taken {
     pub derived: Option<(KAmf, u8)>,
 }
 
-/// Asks the AMF that gave the UE its 5G-GUTI for the UE's context. `None` where there is none, or it does not prove that
-/// the request is the UE's own: the UE is a stranger then.
-pub(crate) async fn fetch(ue: &mut Ue, request: &NasRegistrationRequest, initial: bool) -> Option<Taken> {
+/// Asks the AMF that gave the UE its 5G-GUTI for the UE's context. `None` where there is none, or
+/// it does not prove that the request is the UE's own: the UE is a stranger then.
+pub(crate) async fn fetch(
+    ue: &mut Ue,
+    request: &NasRegistrationRequest,
+    initial: bool,
+) -> Option<Taken> {
     let guti = request.fgs_mobile_identity.as_guti().filter(|guti| !ue.amf.served.gave(guti))?;
     let nas = ue.began_with.clone()?;
     let procedure = Procedure::start("context_transfer");
@@ -49,7 +58,11 @@ pub(crate) async fn fetch(ue: &mut Ue, request: &NasRegistrationRequest, initial
     match ask(ue, &guti, nas, initial).await {
         Ok(taken) => {
             procedure.succeeded();
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the UE's context comes from another AMF");
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                "the UE's context comes from another AMF"
+            );
             Some(taken)
         }
         // The AMF is gone, or has forgotten: what it kept may be in reach.
@@ -106,10 +119,15 @@ async fn ask(ue: &mut Ue, guti: &Guti, nas: Bytes, initial: bool) -> Result<Take
     let ue_context_id = guti.to_string();
     let body = Multipart::new(body).part(NAS, content_type::NAS, nas.clone());
     let given = old.ue_context_transfer(&ue_context_id, body).await?;
-    let radio =
-        given.json.ue_radio_capability.as_ref().and_then(|info| given.find(&info.ngap_data.content_id)).cloned();
-    let (inbound, derived) = take(ue, given.json.ue_context, Some(&nas))
-        .map_err(|what| Problem::system_failure(format!("the context of the other AMF is not one: {what}")))?;
+    let radio = given
+        .json
+        .ue_radio_capability
+        .as_ref()
+        .and_then(|info| given.find(&info.ngap_data.content_id))
+        .cloned();
+    let (inbound, derived) = take(ue, given.json.ue_context, Some(&nas)).map_err(|what| {
+        Problem::system_failure(format!("the context of the other AMF is not one: {what}"))
+    })?;
     ue.radio_capability = radio.or(ue.radio_capability.take());
     Ok(Taken { old: Some(old), ue_context_id, inbound, derived })
 }
@@ -120,25 +138,33 @@ fn reference(id: &str) -> RefToBinaryData {
 
 /// Takes a context over; the request as it proves it, or the new K_AMF with its key set identifier.
 fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &'static str> {
-    let supi = context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("it has no SUPI")?;
+    let supi =
+        context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("it has no SUPI")?;
     let keys = context.seaf_data.ok_or("it has no keys")?;
     let mut k_amf = [0; 32];
-    hex::decode_to_slice(&keys.key_amf.key_val.0, &mut k_amf).map_err(|_| "K_AMF is not 64 hexadecimal digits")?;
+    hex::decode_to_slice(&keys.key_amf.key_val.0, &mut k_amf)
+        .map_err(|_| "K_AMF is not 64 hexadecimal digits")?;
     let ngksi = Some(keys.ng_ksi.ksi).filter(|ksi| *ksi < 7 && keys.ng_ksi.tsc == ScType::Native);
     let ngksi = ngksi.ok_or("its key set is not a native one")?;
-    let mm = context.mm_context_list.iter().flatten().find(|mm| mm.access_type == AccessType::ThreeGppAccess);
+    let mm = context
+        .mm_context_list
+        .iter()
+        .flatten()
+        .find(|mm| mm.access_type == AccessType::ThreeGppAccess);
     let mm = mm.ok_or("it has nothing of this access")?;
     let capability = mm.ue_security_capability.as_ref().ok_or("it has no security capability")?;
     let capability = NasUeSecurityCapability::new(capability.0.to_vec());
     let changed = keys.key_amf_h_derivation_ind == Some(true);
     if nas.is_none() && changed {
         // With a handover: the UE hears of its new key on its way.
-        let (nea, nia) = mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("it has no algorithms")?;
+        let (nea, nia) =
+            mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("it has no algorithms")?;
         // Both COUNTs begin anew.
         let new = Security::new(KAmf::new(&k_amf), ngksi, nea, nia);
         ue.security = Some(new.map_err(|_| "its keys cannot be used")?);
         ue.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
-        return sessions(ue, context.session_context_list, supi, context.pei, capability).map(|()| (None, None));
+        return sessions(ue, context.session_context_list, supi, context.pei, capability)
+            .map(|()| (None, None));
     }
     let (inbound, derived) = if changed {
         (None, Some((KAmf::new(&k_amf), ngksi)))
@@ -148,10 +174,14 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
             ue.security = Some(security);
             let allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi);
             ue.allowed = allowed.collect();
-            return sessions(ue, context.session_context_list, supi, context.pei, capability).map(|()| (None, None));
+            return sessions(ue, context.session_context_list, supi, context.pei, capability)
+                .map(|()| (None, None));
         };
         let opened = inbound::from_ue(Some(&mut security.nas), false, nas);
-        let opened = opened.ok().filter(Inbound::is_verified).ok_or("its keys are not those of the request")?;
+        let opened = opened
+            .ok()
+            .filter(Inbound::is_verified)
+            .ok_or("its keys are not those of the request")?;
         ue.security = Some(security);
         (Some(opened), None)
     };
@@ -166,7 +196,8 @@ fn security(k_amf: [u8; 32], ngksi: u8, mm: &MmContext) -> Result<Security, &'st
     let counts = (counted(mm.nas_uplink_count), counted(mm.nas_downlink_count));
     let (Ok(uplink), Ok(downlink)) = counts else { return Err("its counts are none") };
     let (ciphering, integrity) = algorithms(mode).ok_or("its algorithms are not known")?;
-    let restored = Security::restored(k_amf, ngksi, ciphering, integrity, (Some(uplink), Some(downlink)));
+    let restored =
+        Security::restored(k_amf, ngksi, ciphering, integrity, (Some(uplink), Some(downlink)));
     restored.map_err(|_| "its keys cannot be used")
 }
 
@@ -179,7 +210,8 @@ fn sessions(
 ) -> Result<(), &'static str> {
     for session in list.into_iter().flatten() {
         let root = ue.amf.context.api_root().clone();
-        let context = SmContext::from_location(&session.sm_context_ref, &root).ok_or("a session has no context")?;
+        let context = SmContext::from_location(&session.sm_context_ref, &root)
+            .ok_or("a session has no context")?;
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);
         let session_here = Session { number, slice, dnn, context, active: false, releasing: false };
@@ -189,23 +221,31 @@ fn sessions(
     Ok(())
 }
 
-/// Takes the context of a UE that comes with a handover: whom the source AMF serves, with the keys in use.
+/// Takes the context of a UE that comes with a handover: whom the source AMF serves, with the keys
+/// in use.
 pub(super) fn take_for_handover(ue: &mut Ue, context: UeContext) -> Result<(), &'static str> {
     take(ue, context, None).map(|_| ())
 }
 
-fn algorithms(mode: &NasSecurityMode) -> Option<(martlet_nas::CipheringAlgorithm, martlet_nas::IntegrityAlgorithm)> {
+fn algorithms(
+    mode: &NasSecurityMode,
+) -> Option<(martlet_nas::CipheringAlgorithm, martlet_nas::IntegrityAlgorithm)> {
     use martlet_nas::{CipheringAlgorithm as Nea, IntegrityAlgorithm as Nia};
     let number = |text: &str| text.as_bytes().last().map(|digit| digit.wrapping_sub(b'0'));
-    let (nea, nia) = (number(mode.ciphering_algorithm.as_str())?, number(mode.integrity_algorithm.as_str())?);
-    let nea = [Nea::NEA0, Nea::NEA1, Nea::NEA2, Nea::NEA3].into_iter().find(|algorithm| *algorithm as u8 == nea)?;
+    let (nea, nia) =
+        (number(mode.ciphering_algorithm.as_str())?, number(mode.integrity_algorithm.as_str())?);
+    let nea = [Nea::NEA0, Nea::NEA1, Nea::NEA2, Nea::NEA3]
+        .into_iter()
+        .find(|algorithm| *algorithm as u8 == nea)?;
     // A context without integrity does not move.
-    let nia = [Nia::NIA1, Nia::NIA2, Nia::NIA3].into_iter().find(|algorithm| *algorithm as u8 == nia)?;
+    let nia =
+        [Nia::NIA1, Nia::NIA2, Nia::NIA3].into_iter().find(|algorithm| *algorithm as u8 == nia)?;
     Some((nea, nia))
 }
 
 impl Taken {
-    /// The UE has proved itself: the old AMF may let go, and the SMFs learn who serves the UE now (step 10).
+    /// The UE has proved itself: the old AMF may let go, and the SMFs learn who serves the UE now
+    /// (step 10).
     pub async fn complete(&self, ue: &mut Ue) {
         let mut update = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
         // The new AMF makes an association of its own.
@@ -228,7 +268,8 @@ impl Taken {
     }
 }
 
-/// Tells the SMFs of all sessions that this AMF serves the UE. With `idle`, their user planes are not active here.
+/// Tells the SMFs of all sessions that this AMF serves the UE. With `idle`, their user planes are
+/// not active here.
 pub(super) async fn serve_sessions(ue: &mut Ue, idle: bool) {
     let Some(supi) = ue.supi.clone() else { return };
     let updates = ue.sessions.iter().map(|(psi, session)| {
@@ -237,7 +278,9 @@ pub(super) async fn serve_sessions(ue: &mut Ue, idle: bool) {
         let change = SmContextUpdateData {
             serving_nf_id: Some(ue.amf.instance_id.clone()),
             guami: Some(ue.guami().sbi.clone()),
-            sm_context_status_uri: Some(format!("{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}")),
+            sm_context_status_uri: Some(format!(
+                "{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"
+            )),
             up_cnx_state: idle.then_some(UpCnxState::Deactivated),
             ..Default::default()
         };
@@ -256,7 +299,8 @@ pub(super) async fn serve_sessions(ue: &mut Ue, idle: bool) {
 /// What the UE has on this access, without keys.
 pub(super) fn mm_context(ue: &Ue) -> MmContext {
     let mut mm = MmContext::new(AccessType::ThreeGppAccess);
-    mm.ue_security_capability = ue.capability.as_ref().map(|capability| Base64(capability.value.to_vec().into()));
+    mm.ue_security_capability =
+        ue.capability.as_ref().map(|capability| Base64(capability.value.to_vec().into()));
     let allowed: Vec<_> = ue.allowed.iter().map(|slice| slice_to_sbi(*slice)).collect();
     mm.allowed_nssai = Some(allowed).filter(|list| !list.is_empty());
     mm
@@ -268,13 +312,21 @@ pub(super) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
         let SmContext { root, reference } = &session.context;
         let context = format!("{root}/nsmf-pdusession/v1/sm-contexts/{reference}");
         let slice = slice_to_sbi(session.slice);
-        PduSessionContext::new(*psi, context, slice, session.dnn.clone(), AccessType::ThreeGppAccess)
+        PduSessionContext::new(
+            *psi,
+            context,
+            slice,
+            session.dnn.clone(),
+            AccessType::ThreeGppAccess,
+        )
     };
-    let sessions: Vec<_> = ue.sessions.iter().filter(|(_, session)| !session.releasing).map(session).collect();
+    let sessions: Vec<_> =
+        ue.sessions.iter().filter(|(_, session)| !session.releasing).map(session).collect();
     Some(sessions).filter(|list| !list.is_empty())
 }
 
-/// The old AMF's answer (UEContextTransfer). The context is given to who brings a request that only the UE can have made.
+/// The old AMF's answer (UEContextTransfer). The context is given to who brings a request that only
+/// the UE can have made.
 pub(crate) fn give(
     ue: &mut Ue,
     asked: &UeContextTransferReqData,
@@ -287,19 +339,28 @@ pub(crate) fn give(
     let mut context = UeContext { supi: Some(supi), pei: ue.pei.clone(), ..Default::default() };
     let mut mm = mm_context(ue);
     if !validated {
-        let (Some(security), Some(nas)) = (&mut ue.security, nas) else { return Err(no("there is nothing to check")) };
+        let (Some(security), Some(nas)) = (&mut ue.security, nas) else {
+            return Err(no("there is nothing to check"));
+        };
         let is_request = |inbound: &Inbound| {
-            matches!(&inbound.message, Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(_)))
+            matches!(
+                &inbound.message,
+                Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(_))
+            )
         };
         let uplink = match &ue.sent_on {
             // It has been proved here, and counted.
             Some((sent, uplink)) if sent == nas => Some(*uplink),
             _ => {
-                let opened = inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified);
+                let opened = inbound::from_ue(Some(&mut security.nas), false, nas)
+                    .ok()
+                    .filter(Inbound::is_verified);
                 opened.filter(is_request).as_ref().and_then(count)
             }
         };
-        let Some(uplink) = uplink else { return Err(no("the registration request is not the UE's")) };
+        let Some(uplink) = uplink else {
+            return Err(no("the registration request is not the UE's"));
+        };
         let (key_type, key) = match derives {
             true => (KeyAmfType::Kprimeamf, *security.derived(uplink).as_octets()),
             false => (KeyAmfType::Kamf, *security.k_amf()),
@@ -344,8 +405,13 @@ pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
     }
     let unwanted = update.to_release_session_list.unwrap_or_default();
     let sessions: Vec<_> = std::mem::take(&mut ue.sessions).into_iter().collect();
-    let (released, moved): (Vec<_>, Vec<_>) = sessions.into_iter().partition(|(psi, _)| unwanted.contains(psi));
-    tracing::info!(supi = ue.label(), sessions = moved.len(), "the UE and its sessions are another AMF's");
+    let (released, moved): (Vec<_>, Vec<_>) =
+        sessions.into_iter().partition(|(psi, _)| unwanted.contains(psi));
+    tracing::info!(
+        supi = ue.label(),
+        sessions = moved.len(),
+        "the UE and its sessions are another AMF's"
+    );
     ue.release_sessions(released, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
     if update.pcf_reselected_ind == Some(true) {
         am_policy::delete(ue).await;

@@ -1,5 +1,5 @@
-//! Error indication by a gNB (TS 38.413, 8.7.5): something that the AMF sent was wrong. The AMF's own go out where a
-//! message of a gNB is wrong.
+//! Error indication by a gNB (TS 38.413, 8.7.5): something that the AMF sent was wrong. The AMF's
+//! own go out where a message of a gNB is wrong.
 use crate::n2::{Gnb, uplink::Uplink};
 use crate::tables::Route;
 use crate::ue::Event;
@@ -15,7 +15,13 @@ pub(crate) fn received(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Vec
     let why: Option<Cause> = pdu.ie::<ie::Cause>().and_then(Result::ok);
     let text = why.as_ref().map(cause::text).unwrap_or_default();
     metrics::ngap_error("indicated_by_gnb");
-    tracing::warn!(gnb = gnb.label(), amf_id = ids.amf, ran_id = ids.ran, cause = text, "the gNB indicates an error");
+    tracing::warn!(
+        gnb = gnb.label(),
+        amf_id = ids.amf,
+        ran_id = ids.ran,
+        cause = text,
+        "the gNB indicates an error"
+    );
     if let (Some(amf_id), Some(ran_id)) = (ids.amf, ids.ran)
         && let Route::To(handle) = amf.tables.route(gnb.number, amf_id, ran_id)
     {

@@ -1,6 +1,6 @@
-//! Who has asked is told where UEs are (TS 29.518, 5.3; TS 23.502, 4.10 and 4.15.4): when a UE has changed its cell, and when it has come
-//! into an area or left it. gNBs are asked to say when a UE changes its cell, since it may do so without a word to the core (TS
-//! 38.413, 8.12).
+//! Who has asked is told where UEs are (TS 29.518, 5.3; TS 23.502, 4.10 and 4.15.4): when a UE has
+//! changed its cell, and when it has come into an area or left it. gNBs are asked to say when a UE
+//! changes its cell, since it may do so without a word to the core (TS 38.413, 8.12).
 use crate::Amf;
 use crate::n2::{Connection, Gnb, Location, downlink};
 use crate::served::{Tai, plmn_to_ngap};
@@ -89,22 +89,34 @@ fn areas(event: &AmfEvent) -> Result<Vec<PresenceInfo>, Problem> {
     });
     let all: Vec<_> = listed.chain(named).collect();
     let known = |area: &PresenceInfo| {
-        let lists =
-            [area.tracking_area_list.is_some(), area.ncgi_list.is_some(), area.global_ran_node_id_list.is_some()];
+        let lists = [
+            area.tracking_area_list.is_some(),
+            area.ncgi_list.is_some(),
+            area.global_ran_node_id_list.is_some(),
+        ];
         lists.contains(&true)
     };
     match (all.is_empty() || all.len() > MOST_AREAS, all.iter().all(known)) {
         (false, true) => Ok(all),
-        (true, _) => Err(Problem::mandatory_ie_incorrect("/subscription/eventList", "1 to 64 areas are needed")),
-        (false, false) => Err(unserved("an area is known by tracking areas, NR cells or RAN nodes")),
+        (true, _) => Err(Problem::mandatory_ie_incorrect(
+            "/subscription/eventList",
+            "1 to 64 areas are needed",
+        )),
+        (false, false) => {
+            Err(unserved("an area is known by tracking areas, NR cells or RAN nodes"))
+        }
     }
 }
 
 impl Amf {
     /// Takes a subscription (TS 29.518, 5.3.2.2).
     pub(crate) fn watch(&self, asked: &AmfEventSubscription) -> Result<u64, Problem> {
-        let missing = |name: &str| Problem::new(400, "MANDATORY_IE_MISSING").detail(name.to_string());
-        let supi = asked.supi.clone().ok_or_else(|| unserved("events of one UE at a time are told: name its SUPI"))?;
+        let missing =
+            |name: &str| Problem::new(400, "MANDATORY_IE_MISSING").detail(name.to_string());
+        let supi = asked
+            .supi
+            .clone()
+            .ok_or_else(|| unserved("events of one UE at a time are told: name its SUPI"))?;
         let trigger = asked.options.as_ref().map(|options| &options.trigger);
         if trigger == Some(&AmfEventTrigger::Periodic) {
             return Err(unserved("what changes is told, and not at intervals"));
@@ -120,14 +132,14 @@ impl Amf {
                 other => return Err(unserved(&format!("{} is not told", other.as_str()))),
             });
         }
-        let ue = self
-            .find(&supi)
-            .map_err(|_| Problem::new(403, "UE_NOT_SERVED_BY_AMF").detail(format!("the AMF does not serve {supi}")))?;
+        let ue = self.find(&supi).map_err(|_| {
+            Problem::new(403, "UE_NOT_SERVED_BY_AMF")
+                .detail(format!("the AMF does not serve {supi}"))
+        })?;
         let mut list = self.watches.list();
         if list.1.len() + events.len() > self.config.limits.max_ues {
-            return Err(
-                Problem::new(503, "NF_CONGESTION").detail("there are enough subscriptions: see amf.limits.max_ues")
-            );
+            return Err(Problem::new(503, "NF_CONGESTION")
+                .detail("there are enough subscriptions: see amf.limits.max_ues"));
         }
         list.0 += 1;
         let id = list.0;
@@ -155,10 +167,14 @@ impl Amf {
     pub(crate) fn unwatch(&self, id: &str) -> Result<(), Problem> {
         let number: u64 = id.parse().unwrap_or_default();
         let mut list = self.watches.list();
-        let (gone, left) = std::mem::take(&mut list.1).into_iter().partition::<Vec<_>, _>(|watch| watch.id == number);
+        let (gone, left) = std::mem::take(&mut list.1)
+            .into_iter()
+            .partition::<Vec<_>, _>(|watch| watch.id == number);
         list.1 = left;
         drop(list);
-        let Some(first) = gone.first() else { return Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND")) };
+        let Some(first) = gone.first() else {
+            return Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"));
+        };
         if let Ok(ue) = self.find(&first.supi) {
             let _ = self.tell(&ue, Event::Watched);
         }
@@ -168,26 +184,37 @@ impl Amf {
 
 /// The gNB of a UE gets to know what is to be reported, and who has asked is told what has changed.
 pub(crate) async fn check(ue: &mut Ue) {
-    let reported = ue.connection.as_ref().is_some_and(|connection| connection.reporting != Reporting::default());
+    let reported = ue
+        .connection
+        .as_ref()
+        .is_some_and(|connection| connection.reporting != Reporting::default());
     if ue.amf.watches.is_empty() && !reported && ue.watched.is_empty() {
         return;
     }
     let Some(supi) = ue.supi.clone().filter(|_| ue.registered) else { return };
     let watches = ue.amf.watches.of(&supi);
     ask_gnb(ue, &watches).await;
-    ue.watched.retain(|(id, event), _| watches.iter().any(|watch| watch.id == *id && watch.event.kind == *event));
+    ue.watched.retain(|(id, event), _| {
+        watches.iter().any(|watch| watch.id == *id && watch.event.kind == *event)
+    });
     let gnb = ue.connection.as_ref().map(|connection| connection.gnb.clone());
-    let Some(place) = ue.connection.as_ref().map(|connection| connection.location).or(ue.last_location) else { return };
+    let Some(place) =
+        ue.connection.as_ref().map(|connection| connection.location).or(ue.last_location)
+    else {
+        return;
+    };
     for watch in watches {
         let now = match watch.event.kind {
-            AmfEventType::PresenceInAoiReport => {
-                Told::Presence(watch.areas.iter().map(|area| is_in(area, place, gnb.as_deref())).collect())
-            }
+            AmfEventType::PresenceInAoiReport => Told::Presence(
+                watch.areas.iter().map(|area| is_in(area, place, gnb.as_deref())).collect(),
+            ),
             _ => Told::At(place),
         };
         let before = ue.watched.insert((watch.id, watch.event.kind.clone()), now.clone());
-        // Whether a UE is in an area is told at once; where it is, when it has changed, unless more is asked for.
-        let first = watch.event.kind == AmfEventType::PresenceInAoiReport || watch.event.immediate_flag == Some(true);
+        // Whether a UE is in an area is told at once; where it is, when it has changed, unless more
+        // is asked for.
+        let first = watch.event.kind == AmfEventType::PresenceInAoiReport
+            || watch.event.immediate_flag == Some(true);
         if before.as_ref() != Some(&now) && (before.is_some() || first) {
             tell(ue, &watch, place, &now);
         }
@@ -212,7 +239,9 @@ fn is_in(area: &PresenceInfo, place: Location, gnb: Option<&Gnb>) -> bool {
 /// One report (TS 29.518, 5.3.2.4).
 fn tell(ue: &Ue, watch: &Arc<Watch>, place: Location, told: &Told) {
     let spend = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(1) };
-    let Ok(before) = watch.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) else { return };
+    let Ok(before) = watch.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) else {
+        return;
+    };
     let remain = (before != u64::MAX).then(|| u32::try_from(before - 1).unwrap_or(u32::MAX));
     let root = ue.amf.context.api_root();
     let mut report = AmfEventReport {
@@ -227,14 +256,20 @@ fn tell(ue: &Ue, watch: &Arc<Watch>, place: Location, told: &Told) {
     match told {
         Told::At(_) => report.location = Some(place.to_sbi()),
         Told::Presence(inside) => {
-            let state = |inside: &bool| if *inside { PresenceState::InArea } else { PresenceState::OutOfArea };
+            let state = |inside: &bool| {
+                if *inside { PresenceState::InArea } else { PresenceState::OutOfArea }
+            };
             let area = |(area, inside): (&PresenceInfo, &bool)| AmfEventArea {
-                presence_info: Some(PresenceInfo { presence_state: Some(state(inside)), ..area.clone() }),
+                presence_info: Some(PresenceInfo {
+                    presence_state: Some(state(inside)),
+                    ..area.clone()
+                }),
             };
             report.area_list = Some(watch.areas.iter().zip(inside).map(area).collect());
         }
     }
-    let (watches, peer) = (&ue.amf.watches, ue.amf.context.callback_peer().about(&watch.supi).within(PATIENCE));
+    let (watches, peer) =
+        (&ue.amf.watches, ue.amf.context.callback_peer().about(&watch.supi).within(PATIENCE));
     if remain == Some(0) {
         watches.list().1.retain(|other| !Arc::ptr_eq(other, watch));
     }
@@ -257,7 +292,10 @@ fn tell(ue: &Ue, watch: &Arc<Watch>, place: Location, told: &Told) {
 /// LOCATION REPORTING CONTROL, where the gNB has been asked for something else than what is wanted.
 async fn ask_gnb(ue: &mut Ue, watches: &[Arc<Watch>]) {
     let wanted = wanted(watches);
-    let Some(connection) = ue.connection.as_mut().filter(|connection| connection.context_is_set_up) else { return };
+    let Some(connection) = ue.connection.as_mut().filter(|connection| connection.context_is_set_up)
+    else {
+        return;
+    };
     if connection.reporting == wanted {
         return;
     }
@@ -305,7 +343,11 @@ fn request(wanted: &Reporting) -> Option<LocationReportingRequestType> {
         (true, false) => EventType::change_of_serving_cell_and_UE_presence_in_the_Area_of_Interest,
     };
     let item = |(n, area): (usize, &PresenceInfo)| {
-        AreaOfInterestItem::new(area_to_ngap(area), LocationReportingReferenceID(n as u64 + 1), None)
+        AreaOfInterestItem::new(
+            area_to_ngap(area),
+            LocationReportingReferenceID(n as u64 + 1),
+            None,
+        )
     };
     let areas: Vec<_> = wanted.areas.iter().enumerate().map(item).collect();
     let areas = (!areas.is_empty()).then_some(AreaOfInterestList(areas));
@@ -315,13 +357,22 @@ fn request(wanted: &Reporting) -> Option<LocationReportingRequestType> {
 fn area_to_ngap(area: &PresenceInfo) -> AreaOfInterest {
     let plmn = |plmn: &PlmnId| Plmn::new(plmn.mcc(), plmn.mnc()).ok().map(plmn_to_ngap);
     let tai = |tai: &martlet_sbi_api::common::Tai| {
-        let own = Tai { plmn: Plmn::new(tai.plmn_id.mcc(), tai.plmn_id.mnc()).ok()?, tac: tai.tac.to_u32() };
+        let own = Tai {
+            plmn: Plmn::new(tai.plmn_id.mcc(), tai.plmn_id.mnc()).ok()?,
+            tac: tai.tac.to_u32(),
+        };
         Some(AreaOfInterestTAIItem::new(own.to_ngap(), None))
     };
     let cell = |cell: &martlet_sbi_api::common::Ncgi| {
         let identity = cell.nr_cell_id.to_u64();
         // gNB identifier and cell are one number of 36 bits.
-        let cgi = helpers::nr_cgi(plmn(&cell.plmn_id)?, (identity >> 4) as u32, 32, (identity & 0xf) as u16).ok()?;
+        let cgi = helpers::nr_cgi(
+            plmn(&cell.plmn_id)?,
+            (identity >> 4) as u32,
+            32,
+            (identity & 0xf) as u16,
+        )
+        .ok()?;
         Some(AreaOfInterestCellItem::new(NGRANCGI::nR_CGI(cgi), None))
     };
     let tais: Vec<_> = area.tracking_area_list.iter().flatten().filter_map(tai).take(16).collect();

@@ -1,5 +1,5 @@
-//! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7): prepared at the target,
-//! carried out by the UE, or given up.
+//! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to
+//! 8.4.7): prepared at the target, carried out by the UE, or given up.
 use super::handover_course::{self, Ended, FAILED_AT_TARGET};
 use super::handover_preparation::{self, Prepared, Terms};
 use super::handover_sessions as sessions;
@@ -33,7 +33,13 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
     let ended = match outcome {
         Ok(sessions) => {
             procedure.succeeded();
-            tracing::info!(supi = ue.label(), from = source, gnb = ue.gnb(), sessions, "the UE is handed over");
+            tracing::info!(
+                supi = ue.label(),
+                from = source,
+                gnb = ue.gnb(),
+                sessions,
+                "the UE is handed over"
+            );
             return;
         }
         Err(ended) => ended,
@@ -53,7 +59,9 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
             procedure.failed("not_prepared");
             tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "a handover is not prepared");
             if let Some(connection) = &ue.connection {
-                connection.send(handover_downlink::handover_preparation_failure(connection, why)).await;
+                connection
+                    .send(handover_downlink::handover_preparation_failure(connection, why))
+                    .await;
             }
         }
         Ended::Cancelled => {
@@ -63,7 +71,11 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         }
         Ended::NotCome => {
             procedure.failed("no_notification");
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE did not come to the target of its handover");
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                "the UE did not come to the target of its handover"
+            );
         }
         Ended::Stopped(stop) => {
             procedure.failed(&stop.label());
@@ -75,7 +87,10 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
 }
 
 /// The same while another procedure waits for the UE.
-pub(crate) fn beside(ue: &mut Ue, required: HandoverRequired) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+pub(crate) fn beside(
+    ue: &mut Ue,
+    required: HandoverRequired,
+) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
     Box::pin(run(ue, required))
 }
 
@@ -84,7 +99,8 @@ pub(crate) fn stays_here(ue: &Ue, required: &HandoverRequired) -> bool {
     !matches!(target(ue, required), Ok(Target::Elsewhere(..)))
 }
 
-/// HANDOVER CANCEL ACKNOWLEDGE: also for a handover that there is none of, so that the gNB goes on (8.4.5).
+/// HANDOVER CANCEL ACKNOWLEDGE: also for a handover that there is none of, so that the gNB goes on
+/// (8.4.5).
 pub(crate) async fn acknowledge_cancel(ue: &mut Ue) {
     if let Some(connection) = &ue.connection {
         connection.send(handover_downlink::handover_cancel_acknowledge(connection)).await;
@@ -95,9 +111,12 @@ pub(crate) async fn acknowledge_cancel(ue: &mut Ue) {
 async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, Ended> {
     let (gnb, tai) = match target(ue, required)? {
         Target::Here(gnb, tai) => (gnb, tai),
-        Target::Elsewhere(node, tai) => return handover_between_amfs::run(ue, required, &node, tai).await,
+        Target::Elsewhere(node, tai) => {
+            return handover_between_amfs::run(ue, required, &node, tai).await;
+        }
     };
-    let terms = Terms { ambr: ue.ambr(), rfsp: ue.rfsp(), reporting: event_exposure::of_handover(ue) };
+    let terms =
+        Terms { ambr: ue.ambr(), rfsp: ue.rfsp(), reporting: event_exposure::of_handover(ue) };
     let keys = |ue: &mut Ue| {
         let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
         let nh = chain.advance();
@@ -118,7 +137,11 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     sessions::complete(ue, &done).await;
     // What it forwards ends with the marker that the switch has brought it.
     if let Some(source) = source {
-        ue_context_release::alone(ue, source, Cause::radioNetwork(CauseRadioNetwork::successful_handover));
+        ue_context_release::alone(
+            ue,
+            source,
+            Cause::radioNetwork(CauseRadioNetwork::successful_handover),
+        );
     }
     ue.send_undelivered().await;
     Ok(done.len())
@@ -140,7 +163,9 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
             false => Ok(Target::Elsewhere(node.clone(), *tai)),
         };
     };
-    let Some(gnb) = Some(gnb).filter(|gnb| ue.connection.as_ref().is_none_or(|c| c.gnb.number != gnb.number)) else {
+    let Some(gnb) =
+        Some(gnb).filter(|gnb| ue.connection.as_ref().is_none_or(|c| c.gnb.number != gnb.number))
+    else {
         return Err(CauseRadioNetwork::unknown_targetID.into());
     };
     // Where the UE may not register, it is not brought to.

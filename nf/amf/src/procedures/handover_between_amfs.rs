@@ -1,7 +1,10 @@
-//! N2 handover to a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4): the source AMF's side. The
-//! target AMF prepares it with its gNB and the SMFs, and says when the UE has come.
+//! N2 handover to a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4):
+//! the source AMF's side. The target AMF prepares it with its gNB and the SMFs, and says when the
+//! UE has come.
 use super::handover_course::{Ended, FAILED_AT_TARGET};
-use super::{am_policy, implicit_deregistration, key_change, ran_status_transfer, ue_context_release};
+use super::{
+    am_policy, implicit_deregistration, key_change, ran_status_transfer, ue_context_release,
+};
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverRequired;
 use crate::n2::uplink::{SessionInfo, Uplink};
@@ -52,7 +55,9 @@ pub(super) async fn run(
     node: &GlobalRANNodeID,
     tai: Tai,
 ) -> Result<usize, Ended> {
-    let Some(supi) = ue.supi.clone() else { return Err(CauseRadioNetwork::ho_target_not_allowed.into()) };
+    let Some(supi) = ue.supi.clone() else {
+        return Err(CauseRadioNetwork::ho_target_not_allowed.into());
+    };
     let amf = other_amf(ue, tai).await.map_err(|problem| {
         tracing::info!(supi = ue.label(), %problem, tac = tai.tac, "no AMF serves the target of a handover");
         Ended::from(CauseRadioNetwork::unknown_targetID)
@@ -70,8 +75,13 @@ pub(super) async fn run(
             }
             _ => CauseRadioNetwork::handover_cancelled,
         };
-        let cause = crate::served::cause_to_sbi(&Cause::radioNetwork(why)).unwrap_or(NgApCause { group: 0, value: 0 });
-        let release = UeContextRelease { supi: Some(supi.clone()), unauthenticated_supi: None, ngap_cause: cause };
+        let cause = crate::served::cause_to_sbi(&Cause::radioNetwork(why))
+            .unwrap_or(NgApCause { group: 0, value: 0 });
+        let release = UeContextRelease {
+            supi: Some(supi.clone()),
+            unauthenticated_supi: None,
+            ngap_cause: cause,
+        };
         if let Err(problem) = amf.release_ue_context(&supi, release).await {
             tracing::warn!(supi = ue.label(), %problem, "the other AMF does not learn that a handover is given up");
         }
@@ -93,7 +103,8 @@ async fn other_amf(ue: &Ue, tai: Tai) -> Result<AmfCommunicationClient, Problem>
     Err(Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail("there is no other AMF"))
 }
 
-/// What the target AMF needs: the UE's keys, with the next {NH, NCC} or a new K_AMF, its sessions, and what the gNBs tell each other.
+/// What the target AMF needs: the UE's keys, with the next {NH, NCC} or a new K_AMF, its sessions,
+/// and what the gNBs tell each other.
 fn context(
     ue: &mut Ue,
     required: &HandoverRequired,
@@ -108,7 +119,10 @@ fn context(
     } else {
         let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
         let nh = chain.advance();
-        let key_amf = KeyAmf { key_type: KeyAmfType::Kamf, key_val: SecretText(hex::encode(security.k_amf())) };
+        let key_amf = KeyAmf {
+            key_type: KeyAmfType::Kamf,
+            key_val: SecretText(hex::encode(security.k_amf())),
+        };
         let mut keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
         (keys.nh, keys.ncc) = (Some(SecretText(hex::encode(nh))), Some(chain.ncc));
         (keys, security.downlink())
@@ -124,19 +138,24 @@ fn context(
         supi: ue.supi.clone(),
         pei: ue.pei.clone(),
         used_rfsp: ue.rfsp(),
-        sub_ue_ambr: Some(martlet_sbi_api::common::Ambr { uplink: rate(uplink), downlink: rate(downlink) }),
+        sub_ue_ambr: Some(martlet_sbi_api::common::Ambr {
+            uplink: rate(uplink),
+            downlink: rate(downlink),
+        }),
         seaf_data: Some(keys),
         mm_context_list: Some(vec![mm]),
         session_context_list: super::context_transfer::session_contexts(ue),
         ..Default::default()
     };
-    let target = NgRanTargetId { ran_node_id: super::ng_setup::identity(node).1, tai: tai.to_sbi() };
+    let target =
+        NgRanTargetId { ran_node_id: super::ng_setup::identity(node).1, tai: tai.to_sbi() };
     let container = N2InfoContent {
         ngap_ie_type: Some(NgapIeType::SrcToTarContainer),
         ngap_data: reference(CONTAINER),
         ..Default::default()
     };
-    let known = |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
+    let known =
+        |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
     let sessions: Vec<_> = required.sessions.iter().filter(known).collect();
     let infos = sessions.iter().map(|(psi, _)| N2SmInformation {
         s_nssai: ue.sessions.get(psi).map(|session| slice_to_sbi(session.slice)),
@@ -145,9 +164,11 @@ fn context(
     });
     let mut data = UeContextCreateData::new(context, target, container, infos.collect());
     let root = ue.amf.context.api_root();
-    data.n2_notify_uri = ue.supi.as_ref().map(|supi| format!("{root}/namf-callback/v1/n2-notify/{supi}"));
+    data.n2_notify_uri =
+        ue.supi.as_ref().map(|supi| format!("{root}/namf-callback/v1/n2-notify/{supi}"));
     data.ngap_cause = crate::served::cause_to_sbi(&required.cause);
-    let mut body = Multipart::new(data).part(CONTAINER, content_type::NGAP, required.container.clone());
+    let mut body =
+        Multipart::new(data).part(CONTAINER, content_type::NGAP, required.container.clone());
     for (psi, info) in sessions {
         body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
     }
@@ -158,11 +179,16 @@ fn context(
 type OtherAmf<'a> = (&'a AmfCommunicationClient, &'a Supi);
 
 /// The UE is sent to the target, and comes there.
-async fn go(ue: &mut Ue, amf: OtherAmf<'_>, created: &Multipart<UeContextCreatedData>) -> Result<usize, Ended> {
+async fn go(
+    ue: &mut Ue,
+    amf: OtherAmf<'_>,
+    created: &Multipart<UeContextCreatedData>,
+) -> Result<usize, Ended> {
     let data = &created.json;
     let done = session_infos(&data.pdu_session_list, created);
     let failed = session_infos(data.failed_session_list.as_deref().unwrap_or_default(), created);
-    let Some(container) = created.find(&data.target_to_source_data.ngap_data.content_id).cloned() else {
+    let Some(container) = created.find(&data.target_to_source_data.ngap_data.content_id).cloned()
+    else {
         return Err(FAILED_AT_TARGET.into());
     };
     let Some(connection) = &ue.connection else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
@@ -196,7 +222,10 @@ async fn arrival(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Resu
             }
             Ok(Heard::Source(message @ Uplink::ReleaseRequest { .. })) => {
                 let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
-                return Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))));
+                return Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink {
+                    amf_id,
+                    message,
+                }))));
             }
             Ok(Heard::Source(message)) => ue.note(message).map_err(Ended::Stopped)?,
             Ok(Heard::Target(_) | Heard::TargetLost) => {}

@@ -1,5 +1,5 @@
-//! What every N2 handover goes through with its gNBs at this AMF (TS 38.413, 8.4.1 to 8.4.7): the target's answer, the UE's arrival there, what
-//! both say besides, and how it ends otherwise.
+//! What every N2 handover goes through with its gNBs at this AMF (TS 38.413, 8.4.1 to 8.4.7): the
+//! target's answer, the UE's arrival there, what both say besides, and how it ends otherwise.
 use crate::metrics;
 use crate::n2::Location;
 use crate::n2::handover_downlink;
@@ -63,7 +63,11 @@ pub(super) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
                 return Err(FAILED_AT_TARGET.into());
             }
             Heard::Nothing => {
-                tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the target of a handover does not answer");
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    "the target of a handover does not answer"
+                );
                 return Err(FAILED_AT_TARGET.into());
             }
             heard => meanwhile(ue, heard)?,
@@ -71,8 +75,8 @@ pub(super) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
     }
 }
 
-/// HANDOVER NOTIFY of the target: where the UE is now. Before it comes, the source says from where the target is to count
-/// (8.4.6 and 8.4.7).
+/// HANDOVER NOTIFY of the target: where the UE is now. Before it comes, the source says from where
+/// the target is to count (8.4.6 and 8.4.7).
 pub(super) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
     let until = Instant::now() + ue.amf.config.timers.handover();
     loop {
@@ -87,7 +91,9 @@ pub(super) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
                 ue.target = None;
                 return Err(Ended::NotCome);
             }
-            Heard::Target(Uplink::ReleaseRequest { .. }) | Heard::Nothing => return Err(Ended::NotCome),
+            Heard::Target(Uplink::ReleaseRequest { .. }) | Heard::Nothing => {
+                return Err(Ended::NotCome);
+            }
             heard => meanwhile(ue, heard)?,
         }
     }
@@ -109,7 +115,11 @@ fn meanwhile(ue: &mut Ue, heard: Heard) -> Result<(), Ended> {
         Heard::Source(message) => ue.note(message).map_err(Ended::Stopped),
         Heard::Target(message) => {
             metrics::ngap_error("state");
-            tracing::warn!(supi = ue.label(), "unexpected of the target of a handover: {}", message.name());
+            tracing::warn!(
+                supi = ue.label(),
+                "unexpected of the target of a handover: {}",
+                message.name()
+            );
             Ok(())
         }
         Heard::TargetLost | Heard::Nothing => Ok(()),

@@ -1,5 +1,6 @@
-//! N2 handover from a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3): the target AMF's side. It makes a context
-//! of what the source AMF gives, prepares gNB and SMFs, answers, and waits for the UE.
+//! N2 handover from a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3): the target
+//! AMF's side. It makes a context of what the source AMF gives, prepares gNB and SMFs, answers, and
+//! waits for the UE.
 use super::handover_between_amfs::{reference, session_info, session_infos};
 use super::handover_course::{self, Ended, FAILED_AT_TARGET};
 use super::handover_preparation::{self, Prepared, Terms};
@@ -33,16 +34,27 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
     match arrive(ue, &body, &mut answer).await {
         Ok(sessions) => {
             procedure.succeeded();
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), sessions, "the UE was handed over from another AMF");
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                sessions,
+                "the UE was handed over from another AMF"
+            );
             return;
         }
         Err(ended) => {
             procedure.failed(ended.label());
-            tracing::warn!(supi = ue.label(), why = ended.label(), "a handover from another AMF did not succeed");
+            tracing::warn!(
+                supi = ue.label(),
+                why = ended.label(),
+                "a handover from another AMF did not succeed"
+            );
         }
     }
     if let Some(answer) = answer.take() {
-        let _ = answer.send(Err(Problem::new(403, "HANDOVER_FAILURE").detail("the target does not take the UE")));
+        let _ = answer.send(Err(
+            Problem::new(403, "HANDOVER_FAILURE").detail("the target does not take the UE")
+        ));
     }
     if let Some(target) = ue.target.take() {
         ue_context_release::alone(ue, target, Cause::radioNetwork(FAILED_AT_TARGET));
@@ -63,7 +75,8 @@ async fn arrive(
     }
     let data = &body.json;
     let (gnb, tai) = target(ue, &data.target_id)?;
-    let Some(container) = body.find(&data.source_to_target_data.ngap_data.content_id).cloned() else {
+    let Some(container) = body.find(&data.source_to_target_data.ngap_data.content_id).cloned()
+    else {
         return Err(FAILED_AT_TARGET.into());
     };
     let keys = data.ue_context.seaf_data.clone();
@@ -79,17 +92,19 @@ async fn arrive(
             session.active = true;
         }
     }
-    let why = data
-        .ngap_cause
-        .and_then(|cause| cause::from_number(CauseNumber { group: cause.group, value: cause.value.into() }));
+    let why = data.ngap_cause.and_then(|cause| {
+        cause::from_number(CauseNumber { group: cause.group, value: cause.value.into() })
+    });
     let required = HandoverRequired {
-        cause: why.unwrap_or(Cause::radioNetwork(CauseRadioNetwork::handover_desirable_for_radio_reason)),
+        cause: why
+            .unwrap_or(Cause::radioNetwork(CauseRadioNetwork::handover_desirable_for_radio_reason)),
         target: None,
         within_5gs: true,
         sessions: of_gnb,
         container,
     };
-    let ambr = data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
+    let ambr =
+        data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
     let ambr = ambr.unwrap_or_else(|| ue.ambr());
     let terms = Terms { ambr, rfsp: data.ue_context.used_rfsp, reporting: None };
     let mm = data.ue_context.mm_context_list.as_ref().and_then(|all| all.first());
@@ -124,8 +139,11 @@ async fn arrive(
 fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
     let unknown = || Ended::from(CauseRadioNetwork::unknown_targetID);
     let gnbs = ue.amf.gnbs.all();
-    let gnb = gnbs.into_iter().find(|gnb| gnb.setup().is_some_and(|setup| setup.global == target.ran_node_id));
-    let plmn = Plmn::new(target.tai.plmn_id.mcc(), target.tai.plmn_id.mnc()).map_err(|_| unknown())?;
+    let gnb = gnbs
+        .into_iter()
+        .find(|gnb| gnb.setup().is_some_and(|setup| setup.global == target.ran_node_id));
+    let plmn =
+        Plmn::new(target.tai.plmn_id.mcc(), target.tai.plmn_id.mnc()).map_err(|_| unknown())?;
     let tai = Tai { plmn, tac: target.tai.tac.to_u32() };
     let gnb = gnb.filter(|gnb| gnb.covers(&[tai])).ok_or_else(unknown)?;
     match ue.amf.served.tais.contains(&tai) {
@@ -138,7 +156,8 @@ fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
 fn next_hop(ue: &Ue, keys: &SeafData) -> Option<Keys> {
     let mut nh = [0; 32];
     hex::decode_to_slice(&keys.nh.as_ref()?.0, &mut nh).ok()?;
-    let chain = NextHop::going_on(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
+    let chain =
+        NextHop::going_on(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
     Some(Keys::going_on(chain, nh))
 }
 
@@ -155,7 +174,8 @@ fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
             ..Default::default()
         },
         pdu_session_list: list(done, NgapIeType::HandoverCmd),
-        failed_session_list: Some(list(failed, NgapIeType::HandoverPrepFail)).filter(|list| !list.is_empty()),
+        failed_session_list: Some(list(failed, NgapIeType::HandoverPrepFail))
+            .filter(|list| !list.is_empty()),
         ..Default::default()
     };
     let mut body = Multipart::new(data).part(CONTAINER, content_type::NGAP, container.clone());
@@ -176,7 +196,9 @@ async fn tell_source(ue: &Ue, data: &UeContextCreateData) {
         ..Default::default()
     };
     let peer = ue.amf.context.callback_peer().about(&ue.label());
-    if let Err(problem) = AmfCallbackClient::new(peer).n2_info_notify(&uri, notification.into()).await {
+    if let Err(problem) =
+        AmfCallbackClient::new(peer).n2_info_notify(&uri, notification.into()).await
+    {
         tracing::warn!(supi = ue.label(), %problem, "the source AMF does not learn that the UE is here");
     }
 }

@@ -1,5 +1,6 @@
-//! The target gNB of an N2 handover is prepared (TS 23.502, 4.9.1.3.2, steps 3 to 12), of this AMF's own gNBs' handovers and of those that
-//! come from another AMF: the SMFs say what it is to set up, it says what it takes, and the SMFs what the source is to forward.
+//! The target gNB of an N2 handover is prepared (TS 23.502, 4.9.1.3.2, steps 3 to 12), of this
+//! AMF's own gNBs' handovers and of those that come from another AMF: the SMFs say what it is to
+//! set up, it says what it takes, and the SMFs what the source is to forward.
 use super::handover_course::{self, Ended, FAILED_AT_TARGET};
 use super::key_change::Keys;
 use super::{handover_sessions as sessions, mobility_restrictions};
@@ -41,7 +42,8 @@ impl Prepared {
     }
 }
 
-/// Prepares a target. `keys` gives the chain of keys that goes on there, and its NH (TS 33.501, 6.9.2.3.3).
+/// Prepares a target. `keys` gives the chain of keys that goes on there, and its NH (TS 33.501,
+/// 6.9.2.3.3).
 pub(super) async fn run(
     ue: &mut Ue,
     required: &HandoverRequired,
@@ -76,13 +78,16 @@ async fn request(
     (terms, keys): (Terms, Keys),
     sessions: Vec<(u8, Slice, Bytes)>,
 ) -> Result<(), Ended> {
-    let Some(capability) = ue.capability.clone() else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
+    let Some(capability) = ue.capability.clone() else {
+        return Err(Ended::Stopped(Stop::ConnectionLost));
+    };
     let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
     let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
     let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
     let ncc = keys.chain.ncc;
     target.next_hop = Some(keys.chain);
-    target.reporting = terms.reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
+    target.reporting =
+        terms.reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
     let request = HandoverRequest {
         guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
         cause: required.cause.clone(),

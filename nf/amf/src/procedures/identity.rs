@@ -1,12 +1,13 @@
 //! Identification (TS 24.501, 5.4.3): who a UE says it is.
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
-    GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, NasFGsIdentityType, NasFGsMobileIdentity,
-    NasIdentityRequest, NasRegistrationRequest,
+    GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, NasFGsIdentityType,
+    NasFGsMobileIdentity, NasIdentityRequest, NasRegistrationRequest,
 };
 use martlet_sbi_api::common::SupiOrSuci;
 
-/// Learns the SUCI: from the request, else by asking. A UE whose SUPI is known already is not asked.
+/// Learns the SUCI: from the request, else by asking. A UE whose SUPI is known already is not
+/// asked.
 pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
     // One of an earlier registration says nothing of who sends this one.
     ue.suci = suci(&request.fgs_mobile_identity);
@@ -24,7 +25,9 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
     let timer = NasTimer { name: "T3570", duration: ue.amf.config.timers.t3570() };
     let identity = ue
         .exchange(&request, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
-            Nas5gsMessage::Gmm(_, Nas5gmmMessage::IdentityResponse(response)) => Some(response.mobile_identity.clone()),
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::IdentityResponse(response)) => {
+                Some(response.mobile_identity.clone())
+            }
             _ => None,
         })
         .await?;
@@ -46,8 +49,10 @@ mod tests {
 
     #[test]
     fn a_suci_is_text_for_the_sbi() {
-        let octets = hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
-        let Ok(Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request))) = Nas5gsMessage::decode(&octets)
+        let octets =
+            hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
+        let Ok(Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request))) =
+            Nas5gsMessage::decode(&octets)
         else {
             panic!("no request");
         };

@@ -1,5 +1,5 @@
-//! Implicit deregistration (TS 24.501, 5.3.7; TS 23.502, 4.2.2.3.1) and purge (TS 23.502, 4.5.3): the AMF lets go of a UE
-//! that it cannot reach, or that nobody needs any more.
+//! Implicit deregistration (TS 24.501, 5.3.7; TS 23.502, 4.2.2.3.1) and purge (TS 23.502, 4.5.3):
+//! the AMF lets go of a UE that it cannot reach, or that nobody needs any more.
 use super::{am_policy, paging, ue_context_release};
 use crate::metrics::Procedure;
 use crate::ue::{Idle, Ue};
@@ -14,8 +14,13 @@ use std::time::Instant;
 pub(crate) async fn timer_expired(ue: &mut Ue) {
     match ue.idle {
         Some(Idle::Reachable(_)) => {
-            tracing::info!(supi = ue.label(), "the UE has not been heard of: it is not paged any more");
-            ue.idle = Some(Idle::Unreachable(Instant::now() + ue.amf.config.timers.implicit_deregistration()));
+            tracing::info!(
+                supi = ue.label(),
+                "the UE has not been heard of: it is not paged any more"
+            );
+            ue.idle = Some(Idle::Unreachable(
+                Instant::now() + ue.amf.config.timers.implicit_deregistration(),
+            ));
         }
         Some(Idle::Unreachable(_)) => {
             let procedure = Procedure::start("implicit_deregistration");
@@ -43,7 +48,11 @@ pub(crate) async fn locally(ue: &mut Ue) {
 
 /// Another context serves the subscriber; this one ends, with its connection.
 pub(crate) async fn replaced(ue: &mut Ue) {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the UE has registered anew; its old context ends");
+    tracing::info!(
+        supi = ue.label(),
+        gnb = ue.gnb(),
+        "the UE has registered anew; its old context ends"
+    );
     am_policy::delete(ue).await;
     forgotten(ue).await;
     ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
@@ -65,8 +74,10 @@ pub(crate) async fn purge(ue: &mut Ue) {
     unsubscribe(ue).await;
     let mut change = Amf3GppAccessRegistrationModification::new(ue.guami().sbi.clone());
     change.purge_flag = Some(true);
-    let purged: Result<_, Problem> =
-        async { ue.amf.uecm(&supi).await?.update_3gpp_registration(&supi, MergePatch(change)).await }.await;
+    let purged: Result<_, Problem> = async {
+        ue.amf.uecm(&supi).await?.update_3gpp_registration(&supi, MergePatch(change)).await
+    }
+    .await;
     if let Err(problem) = purged {
         tracing::info!(%supi, %problem, "the UDM was not told that the UE was purged");
     }
@@ -76,7 +87,8 @@ pub(crate) async fn purge(ue: &mut Ue) {
 async fn unsubscribe(ue: &mut Ue) {
     let (Some(supi), Some(subscription)) = (ue.supi.clone(), &mut ue.subscription) else { return };
     let Some(id) = Arc::make_mut(subscription).sdm_subscription.take() else { return };
-    let ended: Result<(), Problem> = async { ue.amf.sdm(&supi).await?.unsubscribe(&supi, &id).await }.await;
+    let ended: Result<(), Problem> =
+        async { ue.amf.sdm(&supi).await?.unsubscribe(&supi, &id).await }.await;
     if let Err(problem) = ended {
         tracing::debug!(%supi, %problem, "the subscription to changes was not ended");
     }

@@ -1,5 +1,5 @@
-//! Initial context setup (TS 38.413, 8.3.1): the gNB gets the UE's keys and sessions, and the UE the NAS message that
-//! goes with them.
+//! Initial context setup (TS 38.413, 8.3.1): the gNB gets the UE's keys and sessions, and the UE
+//! the NAS message that goes with them.
 use super::user_plane_activation;
 use crate::n2::downlink::{self, ContextSetup, SessionToSetUp};
 use crate::n2::uplink::{SessionOutcome, Uplink};
@@ -8,8 +8,8 @@ use martlet_nas::{Nas5gsMessage, NasCount};
 use martlet_ngap::cause;
 use std::time::Instant;
 
-/// Sets the UE's context up at the gNB, with these sessions, and has the UE get `accept`. A gNB that has the context
-/// already gets the sessions alone.
+/// Sets the UE's context up at the gNB, with these sessions, and has the UE get `accept`. A gNB
+/// that has the context already gets the sessions alone.
 pub(crate) async fn run(
     ue: &mut Ue,
     access: NasCount,
@@ -70,12 +70,26 @@ pub(crate) async fn run(
         }
         Some(Err((why, failed))) => {
             let cause = cause::text(&why);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "the gNB does not set the UE's context up");
-            user_plane_activation::report(ue, &expected, SessionOutcome { done: Vec::new(), failed }).await;
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                cause,
+                "the gNB does not set the UE's context up"
+            );
+            user_plane_activation::report(
+                ue,
+                &expected,
+                SessionOutcome { done: Vec::new(), failed },
+            )
+            .await;
             Err(Stop::Abandoned("context_not_set_up"))
         }
         None => {
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the gNB does not answer to initial context setup");
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                "the gNB does not answer to initial context setup"
+            );
             user_plane_activation::report(ue, &expected, SessionOutcome::default()).await;
             Err(Stop::Abandoned("gnb_does_not_answer"))
         }

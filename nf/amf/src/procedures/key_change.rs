@@ -1,6 +1,7 @@
-//! K_AMF changes at a handover to another AMF (horizontal key derivation; TS 33.501, 6.9.2.3.3 and A.13): the source AMF gives one that it
-//! has derived, and never the one in use. The target AMF begins a chain of keys with it, and the UE learns of it in a container of NAS
-//! that the target gNB brings it (TS 24.501, 4.4.3.3 and 9.11.2.6).
+//! K_AMF changes at a handover to another AMF (horizontal key derivation; TS 33.501, 6.9.2.3.3 and
+//! A.13): the source AMF gives one that it has derived, and never the one in use. The target AMF
+//! begins a chain of keys with it, and the UE learns of it in a container of NAS that the target
+//! gNB brings it (TS 24.501, 4.4.3.3 and 9.11.2.6).
 use crate::ue::{NextHop, Security, Ue};
 use martlet_nas::{NasCount, key_change};
 use martlet_sbi_api::common::SecretText;
@@ -23,18 +24,23 @@ impl Keys {
     }
 }
 
-/// What the source AMF gives: a K_AMF derived with the next downlink COUNT, and that COUNT, which nothing else uses any more: each
-/// handover gets a key of its own, also after one that was given up.
+/// What the source AMF gives: a K_AMF derived with the next downlink COUNT, and that COUNT, which
+/// nothing else uses any more: each handover gets a key of its own, also after one that was given
+/// up.
 pub(super) fn given(security: &mut Security) -> Option<(SeafData, u32)> {
     let count = security.skip_downlink()?;
     let derived = derive_kamf_prime_handover(security.key(), count);
-    let key_amf = KeyAmf { key_type: KeyAmfType::Kprimeamf, key_val: SecretText(hex::encode(derived.as_octets())) };
+    let key_amf = KeyAmf {
+        key_type: KeyAmfType::Kprimeamf,
+        key_val: SecretText(hex::encode(derived.as_octets())),
+    };
     let mut keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
     (keys.key_amf_change_ind, keys.key_amf_h_derivation_ind) = (Some(true), Some(true));
     Some((keys, count.get()))
 }
 
-/// What the target AMF makes of it: temporary K_gNB in place of NH, with NCC 0, and what the UE is told.
+/// What the target AMF makes of it: temporary K_gNB in place of NH, with NCC 0, and what the UE is
+/// told.
 pub(super) fn taken(ue: &Ue, mm: Option<&MmContext>) -> Option<Keys> {
     let security = ue.security.as_ref()?;
     let k_gnb = derive_kgnb(security.key(), AccessKeyCount::Handover);

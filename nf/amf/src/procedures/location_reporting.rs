@@ -1,5 +1,5 @@
-//! Location reporting (TS 38.413, 8.12; TS 23.502, 4.10): the gNB says where a connected UE is, once. An idle UE is where it was
-//! last.
+//! Location reporting (TS 38.413, 8.12; TS 23.502, 4.10): the gNB says where a connected UE is,
+//! once. An idle UE is where it was last.
 use crate::n2::downlink;
 use crate::n2::uplink::Uplink;
 use crate::ue::Ue;
@@ -41,7 +41,11 @@ async fn reported(ue: &mut Ue) -> bool {
             location.is_some()
         }
         Ok(None) => {
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the gNB does not report where the UE is");
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                "the gNB does not report where the UE is"
+            );
             false
         }
         Err(stop) => {

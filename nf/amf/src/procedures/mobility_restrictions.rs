@@ -1,5 +1,6 @@
-//! Mobility restrictions (TS 23.501, 5.3.4.1; TS 24.501, 5.3.5): where a subscriber may be, but gets no service, and what UE and gNB are
-//! told of it and of other networks that are as good as this one.
+//! Mobility restrictions (TS 23.501, 5.3.4.1; TS 24.501, 5.3.5): where a subscriber may be, but
+//! gets no service, and what UE and gNB are told of it and of other networks that are as good as
+//! this one.
 use crate::n2::downlink::Restrictions;
 use crate::served::Tai;
 use crate::ue::Ue;
@@ -40,7 +41,8 @@ fn not_allowed(ue: &Ue) -> Vec<Tai> {
     ue.area.iter().copied().filter(|tai| is_without_service(restriction, *tai)).collect()
 }
 
-/// Service area list; `None` where there is service everywhere. A UE that had another one is told so with `lifted`.
+/// Service area list; `None` where there is service everywhere. A UE that had another one is told
+/// so with `lifted`.
 pub(crate) fn service_area_list(ue: &Ue, lifted: bool) -> Option<NasServiceAreaList> {
     let areas = not_allowed(ue);
     let current = ue.area.first()?.plmn;
@@ -58,25 +60,33 @@ pub(crate) fn service_area_list(ue: &Ue, lifted: bool) -> Option<NasServiceAreaL
     Some(NasServiceAreaList::new(octets))
 }
 
-/// Networks that the UE is to take for this one (TS 24.501, 5.3.14); none for a UE of another network.
+/// Networks that the UE is to take for this one (TS 24.501, 5.3.14); none for a UE of another
+/// network.
 pub(crate) fn equivalent_plmns(ue: &Ue) -> Option<NasPlmnList> {
     let plmns = &ue.amf.served.equivalent;
     if plmns.is_empty() { None } else { NasPlmnList::from_plmns(plmns).ok() }
 }
 
-/// What the gNB is told, for handovers and RRC inactive (TS 38.413, 9.3.1.85); `None` where nothing is restricted.
+/// What the gNB is told, for handovers and RRC inactive (TS 38.413, 9.3.1.85); `None` where nothing
+/// is restricted.
 pub(crate) fn for_gnb(ue: &Ue) -> Option<Restrictions> {
     let serving: Plmn = ue.connection.as_ref().or(ue.target.as_ref())?.location.tai.plmn;
-    let forbidden =
-        ue.subscription.iter().flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());
+    let forbidden = ue
+        .subscription
+        .iter()
+        .flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());
     let restrictions = Restrictions {
         serving,
         equivalent: ue.amf.served.equivalent.clone(),
-        forbidden: forbidden.flat_map(|area| area.tacs.iter().flatten()).map(|tac| tac.to_u32()).collect(),
+        forbidden: forbidden
+            .flat_map(|area| area.tacs.iter().flatten())
+            .map(|tac| tac.to_u32())
+            .collect(),
         not_allowed: not_allowed(ue).iter().map(|tai| tai.tac).collect(),
     };
-    let nothing =
-        restrictions.equivalent.is_empty() && restrictions.forbidden.is_empty() && restrictions.not_allowed.is_empty();
+    let nothing = restrictions.equivalent.is_empty()
+        && restrictions.forbidden.is_empty()
+        && restrictions.not_allowed.is_empty();
     (!nothing).then_some(restrictions)
 }
 
@@ -90,12 +100,17 @@ mod tests {
         let plmn = Plmn::new("001", "01").unwrap();
         let of = |restriction_type| ServiceAreaRestriction {
             restriction_type,
-            areas: Some(vec![Area { tacs: Some(vec![Tac::from_u32(2), Tac::from_u32(3)]), area_code: None }]),
+            areas: Some(vec![Area {
+                tacs: Some(vec![Tac::from_u32(2), Tac::from_u32(3)]),
+                area_code: None,
+            }]),
             ..Default::default()
         };
         let without = |kind| {
             let restriction = of(kind);
-            (1..=4).filter(|tac| is_without_service(&restriction, Tai { plmn, tac: *tac })).collect::<Vec<_>>()
+            (1..=4)
+                .filter(|tac| is_without_service(&restriction, Tai { plmn, tac: *tac }))
+                .collect::<Vec<_>>()
         };
         assert_eq!(without(Some(RestrictionType::AllowedAreas)), [1, 4]);
         assert_eq!(without(Some(RestrictionType::NotAllowedAreas)), [2, 3]);

@@ -1,4 +1,5 @@
-//! The procedures of the AMF, each in the file that has its name (TS 23.502, 4; TS 38.413, 8; TS 24.501, 5).
+//! The procedures of the AMF, each in the file that has its name (TS 23.502, 4; TS 38.413, 8; TS
+//! 24.501, 5).
 pub(crate) mod am_policy;
 pub(crate) mod amf_reallocation;
 pub(crate) mod amf_status_indication;

@@ -1,8 +1,9 @@
-//! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1, steps 11 to 15): an
-//! SMF has a message for the UE, or N2 information for its gNB.
+//! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1,
+//! steps 11 to 15): an SMF has a message for the UE, or N2 information for its gNB.
 use super::{
-    nas_transport, nrppa_transport, paging, pdu_session_resource_modify, pdu_session_resource_release,
-    pdu_session_resource_setup, positioning_transport, ran_status_transfer,
+    nas_transport, nrppa_transport, paging, pdu_session_resource_modify,
+    pdu_session_resource_release, pdu_session_resource_setup, positioning_transport,
+    ran_status_transfer,
 };
 use crate::n2::downlink::SessionToSetUp;
 use crate::tables::Summary;
@@ -10,12 +11,12 @@ use crate::ue::{Stop, Transfer, TransferAnswer, Ue};
 use bytes::Bytes;
 use martlet_sbi::{ApiRoot, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
-    N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
-    N2InformationClass, NgapIeType,
+    N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferReqData,
+    N1N2MessageTransferRspData, N2InformationClass, NgapIeType,
 };
 
-/// What can be said of a transfer without the UE's task, which may be waiting for the very SMF that asks; `None` where
-/// its task has to say.
+/// What can be said of a transfer without the UE's task, which may be waiting for the very SMF that
+/// asks; `None` where its task has to say.
 pub(crate) fn answer_at_once(
     root: &ApiRoot,
     ue: &Summary,
@@ -50,12 +51,18 @@ pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
     }
     transfer.answer(Transfer::initiated());
     if let Err(stop) = deliver(ue, transfer).await {
-        tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "a message did not reach the UE");
+        tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            why = stop.label(),
+            "a message did not reach the UE"
+        );
         ue.conclude(stop).await;
     }
 }
 
-/// Takes a transfer for a UE that is idle, and is paged or about to be; says whether the UE is to be paged for it.
+/// Takes a transfer for a UE that is idle, and is paged or about to be; says whether the UE is to
+/// be paged for it.
 pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
     let refused = match check(ue, &transfer) {
         Err(problem) => problem,
@@ -65,11 +72,16 @@ pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
         }
         Ok(()) if !paging::is_possible(ue) => unreachable(),
         Ok(()) if ue.pending.len() >= ue.amf.config.limits.ue_queue => {
-            Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING").detail("enough waits for the UE already")
+            Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING")
+                .detail("enough waits for the UE already")
         }
         Ok(()) => {
             let psi = transfer.request.pdu_session_id.unwrap_or(0);
-            transfer.answer(attempting(Transfer::location(ue.amf.context.api_root(), &ue.label(), psi)));
+            transfer.answer(attempting(Transfer::location(
+                ue.amf.context.api_root(),
+                &ue.label(),
+                psi,
+            )));
             ue.pending.push(transfer);
             return true;
         }
@@ -78,8 +90,8 @@ pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
     false
 }
 
-/// What waits for the UE: sessions that its gNB is to set up, and everything else. The sessions' SMFs have said all that
-/// is needed with their transfers (TS 23.502, 4.2.3.3, step 3a).
+/// What waits for the UE: sessions that its gNB is to set up, and everything else. The sessions'
+/// SMFs have said all that is needed with their transfers (TS 23.502, 4.2.3.3, step 3a).
 pub(super) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) {
     let (mut sessions, mut rest) = (Vec::new(), Vec::new());
     for mut transfer in std::mem::take(&mut ue.pending) {
@@ -104,7 +116,8 @@ pub(super) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) 
 
 /// The UE registers at the moment.
 pub(crate) fn registering() -> Problem {
-    Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING").detail("the UE registers at the moment")
+    Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING")
+        .detail("the UE registers at the moment")
 }
 
 fn unreachable() -> Problem {
@@ -112,7 +125,9 @@ fn unreachable() -> Problem {
 }
 
 fn not_transferred() -> TransferAnswer {
-    Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1MsgNotTransferred)))
+    Ok(StatusReply::ok(N1N2MessageTransferRspData::new(
+        N1N2MessageTransferCause::N1MsgNotTransferred,
+    )))
 }
 
 fn attempting(location: String) -> TransferAnswer {
@@ -130,24 +145,40 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     if let Some(class) = class.filter(|class| positioning_transport::is_positioning(class)) {
         return match (&transfer.n1, &request.n2_info_container) {
             (Some(_), None) if *class != N1MessageClass::UppCmi || ue.positioning.lcs_upp => Ok(()),
-            (Some(_), None) => {
-                Err(Problem::new(403, "UNSPECIFIED").detail("the UE has no positioning over the user plane"))
+            (Some(_), None) => Err(Problem::new(403, "UNSPECIFIED")
+                .detail("the UE has no positioning over the user plane")),
+            (None, _) => {
+                Err(Problem::invalid_message("a binary part that the request names is missing"))
             }
-            (None, _) => Err(Problem::invalid_message("a binary part that the request names is missing")),
-            (_, Some(_)) => Err(Problem::new(403, "UNSPECIFIED").detail("a positioning message goes alone")),
+            (_, Some(_)) => {
+                Err(Problem::new(403, "UNSPECIFIED").detail("a positioning message goes alone"))
+            }
         };
     }
-    if request.n2_info_container.as_ref().is_some_and(|n2| n2.n2_information_class == N2InformationClass::NRPPa) {
+    if request
+        .n2_info_container
+        .as_ref()
+        .is_some_and(|n2| n2.n2_information_class == N2InformationClass::NRPPa)
+    {
         return match (class, &transfer.n2) {
             (None, Some(_)) => Ok(()),
-            (None, None) => Err(Problem::invalid_message("a binary part that the request names is missing")),
-            (Some(_), _) => Err(Problem::new(403, "UNSPECIFIED").detail("an NRPPa message goes alone")),
+            (None, None) => {
+                Err(Problem::invalid_message("a binary part that the request names is missing"))
+            }
+            (Some(_), _) => {
+                Err(Problem::new(403, "UNSPECIFIED").detail("an NRPPa message goes alone"))
+            }
         };
     }
     let sm_n1 = class.is_none_or(|class| *class == N1MessageClass::Sm);
-    let sm_n2 = request.n2_info_container.as_ref().is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
+    let sm_n2 = request
+        .n2_info_container
+        .as_ref()
+        .is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
     if !sm_n1 || !sm_n2 {
-        return Err(Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only"));
+        return Err(
+            Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only")
+        );
     }
     if request.n1_message_container.is_some() != transfer.n1.is_some()
         || request.n2_info_container.is_some() != transfer.n2.is_some()
@@ -156,7 +187,8 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     }
     match request.pdu_session_id.or_else(|| n2(transfer).map(|(psi, _)| psi)) {
         Some(psi) if ue.sessions.contains_key(&psi) => Ok(()),
-        Some(psi) => Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the UE has no PDU session {psi}"))),
+        Some(psi) => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
+            .detail(format!("the UE has no PDU session {psi}"))),
         None => Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("pduSessionId")),
     }
 }
@@ -176,14 +208,16 @@ pub(super) fn session_setup(transfer: &Transfer) -> Option<(u8, Bytes)> {
 /// Brings a transfer to the UE and its gNB.
 pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop> {
     let class = transfer.request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
-    if let (Some(class), Some(n1)) = (class.filter(|class| positioning_transport::is_positioning(class)), &transfer.n1)
+    if let (Some(class), Some(n1)) =
+        (class.filter(|class| positioning_transport::is_positioning(class)), &transfer.n1)
     {
         let correlation = transfer.request.lcs_correlation_id.as_deref();
         return positioning_transport::downlink(ue, class, correlation, n1).await;
     }
-    if let (Some(nrppa), Some(n2)) =
-        (transfer.request.n2_info_container.as_ref().and_then(nrppa_transport::information), &transfer.n2)
-    {
+    if let (Some(nrppa), Some(n2)) = (
+        transfer.request.n2_info_container.as_ref().and_then(nrppa_transport::information),
+        &transfer.n2,
+    ) {
         let correlation = transfer.request.lcs_correlation_id.as_deref();
         return nrppa_transport::downlink(ue, nrppa, correlation, n2).await;
     }
@@ -197,9 +231,13 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
     };
     let left_alone = ue.sessions.get(&session).is_none_or(|known| known.active || known.releasing);
     if kind == NgapIeType::PduResSetupReq && left_alone {
-        // The UE asked for the user plane before this came: the gNB has it already, and would refuse to set it up twice
-        // (TS 38.413, 8.2.1.4). Or the session leaves.
-        tracing::debug!(supi = ue.label(), session, "the session's user plane is active already, or leaves");
+        // The UE asked for the user plane before this came: the gNB has it already, and would
+        // refuse to set it up twice (TS 38.413, 8.2.1.4). Or the session leaves.
+        tracing::debug!(
+            supi = ue.label(),
+            session,
+            "the session's user plane is active already, or leaves"
+        );
         return match &transfer.n1 {
             Some(n1) => nas_transport::downlink(ue, psi, n1).await,
             None => Ok(()),

@@ -1,17 +1,22 @@
 //! NAS transport (TS 24.501, 5.4.5): 5GSM messages between the UE and its SMFs.
-use super::{mobility_restrictions, pdu_session_establishment, pdu_session_update, positioning_transport};
+use super::{
+    mobility_restrictions, pdu_session_establishment, pdu_session_update, positioning_transport,
+};
 use crate::metrics;
 use crate::ue::{Protection, Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
     GmmCause, Nas5gmmMessage, Nas5gsMessage, NasDlNasTransport, NasFGmmCause, NasPayloadContainer,
-    NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport, PayloadContainerKind, RequestTypeValue, timers,
+    NasPayloadContainerType, NasPduSessionIdentity2, NasUlNasTransport, PayloadContainerKind,
+    RequestTypeValue, timers,
 };
 
 /// UL NAS TRANSPORT: to the SMF of the session, or to a new one (5.4.5.2.3).
 pub(crate) async fn uplink(ue: &mut Ue, inbound: Inbound) {
-    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::UlNasTransport(transport)) = inbound.message else { return };
+    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::UlNasTransport(transport)) = inbound.message else {
+        return;
+    };
     let outcome = match transport.payload_container_type.kind() {
         Some(PayloadContainerKind::N1SmInformation) => session(ue, *transport).await,
         kind => match kind.and_then(positioning_transport::class_of) {
@@ -20,7 +25,12 @@ pub(crate) async fn uplink(ue: &mut Ue, inbound: Inbound) {
         },
     };
     if let Err(stop) = outcome {
-        tracing::info!(supi = ue.label(), gnb = ue.gnb(), why = stop.label(), "NAS transport has ended early");
+        tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            why = stop.label(),
+            "NAS transport has ended early"
+        );
         ue.conclude(stop).await;
     }
 }
@@ -29,7 +39,12 @@ pub(crate) async fn uplink(ue: &mut Ue, inbound: Inbound) {
 async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
     metrics::nas_error("payload_container");
     let kind = transport.payload_container_type.kind();
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?kind, "a payload that the AMF does not forward");
+    tracing::info!(
+        supi = ue.label(),
+        gnb = ue.gnb(),
+        ?kind,
+        "a payload that the AMF does not forward"
+    );
     let container = Bytes::copy_from_slice(&transport.payload_container.value);
     let psi = transport.pdu_session_id.map(|id| id.pdu_session_id());
     let cause = GmmCause::PayloadWasNotForwarded;
@@ -52,7 +67,11 @@ impl From<GmmCause> for Refusal {
 
 /// A 5GSM message.
 async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
-    let Some(psi) = transport.pdu_session_id.as_ref().map(|id| id.pdu_session_id()).filter(|id| (1..=15).contains(id))
+    let Some(psi) = transport
+        .pdu_session_id
+        .as_ref()
+        .map(|id| id.pdu_session_id())
+        .filter(|id| (1..=15).contains(id))
     else {
         // Without a session, there is nobody for it (5.4.5.2.5).
         metrics::nas_error("conditional_ie");
@@ -65,7 +84,12 @@ async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> 
         return pdu_session_update::run(ue, psi, message).await;
     }
     if !initial {
-        tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, "a 5GSM message about a session that there is not");
+        tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            psi,
+            "a 5GSM message about a session that there is not"
+        );
         return return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await;
     }
     if mobility_restrictions::is_restricted(ue) {

@@ -8,7 +8,11 @@ use martlet_ngap::{build_ngap, cause, extract_ngap_ies};
 use std::sync::Arc;
 
 /// Ends the connections on the AMF's side and acknowledges.
-pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+pub(crate) fn run(
+    amf: &Arc<Amf>,
+    gnb: &Arc<Gnb>,
+    pdu: &NGAPPDU<'_>,
+) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
     let procedure = Procedure::start("ng_reset");
     let (why, reset) = read(pdu).map_err(|error| Fault::of(pdu, &error))?;
     let why = why.as_ref().map(cause::text).unwrap_or_default();
@@ -19,13 +23,28 @@ pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Result<V
                 amf.tables.lose(gnb.number, amf_id.map(|id| id.0), ran_id.map(|id| id.0))
             });
             let connections = lost.count();
-            tracing::info!(gnb = gnb.label(), connections, cause = why, "the gNB resets connections");
+            tracing::info!(
+                gnb = gnb.label(),
+                connections,
+                cause = why,
+                "the gNB resets connections"
+            );
             // The list goes back as it came (8.7.4.2.2).
-            build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge, UEAssociatedLogicalNGConnectionList(list),)
+            build_ngap!(
+                SuccessfulOutcome,
+                NGReset,
+                NGResetAcknowledge,
+                UEAssociatedLogicalNGConnectionList(list),
+            )
         }
         _ => {
             let connections = amf.tables.lose_gnb(gnb.number);
-            tracing::info!(gnb = gnb.label(), connections, cause = why, "the gNB resets everything");
+            tracing::info!(
+                gnb = gnb.label(),
+                connections,
+                cause = why,
+                "the gNB resets everything"
+            );
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)
         }
     };

@@ -1,8 +1,11 @@
-//! NG setup (TS 38.413, 8.7.1): a gNB says what it is and what it serves, and learns whom it may bring to the AMF.
+//! NG setup (TS 38.413, 8.7.1): a gNB says what it is and what it serves, and learns whom it may
+//! bring to the AMF.
 use crate::Amf;
 use crate::metrics::Procedure;
 use crate::n2::{Area, Gnb, GnbSetup};
-use crate::served::{Tai, plmn_from_ngap, plmn_to_ngap, plmn_to_sbi, slice_from_ngap, slice_to_ngap, tac_from_ngap};
+use crate::served::{
+    Tai, plmn_from_ngap, plmn_to_ngap, plmn_to_sbi, slice_from_ngap, slice_to_ngap, tac_from_ngap,
+};
 use martlet_ngap::inbound::{Fault, Received};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, Message, build_ngap, build_ngap_ie, cause, extract_ngap_ies};
@@ -10,7 +13,11 @@ use martlet_sbi_api::common::{GNbId, GlobalRanNodeId};
 use std::sync::Arc;
 
 /// Takes the gNB in, or says why not and when it may try again.
-pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+pub(crate) fn run(
+    amf: &Arc<Amf>,
+    gnb: &Arc<Gnb>,
+    received: &Received<'_>,
+) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
     let procedure = Procedure::start("ng_setup");
     let setup = read(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error))?;
     if let Err(why) = serves(amf, &setup.areas) {
@@ -27,12 +34,16 @@ pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Re
         tracing::warn!(
             gnb = setup.name.as_deref().unwrap_or(&setup.id),
             areas = describe(&setup.areas),
-            "the AMF serves none of the gNB's tracking areas, so its UEs will be rejected: add them to amf.tais"
+            "the AMF serves none of the gNB's tracking areas, so its UEs will be rejected: add \
+             them to amf.tais"
         );
     }
     let response = response(amf, received).map_err(|error| Fault::of(&received.pdu, &error))?;
     if let Some(other) = amf.gnbs.other_of(&setup.id, gnb.number) {
-        tracing::info!(gnb = setup.id, "the gNB is back with another association; the old one is ended");
+        tracing::info!(
+            gnb = setup.id,
+            "the gNB is back with another association; the old one is ended"
+        );
         other.abort();
         amf.tables.lose_gnb(other.number);
     }
@@ -80,7 +91,11 @@ pub(crate) fn read_areas(list: &SupportedTAList) -> Vec<Area> {
         let tac = tac_from_ngap(&item.tac);
         let of_plmn = move |broadcast: &BroadcastPLMNItem| {
             let plmn = plmn_from_ngap(&broadcast.plmn_identity)?;
-            let slices = broadcast.tai_slice_support_list.0.iter().map(|item| slice_from_ngap(&item.s_nssai));
+            let slices = broadcast
+                .tai_slice_support_list
+                .0
+                .iter()
+                .map(|item| slice_from_ngap(&item.s_nssai));
             Some(Area { tai: Tai { plmn, tac }, slices: slices.collect() })
         };
         item.broadcast_plmn_list.0.iter().filter_map(of_plmn).collect::<Vec<_>>()
@@ -90,19 +105,31 @@ pub(crate) fn read_areas(list: &SupportedTAList) -> Vec<Area> {
 
 /// Whether the AMF and the gNB have a PLMN and, in it, a slice in common.
 pub(crate) fn serves(amf: &Amf, areas: &[Area]) -> Result<(), Cause> {
-    let common: Vec<_> = areas.iter().filter_map(|area| Some((area, amf.served.plmn(area.tai.plmn)?))).collect();
+    let common: Vec<_> =
+        areas.iter().filter_map(|area| Some((area, amf.served.plmn(area.tai.plmn)?))).collect();
     if common.is_empty() {
         return Err(Cause::misc(CauseMisc::unknown_PLMN_or_SNPN));
     }
-    let has_slice = common.iter().any(|(area, served)| area.slices.iter().any(|s| served.slices.contains(s)));
-    if has_slice { Ok(()) } else { Err(Cause::radioNetwork(CauseRadioNetwork::slice_not_supported)) }
+    let has_slice =
+        common.iter().any(|(area, served)| area.slices.iter().any(|s| served.slices.contains(s)));
+    if has_slice {
+        Ok(())
+    } else {
+        Err(Cause::radioNetwork(CauseRadioNetwork::slice_not_supported))
+    }
 }
 
 /// Areas as people read them: `00101/1 [1, 1-000001]`.
 fn describe(areas: &[Area]) -> String {
     let text = |area: &Area| {
         let slices: Vec<_> = area.slices.iter().map(ToString::to_string).collect();
-        format!("{}{}/{} [{}]", area.tai.plmn.mcc(), area.tai.plmn.mnc(), area.tai.tac, slices.join(", "))
+        format!(
+            "{}{}/{} [{}]",
+            area.tai.plmn.mcc(),
+            area.tai.plmn.mnc(),
+            area.tai.tac,
+            slices.join(", ")
+        )
     };
     areas.iter().map(text).collect::<Vec<_>>().join(", ")
 }
@@ -114,13 +141,20 @@ fn response(amf: &Amf, received: &Received<'_>) -> Result<NGAP_PDU, Error> {
         guamis.push(ServedGUAMIItem::new(guami.to_ngap()?, None, None));
     }
     let plmns = amf.served.plmns.iter().map(|served| {
-        let slices = served.slices.iter().map(|slice| SliceSupportItem::new(slice_to_ngap(*slice), None)).collect();
+        let slices = served
+            .slices
+            .iter()
+            .map(|slice| SliceSupportItem::new(slice_to_ngap(*slice), None))
+            .collect();
         PLMNSupportItem::new(plmn_to_ngap(served.plmn), SliceSupportList(slices), None)
     });
     let mut ies = vec![
         build_ngap_ie!(NGSetupResponse, AMFName(amf.config.name.as_str()))?,
         build_ngap_ie!(NGSetupResponse, ServedGUAMIList(ServedGUAMIList(guamis)))?,
-        build_ngap_ie!(NGSetupResponse, RelativeAMFCapacity(RelativeAMFCapacity(amf.config.relative_capacity)))?,
+        build_ngap_ie!(
+            NGSetupResponse,
+            RelativeAMFCapacity(RelativeAMFCapacity(amf.config.relative_capacity))
+        )?,
         build_ngap_ie!(NGSetupResponse, PLMNSupportList(PLMNSupportList(plmns.collect())))?,
     ];
     if let Some(diagnostics) = received.diagnostics() {
@@ -130,5 +164,11 @@ fn response(amf: &Amf, received: &Received<'_>) -> Result<NGAP_PDU, Error> {
 }
 
 fn failure(why: Cause) -> Result<NGAP_PDU, Error> {
-    build_ngap!(UnsuccessfulOutcome, NGSetup, NGSetupFailure, Cause(why), TimeToWait(TimeToWait::v10s))
+    build_ngap!(
+        UnsuccessfulOutcome,
+        NGSetup,
+        NGSetupFailure,
+        Cause(why),
+        TimeToWait(TimeToWait::v10s)
+    )
 }

@@ -1,5 +1,6 @@
-//! NRPPa between LMFs and gNBs (TS 23.273, 6.11.2 and 6.11.3; TS 38.413, 8.10). The AMF carries it and does not read it: the
-//! routing identity, which the gNB gives back, says which LMF a message belongs to.
+//! NRPPa between LMFs and gNBs (TS 23.273, 6.11.2 and 6.11.3; TS 38.413, 8.10). The AMF carries it
+//! and does not read it: the routing identity, which the gNB gives back, says which LMF a message
+//! belongs to.
 use crate::n2::{Gnb, downlink};
 use crate::ue::{Stop, Ue};
 use crate::{Amf, metrics};
@@ -9,9 +10,10 @@ use martlet_ngap::{Error, extract_ngap_ies};
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
-    N2InfoContainer, N2InfoContent, N2InformationClass, N2InformationNotification, N2InformationTransferReqData,
-    N2InformationTransferResult, N2InformationTransferRspData, NgapIeType, NonUeN2InfoSubscriptionCreateData,
-    NonUeN2InfoSubscriptionCreatedData, NrppaInformation,
+    N2InfoContainer, N2InfoContent, N2InformationClass, N2InformationNotification,
+    N2InformationTransferReqData, N2InformationTransferResult, N2InformationTransferRspData,
+    NgapIeType, NonUeN2InfoSubscriptionCreateData, NonUeN2InfoSubscriptionCreatedData,
+    NrppaInformation,
 };
 use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,7 +36,8 @@ struct Subscription {
 
 /// The one that a routing identity means; the newest where it means none.
 fn of_routing<'a>(list: &'a [Subscription], routing: &[u8]) -> Option<&'a Subscription> {
-    let named = |it: &&Subscription| it.lmf.as_ref().is_some_and(|lmf| lmf.as_ref().as_bytes() == routing);
+    let named =
+        |it: &&Subscription| it.lmf.as_ref().is_some_and(|lmf| lmf.as_ref().as_bytes() == routing);
     list.iter().rev().find(named).or_else(|| list.last())
 }
 
@@ -74,7 +77,10 @@ pub(crate) struct NonUeSubscriptions {
 
 impl Default for NonUeSubscriptions {
     fn default() -> Self {
-        NonUeSubscriptions { list: Mutex::default(), under_way: Arc::new(Semaphore::new(UNDER_WAY)) }
+        NonUeSubscriptions {
+            list: Mutex::default(),
+            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
+        }
     }
 }
 
@@ -89,20 +95,30 @@ impl NonUeSubscriptions {
         data: NonUeN2InfoSubscriptionCreateData,
     ) -> Result<NonUeN2InfoSubscriptionCreatedData, Problem> {
         if data.n2_information_class != N2InformationClass::NRPPa {
-            let class =
-                format!("n2InformationClass: {}; gNBs' NRPPa messages alone can be had", data.n2_information_class);
+            let class = format!(
+                "n2InformationClass: {}; gNBs' NRPPa messages alone can be had",
+                data.n2_information_class
+            );
             return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(class));
         }
         let mut list = self.list();
         let (next, list) = &mut *list;
         list.retain(|it| it.uri != data.n2_notify_callback_uri);
         if list.len() >= MOST_LMFS {
-            return Err(Problem::new(403, "UNSPECIFIED").detail("there are enough subscriptions to NRPPa messages"));
+            return Err(Problem::new(403, "UNSPECIFIED")
+                .detail("there are enough subscriptions to NRPPa messages"));
         }
         *next += 1;
         let id = next.to_string();
-        list.push(Subscription { id: id.clone(), lmf: data.nf_id, uri: data.n2_notify_callback_uri });
-        Ok(NonUeN2InfoSubscriptionCreatedData { n2_notify_subscription_id: id, ..Default::default() })
+        list.push(Subscription {
+            id: id.clone(),
+            lmf: data.nf_id,
+            uri: data.n2_notify_callback_uri,
+        });
+        Ok(NonUeN2InfoSubscriptionCreatedData {
+            n2_notify_subscription_id: id,
+            ..Default::default()
+        })
     }
 
     /// Namf_Communication_NonUeN2InfoUnSubscribe.
@@ -110,13 +126,18 @@ impl NonUeSubscriptions {
         let mut list = self.list();
         let before = list.1.len();
         list.1.retain(|it| it.id != id);
-        (list.1.len() < before).then_some(()).ok_or_else(|| Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+        (list.1.len() < before)
+            .then_some(())
+            .ok_or_else(|| Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
     }
 }
 
 /// The NRPPa information of a container, where it is one of NRPPa.
 pub(crate) fn information(container: &N2InfoContainer) -> Option<&NrppaInformation> {
-    container.nrppa_info.as_ref().filter(|_| container.n2_information_class == N2InformationClass::NRPPa)
+    container
+        .nrppa_info
+        .as_ref()
+        .filter(|_| container.n2_information_class == N2InformationClass::NRPPa)
 }
 
 /// A notification with an NRPPa message of a gNB.
@@ -127,10 +148,12 @@ fn notification(
     about: Option<&GlobalRanNodeId>,
 ) -> Notification {
     let ngap_data = RefToBinaryData { content_id: "n2".into() };
-    let content = N2InfoContent { ngap_ie_type: Some(NgapIeType::NrppaPdu), ngap_data, ..Default::default() };
+    let content =
+        N2InfoContent { ngap_ie_type: Some(NgapIeType::NrppaPdu), ngap_data, ..Default::default() };
     let mut container = N2InfoContainer::new(N2InformationClass::NRPPa);
     let named = || std::str::from_utf8(routing).ok()?.parse().ok();
-    container.nrppa_info = subscription.lmf.clone().or_else(named).map(|lmf| NrppaInformation::new(lmf, content));
+    container.nrppa_info =
+        subscription.lmf.clone().or_else(named).map(|lmf| NrppaInformation::new(lmf, content));
     let body = N2InformationNotification {
         n2_notify_subscription_id: subscription.id.clone(),
         n2_info_container: Some(container),
@@ -170,10 +193,15 @@ pub(crate) fn uplink(ue: &mut Ue, routing: &[u8], message: Bytes) {
     let known = &ue.positioning.nrppa;
     let Some(subscription) = of_routing(&known.list, routing) else {
         metrics::ngap_error("nrppa_not_forwarded");
-        return tracing::info!(supi = ue.label(), gnb = ue.gnb(), "no LMF wants an NRPPa message about the UE");
+        return tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "no LMF wants an NRPPa message about the UE"
+        );
     };
     let gnb = ue.connection.as_ref().and_then(|connection| connection.gnb.setup());
-    let mut body = notification(subscription, routing, message, gnb.as_ref().map(|setup| &setup.global));
+    let mut body =
+        notification(subscription, routing, message, gnb.as_ref().map(|setup| &setup.global));
     let correlation = known.correlations.iter().find(|(of, _)| of == routing);
     body.json.lcs_correlation_id = correlation.map(|(_, id)| id.clone());
     notify(&ue.amf, Some(ue.label()), subscription.uri.clone(), body, true);
@@ -211,25 +239,31 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Result<(
     };
     let setup = gnb.setup();
     let message = Bytes::copy_from_slice(&message.0);
-    let body = notification(&subscription, &routing.0, message, setup.as_ref().map(|setup| &setup.global));
+    let body =
+        notification(&subscription, &routing.0, message, setup.as_ref().map(|setup| &setup.global));
     notify(amf, None, subscription.uri, body, false);
     Ok(())
 }
 
-/// Namf_Communication_NonUeN2MessageTransfer (TS 29.518, 5.2.2.4.1): to the gNBs that it names, or to all.
+/// Namf_Communication_NonUeN2MessageTransfer (TS 29.518, 5.2.2.4.1): to the gNBs that it names, or
+/// to all.
 pub(crate) async fn to_gnbs(
     amf: &Amf,
     body: Multipart<N2InformationTransferReqData>,
 ) -> Result<N2InformationTransferRspData, Problem> {
     let request = &body.json;
     let Some(nrppa) = information(&request.n2_information) else {
-        return Err(Problem::new(403, "UNSPECIFIED").detail("the AMF forwards NRPPa messages to gNBs, and no others"));
+        return Err(Problem::new(403, "UNSPECIFIED")
+            .detail("the AMF forwards NRPPa messages to gNBs, and no others"));
     };
     let message = body.find(&nrppa.nrppa_pdu.ngap_data.content_id);
-    let message = message.ok_or_else(|| Problem::invalid_message("a binary part that the request names is missing"))?;
+    let message = message.ok_or_else(|| {
+        Problem::invalid_message("a binary part that the request names is missing")
+    })?;
     let is_meant = |gnb: &Gnb| {
         let Some(setup) = gnb.setup() else { return false };
-        let named = request.global_ran_node_list.as_ref().is_none_or(|list| list.contains(&setup.global));
+        let named =
+            request.global_ran_node_list.as_ref().is_none_or(|list| list.contains(&setup.global));
         let area = |list: &Vec<_>| setup.areas.iter().any(|area| list.contains(&area.tai.to_sbi()));
         named && request.tai_list.as_ref().is_none_or(area)
     };
@@ -242,7 +276,10 @@ pub(crate) async fn to_gnbs(
         }
     }
     match sent {
-        0 => Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("no gNB of those that are meant is connected")),
-        _ => Ok(N2InformationTransferRspData::new(N2InformationTransferResult::N2InfoTransferInitiated)),
+        0 => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
+            .detail("no gNB of those that are meant is connected")),
+        _ => Ok(N2InformationTransferRspData::new(
+            N2InformationTransferResult::N2InfoTransferInitiated,
+        )),
     }
 }

@@ -3,13 +3,16 @@ use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::ue::{Event, Idle, Stop, Transfer, Ue, Work};
 use martlet_sbi::Problem;
-use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification};
+use martlet_sbi_api::namf_communication::{
+    N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification,
+};
 use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::time::Instant;
 
-/// Pages the UE in its registration area until it answers, as often as the configuration says. What waits for it is
-/// brought to it by the service request with which it answers; where it does not answer, the senders are told.
+/// Pages the UE in its registration area until it answers, as often as the configuration says. What
+/// waits for it is brought to it by the service request with which it answers; where it does not
+/// answer, the senders are told.
 pub(crate) async fn run(ue: &mut Ue) {
     if let Paged::Silent = paged(ue).await {
         tracing::info!(supi = ue.label(), "the UE does not answer to paging");
@@ -17,7 +20,8 @@ pub(crate) async fn run(ue: &mut Ue) {
     }
 }
 
-/// Pages an idle UE that is to be deregistered: true where it comes, and where what came of it is done first.
+/// Pages an idle UE that is to be deregistered: true where it comes, and where what came of it is
+/// done first.
 pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
     let comes = matches!(paged(ue).await, Paged::Answered);
     if comes {
@@ -102,7 +106,8 @@ pub(crate) fn is_possible(ue: &Ue) -> bool {
     ue.registered && ue.guti.is_some() && !matches!(ue.idle, Some(Idle::Unreachable(_)))
 }
 
-/// Refuses a transfer: with the answer to it, or, where it was answered before, by the notification of its failure.
+/// Refuses a transfer: with the answer to it, or, where it was answered before, by the notification
+/// of its failure.
 pub(crate) fn fail(ue: &Ue, mut transfer: Transfer, problem: Problem) {
     match transfer.answer.is_some() {
         true => transfer.answer(Err(problem)),
@@ -110,7 +115,8 @@ pub(crate) fn fail(ue: &Ue, mut transfer: Transfer, problem: Problem) {
     }
 }
 
-/// Tells the sender of a transfer that it has failed in the end (TS 29.518, 5.2.2.3.2), without waiting for it.
+/// Tells the sender of a transfer that it has failed in the end (TS 29.518, 5.2.2.3.2), without
+/// waiting for it.
 fn tell_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
     let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
     let psi = transfer.request.pdu_session_id.unwrap_or(0);
@@ -118,7 +124,9 @@ fn tell_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
     let body = N1N2MsgTxfrFailureNotification::new(cause, location);
     let (peer, supi) = (ue.amf.context.callback_peer().about(&ue.label()), ue.label());
     tokio::spawn(async move {
-        if let Err(problem) = SmfCallbackClient::new(peer).n1_n2_transfer_failure_notify(&uri, body).await {
+        if let Err(problem) =
+            SmfCallbackClient::new(peer).n1_n2_transfer_failure_notify(&uri, body).await
+        {
             tracing::info!(supi, %problem, "the sender of a message was not told that the UE did not get it");
         }
     });

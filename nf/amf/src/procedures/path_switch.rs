@@ -1,5 +1,5 @@
-//! Xn handover, the core's part (TS 23.502, 4.9.1.2.2; TS 38.413, 8.4.4): the UE is at the target gNB already, and its
-//! sessions follow it. What else the AMF does with the UE goes on.
+//! Xn handover, the core's part (TS 23.502, 4.9.1.2.2; TS 38.413, 8.4.4): the UE is at the target
+//! gNB already, and its sessions follow it. What else the AMF does with the UE goes on.
 use super::user_plane_activation::{N2, part};
 use crate::concurrently::all;
 use crate::metrics::{self, Procedure};
@@ -12,7 +12,9 @@ use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use martlet_ngap::transfer::PathSwitchUnsuccessful;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::UserLocation;
-use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
+};
 use std::sync::Arc;
 
 /// Switches the path of the UE's sessions to the target gNB, or tells it that none was.
@@ -24,7 +26,8 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         return refuse(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
     }
     let place = request.location.map(|location| location.to_sbi());
-    let known = |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
+    let known =
+        |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
     let switched: Vec<_> = request.switched.iter().filter(known).collect();
     let answers = all(switched.iter().map(|info| switch(ue, info, place.clone()))).await;
     let (mut done, mut released) = (Vec::new(), Vec::new());
@@ -37,13 +40,20 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
             }
         }
     }
-    for (psi, _) in request.switched.iter().filter(|(psi, _)| switched.iter().all(|(known, _)| known != psi)) {
+    for (psi, _) in
+        request.switched.iter().filter(|(psi, _)| switched.iter().all(|(known, _)| known != psi))
+    {
         released.push((*psi, refusal(CauseRadioNetwork::unknown_PDU_session_ID)));
     }
     if done.is_empty() {
         procedure.failed("no_session");
-        tracing::warn!(supi = ue.label(), gnb = gnb.label(), "no session of the UE could be switched to the gNB");
-        let failure = handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = gnb.label(),
+            "no session of the UE could be switched to the gNB"
+        );
+        let failure =
+            handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
         return send(&gnb, failure).await;
     }
     let before = ue.gnb();
@@ -72,8 +82,13 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     procedure.succeeded();
 }
 
-/// Nsmf_PDUSession_UpdateSMContext with what the target gNB says of a session; what the SMF answers to it.
-async fn switch(ue: &Ue, (psi, info): &SessionInfo, place: Option<UserLocation>) -> Result<bytes::Bytes, Problem> {
+/// Nsmf_PDUSession_UpdateSMContext with what the target gNB says of a session; what the SMF answers
+/// to it.
+async fn switch(
+    ue: &Ue,
+    (psi, info): &SessionInfo,
+    place: Option<UserLocation>,
+) -> Result<bytes::Bytes, Problem> {
     let change = SmContextUpdateData {
         to_be_switched: Some(true),
         n2_sm_info: part(N2),
@@ -81,8 +96,11 @@ async fn switch(ue: &Ue, (psi, info): &SessionInfo, place: Option<UserLocation>)
         ue_location: place,
         ..Default::default()
     };
-    let answer = ue.update_session(*psi, Multipart::new(change).part(N2, content_type::NGAP, info.clone())).await?;
-    transfer(answer.as_ref()).ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
+    let answer = ue
+        .update_session(*psi, Multipart::new(change).part(N2, content_type::NGAP, info.clone()))
+        .await?;
+    transfer(answer.as_ref())
+        .ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
 }
 
 fn transfer(answer: Option<&Multipart<SmContextUpdatedData>>) -> Option<bytes::Bytes> {
@@ -103,7 +121,12 @@ fn refusal(cause: CauseRadioNetwork) -> bytes::Bytes {
 }
 
 /// Sessions that the target has not taken over, or does not speak of, have no user plane any more.
-async fn stay_behind(ue: &mut Ue, request: &PathSwitchRequested, done: &[SessionInfo], place: Option<UserLocation>) {
+async fn stay_behind(
+    ue: &mut Ue,
+    request: &PathSwitchRequested,
+    done: &[SessionInfo],
+    place: Option<UserLocation>,
+) {
     let known = |(psi, _): &&SessionInfo| ue.sessions.contains_key(psi);
     let failed: Vec<_> = request.failed.iter().filter(known).collect();
     let updates = failed.iter().map(|(psi, info)| {
@@ -136,18 +159,35 @@ async fn stay_behind(ue: &mut Ue, request: &PathSwitchRequested, done: &[Session
     }
 }
 
-async fn acknowledge(ue: &mut Ue, request: &PathSwitchRequested, done: &[SessionInfo], released: &[SessionInfo]) {
+async fn acknowledge(
+    ue: &mut Ue,
+    request: &PathSwitchRequested,
+    done: &[SessionInfo],
+    released: &[SessionInfo],
+) {
     let Some(capability) = ue.capability.clone() else { return };
-    // What the target believes is compared with what the UE said (TS 33.501, 6.7.3.1): ours is sent in any case.
+    // What the target believes is compared with what the UE said (TS 33.501, 6.7.3.1): ours is sent
+    // in any case.
     if request.capability != downlink::security_capabilities(&capability) {
         metrics::ngap_error("security_capabilities");
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the gNB has other security capabilities of the UE");
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "the gNB has other security capabilities of the UE"
+        );
     }
     let Some(connection) = &mut ue.connection else { return };
     let Some(chain) = &mut connection.next_hop else { return };
     let nh = chain.advance();
     let ncc = chain.ncc;
-    let path = PathSwitched { capability: &capability, nh, ncc, allowed: &ue.allowed, switched: done, released };
+    let path = PathSwitched {
+        capability: &capability,
+        nh,
+        ncc,
+        allowed: &ue.allowed,
+        switched: done,
+        released,
+    };
     let acknowledge = handover_downlink::path_switch_acknowledge(connection, path);
     connection.send(acknowledge).await;
 }
@@ -157,7 +197,8 @@ pub(crate) async fn refuse(gnb: &Gnb, request: &PathSwitchRequested, why: CauseR
     metrics::ngap_error("path_switch");
     tracing::warn!(gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why, "a path is not switched");
     let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();
-    send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released)).await;
+    send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released))
+        .await;
 }
 
 async fn send(gnb: &Gnb, message: downlink::Built) {

@@ -1,5 +1,6 @@
-//! PDU session establishment, the AMF's part (TS 23.502, 4.3.2.2.1, steps 1 to 5): an SMF is chosen and gets the UE's
-//! request. What the SMF has for the UE and the gNB comes with N1N2MessageTransfer.
+//! PDU session establishment, the AMF's part (TS 23.502, 4.3.2.2.1, steps 1 to 5): an SMF is chosen
+//! and gets the UE's request. What the SMF has for the UE and the gNB comes with
+//! N1N2MessageTransfer.
 use super::nas_transport::{self, Refusal, return_to_ue};
 use super::pdu_session_resource_release;
 use super::user_plane_activation::{N1, part};
@@ -13,8 +14,8 @@ use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
 use martlet_sbi::{Created, Multipart, Problem, content_type};
 use martlet_sbi_api::common::{AccessType, Dnn, RatType};
 use martlet_sbi_api::nsmf_pdusession::{
-    Cause, DnnSelectionMode, RequestType, SmContextCreateData, SmContextCreateError, SmContextCreatedData,
-    SmfPduSessionClient,
+    Cause, DnnSelectionMode, RequestType, SmContextCreateData, SmContextCreateError,
+    SmContextCreatedData, SmfPduSessionClient,
 };
 use martlet_sbi_api::nudm_sdm::SmfSelectionSubscriptionData;
 
@@ -33,9 +34,15 @@ impl From<GmmCause> for NotEstablished {
 }
 
 /// Establishes session `psi` with the request of the UE, or says why not.
-pub(crate) async fn run(ue: &mut Ue, psi: u8, transport: &NasUlNasTransport, message: Bytes) -> Result<(), Stop> {
+pub(crate) async fn run(
+    ue: &mut Ue,
+    psi: u8,
+    transport: &NasUlNasTransport,
+    message: Bytes,
+) -> Result<(), Stop> {
     let procedure = Procedure::start("pdu_session_establishment");
-    // A session with this identity that the UE has forgotten is released (TS 24.501, 5.4.5.2.5 a 2).
+    // A session with this identity that the UE has forgotten is released (TS 24.501, 5.4.5.2.5 a
+    // 2).
     if let Some(before) = ue.sessions.remove(&psi) {
         let at_gnb = before.active;
         ue.release_sessions(vec![(psi, before)], Some(Cause::RelDueToDuplicateSessionId)).await;
@@ -45,8 +52,11 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, transport: &NasUlNasTransport, mes
     }
     let outcome = match ue.enter(Kind::PduSessionEstablishment).await {
         Ok(()) => establish(ue, psi, transport, &message).await,
-        // The UE has its message back, with the time after which it may try again (TS 24.501, 5.4.5.3.1 e).
-        Err(Stop::Reject(Reject { cause, back_off, .. })) => Err(NotEstablished::Refused(Refusal { cause, back_off })),
+        // The UE has its message back, with the time after which it may try again (TS 24.501,
+        // 5.4.5.3.1 e).
+        Err(Stop::Reject(Reject { cause, back_off, .. })) => {
+            Err(NotEstablished::Refused(Refusal { cause, back_off }))
+        }
         Err(stop) => {
             procedure.failed(&stop.label());
             return Err(stop);
@@ -64,7 +74,13 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, transport: &NasUlNasTransport, mes
         Err(NotEstablished::Refused(refusal)) => {
             let cause = refusal.cause.as_u8();
             procedure.failed(&format!("cause_{cause}"));
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, cause, "a session is not established");
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                psi,
+                cause,
+                "a session is not established"
+            );
             return_to_ue(ue, psi, &message, refusal).await
         }
         Err(NotEstablished::Rejected(answer)) => {
@@ -81,7 +97,8 @@ async fn establish(
     transport: &NasUlNasTransport,
     message: &Bytes,
 ) -> Result<Session, NotEstablished> {
-    // Who goes without integrity protection does so for emergency services alone, which are not here.
+    // Who goes without integrity protection does so for emergency services alone, which are not
+    // here.
     if ue.security.as_ref().is_none_or(|security| security.integrity == IntegrityAlgorithm::NIA0) {
         return Err(GmmCause::PayloadWasNotForwarded.into());
     }
@@ -98,14 +115,21 @@ async fn establish(
     })?;
     let root = smf.root().clone();
     let number = ue.amf.tables.next_number();
-    let mut data = create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
+    let mut data =
+        create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
     // The session that this one takes over from (TS 23.502, 4.3.5.2).
     data.old_pdu_session_id = transport.old_pdu_session_id.as_ref().map(|old| old.pdu_session_id());
     let body = Multipart::new(data).part(N1, content_type::NAS, message.clone());
-    let created: Created<Multipart<SmContextCreatedData>> =
-        SmfPduSessionClient::new(smf).post_sm_contexts(body).await.map_err(|problem| refused(ue, psi, problem))?;
+    let created: Created<Multipart<SmContextCreatedData>> = SmfPduSessionClient::new(smf)
+        .post_sm_contexts(body)
+        .await
+        .map_err(|problem| refused(ue, psi, problem))?;
     let Some(context) = SmContext::from_location(&created.location, &root) else {
-        tracing::error!(supi = ue.label(), location = created.location, "the SMF's context has no location");
+        tracing::error!(
+            supi = ue.label(),
+            location = created.location,
+            "the SMF's context has no location"
+        );
         return Err(GmmCause::PayloadWasNotForwarded.into());
     };
     Ok(Session { number, slice, dnn, context, active: false, releasing: false })
@@ -123,8 +147,8 @@ fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), No
     Ok((slice, slice))
 }
 
-/// The data network of the session: the one asked for if it is subscribed in the slice, else the default one (TS 23.501,
-/// 5.6.1).
+/// The data network of the session: the one asked for if it is subscribed in the slice, else the
+/// default one (TS 23.501, 5.6.1).
 fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, NotEstablished> {
     let unknown = NotEstablished::from(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice);
     let Some(subscription) = &ue.subscription else { return Err(unknown) };
@@ -141,7 +165,8 @@ fn infos(
     slice: Slice,
 ) -> impl Iterator<Item = &martlet_sbi_api::nudm_sdm::DnnInfo> {
     let of_slice = data.subscribed_snssai_infos.iter().flatten();
-    let of_slice = of_slice.filter(move |(key, _)| key.parse().is_ok_and(|key| slice_from_sbi(&key) == slice));
+    let of_slice =
+        of_slice.filter(move |(key, _)| key.parse().is_ok_and(|key| slice_from_sbi(&key) == slice));
     of_slice.flat_map(|(_, info)| &info.dnn_infos).filter(|info| info.dnn_barred != Some(true))
 }
 
@@ -151,12 +176,19 @@ fn is_subscribed(data: &SmfSelectionSubscriptionData, slice: Slice, dnn: &Dnn) -
 
 fn default_dnn(data: &SmfSelectionSubscriptionData, slice: Slice) -> Option<Dnn> {
     let named: Vec<_> = infos(data, slice).filter(|info| info.dnn.as_str() != "*").collect();
-    let default = named.iter().find(|info| info.default_dnn_indicator == Some(true)).or(named.first());
+    let default =
+        named.iter().find(|info| info.default_dnn_indicator == Some(true)).or(named.first());
     default.map(|info| info.dnn.clone())
 }
 
 /// Nsmf_PDUSession_CreateSMContext; `None` without an identity or a connection.
-fn create_data(ue: &Ue, psi: u8, number: u64, slice: Slice, dnn: &Dnn) -> Option<SmContextCreateData> {
+fn create_data(
+    ue: &Ue,
+    psi: u8,
+    number: u64,
+    slice: Slice,
+    dnn: &Dnn,
+) -> Option<SmContextCreateData> {
     let (supi, connection) = (ue.supi.clone()?, ue.connection.as_ref()?);
     let root = ue.amf.context.api_root();
     let mut data = SmContextCreateData::new(
@@ -184,21 +216,28 @@ fn create_data(ue: &Ue, psi: u8, number: u64, slice: Slice, dnn: &Dnn) -> Option
 /// What the UE is told of an SMF's refusal: the SMF's own answer, where there is one.
 fn refused(ue: &Ue, psi: u8, mut problem: Problem) -> NotEstablished {
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a session");
-    let answer = SmContextCreateError::from_problem(&mut problem)
-        .and_then(|error| error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned());
+    let answer = SmContextCreateError::from_problem(&mut problem).and_then(|error| {
+        error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
+    });
     if let Some(answer) = answer {
         return NotEstablished::Rejected(answer);
     }
     let back_off = problem.retry_after.or(Some(ue.amf.config.limits.back_off_s));
     match problem.cause() {
-        "DNN_NOT_SUPPORTED" | "DNN_DENIED" => GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice.into(),
-        "DNN_CONGESTION" => NotEstablished::Refused(Refusal { cause: GmmCause::Congestion, back_off }),
-        "INSUFFICIENT_RESOURCES_SLICE_DNN" => {
-            NotEstablished::Refused(Refusal { cause: GmmCause::InsufficientResourcesForSpecificSliceAndDnn, back_off })
+        "DNN_NOT_SUPPORTED" | "DNN_DENIED" => {
+            GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice.into()
         }
-        "INSUFFICIENT_RESOURCES_SLICE" | "S_NSSAI_CONGESTION" => {
-            NotEstablished::Refused(Refusal { cause: GmmCause::InsufficientResourcesForSpecificSlice, back_off })
+        "DNN_CONGESTION" => {
+            NotEstablished::Refused(Refusal { cause: GmmCause::Congestion, back_off })
         }
+        "INSUFFICIENT_RESOURCES_SLICE_DNN" => NotEstablished::Refused(Refusal {
+            cause: GmmCause::InsufficientResourcesForSpecificSliceAndDnn,
+            back_off,
+        }),
+        "INSUFFICIENT_RESOURCES_SLICE" | "S_NSSAI_CONGESTION" => NotEstablished::Refused(Refusal {
+            cause: GmmCause::InsufficientResourcesForSpecificSlice,
+            back_off,
+        }),
         _ => GmmCause::PayloadWasNotForwarded.into(),
     }
 }

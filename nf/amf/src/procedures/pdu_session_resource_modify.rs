@@ -9,7 +9,12 @@ use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
 use std::time::Instant;
 
 /// Has the gNB change the session's resources, and tells the SMF how it fared.
-pub(crate) async fn run(ue: &mut Ue, psi: u8, transfer: Bytes, nas: Option<Vec<u8>>) -> Result<(), Stop> {
+pub(crate) async fn run(
+    ue: &mut Ue,
+    psi: u8,
+    transfer: Bytes,
+    nas: Option<Vec<u8>>,
+) -> Result<(), Stop> {
     let procedure = Procedure::start("pdu_session_resource_modify");
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     if !connection.send(downlink::session_modify(connection, psi, &transfer, nas)).await {
@@ -22,7 +27,12 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, transfer: Bytes, nas: Option<Vec<u
         other => Err(other),
     });
     let Some(outcome) = answer.await? else {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, "the gNB does not answer to a session's change");
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            psi,
+            "the gNB does not answer to a session's change"
+        );
         procedure.failed("no_answer");
         return Ok(());
     };

@@ -17,7 +17,8 @@ pub(crate) async fn run(ue: &mut Ue, sessions: Vec<SessionInfo>) {
             }
         };
         let Some(answer) = answer else { continue };
-        let info = answer.json.n2_sm_info.as_ref().and_then(|part| answer.find(&part.content_id)).cloned();
+        let info =
+            answer.json.n2_sm_info.as_ref().and_then(|part| answer.find(&part.content_id)).cloned();
         match (answer.json.n2_sm_info_type, info) {
             (Some(N2SmInfoType::PduResModCfm), Some(info)) => done.push((psi, info)),
             (Some(N2SmInfoType::PduResModIndFail), Some(info)) => failed.push((psi, info)),

@@ -1,4 +1,5 @@
-//! PDU session resource notify (TS 38.413, 8.2.4): QoS flows that cannot be kept, sessions that the gNB released.
+//! PDU session resource notify (TS 38.413, 8.2.4): QoS flows that cannot be kept, sessions that the
+//! gNB released.
 use super::user_plane_activation::tell;
 use crate::n2::uplink::SessionInfo;
 use crate::ue::Ue;

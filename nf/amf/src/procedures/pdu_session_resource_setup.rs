@@ -30,11 +30,17 @@ pub(crate) async fn run(ue: &mut Ue, session: SessionToSetUp) -> Result<(), Stop
     match &outcome {
         Some(outcome) if outcome.failed.is_empty() => procedure.succeeded(),
         Some(_) => {
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, "the gNB does not set the session up");
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                psi,
+                "the gNB does not set the session up"
+            );
             procedure.failed("refused");
         }
         None => procedure.failed("no_answer"),
     }
-    user_plane_activation::report(ue, &[psi], outcome.unwrap_or_else(SessionOutcome::default)).await;
+    user_plane_activation::report(ue, &[psi], outcome.unwrap_or_else(SessionOutcome::default))
+        .await;
     Ok(())
 }

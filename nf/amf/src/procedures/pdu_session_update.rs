@@ -1,15 +1,19 @@
-//! 5GSM messages about a session that there is (TS 23.502, 4.3.3.2 and 4.3.4.2): the SMF gets them, and may have an
-//! answer for the UE and its gNB at once.
+//! 5GSM messages about a session that there is (TS 23.502, 4.3.3.2 and 4.3.4.2): the SMF gets them,
+//! and may have an answer for the UE and its gNB at once.
 use super::nas_transport::{self, return_to_ue};
 use super::user_plane_activation::{N1, part};
-use super::{pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup};
+use super::{
+    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+};
 use crate::metrics::Procedure;
 use crate::n2::downlink::SessionToSetUp;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::GmmCause;
 use martlet_sbi::{Multipart, content_type};
-use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
+};
 
 /// Brings the message to the SMF, and its answer to the UE.
 pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop> {
@@ -31,11 +35,14 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
         Err(mut problem) => {
             procedure.failed("refused_by_smf");
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a 5GSM message");
-            if problem.status() == 404 && ue.sessions.remove(&psi).is_some_and(|session| session.active) {
+            if problem.status() == 404
+                && ue.sessions.remove(&psi).is_some_and(|session| session.active)
+            {
                 pdu_session_resource_release::alone(ue, &[psi]).await?;
             }
-            let answer = SmContextUpdateError::from_problem(&mut problem)
-                .and_then(|error| error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned());
+            let answer = SmContextUpdateError::from_problem(&mut problem).and_then(|error| {
+                error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
+            });
             match answer {
                 Some(answer) => nas_transport::downlink(ue, psi, &answer).await,
                 None => return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await,
@@ -45,7 +52,11 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
 }
 
 /// What the SMF has for the UE and its gNB.
-async fn forward(ue: &mut Ue, psi: u8, answer: Multipart<SmContextUpdatedData>) -> Result<(), Stop> {
+async fn forward(
+    ue: &mut Ue,
+    psi: u8,
+    answer: Multipart<SmContextUpdatedData>,
+) -> Result<(), Stop> {
     let found = |part: &Option<martlet_sbi_api::common::RefToBinaryData>| {
         part.as_ref().and_then(|part| answer.find(&part.content_id)).cloned()
     };

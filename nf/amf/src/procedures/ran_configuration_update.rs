@@ -9,20 +9,34 @@ use martlet_ngap::{Error, build_ngap, cause, extract_ngap_ies};
 use std::sync::Arc;
 
 /// Takes the change over, or refuses it and leaves everything as it was.
-pub(crate) fn run(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+pub(crate) fn run(
+    amf: &Arc<Amf>,
+    gnb: &Arc<Gnb>,
+    received: &Received<'_>,
+) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
     let procedure = Procedure::start("ran_configuration_update");
     let pdu = &received.pdu;
-    let Some(before) = gnb.setup() else { return Err(Fault::state(pdu, "NG setup has to come first").into()) };
+    let Some(before) = gnb.setup() else {
+        return Err(Fault::state(pdu, "NG setup has to come first").into());
+    };
     let setup = read(pdu, &before).map_err(|error| Fault::of(pdu, &error))?;
     let answer = match serves(amf, &setup.areas) {
         Ok(()) => {
             gnb.set_up(Some(setup));
             tracing::info!(gnb = gnb.label(), "the gNB has changed its configuration");
             procedure.succeeded();
-            build_ngap!(SuccessfulOutcome, RANConfigurationUpdate, RANConfigurationUpdateAcknowledge,)
+            build_ngap!(
+                SuccessfulOutcome,
+                RANConfigurationUpdate,
+                RANConfigurationUpdateAcknowledge,
+            )
         }
         Err(why) => {
-            tracing::warn!(gnb = gnb.label(), cause = cause::text(&why), "a change of the gNB is refused");
+            tracing::warn!(
+                gnb = gnb.label(),
+                cause = cause::text(&why),
+                "a change of the gNB is refused"
+            );
             procedure.failed("refused");
             build_ngap!(
                 UnsuccessfulOutcome,

@@ -1,16 +1,20 @@
 //! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
 use super::{
-    am_policy, amf_reallocation, authentication, configuration_update, context_transfer, identity, registration_accept,
-    security_mode,
+    am_policy, amf_reallocation, authentication, configuration_update, context_transfer, identity,
+    registration_accept, security_mode,
 };
-use super::{implicit_deregistration, pdu_session_resource_release, slice_selection, subscription, ue_context_release};
+use super::{
+    implicit_deregistration, pdu_session_resource_release, slice_selection, subscription,
+    ue_context_release,
+};
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::ue::{Event, Reject, Session, Stop, Ue, count};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
-    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject, NasEapMessage,
-    NasFGmmCause, NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest, RegistrationType, identifiers,
+    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
+    NasEapMessage, NasFGmmCause, NasGprsTimer2, NasRegistrationReject, NasRegistrationRequest,
+    RegistrationType, identifiers,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
@@ -45,7 +49,8 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
 }
 
 async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
-    // A registration needs room: of procedures at work, and of contexts once it is known who the UE is.
+    // A registration needs room: of procedures at work, and of contexts once it is known who the UE
+    // is.
     ue.enter(Kind::Registration).await?;
     let mut request = read(&inbound)?;
     check_area(ue)?;
@@ -55,7 +60,10 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     let kind = request.fgs_registration_type.registration_type();
     let initial = !matches!(
         kind,
-        Some(RegistrationType::MobilityRegistrationUpdating | RegistrationType::PeriodicRegistrationUpdating)
+        Some(
+            RegistrationType::MobilityRegistrationUpdating
+                | RegistrationType::PeriodicRegistrationUpdating
+        )
     );
     let mut inherited = Vec::new();
 
@@ -76,7 +84,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
 
     // Who the UE is: proved by its security context, or by an authentication (steps 4 to 9).
-    let mut access = count(&inbound).filter(|_| ue.rerouted || wanted && is_proved(ue, &request, initial));
+    let mut access =
+        count(&inbound).filter(|_| ue.rerouted || wanted && is_proved(ue, &request, initial));
     let derived = taken.as_mut().and_then(|taken| taken.derived.take());
     let derived = derived.filter(|_| !(initial && ue.amf.config.security.always_authenticate));
     let proved = access.is_some() || derived.is_some();
@@ -111,11 +120,13 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
     }
 
-    // An initial registration starts without sessions; another one goes on with those that there are.
+    // An initial registration starts without sessions; another one goes on with those that there
+    // are.
     if initial {
         let at_gnb = ue.active_sessions();
         ue.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
-        ue.release_sessions(inherited, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
+        ue.release_sessions(inherited, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason))
+            .await;
         pdu_session_resource_release::alone(ue, &at_gnb).await?;
         ue.set_registered(false);
     } else {
@@ -135,10 +146,12 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     // One that comes from another AMF stays here.
     let elsewhere = !ue.rerouted && !ue.stays;
     let slices = match slice_selection::run(ue, requested.clone(), elsewhere).await {
-        Err(Stop::Reroute(set)) => match amf_reallocation::run(ue, &request, access, &set, by_gnb).await {
-            Ok(()) => return Err(Stop::Abandoned("rerouted")),
-            Err(_) => slice_selection::run(ue, requested, false).await?,
-        },
+        Err(Stop::Reroute(set)) => {
+            match amf_reallocation::run(ue, &request, access, &set, by_gnb).await {
+                Ok(()) => return Err(Stop::Abandoned("rerouted")),
+                Err(_) => slice_selection::run(ue, requested, false).await?,
+            }
+        }
         selected => selected?,
     };
     if ue.policy.is_none() {
@@ -155,7 +168,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     configuration_update::run(ue).await
 }
 
-/// Whether there is room for the UE's context: always, if it takes the place of one that the UE had before.
+/// Whether there is room for the UE's context: always, if it takes the place of one that the UE had
+/// before.
 fn room(ue: &mut Ue) -> Result<(), Stop> {
     let known = ue.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
     if ue.over_limit && !known {
@@ -171,14 +185,16 @@ fn room(ue: &mut Ue) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Has the UE prove who it is: with a K_AMF that was derived for this AMF, else with an authentication.
+/// Has the UE prove who it is: with a K_AMF that was derived for this AMF, else with an
+/// authentication.
 async fn prove(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
     derived: Option<(KAmf, u8)>,
     inbound: &Inbound,
 ) -> Result<security_mode::Complete, Stop> {
-    let emergency = request.fgs_registration_type.registration_type() == Some(RegistrationType::EmergencyRegistration);
+    let emergency = request.fgs_registration_type.registration_type()
+        == Some(RegistrationType::EmergencyRegistration);
     let repeat = !inbound.is_verified();
     if let Some((k_amf, ngksi)) = derived {
         let keys = authentication::Keys { k_amf, ngksi, eap_success: None, derived: true };
@@ -192,7 +208,9 @@ async fn prove(
 /// The request of a message, which is one.
 pub(super) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
     match &inbound.message {
-        Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => Ok((**request).clone()),
+        Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => {
+            Ok((**request).clone())
+        }
         _ => Err(Stop::Abandoned("no_request")),
     }
 }
@@ -218,7 +236,8 @@ fn is_proved(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool {
     ue.supi.is_some() && ue.capability.is_some() && same_key && !wanted
 }
 
-/// The subscriber is served by this task from now on. Gives the sessions of the context that it had before.
+/// The subscriber is served by this task from now on. Gives the sessions of the context that it had
+/// before.
 pub(super) async fn take_over(ue: &mut Ue) -> Vec<(u8, Session)> {
     let Some(supi) = &ue.supi else { return Vec::new() };
     let Some(before) = ue.amf.tables.claim_supi(supi, &ue.handle) else { return Vec::new() };
@@ -253,7 +272,9 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             ue.security = None;
             ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
         }
-        Stop::NoAnswer(_) | Stop::Abandoned(_) => ue_context_release::run(ue, Cause::nas(CauseNas::unspecified)),
+        Stop::NoAnswer(_) | Stop::Abandoned(_) => {
+            ue_context_release::run(ue, Cause::nas(CauseNas::unspecified))
+        }
         stop => ue.conclude(stop).await,
     }
 }
@@ -261,7 +282,9 @@ async fn failed(ue: &mut Ue, stop: Stop) {
 /// REGISTRATION REJECT (TS 24.501, 8.2.9).
 fn reject_message(reject: &Reject) -> Nas5gsMessage {
     let mut message = NasRegistrationReject::new(NasFGmmCause::from_cause(reject.cause));
-    if let Some(timer) = reject.back_off.and_then(|seconds| NasGprsTimer2::from_seconds(back_off(seconds)).ok()) {
+    if let Some(timer) =
+        reject.back_off.and_then(|seconds| NasGprsTimer2::from_seconds(back_off(seconds)).ok())
+    {
         message.set_t3346_value(timer);
     }
     if let Some(rejected) = slice_selection::rejected_nssai(&reject.slices) {
@@ -274,7 +297,11 @@ fn reject_message(reject: &Reject) -> Nas5gsMessage {
 pub(super) fn back_off(seconds: u32) -> u64 {
     let steps = [2_u64, 60, 360];
     let counts = steps.iter().map(|step| (u64::from(seconds).div_ceil(*step).max(1), step));
-    counts.filter(|(count, _)| *count <= 31).map(|(count, step)| count * step).min().unwrap_or(31 * 360)
+    counts
+        .filter(|(count, _)| *count <= 31)
+        .map(|(count, step)| count * step)
+        .min()
+        .unwrap_or(31 * 360)
 }
 
 #[cfg(test)]
@@ -288,7 +315,9 @@ mod tests {
             assert!(NasGprsTimer2::from_seconds(said).is_ok(), "{seconds}: {said}");
             assert!(said >= u64::from(seconds).min(31 * 360), "{seconds}: {said}");
         }
-        let octets = reject_message(&Reject { back_off: Some(30), ..GmmCause::Congestion.into() }).encode().unwrap();
+        let octets = reject_message(&Reject { back_off: Some(30), ..GmmCause::Congestion.into() })
+            .encode()
+            .unwrap();
         assert_eq!(hex::encode(octets), "7e0044165f010f");
     }
 }

@@ -1,18 +1,19 @@
-//! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502, 4.2.2.2.2, steps 21 and 22;
-//! TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
+//! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502,
+//! 4.2.2.2.2, steps 21 and 22; TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
 use super::registration::back_off;
 use super::slice_selection::{Selected, rejected_nssai};
 use super::user_plane_activation::Activation;
 use super::{
-    initial_context_setup, mobility_restrictions, n1_n2_message_transfer, pdu_session_resource_release,
-    user_plane_activation,
+    initial_context_setup, mobility_restrictions, n1_n2_message_transfer,
+    pdu_session_resource_release, user_plane_activation,
 };
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
-    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity, NasFGsNetworkFeatureSupport,
-    NasFGsRegistrationResult, NasFGsTrackingAreaIdentityList, NasGprsTimer2, NasPduSessionReactivationResult,
-    NasPduSessionReactivationResultErrorCause, NasPduSessionStatus, NasRegistrationAccept, NasRegistrationRequest,
-    RegistrationResult, identifiers, timers,
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity,
+    NasFGsNetworkFeatureSupport, NasFGsRegistrationResult, NasFGsTrackingAreaIdentityList,
+    NasGprsTimer2, NasPduSessionReactivationResult, NasPduSessionReactivationResultErrorCause,
+    NasPduSessionStatus, NasRegistrationAccept, NasRegistrationRequest, RegistrationResult,
+    identifiers, timers,
 };
 
 /// Accepts the registration. `access` is the uplink COUNT with which K_gNB is derived.
@@ -38,14 +39,18 @@ pub(crate) async fn run(
             ..Default::default()
         },
         Some(wanted) => {
-            let others = wanted.iter().copied().filter(|psi| paged.iter().all(|session| session.psi != *psi));
+            let others = wanted
+                .iter()
+                .copied()
+                .filter(|psi| paged.iter().all(|session| session.psi != *psi));
             user_plane_activation::request(ue, &others.collect::<Vec<_>>()).await
         }
         None => Default::default(),
     };
     activation.sessions.extend(paged);
     new_guti(ue)?;
-    let accept = message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
+    let accept =
+        message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
     let accept = accept.map_err(|error| {
         tracing::error!(supi = ue.label(), %error, "REGISTRATION ACCEPT cannot be built");
         Stop::Abandoned("not_encodable")
@@ -62,11 +67,16 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Waits for REGISTRATION COMPLETE. A UE that never sends it is registered with both 5G-GUTIs (5.5.1.2.8 c).
+/// Waits for REGISTRATION COMPLETE. A UE that never sends it is registered with both 5G-GUTIs
+/// (5.5.1.2.8 c).
 async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
     let timer = NasTimer { name: "T3550", duration: ue.amf.config.timers.t3550() };
-    let answer = ue.await_answer(accept, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
-        Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationComplete(_)) if inbound.is_verified() => Some(()),
+    let answer = ue.await_answer(accept, Protection::AsSecured, timer, |_, inbound| match &inbound
+        .message
+    {
+        Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationComplete(_)) if inbound.is_verified() => {
+            Some(())
+        }
         _ => None,
     });
     match answer.await {
@@ -75,7 +85,12 @@ async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
             Ok(())
         }
         Err(Stop::NoAnswer(timer)) => {
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), timer, "the UE did not complete its registration");
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                timer,
+                "the UE did not complete its registration"
+            );
             Ok(())
         }
         Err(stop) => Err(stop),
@@ -124,7 +139,8 @@ fn message(
     if !slices.configured.is_empty() {
         accept.set_configured_nssai(identifiers::nssai(&slices.configured)?);
     }
-    // Neither IMS voice nor emergency services; positioning over the user plane where the UE has it too.
+    // Neither IMS voice nor emergency services; positioning over the user plane where the UE has it
+    // too.
     let features = match ue.positioning.lcs_upp {
         true => NasFGsNetworkFeatureSupport::new(vec![0; 4]).with_lcs_upp(true),
         false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),
@@ -136,7 +152,9 @@ fn message(
     }
     if let Some(failed) = reactivation {
         let sessions: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
-        accept.set_pdu_session_reactivation_result(NasPduSessionReactivationResult::from_failed_sessions(&sessions)?);
+        accept.set_pdu_session_reactivation_result(
+            NasPduSessionReactivationResult::from_failed_sessions(&sessions)?,
+        );
         if !failed.is_empty() {
             let causes = NasPduSessionReactivationResultErrorCause::from_entries(failed)?;
             accept.set_pdu_session_reactivation_result_error_cause(causes);

@@ -1,5 +1,5 @@
-//! New keys for a UE whose NAS COUNTs are near their end (TS 24.501, 4.4.3.5; TS 33.501, 6.9.4.2): it is authenticated
-//! while it is connected, and NAS and the gNB take the new keys into use.
+//! New keys for a UE whose NAS COUNTs are near their end (TS 24.501, 4.4.3.5; TS 33.501, 6.9.4.2):
+//! it is authenticated while it is connected, and NAS and the gNB take the new keys into use.
 use super::{authentication, security_mode, ue_context_modification, ue_context_release};
 use crate::metrics::Procedure;
 use crate::ue::{Stop, Ue};
@@ -12,7 +12,9 @@ pub(crate) fn is_due(ue: &Ue) -> bool {
     let connected = ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
     let most = ue.amf.config.security.rekey_at_count;
     // One that has no next value is at its end.
-    let far = |direction| security.nas.nas_count(direction, NasConnection::ThreeGpp).is_none_or(|c| c.get() >= most);
+    let far = |direction| {
+        security.nas.nas_count(direction, NasConnection::ThreeGpp).is_none_or(|c| c.get() >= most)
+    };
     connected && ue.registered && ue.secured && (far(Direction::Uplink) || far(Direction::Downlink))
 }
 

@@ -1,13 +1,13 @@
-//! NAS security mode control (TS 24.501, 5.4.2; TS 33.501, 6.7.2): the algorithms, and the keys of an authentication in
-//! use.
+//! NAS security mode control (TS 24.501, 5.4.2; TS 33.501, 6.7.2): the algorithms, and the keys of
+//! an authentication in use.
 use super::authentication::Keys;
 use crate::metrics;
 use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
 use martlet_nas::{
-    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
-    NasAdditional5gSecurityInformation, NasCount, NasEapMessage, NasImeisvRequest, NasKeySetIdentifier,
-    NasRegistrationRequest, NasSecurityAlgorithms, NasSecurityModeCommand, NasSecurityModeComplete,
-    NasUeSecurityCapability, algorithms,
+    CipheringAlgorithm, GmmCause, IntegrityAlgorithm, KeySetIdentifier, Nas5gmmMessage,
+    Nas5gsMessage, NasAbba, NasAdditional5gSecurityInformation, NasCount, NasEapMessage,
+    NasImeisvRequest, NasKeySetIdentifier, NasRegistrationRequest, NasSecurityAlgorithms,
+    NasSecurityModeCommand, NasSecurityModeComplete, NasUeSecurityCapability, algorithms,
 };
 use martlet_sbi_api::common::Pei;
 use martlet_security::aka;
@@ -20,19 +20,35 @@ pub(crate) struct Complete {
     pub request: Option<NasRegistrationRequest>,
 }
 
-/// Takes the keys into use. With `repeat`, the UE sends its request once more, now that nobody can read or change it.
-/// `emergency` says that the UE registers for emergency services alone.
-pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) -> Result<Complete, Stop> {
+/// Takes the keys into use. With `repeat`, the UE sends its request once more, now that nobody can
+/// read or change it. `emergency` says that the UE registers for emergency services alone.
+pub(crate) async fn run(
+    ue: &mut Ue,
+    keys: Keys,
+    repeat: bool,
+    emergency: bool,
+) -> Result<Complete, Stop> {
     let Some(capability) = ue.capability.clone() else {
         return Err(Stop::reject(GmmCause::InvalidMandatoryInformation));
     };
-    if ue.amf.config.security.mandatory_algorithms && !emergency && !has_the_mandatory(&capability) {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE lacks algorithms that each UE has");
+    if ue.amf.config.security.mandatory_algorithms && !emergency && !has_the_mandatory(&capability)
+    {
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "the UE lacks algorithms that each UE has"
+        );
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     }
     let served = &ue.amf.served;
-    let Some((ciphering, integrity)) = select(&capability, &served.ciphering, &served.integrity, emergency) else {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), "the UE has none of the algorithms of amf.security");
+    let Some((ciphering, integrity)) =
+        select(&capability, &served.ciphering, &served.integrity, emergency)
+    else {
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "the UE has none of the algorithms of amf.security"
+        );
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     };
     let not_encodable = || Stop::Abandoned("not_encodable");
@@ -53,7 +69,8 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
         command.set_eap_message(NasEapMessage::new(packet.to_vec()));
         command.set_abba(NasAbba::new(aka::ABBA.to_vec()));
     }
-    let security = Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
+    let security =
+        Security::new(keys.k_amf, keys.ngksi, ciphering, integrity).map_err(|_| not_encodable())?;
     let before = (ue.security.replace(security), ue.secured);
     let outcome = ask(ue, command).await;
     if outcome.is_err() {
@@ -68,8 +85,8 @@ pub(crate) async fn run(ue: &mut Ue, keys: Keys, repeat: bool, emergency: bool) 
     Ok(Complete { count, request: request(ue, &complete) })
 }
 
-/// Whether the UE has what each UE has (TS 33.501, 5.2.2 and 5.2.3): NEA0 to NEA2, NIA1 and NIA2. NIA0 is for emergencies, and many leave
-/// it out.
+/// Whether the UE has what each UE has (TS 33.501, 5.2.2 and 5.2.3): NEA0 to NEA2, NIA1 and NIA2.
+/// NIA0 is for emergencies, and many leave it out.
 fn has_the_mandatory(capability: &NasUeSecurityCapability) -> bool {
     let ciphering = [CipheringAlgorithm::NEA0, CipheringAlgorithm::NEA1, CipheringAlgorithm::NEA2];
     let integrity = [IntegrityAlgorithm::NIA1, IntegrityAlgorithm::NIA2];
@@ -84,8 +101,8 @@ pub(crate) fn has_the_best(ue: &Ue) -> bool {
     best == Some((security.nas.ciphering_algorithm(), security.integrity))
 }
 
-/// The algorithms. NIA0 is for emergency services alone, for UEs that have nothing better, and NEA0 goes with it
-/// (TS 33.501, 5.5.2 and 10.2; TS 24.501, 4.4.4.1).
+/// The algorithms. NIA0 is for emergency services alone, for UEs that have nothing better, and NEA0
+/// goes with it (TS 33.501, 5.5.2 and 10.2; TS 24.501, 4.4.4.1).
 fn select(
     capability: &NasUeSecurityCapability,
     ciphering: &[CipheringAlgorithm],
@@ -93,7 +110,8 @@ fn select(
     emergency: bool,
 ) -> Option<(CipheringAlgorithm, IntegrityAlgorithm)> {
     let is_null = |algorithm: &IntegrityAlgorithm| *algorithm == IntegrityAlgorithm::NIA0;
-    let protecting: Vec<_> = integrity.iter().copied().filter(|algorithm| !is_null(algorithm)).collect();
+    let protecting: Vec<_> =
+        integrity.iter().copied().filter(|algorithm| !is_null(algorithm)).collect();
     algorithms::select(capability, ciphering, &protecting).or_else(|| {
         let unprotected = emergency && integrity.iter().any(is_null);
         let null = (&[CipheringAlgorithm::NEA0], &[IntegrityAlgorithm::NIA0]);
@@ -101,7 +119,10 @@ fn select(
     })
 }
 
-async fn ask(ue: &mut Ue, command: NasSecurityModeCommand) -> Result<(NasSecurityModeComplete, NasCount), Stop> {
+async fn ask(
+    ue: &mut Ue,
+    command: NasSecurityModeCommand,
+) -> Result<(NasSecurityModeComplete, NasCount), Stop> {
     let timer = NasTimer { name: "T3560", duration: ue.amf.config.timers.t3560() };
     let command = Nas5gsMessage::new_5gmm(command);
     let answer = ue.exchange(&command, Protection::NewContext, timer, |_, inbound| {
@@ -115,7 +136,12 @@ async fn ask(ue: &mut Ue, command: NasSecurityModeCommand) -> Result<(NasSecurit
         }
     });
     answer.await?.map_err(|cause| {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "the UE refuses the security mode");
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            cause,
+            "the UE refuses the security mode"
+        );
         Stop::Abandoned("security_mode_rejected")
     })
 }
@@ -126,8 +152,8 @@ fn pei(complete: &NasSecurityModeComplete) -> Option<Pei> {
     format!("imeisv-{}", imeisv.as_str()).parse().ok()
 }
 
-/// The request of the NAS message container (TS 24.501, 5.4.2.4). Another message, or one that does not decode, is
-/// passed over: the AMF goes on with what it has.
+/// The request of the NAS message container (TS 24.501, 5.4.2.4). Another message, or one that does
+/// not decode, is passed over: the AMF goes on with what it has.
 fn request(ue: &Ue, complete: &NasSecurityModeComplete) -> Option<NasRegistrationRequest> {
     match complete.nas_message_container.as_ref()?.decode_as_nas_message() {
         Ok(Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request))) => Some(*request),

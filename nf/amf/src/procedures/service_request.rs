@@ -1,4 +1,5 @@
-//! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was paged.
+//! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was
+//! paged.
 use super::user_plane_activation::{self, Activation};
 use super::{
     configuration_update, implicit_deregistration, initial_context_setup, mobility_restrictions,
@@ -9,15 +10,17 @@ use crate::metrics::{self, Procedure};
 use crate::ue::{Stop, Ue, count};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{
-    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2, NasPduSessionReactivationResult,
-    NasPduSessionReactivationResultErrorCause, NasPduSessionStatus, NasServiceAccept, NasServiceReject,
-    NasServiceRequest, ServiceType,
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2,
+    NasPduSessionReactivationResult, NasPduSessionReactivationResultErrorCause,
+    NasPduSessionStatus, NasServiceAccept, NasServiceReject, NasServiceRequest, ServiceType,
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 
 /// Serves the UE, or tells it why not.
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
-    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = &inbound.message else { return };
+    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = &inbound.message else {
+        return;
+    };
     let procedure = Procedure::start("service_request");
     let outcome = match count(&inbound) {
         Some(access) => service_request(ue, request, access).await,
@@ -36,18 +39,27 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "the service request has failed");
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                why,
+                "the service request has failed"
+            );
             failed(ue, stop).await;
         }
     }
 }
 
-async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCount) -> Result<(), Stop> {
+async fn service_request(
+    ue: &mut Ue,
+    request: &NasServiceRequest,
+    access: NasCount,
+) -> Result<(), Stop> {
     if !ue.registered {
         return Err(Stop::reject(GmmCause::ImplicitlyDeregistered));
     }
-    let paged =
-        !ue.pending.is_empty() || request.service_type.service_type() == Some(ServiceType::MobileTerminatedServices);
+    let paged = !ue.pending.is_empty()
+        || request.service_type.service_type() == Some(ServiceType::MobileTerminatedServices);
     if mobility_restrictions::is_restricted(ue) && !paged && !has_priority(request) {
         // It stays registered, and is served elsewhere (5.6.1.5).
         return Err(Stop::reject(GmmCause::RestrictedServiceArea));
@@ -61,8 +73,11 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
     let of_ue: Vec<u8> = wanted.iter().flatten().copied().collect();
-    let without_paged: Vec<u8> =
-        of_ue.iter().copied().filter(|psi| paged.iter().all(|session| session.psi != *psi)).collect();
+    let without_paged: Vec<u8> = of_ue
+        .iter()
+        .copied()
+        .filter(|psi| paged.iter().all(|session| session.psi != *psi))
+        .collect();
     let mut activation = match without_paged.is_empty() {
         true => Activation::default(),
         false => user_plane_activation::request(ue, &without_paged).await,
@@ -72,7 +87,8 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
         tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT cannot be built");
         Stop::Abandoned("not_encodable")
     })?;
-    initial_context_setup::run(ue, access, activation.sessions, &Nas5gsMessage::new_5gmm(accept)).await?;
+    initial_context_setup::run(ue, access, activation.sessions, &Nas5gsMessage::new_5gmm(accept))
+        .await?;
     for transfer in rest {
         n1_n2_message_transfer::deliver(ue, transfer).await?;
     }
@@ -90,7 +106,12 @@ async fn service_request(ue: &mut Ue, request: &NasServiceRequest, access: NasCo
 fn has_priority(request: &NasServiceRequest) -> bool {
     use ServiceType::*;
     let kind = request.service_type.service_type();
-    matches!(kind, Some(EmergencyServices | EmergencyServicesFallback | HighPriorityAccess | ElevatedSignalling))
+    matches!(
+        kind,
+        Some(
+            EmergencyServices | EmergencyServicesFallback | HighPriorityAccess | ElevatedSignalling
+        )
+    )
 }
 
 /// SERVICE ACCEPT (TS 24.501, 8.2.17).
@@ -107,7 +128,9 @@ fn accept(
     }
     if reactivation {
         let sessions: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
-        accept.set_pdu_session_reactivation_result(NasPduSessionReactivationResult::from_failed_sessions(&sessions)?);
+        accept.set_pdu_session_reactivation_result(
+            NasPduSessionReactivationResult::from_failed_sessions(&sessions)?,
+        );
         if !failed.is_empty() {
             let causes = NasPduSessionReactivationResultErrorCause::from_entries(failed)?;
             accept.set_pdu_session_reactivation_result_error_cause(causes);
@@ -120,18 +143,23 @@ async fn failed(ue: &mut Ue, stop: Stop) {
     match stop {
         Stop::Reject(reject) => {
             let mut message = NasServiceReject::new(NasFGmmCause::from_cause(reject.cause));
-            if let Some(timer) = reject.back_off.and_then(|s| NasGprsTimer2::from_seconds(s.clamp(2, 62).into()).ok()) {
+            if let Some(timer) = reject
+                .back_off
+                .and_then(|s| NasGprsTimer2::from_seconds(s.clamp(2, 62).into()).ok())
+            {
                 message.set_t3346_value(timer);
             }
             let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(message)).await;
-            let stays = matches!(reject.cause, GmmCause::Congestion | GmmCause::RestrictedServiceArea);
+            let stays =
+                matches!(reject.cause, GmmCause::Congestion | GmmCause::RestrictedServiceArea);
             if ue.registered && !stays {
                 implicit_deregistration::locally(ue).await;
             }
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
         Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic(_) => {
-            // A UE that has meanwhile asked to leave is let go, whatever became of its service (5.6.1.8).
+            // A UE that has meanwhile asked to leave is let go, whatever became of its service
+            // (5.6.1.8).
             if let Some(inbound) = ue.asked_to_leave().await {
                 return super::deregistration::by_ue(ue, inbound).await;
             }

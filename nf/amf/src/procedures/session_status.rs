@@ -5,8 +5,9 @@ use martlet_nf::Criteria;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nsmf_pdusession::{ResourceStatus, SmContextStatusNotification};
 
-/// Forgets a session whose context the SMF has released. A later session may have its identity by now, and stays: the
-/// UE is free to use an identity again as soon as it has let go of it. Where the gNB still has the session's resources, it releases them.
+/// Forgets a session whose context the SMF has released. A later session may have its identity by
+/// now, and stays: the UE is free to use an identity again as soon as it has let go of it. Where
+/// the gNB still has the session's resources, it releases them.
 pub(crate) async fn run(
     ue: &mut Ue,
     psi: u8,
@@ -39,6 +40,8 @@ async fn smf_changed(ue: &mut Ue, psi: u8, notification: &SmContextStatusNotific
                 session.context.root = smf.root().clone();
             }
         }
-        Err(problem) => tracing::warn!(supi = ue.label(), psi, %problem, "the new SMF of a session is not found"),
+        Err(problem) => {
+            tracing::warn!(supi = ue.label(), psi, %problem, "the new SMF of a session is not found")
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! A UE of an AMF of the set that is gone goes on with this one (TS 23.501, 5.21.2.2): it comes with a service request or to leave, or
-//! another function has something for it. What it begins with a registration is `context_transfer`'s.
+//! A UE of an AMF of the set that is gone goes on with this one (TS 23.501, 5.21.2.2): it comes
+//! with a service request or to leave, or another function has something for it. What it begins
+//! with a registration is `context_transfer`'s.
 use super::{am_policy, context_transfer, subscription};
 use crate::Amf;
 use crate::kept::KeptUe;
@@ -12,7 +13,9 @@ use martlet_nas::{Guti, Nas5gmmMessage, Nas5gsMessage};
 use martlet_nf::Criteria;
 use martlet_sbi::Multipart;
 use martlet_sbi_api::common::{self, AccessType, Guami};
-use martlet_sbi_api::namf_communication::{AmfCommunicationClient, TransferReason, UeContextTransferReqData};
+use martlet_sbi_api::namf_communication::{
+    AmfCommunicationClient, TransferReason, UeContextTransferReqData,
+};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +24,9 @@ use tokio::sync::mpsc;
 /// How long an AMF may take to say that it lives.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes the UE the one whose 5G-GUTI it names; its message as that one's keys prove it. `None` where no AMF of the set has left such a
-/// UE, or the message is not that UE's: then it is a stranger.
+/// Makes the UE the one whose 5G-GUTI it names; its message as that one's keys prove it. `None`
+/// where no AMF of the set has left such a UE, or the message is not that UE's: then it is a
+/// stranger.
 pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     let guti = named(ue, nas).filter(|guti| !ue.amf.served.gave(guti))?;
     let amf = ue.amf.clone();
@@ -54,7 +58,8 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
 /// The message as the keys of a context prove it, and the keys with its count.
 pub(super) fn proved(kept: &KeptUe, nas: &Bytes) -> Option<(Security, Inbound)> {
     let mut security = kept.security().ok()?;
-    let inbound = inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
+    let inbound =
+        inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
     Some((security, inbound))
 }
 
@@ -66,7 +71,9 @@ fn named(ue: &Ue, nas: &Bytes) -> Option<Guti> {
     };
     let Nas5gsMessage::Gmm(_, message) = message else { return None };
     match &message {
-        Nas5gmmMessage::DeregistrationRequestUeOriginating(request) => request.fgs_mobile_identity.as_guti(),
+        Nas5gmmMessage::DeregistrationRequestUeOriginating(request) => {
+            request.fgs_mobile_identity.as_guti()
+        }
         Nas5gmmMessage::ServiceRequest(request) => {
             let id = request.fg_s_tmsi.as_s_tmsi()?;
             let plmn = ue.connection.as_ref()?.location.tai.plmn;
@@ -84,14 +91,16 @@ async fn lives(amf: &Amf, of: &AmfId, ue_context_id: &str, guti: &Guti) -> bool 
     let asked = async {
         let peer = amf.context.discover(NfType::Amf, "namf-comm", &criteria).await?;
         // It gives nothing to who proves nothing, but it says so (403) where it has the UE.
-        let question = UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
+        let question =
+            UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
         let client = AmfCommunicationClient::new(peer.within(PATIENCE));
         client.ue_context_transfer(ue_context_id, Multipart::new(question)).await.map(|_| ())
     };
     asked.await.map_or_else(|problem| problem.status() == 403, |()| true)
 }
 
-/// Another function has something for a UE that this AMF does not know: an AMF of the set may have left it.
+/// Another function has something for a UE that this AMF does not know: an AMF of the set may have
+/// left it.
 pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let mut found = amf.inherited_of(supi).await?;
     let kept = found.kept.take()?;
@@ -130,7 +139,11 @@ async fn settle(ue: &mut Ue) {
     am_policy::create(ue).await;
     let before = ue.subscription.take();
     if let Err(stop) = subscription::run(ue, false).await {
-        tracing::warn!(supi = ue.label(), why = stop.label(), "the UDM does not learn which AMF serves the UE");
+        tracing::warn!(
+            supi = ue.label(),
+            why = stop.label(),
+            "the UDM does not learn which AMF serves the UE"
+        );
         ue.subscription = before;
     }
 }

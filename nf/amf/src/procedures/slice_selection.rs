@@ -1,4 +1,5 @@
-//! Which slices a UE gets (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and 4.2.2.2.3), with the NSSF.
+//! Which slices a UE gets (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and 4.2.2.2.3), with the
+//! NSSF.
 use super::amf_reallocation;
 use crate::served::{slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
@@ -29,9 +30,13 @@ struct Subscribed {
     all: Vec<Slice>,
 }
 
-/// Chooses the slices. A UE that may use none is refused. With `elsewhere`, an AMF set that the NSSF names and that is not this AMF's is
-/// where the registration is to go on.
-pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>, elsewhere: bool) -> Result<Selected, Stop> {
+/// Chooses the slices. A UE that may use none is refused. With `elsewhere`, an AMF set that the
+/// NSSF names and that is not this AMF's is where the registration is to go on.
+pub(crate) async fn run(
+    ue: &mut Ue,
+    requested: Option<Vec<Slice>>,
+    elsewhere: bool,
+) -> Result<Selected, Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
     let subscribed = subscribed(ue);
@@ -40,8 +45,15 @@ pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>, elsewhere: b
 
     let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
         Ok(info) => {
-            let own = ue.amf.served.guami(tai.plmn).map(|guami| amf_reallocation::set_of(guami.plmn, &guami.id));
-            let named = info.target_amf_set.as_ref().filter(|set| own.is_none_or(|own| !own.eq_ignore_ascii_case(set)));
+            let own = ue
+                .amf
+                .served
+                .guami(tai.plmn)
+                .map(|guami| amf_reallocation::set_of(guami.plmn, &guami.id));
+            let named = info
+                .target_amf_set
+                .as_ref()
+                .filter(|set| own.is_none_or(|own| !own.eq_ignore_ascii_case(set)));
             if let Some(set) = named.filter(|_| elsewhere) {
                 return Err(Stop::Reroute(set.clone()));
             }
@@ -70,14 +82,17 @@ pub(crate) async fn run(ue: &mut Ue, requested: Option<Vec<Slice>>, elsewhere: b
 fn available(ue: &Ue) -> Vec<Slice> {
     let Some(connection) = &ue.connection else { return Vec::new() };
     let tai = connection.location.tai;
-    let of_amf = ue.amf.served.plmn(tai.plmn).map(|served| served.slices.as_slice()).unwrap_or_default();
+    let of_amf =
+        ue.amf.served.plmn(tai.plmn).map(|served| served.slices.as_slice()).unwrap_or_default();
     let of_gnb = connection.gnb.setup();
-    let of_gnb: Vec<_> = of_gnb.iter().flat_map(|setup| &setup.areas).filter(|area| area.tai == tai).collect();
+    let of_gnb: Vec<_> =
+        of_gnb.iter().flat_map(|setup| &setup.areas).filter(|area| area.tai == tai).collect();
     let is_there = |slice: &Slice| of_gnb.iter().any(|area| area.slices.contains(slice));
     of_amf.iter().copied().filter(is_there).collect()
 }
 
-/// What the UE is to be configured with by its subscription as it is now: 16 at most (TS 24.501, 9.11.3.37).
+/// What the UE is to be configured with by its subscription as it is now: 16 at most (TS 24.501,
+/// 9.11.3.37).
 pub(crate) fn configured(ue: &Ue) -> Vec<Slice> {
     let there = available(ue);
     subscribed(ue).all.into_iter().filter(|slice| there.contains(slice)).take(16).collect()
@@ -90,10 +105,12 @@ pub(crate) fn still_allowed(ue: &Ue) -> Vec<Slice> {
 }
 
 fn subscribed(ue: &Ue) -> Subscribed {
-    let nssai = ue.subscription.as_ref().and_then(|subscription| subscription.access.nssai.as_ref());
+    let nssai =
+        ue.subscription.as_ref().and_then(|subscription| subscription.access.nssai.as_ref());
     let list = |list: &[Snssai]| list.iter().map(slice_from_sbi).collect::<Vec<_>>();
     let default = nssai.map(|nssai| list(&nssai.default_single_nssais)).unwrap_or_default();
-    let others = nssai.and_then(|nssai| nssai.single_nssais.as_deref()).map(list).unwrap_or_default();
+    let others =
+        nssai.and_then(|nssai| nssai.single_nssais.as_deref()).map(list).unwrap_or_default();
     let mut all = default.clone();
     all.extend(others.into_iter().filter(|slice| !default.contains(slice)));
     Subscribed { default, all }
@@ -112,7 +129,8 @@ async fn ask(
     });
     let info = SliceInfoForRegistration {
         subscribed_nssai: Some(of_subscription.collect()),
-        requested_nssai: requested.map(|list| list.iter().map(|slice| slice_to_sbi(*slice)).collect()),
+        requested_nssai: requested
+            .map(|list| list.iter().map(|slice| slice_to_sbi(*slice)).collect()),
         ..Default::default()
     };
     let query = NsSelectionQuery {
@@ -126,13 +144,15 @@ async fn ask(
 }
 
 fn from_nssf(info: &AuthorizedNetworkSliceInfo) -> Vec<Slice> {
-    let allowed = info.allowed_nssai_list.iter().flatten().flat_map(|list| &list.allowed_snssai_list);
+    let allowed =
+        info.allowed_nssai_list.iter().flatten().flat_map(|list| &list.allowed_snssai_list);
     allowed.map(|allowed| slice_from_sbi(&allowed.allowed_snssai)).collect()
 }
 
 fn own_choice(subscribed: &Subscribed, requested: Option<&[Slice]>) -> Vec<Slice> {
     let asked = requested.unwrap_or_default();
-    let chosen: Vec<_> = asked.iter().copied().filter(|slice| subscribed.all.contains(slice)).collect();
+    let chosen: Vec<_> =
+        asked.iter().copied().filter(|slice| subscribed.all.contains(slice)).collect();
     if chosen.is_empty() { subscribed.default.clone() } else { chosen }
 }
 
@@ -145,7 +165,8 @@ fn select(
 ) -> Selected {
     let allowed: Vec<_> = chosen.into_iter().filter(&available).take(8).collect();
     let asked = requested.unwrap_or_default();
-    let rejected: Vec<_> = asked.iter().copied().filter(|slice| !allowed.contains(slice)).take(8).collect();
+    let rejected: Vec<_> =
+        asked.iter().copied().filter(|slice| !allowed.contains(slice)).take(8).collect();
     // 16 in a configured NSSAI (TS 24.501, 9.11.3.37).
     let configured = match requested.is_none() || !rejected.is_empty() {
         true => subscribed.all.iter().copied().filter(available).take(16).collect(),
@@ -157,7 +178,10 @@ fn select(
 /// The rejected NSSAI of these slices: none of them in the current PLMN (TS 24.501, 9.11.3.46).
 pub(crate) fn rejected_nssai(slices: &[Slice]) -> Option<NasRejectedNssai> {
     let elements: Vec<_> = slices.iter().take(8).map(Slice::to_nas).collect();
-    let entries: Vec<_> = elements.iter().map(|slice| (RejectedNssaiCause::NotAvailableInPlmnOrSnpn, slice)).collect();
+    let entries: Vec<_> = elements
+        .iter()
+        .map(|slice| (RejectedNssaiCause::NotAvailableInPlmnOrSnpn, slice))
+        .collect();
     if entries.is_empty() { None } else { NasRejectedNssai::from_entries(&entries).ok() }
 }
 

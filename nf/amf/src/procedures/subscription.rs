@@ -1,10 +1,13 @@
-//! Registration with the UDM, and what it says of the subscriber (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
+//! Registration with the UDM, and what it says of the subscriber (TS 23.502, 4.2.2.2.2, steps 14a
+//! to 14c).
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Subscription, Ue};
 use martlet_nas::GmmCause;
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{CoreNetworkType, DateTime, RatType, Supi};
-use martlet_sbi_api::nudm_sdm::{DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets};
+use martlet_sbi_api::nudm_sdm::{
+    DataSetName, DataSetsQuery, SdmSubscription, SubscriptionDataSets,
+};
 use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
 use std::sync::Arc;
@@ -12,20 +15,26 @@ use std::sync::Arc;
 /// Registers the AMF, reads the subscription and subscribes to its changes, all at the same time.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
-    let before = ue.subscription.take().and_then(|subscription| subscription.sdm_subscription.clone());
+    let before =
+        ue.subscription.take().and_then(|subscription| subscription.sdm_subscription.clone());
     let subscribed = async {
         match before {
             Some(id) => Some(id),
             None => subscribe(ue, &supi).await,
         }
     };
-    let (registered, data, subscribed) = tokio::join!(register(ue, &supi, initial), read(ue, &supi), subscribed);
+    let (registered, data, subscribed) =
+        tokio::join!(register(ue, &supi, initial), read(ue, &supi), subscribed);
     registered.map_err(|problem| refused(ue, &problem, "the UDM refuses the registration"))?;
-    let data = data.map_err(|problem| refused(ue, &problem, "the UDM gives no subscription data"))?;
-    let Some(access) = data.am_data else { return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed)) };
+    let data =
+        data.map_err(|problem| refused(ue, &problem, "the UDM gives no subscription data"))?;
+    let Some(access) = data.am_data else {
+        return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed));
+    };
     ue.t3512 = access.subs_reg_timer.unwrap_or(ue.amf.config.timers.t3512_s);
     let smf_selection = data.smf_sel_data.unwrap_or_default();
-    ue.subscription = Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
+    ue.subscription =
+        Some(Arc::new(Subscription { access, smf_selection, sdm_subscription: subscribed }));
     Ok(())
 }
 
@@ -71,7 +80,8 @@ async fn subscribe(ue: &Ue, supi: &Supi) -> Option<String> {
     match made.await {
         Ok(created) => {
             let id = created.body.subscription_id;
-            id.or_else(|| created.location.rsplit('/').next().map(str::to_string)).filter(|id| !id.is_empty())
+            id.or_else(|| created.location.rsplit('/').next().map(str::to_string))
+                .filter(|id| !id.is_empty())
         }
         Err(problem) => {
             tracing::warn!(%supi, gnb = ue.gnb(), %problem, "no subscription to changes of the subscriber's data");
@@ -101,8 +111,9 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     let Some(subscription) = &ue.subscription else { return Ok(()) };
     let access = &subscription.access;
     let tai = connection.location.tai;
-    let barred =
-        |list: &Option<Vec<CoreNetworkType>>| list.as_ref().is_some_and(|list| list.contains(&CoreNetworkType::FiveGc));
+    let barred = |list: &Option<Vec<CoreNetworkType>>| {
+        list.as_ref().is_some_and(|list| list.contains(&CoreNetworkType::FiveGc))
+    };
     if access.rat_restrictions.as_ref().is_some_and(|list| list.contains(&RatType::Nr))
         || barred(&access.core_network_type_restrictions)
     {
@@ -116,6 +127,9 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
 
 /// Whether the subscriber may not be in a tracking area.
 pub(crate) fn is_forbidden(ue: &Ue, tai: Tai) -> bool {
-    let areas = ue.subscription.iter().flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());
+    let areas = ue
+        .subscription
+        .iter()
+        .flat_map(|subscription| subscription.access.forbidden_areas.iter().flatten());
     areas.flat_map(|area| area.tacs.iter().flatten()).any(|forbidden| forbidden.to_u32() == tai.tac)
 }

@@ -1,5 +1,5 @@
-//! UE context modification by the AMF (TS 38.413, 8.3.4): a gNB that has the UE's context gets another K_gNB, after the
-//! keys of NAS have changed (TS 33.501, 6.9.4.1).
+//! UE context modification by the AMF (TS 38.413, 8.3.4): a gNB that has the UE's context gets
+//! another K_gNB, after the keys of NAS have changed (TS 33.501, 6.9.4.1).
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::n2::uplink::Uplink;
@@ -8,7 +8,8 @@ use martlet_nas::NasCount;
 use martlet_ngap::cause;
 use std::time::Instant;
 
-/// Has the gNB take the K_gNB of the security context in use; `access` is the uplink COUNT with which it is derived.
+/// Has the gNB take the K_gNB of the security context in use; `access` is the uplink COUNT with
+/// which it is derived.
 pub(crate) async fn run(ue: &mut Ue, access: NasCount) -> Result<(), Stop> {
     let procedure = Procedure::start("ue_context_modification");
     let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else {
@@ -35,7 +36,12 @@ pub(crate) async fn run(ue: &mut Ue, access: NasCount) -> Result<(), Stop> {
         }
         refused => {
             let cause = refused.flatten().as_ref().map(cause::text);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "the gNB does not take the UE's new key");
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                cause,
+                "the gNB does not take the UE's new key"
+            );
             procedure.failed("not_modified");
             Err(Stop::Abandoned("context_not_modified"))
         }

@@ -22,7 +22,12 @@ pub(crate) fn alone(ue: &Ue, connection: Connection, cause: Cause) {
     tokio::spawn(release(connection, cause, ue.amf.config.timers.ngap(), ue.amf.clone()));
 }
 
-async fn release(connection: Connection, cause: Cause, limit: Duration, amf: std::sync::Arc<crate::Amf>) {
+async fn release(
+    connection: Connection,
+    cause: Cause,
+    limit: Duration,
+    amf: std::sync::Arc<crate::Amf>,
+) {
     let (sender, mut inbox) = mpsc::channel(8);
     // What still comes on the connection is for nobody, but for the answer.
     amf.tables.redirect(connection.amf_id, &UeHandle { number: 0, sender });

@@ -1,5 +1,5 @@
-//! The user plane of sessions comes up (TS 23.502, 4.2.3.2, steps 4 to 15): the SMF says what the gNB is to set up, and
-//! learns how the gNB fared.
+//! The user plane of sessions comes up (TS 23.502, 4.2.3.2, steps 4 to 15): the SMF says what the
+//! gNB is to set up, and learns how the gNB fared.
 use crate::concurrently::all;
 use crate::n2::downlink::SessionToSetUp;
 use crate::n2::uplink::SessionOutcome;
@@ -8,7 +8,9 @@ use bytes::Bytes;
 use martlet_nas::GmmCause;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::{AccessType, RatType, RefToBinaryData};
-use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState,
+};
 
 /// What SMFs say to an activation.
 #[derive(Debug, Default)]
@@ -28,10 +30,13 @@ pub(super) fn part(id: &str) -> Option<RefToBinaryData> {
     Some(RefToBinaryData { content_id: id.into() })
 }
 
-/// Has the SMFs of these sessions activate their user planes, all at the same time. What is active already stays as it
-/// is: a gNB does not set up what it has (TS 38.413, 8.2.1.4), and what is being released does not come back.
+/// Has the SMFs of these sessions activate their user planes, all at the same time. What is active
+/// already stays as it is: a gNB does not set up what it has (TS 38.413, 8.2.1.4), and what is
+/// being released does not come back.
 pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
-    let wanted = |psi: &u8| ue.sessions.get(psi).is_some_and(|session| !session.active && !session.releasing);
+    let wanted = |psi: &u8| {
+        ue.sessions.get(psi).is_some_and(|session| !session.active && !session.releasing)
+    };
     let known: Vec<u8> = sessions.iter().copied().filter(wanted).collect();
     let location = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
     let requests = known.iter().map(|psi| {
@@ -51,11 +56,18 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
             Ok(transfer) => {
                 let Some(session) = ue.sessions.get_mut(&psi) else { continue };
                 session.active = true;
-                activation.sessions.push(SessionToSetUp { psi, slice: session.slice, transfer, nas: None });
+                activation.sessions.push(SessionToSetUp {
+                    psi,
+                    slice: session.slice,
+                    transfer,
+                    nas: None,
+                });
             }
             Err(problem) => {
                 tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not activate the user plane");
-                activation.failed.push((psi, GmmCause::InsufficientUserPlaneResourcesForThePduSession));
+                activation
+                    .failed
+                    .push((psi, GmmCause::InsufficientUserPlaneResourcesForThePduSession));
             }
         }
     }
@@ -64,12 +76,14 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
 
 /// What the gNB is to set up.
 fn transfer(answer: Option<Multipart<SmContextUpdatedData>>) -> Result<Bytes, Problem> {
-    let answer = answer.ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))?;
+    let answer =
+        answer.ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))?;
     let found = answer.json.n2_sm_info.as_ref().and_then(|part| answer.find(&part.content_id));
     found.cloned().ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
 }
 
-/// Tells the SMFs how the gNB fared with the sessions that it was to set up; of which it says nothing have failed.
+/// Tells the SMFs how the gNB fared with the sessions that it was to set up; of which it says
+/// nothing have failed.
 pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome) {
     let silent = expected.iter().filter(|psi| {
         let said = |list: &[(u8, Bytes)]| list.iter().any(|(answered, _)| answered == *psi);
@@ -78,8 +92,10 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
     let silent: Vec<u8> = silent.copied().collect();
     let done = outcome.done.into_iter().map(|info| (info, N2SmInfoType::PduResSetupRsp));
     let failed = outcome.failed.into_iter().map(|info| (info, N2SmInfoType::PduResSetupFail));
-    let reports: Vec<_> = done.chain(failed).filter(|((psi, _), _)| expected.contains(psi)).collect();
-    let updates = reports.iter().map(|((psi, info), kind)| tell(ue, *psi, info.clone(), kind.clone()));
+    let reports: Vec<_> =
+        done.chain(failed).filter(|((psi, _), _)| expected.contains(psi)).collect();
+    let updates =
+        reports.iter().map(|((psi, info), kind)| tell(ue, *psi, info.clone(), kind.clone()));
     let answers = all(updates).await;
     let mut down = silent;
     for (((psi, _), kind), answer) in reports.iter().zip(answers) {

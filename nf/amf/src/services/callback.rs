@@ -3,8 +3,12 @@ use crate::Amf;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_callback::AmfCallback;
-use martlet_sbi_api::namf_communication::{N1MessageNotification, N2InfoNotifyReason, N2InformationNotification};
-use martlet_sbi_api::npcf_am_policy_control::{AmRequestedValueRep, PolicyUpdate, TerminationNotification};
+use martlet_sbi_api::namf_communication::{
+    N1MessageNotification, N2InfoNotifyReason, N2InformationNotification,
+};
+use martlet_sbi_api::npcf_am_policy_control::{
+    AmRequestedValueRep, PolicyUpdate, TerminationNotification,
+};
 use martlet_sbi_api::nsmf_pdusession::SmContextStatusNotification;
 use martlet_sbi_api::nudm_sdm::ModificationNotification;
 use martlet_sbi_api::nudm_uecm::DeregistrationData;
@@ -18,11 +22,16 @@ impl AmfCallback for Amf {
         number: &str,
         body: SmContextStatusNotification,
     ) -> Result<(), Problem> {
-        let unknown =
-            |what: &str, text: &str| Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is no {what}"));
-        let psi = pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
+        let unknown = |what: &str, text: &str| {
+            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is no {what}"))
+        };
+        let psi =
+            pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
         let number = number.parse().map_err(|_| unknown("number of a session context", number))?;
-        self.tell(&self.find(supi)?, Event::SessionStatus { psi, number, notification: body.into() })
+        self.tell(
+            &self.find(supi)?,
+            Event::SessionStatus { psi, number, notification: body.into() },
+        )
     }
 
     async fn am_policy_update_notify(
@@ -34,17 +43,31 @@ impl AmfCallback for Amf {
         Ok(None)
     }
 
-    async fn am_policy_terminate_notify(&self, supi: &str, _: TerminationNotification) -> Result<(), Problem> {
+    async fn am_policy_terminate_notify(
+        &self,
+        supi: &str,
+        _: TerminationNotification,
+    ) -> Result<(), Problem> {
         self.tell(&self.find(supi)?, Event::PolicyTerminated)
     }
 
-    async fn deregistration_notify(&self, supi: &str, body: DeregistrationData) -> Result<(), Problem> {
+    async fn deregistration_notify(
+        &self,
+        supi: &str,
+        body: DeregistrationData,
+    ) -> Result<(), Problem> {
         self.tell(&self.find(supi)?, Event::Deregister(body.dereg_reason))
     }
 
-    async fn n2_info_notify(&self, supi: &str, body: Multipart<N2InformationNotification>) -> Result<(), Problem> {
+    async fn n2_info_notify(
+        &self,
+        supi: &str,
+        body: Multipart<N2InformationNotification>,
+    ) -> Result<(), Problem> {
         match body.json.notify_reason {
-            Some(N2InfoNotifyReason::HandoverCompleted) => self.tell(&self.find(supi)?, Event::Arrived),
+            Some(N2InfoNotifyReason::HandoverCompleted) => {
+                self.tell(&self.find(supi)?, Event::Arrived)
+            }
             _ => Err(Problem::mandatory_ie_incorrect(
                 "/notifyReason",
                 "a handover that was completed is all that is awaited",
@@ -52,7 +75,10 @@ impl AmfCallback for Amf {
         }
     }
 
-    async fn n1_message_notify(&self, body: Multipart<N1MessageNotification>) -> Result<(), Problem> {
+    async fn n1_message_notify(
+        &self,
+        body: Multipart<N1MessageNotification>,
+    ) -> Result<(), Problem> {
         let full = || Problem::new(503, "NF_CONGESTION").detail("there are too many UEs");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();
@@ -60,7 +86,11 @@ impl AmfCallback for Amf {
         answered.await.unwrap_or_else(|_| Err(full()))
     }
 
-    async fn sdm_change_notify(&self, supi: &str, _: ModificationNotification) -> Result<(), Problem> {
+    async fn sdm_change_notify(
+        &self,
+        supi: &str,
+        _: ModificationNotification,
+    ) -> Result<(), Problem> {
         self.tell(&self.find(supi)?, Event::SubscriptionChanged)
     }
 }

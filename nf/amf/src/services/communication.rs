@@ -1,7 +1,9 @@
-//! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has given up by then. What can
-//! be answered without it is: it may be waiting for the consumer.
+//! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has
+//! given up by then. What can be answered without it is: it may be waiting for the consumer.
 use crate::Amf;
-use crate::procedures::{n1_n2_message_transfer, nrppa_transport, ran_status_transfer, set_takeover};
+use crate::procedures::{
+    n1_n2_message_transfer, nrppa_transport, ran_status_transfer, set_takeover,
+};
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
 use martlet_sbi::trace::Origin;
@@ -11,7 +13,8 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 
 fn unknown(ue_context_id: &str) -> Problem {
-    Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the AMF has no context of {ue_context_id}"))
+    Problem::new(404, "CONTEXT_NOT_FOUND")
+        .detail(format!("the AMF has no context of {ue_context_id}"))
 }
 
 /// An operation that belongs to a procedure which the AMF does not have yet.
@@ -50,11 +53,14 @@ impl Amf {
         ue.sender.try_send(event).map_err(|error| match error {
             TrySendError::Full(_) => {
                 crate::metrics::dropped("ue_event");
-                let mut problem = Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE");
+                let mut problem =
+                    Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE");
                 problem.retry_after = Some(1);
                 problem
             }
-            TrySendError::Closed(_) => Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE's context has just ended"),
+            TrySendError::Closed(_) => {
+                Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE's context has just ended")
+            }
         })
     }
 }
@@ -66,16 +72,24 @@ impl AmfCommunication for Amf {
         body: Multipart<N1N2MessageTransferReqData>,
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
         let ue = self.find_in_set(ue_context_id).await?;
-        let n1 = body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
+        let n1 =
+            body.json.n1_message_container.as_ref().map(|n1| &n1.n1_message_content.content_id);
         let container = body.json.n2_info_container.as_ref();
-        let of_session =
-            |n2: &N2InfoContainer| n2.sm_info.as_ref()?.n2_info_content.as_ref().map(|it| it.ngap_data.clone());
-        let of_gnb = |n2: &N2InfoContainer| nrppa_transport::information(n2).map(|it| it.nrppa_pdu.ngap_data.clone());
+        let of_session = |n2: &N2InfoContainer| {
+            n2.sm_info.as_ref()?.n2_info_content.as_ref().map(|it| it.ngap_data.clone())
+        };
+        let of_gnb = |n2: &N2InfoContainer| {
+            nrppa_transport::information(n2).map(|it| it.nrppa_pdu.ngap_data.clone())
+        };
         let n2 = container.and_then(|n2| of_gnb(n2).or_else(|| of_session(n2)));
-        let n2 = n2.or_else(|| ran_status_transfer::content(&body.json).cloned()).map(|data| data.content_id);
-        let (n1, n2) = (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(&id)).cloned());
+        let n2 = n2
+            .or_else(|| ran_status_transfer::content(&body.json).cloned())
+            .map(|data| data.content_id);
+        let (n1, n2) =
+            (n1.and_then(|id| body.find(id)).cloned(), n2.and_then(|id| body.find(&id)).cloned());
         let summary = self.tables.summary(ue.number).unwrap_or_default();
-        let at_once = n1_n2_message_transfer::answer_at_once(self.context.api_root(), &summary, &body.json);
+        let at_once =
+            n1_n2_message_transfer::answer_at_once(self.context.api_root(), &summary, &body.json);
         if let Some(Err(problem)) = at_once {
             return Err(problem);
         }
@@ -83,7 +97,9 @@ impl AmfCommunication for Amf {
         let answer = at_once.is_none().then_some(answer);
         self.tell(
             &ue,
-            Event::Transfer(Transfer { request: body.json, n1, n2, origin: Origin::here(), answer }.into()),
+            Event::Transfer(
+                Transfer { request: body.json, n1, n2, origin: Origin::here(), answer }.into(),
+            ),
         )?;
         match at_once {
             Some(answer) => answer,
@@ -101,18 +117,28 @@ impl AmfCommunication for Amf {
         self.tell(&ue, Event::Subscribe(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))?;
         let (root, id) = (self.context.api_root(), &created.n1n2_notify_subscription_id);
-        let location = format!("{root}/namf-comm/v1/ue-contexts/{ue_context_id}/n1-n2-messages/subscriptions/{id}");
+        let location = format!(
+            "{root}/namf-comm/v1/ue-contexts/{ue_context_id}/n1-n2-messages/subscriptions/{id}"
+        );
         Ok(Created { location, body: created })
     }
 
-    async fn n1_n2_message_unsubscribe(&self, ue_context_id: &str, id: &str) -> Result<(), Problem> {
+    async fn n1_n2_message_unsubscribe(
+        &self,
+        ue_context_id: &str,
+        id: &str,
+    ) -> Result<(), Problem> {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
         self.tell(&ue, Event::Unsubscribe(id.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
-    async fn ebi_assignment(&self, ue_context_id: &str, _: AssignEbiData) -> Result<AssignedEbiData, Problem> {
+    async fn ebi_assignment(
+        &self,
+        ue_context_id: &str,
+        _: AssignEbiData,
+    ) -> Result<AssignedEbiData, Problem> {
         self.find(ue_context_id)?;
         Err(Problem::new(403, "EBI_REJECTED_NO_N26").detail("there is no interworking with EPS"))
     }
@@ -127,11 +153,16 @@ impl AmfCommunication for Amf {
         let (answer, answered) = oneshot::channel();
         self.tell(&ue, Event::HandoverFromAmf(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(full()))?;
-        let location = format!("{}/namf-comm/v1/ue-contexts/{ue_context_id}", self.context.api_root());
+        let location =
+            format!("{}/namf-comm/v1/ue-contexts/{ue_context_id}", self.context.api_root());
         Ok(Created { location, body: created })
     }
 
-    async fn release_ue_context(&self, ue_context_id: &str, _: UeContextRelease) -> Result<(), Problem> {
+    async fn release_ue_context(
+        &self,
+        ue_context_id: &str,
+        _: UeContextRelease,
+    ) -> Result<(), Problem> {
         self.tell(&self.find(ue_context_id)?, Event::HandoverGivenUp)
     }
 
@@ -141,7 +172,12 @@ impl AmfCommunication for Amf {
         body: Multipart<UeContextTransferReqData>,
     ) -> Result<Multipart<UeContextTransferRspData>, Problem> {
         let ue = self.find(ue_context_id)?;
-        let nas = body.json.reg_request.as_ref().and_then(|n1| body.find(&n1.n1_message_content.content_id)).cloned();
+        let nas = body
+            .json
+            .reg_request
+            .as_ref()
+            .and_then(|n1| body.find(&n1.n1_message_content.content_id))
+            .cloned();
         let (answer, answered) = oneshot::channel();
         self.tell(&ue, Event::ContextTransfer(body.json.into(), nas, answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
@@ -180,7 +216,10 @@ impl AmfCommunication for Amf {
         self.nrppa.unsubscribe(id)
     }
 
-    async fn amf_status_change_subscribe(&self, _: SubscriptionData) -> Result<Created<SubscriptionData>, Problem> {
+    async fn amf_status_change_subscribe(
+        &self,
+        _: SubscriptionData,
+    ) -> Result<Created<SubscriptionData>, Problem> {
         Err(unsupported("subscriptions to its own state"))
     }
 

@@ -1,7 +1,9 @@
 //! Namf_EventExposure (TS 29.518, 5.3).
 use crate::Amf;
 use martlet_sbi::{Created, Problem};
-use martlet_sbi_api::namf_event_exposure::{AmfCreateEventSubscription, AmfCreatedEventSubscription, AmfEventExposure};
+use martlet_sbi_api::namf_event_exposure::{
+    AmfCreateEventSubscription, AmfCreatedEventSubscription, AmfEventExposure,
+};
 
 impl AmfEventExposure for Amf {
     async fn create_subscription(

@@ -1,9 +1,11 @@
-//! Namf_Location (TS 29.518, 5.5): where a UE is, as an LMF determines it. The UE's task has no part in it: what the LMF
-//! has for the UE comes to it as messages.
+//! Namf_Location (TS 29.518, 5.5): where a UE is, as an LMF determines it. The UE's task has no
+//! part in it: what the LMF has for the UE comes to it as messages.
 use crate::Amf;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
-use martlet_sbi_api::namf_location::{AmfLocation, ProvideLocInfo, ProvidePosInfo, RequestLocInfo, RequestPosInfo};
+use martlet_sbi_api::namf_location::{
+    AmfLocation, ProvideLocInfo, ProvidePosInfo, RequestLocInfo, RequestPosInfo,
+};
 use martlet_sbi_api::nlmf_location::{InputData, UeLcsCapability, UeUpPositioningCapabilities};
 
 impl AmfLocation for Amf {
@@ -12,8 +14,10 @@ impl AmfLocation for Amf {
         ue_context_id: &str,
         body: RequestLocInfo,
     ) -> Result<ProvideLocInfo, Problem> {
-        let unknown =
-            || Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the AMF does not know {ue_context_id}"));
+        let unknown = || {
+            Problem::new(404, "CONTEXT_NOT_FOUND")
+                .detail(format!("the AMF does not know {ue_context_id}"))
+        };
         let (answer, answered) = tokio::sync::oneshot::channel();
         self.tell(&self.find_in_set(ue_context_id).await?, Event::Locate(body.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown()))
@@ -24,24 +28,34 @@ impl AmfLocation for Amf {
         ue_context_id: &str,
         body: RequestPosInfo,
     ) -> Result<ProvidePosInfo, Problem> {
-        let unknown = || Problem::new(403, "USER_UNKNOWN").detail(format!("the AMF does not know {ue_context_id}"));
+        let unknown = || {
+            Problem::new(403, "USER_UNKNOWN")
+                .detail(format!("the AMF does not know {ue_context_id}"))
+        };
         let handle = self.find(ue_context_id).map_err(|_| unknown())?;
         let ue = self.tables.summary(handle.number).ok_or_else(unknown)?;
         let Some(supi) = ue.supi.filter(|_| ue.registered) else {
-            return Err(Problem::new(403, "DETACHED_USER").detail(format!("{ue_context_id} is not registered")));
+            return Err(Problem::new(403, "DETACHED_USER")
+                .detail(format!("{ue_context_id} is not registered")));
         };
         let input = InputData {
             external_client_type: Some(body.lcs_client_type),
             amf_id: Some(self.instance_id.clone()),
             location_qos: body.lcs_qos,
             ncgi: ue.cell,
-            ue_lcs_cap: Some(UeLcsCapability { lpp_support: Some(ue.lpp), ciot_optimisation: None }),
+            ue_lcs_cap: Some(UeLcsCapability {
+                lpp_support: Some(ue.lpp),
+                ciot_optimisation: None,
+            }),
             ue_up_pos_caps: ue.lcs_upp.then(|| vec![UeUpPositioningCapabilities::LcsUpp]),
             max_resp_time: body.max_resp_time,
             supi: Some(supi.clone()),
             ..Default::default()
         };
         let location = self.lmf(&supi).await?.determine_location(Multipart::new(input)).await?;
-        Ok(ProvidePosInfo { target_serving_node: Some(self.instance_id.clone()), ..location.into() })
+        Ok(ProvidePosInfo {
+            target_serving_node: Some(self.instance_id.clone()),
+            ..location.into()
+        })
     }
 }

@@ -33,7 +33,8 @@ async fn who_finds_the_queue_full_is_told_to_come_back_later() {
     .await;
     let _silent = silent(&core).await;
     let gnb = core.gnb().await;
-    let refused = gnb.new_ue(ue(2)).unwrap().register().await.expect_err("there is no slot and no queue");
+    let refused =
+        gnb.new_ue(ue(2)).unwrap().register().await.expect_err("there is no slot and no queue");
     assert_eq!(refused.cause(), Some(22), "{refused}");
 }
 
@@ -87,7 +88,8 @@ async fn sessions_wait_for_their_turn_too() {
     for phone in &phones {
         phone.register().await.unwrap();
     }
-    let sessions = phones.iter().map(|phone| phone.establish_pdu_session(PduSessionRequest::default()));
+    let sessions =
+        phones.iter().map(|phone| phone.establish_pdu_session(PduSessionRequest::default()));
     let sessions = futures_util::future::join_all(sessions).await;
     assert!(sessions.iter().all(Result::is_ok), "{sessions:?}");
     assert_eq!(status(&core, "pdu_session_establishment")["atWork"], 0);

@@ -4,7 +4,10 @@ use crate::n2::{self, Link};
 use crate::{Amf, AmfConfig};
 use bytes::Bytes;
 use martlet_ausf::Ausf;
-use martlet_nf::{CommonConfig, Environment, NetworkFunction, NfContext, Shutdown, ShutdownTrigger, StartError, start};
+use martlet_nf::{
+    CommonConfig, Environment, NetworkFunction, NfContext, Shutdown, ShutdownTrigger, StartError,
+    start,
+};
 use martlet_nrf::Nrf;
 use martlet_nssf::Nssf;
 use martlet_pcf::Pcf;
@@ -84,7 +87,8 @@ impl Core {
             let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let database = std::env::temp_dir().join(format!("martlet-amf-test-{}-{number}.db", std::process::id()));
+        let database = std::env::temp_dir()
+            .join(format!("martlet-amf-test-{}-{number}.db", std::process::id()));
         let store = Store::open(&database).unwrap();
         let first = Subscriber::new("imsi-001010000000001", Secret(KEY), Secret(OPC), "internet");
         let subscribers: Vec<_> = (0..100).filter_map(|n| first.nth(n)).collect();
@@ -102,8 +106,10 @@ impl Core {
         };
         let common = |last| CommonConfig::at(at(last), at(10));
         start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
-        // Tests look into the file and write into it from the thread of the UDR: there, writes are not gathered.
-        let udr = UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
+        // Tests look into the file and write into it from the thread of the UDR: there, writes are
+        // not gathered.
+        let udr =
+            UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
         start::<Udr>(udr, &common(11), &environment).await.unwrap();
         start::<Udm>(Default::default(), &common(12), &environment).await.unwrap();
         start::<Ausf>(Default::default(), &common(13), &environment).await.unwrap();
@@ -147,7 +153,10 @@ impl Core {
         self.try_gnb(change).await.expect("NG setup")
     }
 
-    pub async fn try_gnb(&self, change: impl FnOnce(&mut GnbConfig)) -> Result<Gnb, martlet_ran::GnbError> {
+    pub async fn try_gnb(
+        &self,
+        change: impl FnOnce(&mut GnbConfig),
+    ) -> Result<Gnb, martlet_ran::GnbError> {
         let (link, mut peer) = N2Link::local(8);
         let (to_amf, mut from_amf) = self.link();
         tokio::spawn(async move {

@@ -36,9 +36,13 @@ async fn a_usim_that_is_ahead_is_resynchronised() {
 #[tokio::test]
 async fn every_pair_of_algorithms_works() {
     use crate::config::{CipheringName::*, IntegrityName::*};
-    for (ciphering, integrity, nea, nia) in
-        [(NEA0, NIA1, 0, 1), (NEA1, NIA1, 1, 1), (NEA2, NIA2, 2, 2), (NEA3, NIA3, 3, 3), (NEA0, NIA0, 0, 0)]
-    {
+    for (ciphering, integrity, nea, nia) in [
+        (NEA0, NIA1, 0, 1),
+        (NEA1, NIA1, 1, 1),
+        (NEA2, NIA2, 2, 2),
+        (NEA3, NIA3, 3, 3),
+        (NEA0, NIA0, 0, 0),
+    ] {
         let core = Core::start_with(|config| {
             config.security.ciphering = vec![ciphering];
             config.security.integrity = vec![integrity];
@@ -62,7 +66,9 @@ async fn every_pair_of_algorithms_works() {
 
 #[tokio::test]
 async fn a_ue_without_a_common_algorithm_is_rejected() {
-    let core = Core::start_with(|config| config.security.integrity = vec![crate::IntegrityName::NIA3]).await;
+    let core =
+        Core::start_with(|config| config.security.integrity = vec![crate::IntegrityName::NIA3])
+            .await;
     let gnb = core.gnb().await;
     let mut config = ue(1);
     config.nia = 0x20;
@@ -142,9 +148,11 @@ async fn nobody_can_disturb_a_ue_with_its_5g_guti() {
     let phone = core.with_session(&gnb, ue(1)).await;
     let guti = phone.status().await.unwrap().guti.unwrap();
 
-    // Registration, service and deregistration requests in its name, unprotected or with a wrong MAC.
+    // Registration, service and deregistration requests in its name, unprotected or with a wrong
+    // MAC.
     use martlet_nas::*;
-    let ngksi = || NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).unwrap();
+    let ngksi =
+        || NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).unwrap();
     let identity = || NasFGsMobileIdentity::from_guti(guti);
     let deregistration = NasDeregistrationRequestUeOriginating::new(
         NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess),

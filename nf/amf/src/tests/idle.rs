@@ -52,18 +52,27 @@ async fn downlink_data_pages_an_idle_ue_at_every_gnb_of_its_area() {
     let phone = idle_with_session(&core, &gnb, manual(1)).await;
 
     let answer = core.smf.downlink_data(SUPI, 1).await.unwrap();
-    assert_eq!((answer.status, answer.body.unwrap().cause), (202, N1N2MessageTransferCause::AttemptingToReachUe));
+    assert_eq!(
+        (answer.status, answer.body.unwrap().cause),
+        (202, N1N2MessageTransferCause::AttemptingToReachUe)
+    );
     assert!(answer.location.unwrap().contains(SUPI));
     phone.wait_for_paging().await.unwrap();
     heard.recv().await.unwrap();
     assert!(not_heard.try_recv().is_err());
     phone.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
     // The SMF gave the gNB's part with the paging: it is not asked for it again.
-    assert_eq!(core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await, ["update 1 PDU_RES_SETUP_RSP"]);
+    assert_eq!(
+        core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await,
+        ["update 1 PDU_RES_SETUP_RSP"]
+    );
     assert_eq!(phone.status().await.unwrap().active_user_planes, [1]);
     // Connected now: at once.
     let answer = core.smf.downlink_data(SUPI, 1).await.unwrap();
-    assert_eq!((answer.status, answer.body.unwrap().cause), (200, N1N2MessageTransferCause::N1N2TransferInitiated));
+    assert_eq!(
+        (answer.status, answer.body.unwrap().cause),
+        (200, N1N2MessageTransferCause::N1N2TransferInitiated)
+    );
 }
 
 #[tokio::test]
@@ -102,7 +111,11 @@ async fn what_cannot_be_transferred_is_refused() {
     assert_eq!(no_part.status, 200);
     phone.deregister().await.unwrap();
     core.wait_for((1, 0, 0)).await;
-    let left = core.smf.transfer(SUPI, 1, None, Some((NgapIeType::PduResSetupReq, vec![0]))).await.unwrap_err();
+    let left = core
+        .smf
+        .transfer(SUPI, 1, None, Some((NgapIeType::PduResSetupReq, vec![0])))
+        .await
+        .unwrap_err();
     assert_eq!((left.status(), left.cause()), (404, "CONTEXT_NOT_FOUND"));
 }
 
@@ -168,7 +181,8 @@ async fn a_gnb_that_vanishes_leaves_its_ues_idle() {
 
 #[tokio::test]
 async fn everything_that_waits_for_an_idle_ue_is_taken_at_once() {
-    // A transfer that waited for the paging of another would not be answered within the time that a call has.
+    // A transfer that waited for the paging of another would not be answered within the time that a
+    // call has.
     let core = Core::start_with(|config| config.timers.t3513_ms = 60_000).await;
     let gnb = core.gnb().await;
     let phone = idle_with_session(&core, &gnb, manual(1)).await;
@@ -178,7 +192,10 @@ async fn everything_that_waits_for_an_idle_ue_is_taken_at_once() {
     let skipped = core.smf.transfer(SUPI, 1, Some(vec![0x2e, 1, 0, 0xd6, 98]), None).await.unwrap();
     assert_eq!(skipped.status, 202);
     phone.service_request_for(ServicePurpose::PagingResponse, &[]).await.unwrap();
-    assert_eq!(core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await, ["update 1 PDU_RES_SETUP_RSP"]);
+    assert_eq!(
+        core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await,
+        ["update 1 PDU_RES_SETUP_RSP"]
+    );
 }
 
 #[tokio::test]
@@ -196,7 +213,8 @@ async fn a_paged_ue_may_register_instead() {
 
 #[tokio::test]
 async fn an_smf_that_waits_for_the_amf_does_not_hold_up_the_ue() {
-    // The SMF sends a transfer in the midst of an update, and answers the update when the transfer is answered.
+    // The SMF sends a transfer in the midst of an update, and answers the update when the transfer
+    // is answered.
     let core = Core::start().await;
     let gnb = core.gnb().await;
     let phone = idle_with_session(&core, &gnb, manual(1)).await;

@@ -21,7 +21,10 @@ async fn registration_session_and_deregistration() {
 
     phone.release_pdu_session(1).await.unwrap();
     let told = core.smf.wait_for("update 1 release complete").await;
-    assert_eq!(told, ["update 1 release request", "update 1 PDU_RES_REL_RSP", "update 1 release complete"]);
+    assert_eq!(
+        told,
+        ["update 1 release request", "update 1 PDU_RES_REL_RSP", "update 1 release complete"]
+    );
     assert_eq!(core.smf.sessions(), 0);
 
     phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
@@ -45,7 +48,10 @@ async fn mobility_and_periodic_registrations_keep_the_sessions() {
     let phone = core.with_session(&gnb, ue(1)).await;
     phone.release_to_idle().await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
-    for kind in [RegistrationType::PeriodicRegistrationUpdating, RegistrationType::MobilityRegistrationUpdating] {
+    for kind in [
+        RegistrationType::PeriodicRegistrationUpdating,
+        RegistrationType::MobilityRegistrationUpdating,
+    ] {
         let before = phone.status().await.unwrap().guti;
         phone.register_as(kind).await.unwrap();
         let status = phone.status().await.unwrap();

@@ -1,5 +1,5 @@
-//! The AMF with the real network functions around it, an SMF made by hand, and gNBs and UEs of the simulator, all in one
-//! process without sockets.
+//! The AMF with the real network functions around it, an SMF made by hand, and gNBs and UEs of the
+//! simulator, all in one process without sockets.
 mod admission;
 mod core;
 mod faults;

@@ -127,7 +127,10 @@ async fn wrong_messages_get_their_cause() {
     // A UE that there is not.
     to_amf.send(uplink(99, 7, vec![0x7e, 0, 0x64, 22])).await.unwrap();
     let indication = next(&mut from_amf).await;
-    assert_eq!(cause(&indication), Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID));
+    assert_eq!(
+        cause(&indication),
+        Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID)
+    );
     assert_eq!(indication.ie::<ie::AMF_UE_NGAP_ID>().unwrap().unwrap().0, 99);
     // The interface works all the same.
     to_amf.send(reset).await.unwrap();
@@ -154,7 +157,10 @@ async fn one_gnb_cannot_speak_for_the_ue_of_another() {
     );
     to_amf.send(release.unwrap().encode().unwrap().into()).await.unwrap();
     let indication = next(&mut from_amf).await;
-    assert_eq!(cause(&indication), Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID));
+    assert_eq!(
+        cause(&indication),
+        Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID)
+    );
     assert_eq!(core.counts(), (1, 1, 1));
     phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
 }

@@ -5,8 +5,12 @@ use martlet_ngap::transfer::{Arp, GtpTunnel, QosFlow, ReleaseCommand, SessionTyp
 use martlet_sbi::{Created, Multipart, Problem, ProblemDetails, Route, StatusReply, content_type};
 use martlet_sbi_api::common::{Dnn, ExtSnssai, RefToBinaryData, Snssai};
 use martlet_sbi_api::namf_communication::*;
-use martlet_sbi_api::nnrf_nfmanagement::{DnnSmfInfoItem, NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
-use martlet_sbi_api::npcf_sm_policy_control::{PartialSuccessReport, SmPolicyNotification, TerminationNotification};
+use martlet_sbi_api::nnrf_nfmanagement::{
+    DnnSmfInfoItem, NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem,
+};
+use martlet_sbi_api::npcf_sm_policy_control::{
+    PartialSuccessReport, SmPolicyNotification, TerminationNotification,
+};
 use martlet_sbi_api::nsmf_callback::{NSMF_CALLBACK, SmfCallback};
 use martlet_sbi_api::nsmf_pdusession::*;
 use std::collections::HashMap;
@@ -81,7 +85,10 @@ impl SmfByHand {
     }
 
     fn context(&self, reference: &str) -> Result<Context, Problem> {
-        Self::lock(&self.contexts).get(reference).cloned().ok_or_else(|| Problem::new(404, "CONTEXT_NOT_FOUND"))
+        Self::lock(&self.contexts)
+            .get(reference)
+            .cloned()
+            .ok_or_else(|| Problem::new(404, "CONTEXT_NOT_FOUND"))
     }
 
     async fn amf(&self) -> AmfCommunicationClient {
@@ -98,29 +105,43 @@ impl SmfByHand {
         n2: Option<(NgapIeType, Vec<u8>)>,
     ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
         let part = |id: &str| RefToBinaryData { content_id: id.into() };
-        let mut data = N1N2MessageTransferReqData { pdu_session_id: Some(psi), ..Default::default() };
+        let mut data =
+            N1N2MessageTransferReqData { pdu_session_id: Some(psi), ..Default::default() };
         data.n1n2_failure_txf_notif_uri =
             Some(format!("{}/nsmf-callback/v1/n1-n2-transfer-failure/{psi}", self.nf.api_root()));
         let mut parts = Vec::new();
         if let Some(n1) = n1 {
-            data.n1_message_container = Some(N1MessageContainer::new(N1MessageClass::Sm, part("n1")));
+            data.n1_message_container =
+                Some(N1MessageContainer::new(N1MessageClass::Sm, part("n1")));
             parts.push(("n1", content_type::NAS, n1));
         }
         if let Some((kind, n2)) = n2 {
-            let content = N2InfoContent { ngap_message_type: None, ngap_ie_type: Some(kind), ngap_data: part("n2") };
+            let content = N2InfoContent {
+                ngap_message_type: None,
+                ngap_ie_type: Some(kind),
+                ngap_data: part("n2"),
+            };
             let mut container = N2InfoContainer::new(N2InformationClass::Sm);
-            container.sm_info =
-                Some(N2SmInformation { pdu_session_id: psi, n2_info_content: Some(content), ..Default::default() });
+            container.sm_info = Some(N2SmInformation {
+                pdu_session_id: psi,
+                n2_info_content: Some(content),
+                ..Default::default()
+            });
             data.n2_info_container = Some(container);
             parts.push(("n2", content_type::NGAP, n2));
         }
-        let body =
-            parts.into_iter().fold(Multipart::new(data), |body, (id, media, octets)| body.part(id, media, octets));
+        let body = parts
+            .into_iter()
+            .fold(Multipart::new(data), |body, (id, media, octets)| body.part(id, media, octets));
         self.amf().await.n1_n2_message_transfer(supi, body).await
     }
 
     /// Downlink data have come for an idle UE.
-    pub async fn downlink_data(&self, supi: &str, psi: u8) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
+    pub async fn downlink_data(
+        &self,
+        supi: &str,
+        psi: u8,
+    ) -> Result<StatusReply<N1N2MessageTransferRspData>, Problem> {
         self.transfer(supi, psi, None, Some((NgapIeType::PduResSetupReq, setup()))).await
     }
 }
@@ -128,7 +149,10 @@ impl SmfByHand {
 pub fn setup() -> Vec<u8> {
     let flow = QosFlow::standard(1, 9, Arp::level(8));
     let tunnel = GtpTunnel::new([127, 0, 0, 8].into(), 7);
-    SetupRequest::new(tunnel, SessionType::Ipv4, vec![flow]).with_ambr(1_000_000, 1_000_000).encode().unwrap()
+    SetupRequest::new(tunnel, SessionType::Ipv4, vec![flow])
+        .with_ambr(1_000_000, 1_000_000)
+        .encode()
+        .unwrap()
 }
 
 pub fn release_command() -> Vec<u8> {
@@ -162,19 +186,31 @@ impl SmfPduSession for SmfByHand {
         let n1 = body.find("n1").expect("the UE's message");
         assert_eq!(n1[..2], [0x2e, psi]);
         let pti = n1[2];
-        self.note(format!("create {psi} {} {}", body.json.s_nssai.unwrap(), body.json.dnn.clone().unwrap()));
+        self.note(format!(
+            "create {psi} {} {}",
+            body.json.s_nssai.unwrap(),
+            body.json.dnn.clone().unwrap()
+        ));
         match *Self::lock(&self.manner) {
             Manner::Accept | Manner::TransferFirst => {}
             Manner::Reject => {
-                let reject =
-                    NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(GsmCause::MissingOrUnknownDnn));
+                let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(
+                    GsmCause::MissingOrUnknownDnn,
+                ));
                 let error = SmContextCreateError {
-                    error: ProblemDetails { status: Some(403), cause: Some("DNN_DENIED".into()), ..Default::default() },
+                    error: ProblemDetails {
+                        status: Some(403),
+                        cause: Some("DNN_DENIED".into()),
+                        ..Default::default()
+                    },
                     n1_sm_msg: Some(RefToBinaryData { content_id: "n1".into() }),
                     ..Default::default()
                 };
-                let body =
-                    Multipart::new(error).part("n1", content_type::NAS, gsm(Nas5gsMessage::new_5gsm(reject, psi, pti)));
+                let body = Multipart::new(error).part(
+                    "n1",
+                    content_type::NAS,
+                    gsm(Nas5gsMessage::new_5gsm(reject, psi, pti)),
+                );
                 return Err(SmContextCreateError::into_problem(body));
             }
             Manner::Fail => return Err(Problem::new(500, "INSUFFICIENT_RESOURCES_SLICE_DNN")),
@@ -192,15 +228,22 @@ impl SmfPduSession for SmfByHand {
             ngap_data: part("n2"),
         };
         let mut container = N2InfoContainer::new(N2InformationClass::Sm);
-        container.sm_info =
-            Some(N2SmInformation { pdu_session_id: psi, n2_info_content: Some(content), ..Default::default() });
+        container.sm_info = Some(N2SmInformation {
+            pdu_session_id: psi,
+            n2_info_content: Some(content),
+            ..Default::default()
+        });
         let data = N1N2MessageTransferReqData {
             pdu_session_id: Some(psi),
             n1_message_container: Some(N1MessageContainer::new(N1MessageClass::Sm, part("n1"))),
             n2_info_container: Some(container),
             ..Default::default()
         };
-        let body = Multipart::new(data).part("n1", content_type::NAS, message).part("n2", content_type::NGAP, setup());
+        let body = Multipart::new(data).part("n1", content_type::NAS, message).part(
+            "n2",
+            content_type::NGAP,
+            setup(),
+        );
         tokio::spawn(async move {
             let _me = me;
             let answer = amf.n1_n2_message_transfer(&supi, body).await.unwrap();
@@ -243,12 +286,16 @@ impl SmfPduSession for SmfByHand {
             return Ok(None);
         }
         let n1 = body.find("n1").expect("something").clone();
-        let Ok(Nas5gsMessage::Gsm(header, message)) = Nas5gsMessage::decode(&n1) else { panic!("no 5GSM message") };
+        let Ok(Nas5gsMessage::Gsm(header, message)) = Nas5gsMessage::decode(&n1) else {
+            panic!("no 5GSM message")
+        };
         let pti = header.procedure_transaction_identity;
         match message {
             Nas5gsmMessage::PduSessionReleaseRequest(_) => {
                 self.note(format!("update {psi} release request"));
-                let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
+                let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(
+                    GsmCause::RegularDeactivation,
+                ));
                 let data = SmContextUpdatedData {
                     n1_sm_msg: part("n1"),
                     n2_sm_info: part("n2"),
@@ -266,7 +313,8 @@ impl SmfPduSession for SmfByHand {
                 let uri = context.status_uri.clone();
                 let peer = self.nf.callback_peer();
                 tokio::spawn(async move {
-                    let status = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Released));
+                    let status =
+                        SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Released));
                     let client = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
                     client.sm_context_status_notify(&uri, status).await.unwrap();
                 });
@@ -312,7 +360,11 @@ impl SmfCallback for SmfByHand {
     ) -> Result<Option<Vec<PartialSuccessReport>>, Problem> {
         Ok(None)
     }
-    async fn sm_policy_terminate_notify(&self, _: &str, _: TerminationNotification) -> Result<(), Problem> {
+    async fn sm_policy_terminate_notify(
+        &self,
+        _: &str,
+        _: TerminationNotification,
+    ) -> Result<(), Problem> {
         Ok(())
     }
     async fn deregistration_notify(
@@ -345,7 +397,8 @@ impl NetworkFunction for SmfByHand {
     async fn create(_: (), nf: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let id = nf.instance_id().to_string();
         let manner = Mutex::new(Manner::Accept);
-        let smf = Arc::new(SmfByHand { nf, contexts: Mutex::default(), notes: Mutex::default(), manner });
+        let smf =
+            Arc::new(SmfByHand { nf, contexts: Mutex::default(), notes: Mutex::default(), manner });
         MADE.lock().unwrap().insert(id, smf.clone());
         Ok(smf)
     }
@@ -360,6 +413,7 @@ impl NetworkFunction for SmfByHand {
             s_nssai: ExtSnssai::from(Snssai::new(1, None)),
             dnn_smf_info_list: vec![DnnSmfInfoItem::new(dnn)],
         };
-        profile.smf_info = Some(SmfInfo { s_nssai_smf_info_list: vec![item], ..Default::default() });
+        profile.smf_info =
+            Some(SmfInfo { s_nssai_smf_info_list: vec![item], ..Default::default() });
     }
 }

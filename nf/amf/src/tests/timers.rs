@@ -62,8 +62,12 @@ async fn a_request_is_repeated_as_often_as_it_may_and_the_connection_ended() {
 #[tokio::test]
 async fn an_unknown_5g_guti_is_asked_who_it_is() {
     let (core, to_amf, mut from_amf) = by_hand().await;
-    let guti = core.amf.served.guamis[0].id.guti(core.amf.served.plmns[0].plmn, 0x0bad_cafe).unwrap();
-    to_amf.send(initial(1, capable(registration(NasFGsMobileIdentity::from_guti(guti))))).await.unwrap();
+    let guti =
+        core.amf.served.guamis[0].id.guti(core.amf.served.plmns[0].plmn, 0x0bad_cafe).unwrap();
+    to_amf
+        .send(initial(1, capable(registration(NasFGsMobileIdentity::from_guti(guti)))))
+        .await
+        .unwrap();
     let (amf_id, nas) = downlink(&next(&mut from_amf).await);
     assert_eq!(nas, [0x7e, 0x00, 0x5b, 0x01], "IDENTITY REQUEST for the SUCI");
     let response = Nas5gsMessage::new_5gmm(NasIdentityResponse::new(by_suci())).encode().unwrap();
@@ -71,13 +75,17 @@ async fn an_unknown_5g_guti_is_asked_who_it_is() {
     let (_, nas) = downlink(&next(&mut from_amf).await);
     assert_eq!(nas[..3], [0x7e, 0x00, 0x56], "AUTHENTICATION REQUEST");
     // One that says that it has no identity.
-    to_amf.send(initial(2, capable(registration(NasFGsMobileIdentity::from_guti(guti))))).await.unwrap();
+    to_amf
+        .send(initial(2, capable(registration(NasFGsMobileIdentity::from_guti(guti)))))
+        .await
+        .unwrap();
     let mut asked = None;
     while asked.is_none() {
         let (amf_id, nas) = downlink(&next(&mut from_amf).await);
         asked = (nas[2] == 0x5b).then_some(amf_id);
     }
-    let none = Nas5gsMessage::new_5gmm(NasIdentityResponse::new(NasFGsMobileIdentity::from_no_identity()));
+    let none =
+        Nas5gsMessage::new_5gmm(NasIdentityResponse::new(NasFGsMobileIdentity::from_no_identity()));
     to_amf.send(uplink(asked.unwrap(), 2, none.encode().unwrap())).await.unwrap();
     loop {
         let pdu = next(&mut from_amf).await;
@@ -92,7 +100,8 @@ async fn an_unknown_5g_guti_is_asked_who_it_is() {
 async fn another_ngksi_is_chosen_and_a_ue_that_refuses_for_ever_is_rejected() {
     let (core, to_amf, mut from_amf) = by_hand().await;
     to_amf.send(initial(1, capable(registration(by_suci())))).await.unwrap();
-    let in_use = NasAuthenticationFailure::new(NasFGmmCause::from_cause(GmmCause::NgKsiAlreadyInUse));
+    let in_use =
+        NasAuthenticationFailure::new(NasFGmmCause::from_cause(GmmCause::NgKsiAlreadyInUse));
     let in_use = Nas5gsMessage::new_5gmm(in_use).encode().unwrap();
     let mut seen = Vec::new();
     loop {
@@ -112,7 +121,8 @@ async fn another_ngksi_is_chosen_and_a_ue_that_refuses_for_ever_is_rejected() {
 #[tokio::test]
 async fn a_request_without_capabilities_or_of_another_kind_is_rejected() {
     let (core, to_amf, mut from_amf) = by_hand().await;
-    // Authenticated by hand it cannot be: the capability is missed where it is needed, after the authentication.
+    // Authenticated by hand it cannot be: the capability is missed where it is needed, after the
+    // authentication.
     to_amf.send(initial(1, vec![0x7e, 0x00, 0x41])).await.unwrap();
     let (_, nas) = downlink(&next(&mut from_amf).await);
     assert_eq!(nas, [0x7e, 0x00, 0x64, 96], "5GMM STATUS, #96");
@@ -171,12 +181,16 @@ async fn a_session_that_the_gnb_does_not_set_up_is_reported() {
     core.smf.set_manner(Manner::Accept);
     phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_RSP").await;
-    // The gNB has no user plane of the session any more, and is then given a transfer that it cannot read.
+    // The gNB has no user plane of the session any more, and is then given a transfer that it
+    // cannot read.
     phone.release_to_idle().await.unwrap();
     core.smf.wait_for("update 1 DEACTIVATED").await;
     phone.service_request_for(martlet_ran::ServicePurpose::Signalling, &[]).await.unwrap();
     let supi = "imsi-001010000000001";
-    core.smf.transfer(supi, 1, None, Some((NgapIeType::PduResSetupReq, vec![0xff; 3]))).await.unwrap();
+    core.smf
+        .transfer(supi, 1, None, Some((NgapIeType::PduResSetupReq, vec![0xff; 3])))
+        .await
+        .unwrap();
     core.smf.wait_for("update 1 PDU_RES_SETUP_FAIL").await;
     phone.deregister().await.unwrap();
 }
@@ -189,12 +203,15 @@ async fn the_network_changes_and_releases_sessions() {
     let gnb = core.gnb().await;
     let phone = core.with_session(&gnb, ue(1)).await;
     let supi = "imsi-001010000000001";
-    let change =
-        ModifyRequest { ambr: Some(martlet_ngap::transfer::Ambr { downlink: 5, uplink: 5 }), ..Default::default() };
+    let change = ModifyRequest {
+        ambr: Some(martlet_ngap::transfer::Ambr { downlink: 5, uplink: 5 }),
+        ..Default::default()
+    };
     let n2 = Some((NgapIeType::PduResModReq, change.encode().unwrap()));
     core.smf.transfer(supi, 1, None, n2).await.unwrap();
     core.smf.wait_for("update 1 PDU_RES_MOD_RSP").await;
-    let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
+    let command =
+        NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
     let command = Nas5gsMessage::new_5gsm(command, 1, 0).encode().unwrap();
     let n2 = Some((NgapIeType::PduResRelCmd, super::smf::release_command()));
     core.smf.transfer(supi, 1, Some(command), n2).await.unwrap();

@@ -6,11 +6,12 @@ use martlet_nas::GmmCause;
 use std::pin::pin;
 
 impl Ue {
-    /// Waits for the turn of a procedure of a kind. Until [`Ue::done`] it is at work, or until its UE keeps it waiting
-    /// for too long.
+    /// Waits for the turn of a procedure of a kind. Until [`Ue::done`] it is at work, or until its
+    /// UE keeps it waiting for too long.
     ///
     /// # Errors
-    /// Too many wait, which the UE is told (TS 24.501, 5.5.1.2.5, #22); or something else comes first.
+    /// Too many wait, which the UE is told (TS 24.501, 5.5.1.2.5, #22); or something else comes
+    /// first.
     pub async fn enter(&mut self, kind: Kind) -> Result<(), Stop> {
         let amf = self.amf.clone();
         let mut turn = pin!(amf.concurrency.of(kind).enter());

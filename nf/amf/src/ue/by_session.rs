@@ -1,5 +1,5 @@
-//! What a UE has by PDU session identity. There are many UEs with a session or two each, so they lie in a vector that is no longer
-//! than needed: a tree has room for eleven.
+//! What a UE has by PDU session identity. There are many UEs with a session or two each, so they
+//! lie in a vector that is no longer than needed: a tree has room for eleven.
 
 /// A map of few entries, in the order of their keys.
 #[derive(Debug, Clone)]
@@ -92,10 +92,19 @@ mod tests {
     #[test]
     fn it_is_a_map_in_the_order_of_its_keys() {
         let mut map = BySession::new();
-        assert_eq!((map.insert(5, 'b'), map.insert(1, 'a'), map.insert(5, 'c')), (None, None, Some('b')));
-        assert_eq!(map.iter().map(|(psi, value)| (*psi, *value)).collect::<Vec<_>>(), [(1, 'a'), (5, 'c')]);
+        assert_eq!(
+            (map.insert(5, 'b'), map.insert(1, 'a'), map.insert(5, 'c')),
+            (None, None, Some('b'))
+        );
+        assert_eq!(
+            map.iter().map(|(psi, value)| (*psi, *value)).collect::<Vec<_>>(),
+            [(1, 'a'), (5, 'c')]
+        );
         map.extend([(3, 'd')]);
-        assert_eq!((map.remove(&1), map.remove(&1), map.get(&3), map.len()), (Some('a'), None, Some(&'d'), 2));
+        assert_eq!(
+            (map.remove(&1), map.remove(&1), map.get(&3), map.len()),
+            (Some('a'), None, Some(&'d'), 2)
+        );
         assert_eq!(map.into_iter().map(|(psi, _)| psi).collect::<Vec<_>>(), [3, 5]);
     }
 }

@@ -93,7 +93,8 @@ pub(crate) struct Ue {
     /// The connection with the gNB to which the UE is being handed over.
     pub target: Option<Connection>,
     pub security: Option<Security>,
-    /// Whether secure exchange of NAS messages is established on the connection (TS 24.501, 4.4.2.5).
+    /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
+    /// 4.4.2.5).
     pub secured: bool,
     pub registered: bool,
     /// The NAS message that began the connection, as octets: another AMF may have to prove it.
@@ -102,7 +103,8 @@ pub(crate) struct Ue {
     pub began_as: Option<Bytes>,
     /// Another AMF has sent the UE here by way of its gNB: it is not sent on once more.
     pub stays: bool,
-    /// The registration request that was sent on to another AMF by way of the gNB, with its COUNT: that AMF comes with it for the context.
+    /// The registration request that was sent on to another AMF by way of the gNB, with its COUNT:
+    /// that AMF comes with it for the context.
     pub sent_on: Option<(Bytes, NasCount)>,
     /// The context was given to another AMF, which has not said yet what became of it.
     pub given: bool,
@@ -140,7 +142,12 @@ pub(crate) struct Ue {
 
 impl Ue {
     /// A UE of which nothing is known.
-    pub fn new(amf: Arc<Amf>, handle: UeHandle, inbox: mpsc::Receiver<Event>, over_limit: bool) -> Self {
+    pub fn new(
+        amf: Arc<Amf>,
+        handle: UeHandle,
+        inbox: mpsc::Receiver<Event>,
+        over_limit: bool,
+    ) -> Self {
         Ue {
             t3512: amf.config.timers.t3512_s,
             amf,
@@ -200,7 +207,9 @@ impl Ue {
         if let Some(suci) = &self.suci {
             return suci.to_string();
         }
-        self.connection.as_ref().map_or_else(|| "unknown".into(), |c| format!("ran-ue-ngap-id-{}", c.ran_id))
+        self.connection
+            .as_ref()
+            .map_or_else(|| "unknown".into(), |c| format!("ran-ue-ngap-id-{}", c.ran_id))
     }
 
     /// The gNB in logs.
@@ -222,11 +231,12 @@ impl Ue {
         guami.unwrap_or(&self.amf.served.guamis[0])
     }
 
-    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's goes before the subscribed one; a subscription without
-    /// one sets no limit that a gNB would notice.
+    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's goes before the subscribed one; a
+    /// subscription without one sets no limit that a gNB would notice.
     pub fn ambr(&self) -> (u64, u64) {
         let policy = self.policy.as_ref().and_then(|policy| policy.ambr.as_ref());
-        let subscribed = self.subscription.as_ref().and_then(|s| s.access.subscribed_ue_ambr.as_ref());
+        let subscribed =
+            self.subscription.as_ref().and_then(|s| s.access.subscribed_ue_ambr.as_ref());
         let unlimited = (1_000_000_000_000, 1_000_000_000_000);
         policy.or(subscribed).map_or(unlimited, |ambr| (ambr.downlink.bps(), ambr.uplink.bps()))
     }
@@ -237,7 +247,8 @@ impl Ue {
         policy.or(self.subscription.as_ref().and_then(|s| s.access.rfsp_index))
     }
 
-    /// Tells the tables what others see of the UE. Called where they must see a change at once, and after each procedure.
+    /// Tells the tables what others see of the UE. Called where they must see a change at once, and
+    /// after each procedure.
     pub fn publish(&self) {
         let deregistered = matches!(self.idle, Some(Idle::Deregistered(_)));
         let summary = Summary {

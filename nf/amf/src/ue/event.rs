@@ -8,9 +8,10 @@ use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{ApiRoot, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
-    N1MessageNotification, N1N2MessageTransferCause, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
-    UeContextCreateData, UeContextTransferReqData, UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData,
-    UeN1N2InfoSubscriptionCreatedData, UeRegStatusUpdateReqData,
+    N1MessageNotification, N1N2MessageTransferCause, N1N2MessageTransferReqData,
+    N1N2MessageTransferRspData, UeContextCreateData, UeContextTransferReqData,
+    UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData, UeN1N2InfoSubscriptionCreatedData,
+    UeRegStatusUpdateReqData,
 };
 use martlet_sbi_api::namf_location::{ProvideLocInfo, RequestLocInfo};
 use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
@@ -62,7 +63,9 @@ impl Transfer {
 
     /// The answer that it is on its way.
     pub fn initiated() -> TransferAnswer {
-        Ok(StatusReply::ok(N1N2MessageTransferRspData::new(N1N2MessageTransferCause::N1N2TransferInitiated)))
+        Ok(StatusReply::ok(N1N2MessageTransferRspData::new(
+            N1N2MessageTransferCause::N1N2TransferInitiated,
+        )))
     }
 
     /// URI of one that waits for the UE.
@@ -98,7 +101,8 @@ pub(crate) enum Event {
     Deregister(DeregistrationReason),
     /// Subscription data have changed.
     SubscriptionChanged,
-    /// The subscriber has proved itself to another task, which asks for what is left of this context.
+    /// The subscriber has proved itself to another task, which asks for what is left of this
+    /// context.
     Replaced(oneshot::Sender<Vec<(u8, Session)>>),
     /// Somebody asks where the UE is.
     Locate(Box<RequestLocInfo>, oneshot::Sender<Result<ProvideLocInfo, Problem>>),

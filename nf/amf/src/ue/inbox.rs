@@ -1,8 +1,11 @@
-//! How a procedure waits for the UE or its gNB, and what becomes of everything else that comes meanwhile.
+//! How a procedure waits for the UE or its gNB, and what becomes of everything else that comes
+//! meanwhile.
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::{handover, n1_n2_message_transfer, nrppa_transport, path_switch, ran_status_transfer};
+use crate::procedures::{
+    handover, n1_n2_message_transfer, nrppa_transport, path_switch, ran_status_transfer,
+};
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::cause;
@@ -83,9 +86,10 @@ impl Ue {
                     Came::Nothing => return Ok(None),
                     Came::Lost => return Err(Stop::ConnectionLost),
                     Came::TargetLost => continue,
-                    Came::Event(Event::Uplink { amf_id, message: Uplink::Nas { nas, location } })
-                        if self.is_current(amf_id) =>
-                    {
+                    Came::Event(Event::Uplink {
+                        amf_id,
+                        message: Uplink::Nas { nas, location },
+                    }) if self.is_current(amf_id) => {
                         self.moved(location);
                         nas
                     }
@@ -101,7 +105,8 @@ impl Ue {
         }
     }
 
-    /// The next message of the gNB that `pick` takes; `None` where none comes in time. NAS messages are set aside.
+    /// The next message of the gNB that `pick` takes; `None` where none comes in time. NAS messages
+    /// are set aside.
     pub async fn next_ngap<T>(
         &mut self,
         until: Instant,
@@ -112,14 +117,16 @@ impl Ue {
                 Came::Nothing => return Ok(None),
                 Came::Lost => return Err(Stop::ConnectionLost),
                 Came::TargetLost => {}
-                Came::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => match pick(message) {
-                    Ok(picked) => return Ok(Some(picked)),
-                    Err(Uplink::Nas { nas, location }) => {
-                        self.moved(location);
-                        self.set_aside_nas(nas);
+                Came::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => {
+                    match pick(message) {
+                        Ok(picked) => return Ok(Some(picked)),
+                        Err(Uplink::Nas { nas, location }) => {
+                            self.moved(location);
+                            self.set_aside_nas(nas);
+                        }
+                        Err(message) => self.meanwhile(Event::Uplink { amf_id, message }).await?,
                     }
-                    Err(message) => self.meanwhile(Event::Uplink { amf_id, message }).await?,
-                },
+                }
                 Came::Event(event) => self.meanwhile(event).await?,
             }
         }
@@ -166,7 +173,9 @@ impl Ue {
     pub async fn asked_to_leave(&mut self) -> Option<Inbound> {
         while let Some(nas) = self.set_aside.pop_front() {
             let Some(inbound) = self.open(&nas).await else { continue };
-            if let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(_)) = &inbound.message {
+            if let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(_)) =
+                &inbound.message
+            {
                 return Some(inbound);
             }
         }
@@ -190,7 +199,8 @@ impl Ue {
         }
     }
 
-    /// Something that the procedure at work does not wait for: it ends the procedure, is kept for later, or is done now.
+    /// Something that the procedure at work does not wait for: it ends the procedure, is kept for
+    /// later, or is done now.
     pub(super) async fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
         match event {
             // The UE is there already, and what the procedure at work has for it goes there, too.
@@ -200,8 +210,11 @@ impl Ue {
             }
             Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
             Event::Uplink { message, amf_id } => match message {
-                Uplink::ReleaseRequest { .. } => Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id }))),
-                // The procedure at work ends first, unless it waits for the handover; the gNB gives up where that takes too long for the UE.
+                Uplink::ReleaseRequest { .. } => {
+                    Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id })))
+                }
+                // The procedure at work ends first, unless it waits for the handover; the gNB gives
+                // up where that takes too long for the UE.
                 Uplink::HandoverRequired(_) => {
                     self.later(Work::Event(Event::Uplink { message, amf_id }));
                     self.let_the_handover_go_first().await
@@ -221,13 +234,19 @@ impl Ue {
                 Err(Stop::Preempted(Work::Event(event)))
             }
             Event::Arrived if self.leaving => Err(Stop::Arrived),
-            Event::HandoverGivenUp if self.target.is_some() => Err(Stop::Abandoned("handover_given_up")),
+            Event::HandoverGivenUp if self.target.is_some() => {
+                Err(Stop::Abandoned("handover_given_up"))
+            }
             Event::Arrived | Event::HandoverGivenUp | Event::Watched | Event::Taken => Ok(()),
-            Event::Transfer(transfer) if ran_status_transfer::content(&transfer.request).is_some() => {
+            Event::Transfer(transfer)
+                if ran_status_transfer::content(&transfer.request).is_some() =>
+            {
                 ran_status_transfer::downlink(self, *transfer).await;
                 Ok(())
             }
-            Event::Transfer(mut transfer) if self.request.is_some() && transfer.answer.is_some() => {
+            Event::Transfer(mut transfer)
+                if self.request.is_some() && transfer.answer.is_some() =>
+            {
                 transfer.answer(Err(n1_n2_message_transfer::registering()));
                 Ok(())
             }
@@ -242,13 +261,16 @@ impl Ue {
         }
     }
 
-    /// What the procedure at work has sent does not get to a UE that is on its way: the handover does not wait for it, and what was not
-    /// delivered comes after it (TS 24.501, 5.4.4.6). With another AMF the procedure is over.
+    /// What the procedure at work has sent does not get to a UE that is on its way: the handover
+    /// does not wait for it, and what was not delivered comes after it (TS 24.501, 5.4.4.6).
+    /// With another AMF the procedure is over.
     async fn let_the_handover_go_first(&mut self) -> Result<(), Stop> {
         if self.undelivered.is_empty() || self.request.is_some() {
             return Ok(());
         }
-        let Some(work) = self.waiting.iter().position(is_handover).and_then(|at| self.waiting.remove(at)) else {
+        let Some(work) =
+            self.waiting.iter().position(is_handover).and_then(|at| self.waiting.remove(at))
+        else {
             return Ok(());
         };
         match work {
@@ -270,7 +292,9 @@ impl Ue {
         metrics::dropped("ue_event");
         tracing::warn!(supi = self.label(), gnb = self.gnb(), "too much waits for the UE");
         if let Work::Event(Event::Transfer(mut transfer)) = work {
-            transfer.answer(Err(Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE")));
+            transfer.answer(Err(
+                Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE")
+            ));
         }
     }
 
@@ -280,8 +304,14 @@ impl Ue {
             Uplink::RadioCapability(capability) => self.radio_capability = Some(capability),
             Uplink::NotDelivered { cause: why, nas } => {
                 let cause = cause::text(&why);
-                tracing::debug!(supi = self.label(), gnb = self.gnb(), cause, "a NAS message was not delivered");
-                // A UE on its way to another gNB gets it there (TS 38.413, 8.6.4); else its timer repeats it.
+                tracing::debug!(
+                    supi = self.label(),
+                    gnb = self.gnb(),
+                    cause,
+                    "a NAS message was not delivered"
+                );
+                // A UE on its way to another gNB gets it there (TS 38.413, 8.6.4); else its timer
+                // repeats it.
                 let few = self.undelivered.len() < self.amf.config.limits.ue_queue;
                 if let Some(nas) = nas.filter(|_| few && is_moving(&why)) {
                     self.undelivered.push(nas);
@@ -290,12 +320,18 @@ impl Ue {
             Uplink::Location(location) => self.moved(location),
             Uplink::Nrppa { routing, message } => nrppa_transport::uplink(self, &routing, message),
             Uplink::Error(Some(Cause::radioNetwork(
-                CauseRadioNetwork::unknown_local_UE_NGAP_ID | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
+                CauseRadioNetwork::unknown_local_UE_NGAP_ID
+                | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
             ))) => return Err(Stop::ConnectionLost),
             Uplink::Error(_) => {}
             other => {
                 metrics::ngap_error("state");
-                tracing::warn!(supi = self.label(), gnb = self.gnb(), "unexpected: {}", other.name());
+                tracing::warn!(
+                    supi = self.label(),
+                    gnb = self.gnb(),
+                    "unexpected: {}",
+                    other.name()
+                );
             }
         }
         Ok(())

@@ -25,14 +25,20 @@ pub(crate) struct NasTimer {
 
 impl Ue {
     /// Protects a message.
-    pub fn protect(&mut self, message: &Nas5gsMessage, protection: Protection) -> Result<Vec<u8>, Stop> {
+    pub fn protect(
+        &mut self,
+        message: &Nas5gsMessage,
+        protection: Protection,
+    ) -> Result<Vec<u8>, Stop> {
         let secured = self.secured;
         if capture::wants(capture::Link::N1) {
             let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
             capture::record(capture::Link::N1, None, gnb, &message.encode().unwrap_or_default());
         }
         let protected = match (protection, self.security.as_mut()) {
-            (Protection::NewContext, Some(security)) => outbound::security_mode_command(&mut security.nas, message),
+            (Protection::NewContext, Some(security)) => {
+                outbound::security_mode_command(&mut security.nas, message)
+            }
             (_, Some(security)) if secured => outbound::to_ue(&mut security.nas, message),
             _ => message.encode(),
         };
@@ -48,7 +54,11 @@ impl Ue {
         self.transmit(message, Protection::AsSecured).await
     }
 
-    async fn transmit(&mut self, message: &Nas5gsMessage, protection: Protection) -> Result<(), Stop> {
+    async fn transmit(
+        &mut self,
+        message: &Nas5gsMessage,
+        protection: Protection,
+    ) -> Result<(), Stop> {
         let nas = self.protect(message, protection)?;
         let Some(connection) = &self.connection else { return Err(Stop::ConnectionLost) };
         tracing::trace!(supi = self.label(), %message, "NAS to the UE");
@@ -58,8 +68,8 @@ impl Ue {
         }
     }
 
-    /// Sends a request and waits for the message that `answer` takes; repeats it at each expiry of the timer, as often
-    /// as the configuration says.
+    /// Sends a request and waits for the message that `answer` takes; repeats it at each expiry of
+    /// the timer, as often as the configuration says.
     pub async fn exchange<T>(
         &mut self,
         request: &Nas5gsMessage,
@@ -81,7 +91,13 @@ impl Ue {
     ) -> Result<T, Stop> {
         for attempt in 1..=self.amf.config.timers.nas_attempts {
             if attempt > 1 {
-                tracing::debug!(supi = self.label(), gnb = self.gnb(), timer = timer.name, attempt, "no answer yet");
+                tracing::debug!(
+                    supi = self.label(),
+                    gnb = self.gnb(),
+                    timer = timer.name,
+                    attempt,
+                    "no answer yet"
+                );
                 self.transmit(request, protection).await?;
             }
             let until = Instant::now() + timer.duration;
@@ -95,7 +111,8 @@ impl Ue {
         Err(Stop::NoAnswer(timer.name))
     }
 
-    /// Opens a message of the UE: `None` for one that is not acted on. What is due for it was answered.
+    /// Opens a message of the UE: `None` for one that is not acted on. What is due for it was
+    /// answered.
     pub async fn open(&mut self, nas: &Bytes) -> Option<Inbound> {
         let context = self.security.as_mut().map(|security| &mut security.nas);
         match inbound::from_ue(context, self.secured, nas) {
@@ -104,7 +121,12 @@ impl Ue {
                 tracing::trace!(supi = self.label(), message = %inbound.message, "NAS from the UE");
                 if capture::wants(capture::Link::N1) {
                     let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
-                    capture::record(capture::Link::N1, gnb, None, &inbound.message.encode().unwrap_or_default());
+                    capture::record(
+                        capture::Link::N1,
+                        gnb,
+                        None,
+                        &inbound.message.encode().unwrap_or_default(),
+                    );
                 }
                 Some(inbound)
             }
@@ -141,10 +163,18 @@ impl Ue {
             _ => {
                 metrics::nas_error("state");
                 let message = inbound.message.to_string();
-                tracing::debug!(supi = self.label(), gnb = self.gnb(), message, "a NAS message does not fit here");
+                tracing::debug!(
+                    supi = self.label(),
+                    gnb = self.gnb(),
+                    message,
+                    "a NAS message does not fit here"
+                );
                 match inbound.is_verified() {
                     // The lower layers see to a connection that is gone.
-                    true => self.send_status(GmmCause::MessageTypeNotCompatibleWithTheProtocolState).await,
+                    true => {
+                        self.send_status(GmmCause::MessageTypeNotCompatibleWithTheProtocolState)
+                            .await
+                    }
                     false => Ok(()),
                 }
             }
@@ -159,7 +189,12 @@ impl Ue {
     /// 5GMM STATUS of the UE: logged, with no further action (TS 24.501, 5.4.6.2).
     pub fn status_received(&self, cause: u8) {
         metrics::nas_error("status_of_ue");
-        tracing::info!(supi = self.label(), gnb = self.gnb(), cause, "the UE did not understand a message");
+        tracing::info!(
+            supi = self.label(),
+            gnb = self.gnb(),
+            cause,
+            "the UE did not understand a message"
+        );
     }
 }
 

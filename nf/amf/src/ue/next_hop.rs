@@ -1,4 +1,5 @@
-//! The chain of keys for access stratum security: each gNB that a UE comes to gets a next one (TS 33.501, 6.9.2.1).
+//! The chain of keys for access stratum security: each gNB that a UE comes to gets a next one (TS
+//! 33.501, 6.9.2.1).
 use martlet_nas::KAmf;
 use martlet_security::nas_5gs::{KGnb, Nh, derive_nh};
 
@@ -54,12 +55,17 @@ mod tests {
 
     #[test]
     fn the_chain_is_that_of_the_specification() {
-        let octets = hex::decode("9d63b519775a92ca861ca6a50d848fa8ebf160ea7b73735a85b33737e73c55b4").unwrap();
+        let octets =
+            hex::decode("9d63b519775a92ca861ca6a50d848fa8ebf160ea7b73735a85b33737e73c55b4")
+                .unwrap();
         let k_amf = KAmf::from_slice(&octets).unwrap();
         let k_gnb = derive_kgnb(&k_amf, NasCount::ZERO);
         let mut chain = NextHop::of_access(k_amf.clone(), k_gnb);
         let first = chain.advance();
-        assert_eq!(hex::encode(first), "383c6b76bf2a99aa2ca4c5136d4122a2b942301f0b9e07439786939cd30c4a4b");
+        assert_eq!(
+            hex::encode(first),
+            "383c6b76bf2a99aa2ca4c5136d4122a2b942301f0b9e07439786939cd30c4a4b"
+        );
         assert_eq!(chain.ncc, 1);
         let second = derive_nh(&k_amf, &Nh::new(&first));
         assert_eq!(chain.advance(), *second.as_octets());

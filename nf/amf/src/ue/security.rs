@@ -1,7 +1,8 @@
 //! The 5G NAS security context of a UE (TS 33.501, 3.1; TS 24.501, 4.4.2).
 use super::NextHop;
 use martlet_nas::{
-    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, NasConnection, NasCount, NasError, NasSecurityContext,
+    CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, NasConnection, NasCount, NasError,
+    NasSecurityContext,
 };
 use martlet_sbi_api::namf_communication::NasSecurityMode;
 use martlet_security::nas_5gs::{derive_kamf_prime_idle, derive_kgnb};
@@ -49,11 +50,13 @@ impl Security {
     ) -> Result<Self, NasError> {
         let k_amf = KAmf::new(&k_amf);
         let unused = (Some(NasCount::ZERO), Some(NasCount::ZERO));
-        let nas = NasSecurityContext::restore_from_kamf(&k_amf, integrity, ciphering, counts, unused)?;
+        let nas =
+            NasSecurityContext::restore_from_kamf(&k_amf, integrity, ciphering, counts, unused)?;
         Ok(Security { k_amf, ngksi, integrity, nas })
     }
 
-    /// K_AMF for another AMF, derived with the uplink COUNT of the UE's request (TS 33.501, 6.9.3 and A.13).
+    /// K_AMF for another AMF, derived with the uplink COUNT of the UE's request (TS 33.501, 6.9.3
+    /// and A.13).
     pub fn derived(&self, uplink: NasCount) -> KAmf {
         derive_kamf_prime_idle(&self.k_amf, uplink)
     }
@@ -68,13 +71,15 @@ impl Security {
         self.nas.nas_count(Direction::Downlink, NasConnection::ThreeGpp).map(NasCount::get)
     }
 
-    /// Leaves the next downlink COUNT to something that is no message, and gives it. `None` at the end of the COUNTs.
+    /// Leaves the next downlink COUNT to something that is no message, and gives it. `None` at the
+    /// end of the COUNTs.
     pub fn skip_downlink(&mut self) -> Option<NasCount> {
         let count = |direction| self.nas.nas_count(direction, NasConnection::ThreeGpp);
         let (uplink, downlink) = (count(Direction::Uplink), count(Direction::Downlink)?);
         let next = NasCount::new(downlink.get() + 1).ok()?;
         let (ciphering, k_amf) = (self.nas.ciphering_algorithm(), *self.k_amf());
-        *self = Self::restored(k_amf, self.ngksi, ciphering, self.integrity, (uplink, Some(next))).ok()?;
+        *self = Self::restored(k_amf, self.ngksi, ciphering, self.integrity, (uplink, Some(next)))
+            .ok()?;
         Some(downlink)
     }
 
@@ -82,7 +87,9 @@ impl Security {
     pub fn mode(&self) -> NasSecurityMode {
         NasSecurityMode {
             integrity_algorithm: format!("NIA{}", self.integrity as u8).as_str().into(),
-            ciphering_algorithm: format!("NEA{}", self.nas.ciphering_algorithm() as u8).as_str().into(),
+            ciphering_algorithm: format!("NEA{}", self.nas.ciphering_algorithm() as u8)
+                .as_str()
+                .into(),
         }
     }
 

@@ -5,7 +5,8 @@ use martlet_nas::identifiers::Slice;
 use martlet_sbi::{ApiRoot, Multipart, Problem};
 use martlet_sbi_api::common::{Dnn, NgApCause};
 use martlet_sbi_api::nsmf_pdusession::{
-    Cause, SmContextReleaseData, SmContextUpdateData, SmContextUpdatedData, SmfPduSessionClient, UpCnxState,
+    Cause, SmContextReleaseData, SmContextUpdateData, SmContextUpdatedData, SmfPduSessionClient,
+    UpCnxState,
 };
 
 /// Where a session context is.
@@ -18,7 +19,8 @@ pub(crate) struct SmContext {
 }
 
 impl SmContext {
-    /// From the location of a context that was made; `smf` where the location has no root of its own.
+    /// From the location of a context that was made; `smf` where the location has no root of its
+    /// own.
     pub fn from_location(location: &str, smf: &ApiRoot) -> Option<Self> {
         let (mut root, path) = ApiRoot::split(location).unwrap_or_else(|| (smf.clone(), location));
         // No URI of the resource (TS 29.502, 6.1.3.2.3.1) but the reference alone: free5GC's SMF.
@@ -37,7 +39,8 @@ impl SmContext {
 /// A PDU session.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
-    /// Number of the context, never given twice: the SMF names it when it tells what became of the context.
+    /// Number of the context, never given twice: the SMF names it when it tells what became of the
+    /// context.
     pub number: u64,
     pub slice: Slice,
     pub dnn: Dnn,
@@ -65,12 +68,14 @@ impl Ue {
         change: Multipart<SmContextUpdateData>,
     ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
         let Some(session) = self.sessions.get(&psi) else {
-            return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("the UE has no PDU session {psi}")));
+            return Err(Problem::new(404, "CONTEXT_NOT_FOUND")
+                .detail(format!("the UE has no PDU session {psi}")));
         };
         self.smf(&session.context).update_sm_context(&session.context.reference, change).await
     }
 
-    /// Deactivates the user plane of these sessions at their SMFs, at the same time (TS 23.502, 4.2.6, step 5).
+    /// Deactivates the user plane of these sessions at their SMFs, at the same time (TS 23.502,
+    /// 4.2.6, step 5).
     pub async fn deactivate_sessions(&mut self, sessions: &[u8], cause: Option<NgApCause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
         let updates = sessions.iter().map(|psi| {
@@ -108,8 +113,11 @@ impl Ue {
     pub async fn release_sessions(&mut self, sessions: Vec<(u8, Session)>, cause: Option<Cause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
         let releases = sessions.iter().map(|(_, session)| {
-            let data =
-                SmContextReleaseData { cause: cause.clone(), ue_location: location.clone(), ..Default::default() };
+            let data = SmContextReleaseData {
+                cause: cause.clone(),
+                ue_location: location.clone(),
+                ..Default::default()
+            };
             let smf = self.smf(&session.context);
             let reference = session.context.reference.clone();
             async move { smf.release_sm_context(&reference, Some(data.into())).await }
@@ -138,12 +146,14 @@ impl Ue {
         self.sessions.iter().filter(|(_, session)| session.active).map(|(psi, _)| *psi).collect()
     }
 
-    /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4, 5.6.1.4). Those are given
-    /// whose resources the gNB has still to release.
+    /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4,
+    /// 5.6.1.4). Those are given whose resources the gNB has still to release.
     pub async fn release_mismatched(&mut self, active_in_ue: impl Fn(u8) -> bool) -> Vec<u8> {
-        let gone: Vec<u8> = self.sessions.keys().copied().filter(|psi| !active_in_ue(*psi)).collect();
+        let gone: Vec<u8> =
+            self.sessions.keys().copied().filter(|psi| !active_in_ue(*psi)).collect();
         let at_gnb = self.active_sessions().into_iter().filter(|psi| gone.contains(psi)).collect();
-        let sessions: Vec<_> = gone.into_iter().filter_map(|psi| Some((psi, self.sessions.remove(&psi)?))).collect();
+        let sessions: Vec<_> =
+            gone.into_iter().filter_map(|psi| Some((psi, self.sessions.remove(&psi)?))).collect();
         if !sessions.is_empty() {
             self.release_sessions(sessions, Some(Cause::PduSessionStatusMismatch)).await;
         }
@@ -160,11 +170,16 @@ mod tests {
         let smf = ApiRoot::http("smf:80");
         let at = |location: &str| SmContext::from_location(location, &smf);
         let context = at("http://127.0.0.16:7777/nsmf-pdusession/v1/sm-contexts/42").unwrap();
-        assert_eq!((context.root.to_string(), context.reference), ("http://127.0.0.16:7777".into(), "42".into()));
+        assert_eq!(
+            (context.root.to_string(), context.reference),
+            ("http://127.0.0.16:7777".into(), "42".into())
+        );
         let context = at("https://smf.example/core/nsmf-pdusession/v1/sm-contexts/a").unwrap();
         assert_eq!(context.root.to_string(), "https://smf.example/core");
         assert_eq!(at("/nsmf-pdusession/v1/sm-contexts/a").unwrap().root, smf);
-        for wrong in ["", "http://smf", "http://smf/nsmf-pdusession/v1/sm-contexts/", "sm-contexts/a"] {
+        for wrong in
+            ["", "http://smf", "http://smf/nsmf-pdusession/v1/sm-contexts/", "sm-contexts/a"]
+        {
             assert!(at(wrong).is_none(), "{wrong}");
         }
     }

@@ -4,10 +4,11 @@ use super::{Event, Idle, InitialMessage, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::{
-    amf_reallocation, an_release, context_transfer, deregistration, event_exposure, handover, handover_from_amf,
-    implicit_deregistration, location_reporting, n1_n2_message_transfer, nas_transport, path_switch,
-    pdu_session_resource_modify_indication, pdu_session_resource_notify, positioning_transport, registration, rekeying,
-    service_request, session_status, set_takeover, ue_context_release,
+    amf_reallocation, an_release, context_transfer, deregistration, event_exposure, handover,
+    handover_from_amf, implicit_deregistration, location_reporting, n1_n2_message_transfer,
+    nas_transport, path_switch, pdu_session_resource_modify_indication,
+    pdu_session_resource_notify, positioning_transport, registration, rekeying, service_request,
+    session_status, set_takeover, ue_context_release,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -35,9 +36,14 @@ impl Ue {
         Box::pin(self.leave()).await;
     }
 
-    /// Nothing of the UE is worth keeping. A task that has just begun waits for the message for which it was made.
+    /// Nothing of the UE is worth keeping. A task that has just begun waits for the message for
+    /// which it was made.
     fn is_finished(&self) -> bool {
-        self.begun && self.connection.is_none() && !self.registered && self.idle.is_none() && self.waiting.is_empty()
+        self.begun
+            && self.connection.is_none()
+            && !self.registered
+            && self.idle.is_none()
+            && self.waiting.is_empty()
     }
 
     async fn next_work(&mut self) -> Option<Work> {
@@ -67,9 +73,13 @@ impl Ue {
             Work::Expired => implicit_deregistration::timer_expired(self).await,
             Work::Nas(inbound) => self.nas(*inbound).await,
             Work::Event(Event::Initial(message)) => self.initial(*message).await,
-            Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => self.uplink(message).await,
+            Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => {
+                self.uplink(message).await
+            }
             Work::Event(Event::Uplink { .. }) => {}
-            Work::Event(Event::PathSwitch(gnb, request)) => path_switch::run(self, gnb, *request).await,
+            Work::Event(Event::PathSwitch(gnb, request)) => {
+                path_switch::run(self, gnb, *request).await
+            }
             Work::Event(Event::Transfer(transfer)) => {
                 transfer.origin.clone().adopt();
                 n1_n2_message_transfer::run(self, *transfer).await;
@@ -77,7 +87,8 @@ impl Ue {
             Work::Event(Event::Subscribe(data, answer)) => {
                 // One that has given up would not know how to end it.
                 if let Err(Ok(made)) = answer.send(positioning_transport::subscribe(self, *data)) {
-                    let _ = positioning_transport::unsubscribe(self, &made.n1n2_notify_subscription_id);
+                    let _ =
+                        positioning_transport::unsubscribe(self, &made.n1n2_notify_subscription_id);
                 }
             }
             Work::Event(Event::Unsubscribe(id, answer)) => {
@@ -101,7 +112,8 @@ impl Ue {
                 let located = location_reporting::run(self, &asked).await;
                 let _ = answer.send(located);
             }
-            // Who has given up by now does not have the context: it stays, as if nothing had been asked.
+            // Who has given up by now does not have the context: it stays, as if nothing had been
+            // asked.
             Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
                 let before = (self.given, self.idle);
@@ -113,10 +125,16 @@ impl Ue {
                 context_transfer::concluded(self, *update).await;
                 let _ = answer.send(());
             }
-            Work::Event(Event::HandoverFromAmf(body, answer)) => handover_from_amf::run(self, *body, answer).await,
-            Work::Event(Event::Rerouted(body, answer)) => amf_reallocation::taken(self, *body, answer).await,
+            Work::Event(Event::HandoverFromAmf(body, answer)) => {
+                handover_from_amf::run(self, *body, answer).await
+            }
+            Work::Event(Event::Rerouted(body, answer)) => {
+                amf_reallocation::taken(self, *body, answer).await
+            }
             // What follows from it is looked at after everything that a task has done.
-            Work::Event(Event::HandoverGivenUp | Event::Arrived | Event::Watched | Event::Taken) => {}
+            Work::Event(
+                Event::HandoverGivenUp | Event::Arrived | Event::Watched | Event::Taken,
+            ) => {}
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
                     self.idle = Some(Idle::Deregistered(Instant::now()));
@@ -134,8 +152,8 @@ impl Ue {
         }
     }
 
-    /// A UE that says it is this one. Only a message that passes the integrity check proves it; anybody else is taken
-    /// for a UE that is not known, and changes nothing here.
+    /// A UE that says it is this one. Only a message that passes the integrity check proves it;
+    /// anybody else is taken for a UE that is not known, and changes nothing here.
     async fn initial(&mut self, message: InitialMessage) {
         let context = self.security.as_mut().map(|security| &mut security.nas);
         let opened = inbound::from_ue(context, false, &message.nas);
@@ -145,7 +163,8 @@ impl Ue {
             return self.hand_over(message);
         }
         if self.connection.is_some() {
-            // The UE has come back by another way: the old one is released (TS 23.502, 4.2.2.2.2, step 3).
+            // The UE has come back by another way: the old one is released (TS 23.502, 4.2.2.2.2,
+            // step 3).
             self.deactivate_all(None).await;
             let cause = CauseRadioNetwork::release_due_to_cn_detected_mobility;
             ue_context_release::run(self, Cause::radioNetwork(cause));
@@ -190,12 +209,16 @@ impl Ue {
     /// A NAS message while no procedure is at work.
     async fn nas(&mut self, inbound: Inbound) {
         use Nas5gmmMessage::*;
-        let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return metrics::nas_error("state") };
+        let Nas5gsMessage::Gmm(_, message) = &inbound.message else {
+            return metrics::nas_error("state");
+        };
         match message {
             RegistrationRequest(_) => registration::run(self, inbound).await,
             ServiceRequest(_) => service_request::run(self, inbound).await,
             DeregistrationRequestUeOriginating(_) => deregistration::by_ue(self, inbound).await,
-            UlNasTransport(_) if inbound.is_verified() && self.registered => nas_transport::uplink(self, inbound).await,
+            UlNasTransport(_) if inbound.is_verified() && self.registered => {
+                nas_transport::uplink(self, inbound).await
+            }
             FiveGmmStatus(status) => self.status_received(status.fgmm_cause.cause_raw()),
             _ => {
                 metrics::nas_error("state");
@@ -227,7 +250,9 @@ impl Ue {
                     self.nas(inbound).await;
                 }
             }
-            Uplink::ReleaseRequest { cause, sessions } => an_release::run(self, cause, sessions).await,
+            Uplink::ReleaseRequest { cause, sessions } => {
+                an_release::run(self, cause, sessions).await
+            }
             Uplink::SessionNotify { changed, released } => {
                 pdu_session_resource_notify::run(self, changed, released).await;
             }
@@ -264,9 +289,12 @@ impl Ue {
         self.idle = match self.idle {
             _ if self.connection.is_some() => None,
             None if self.registered && self.t3512 == 0 => None,
-            None if self.registered => Some(Idle::Reachable(Instant::now() + timers.mobile_reachable(self.t3512))),
+            None if self.registered => {
+                Some(Idle::Reachable(Instant::now() + timers.mobile_reachable(self.t3512)))
+            }
             Some(Idle::Reachable(_) | Idle::Unreachable(_)) | None if !self.registered => {
-                let worth_keeping = self.security.is_some() && self.guti.is_some() && timers.deregistered_s > 0;
+                let worth_keeping =
+                    self.security.is_some() && self.guti.is_some() && timers.deregistered_s > 0;
                 worth_keeping.then(|| Idle::Deregistered(Instant::now() + timers.deregistered()))
             }
             idle => idle,

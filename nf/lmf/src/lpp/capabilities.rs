@@ -1,8 +1,8 @@
 //! What a UE can do for positioning (TS 37.355, 5.1).
 use super::transaction::{Conversation, failed};
 use martlet_lpp::{
-    AGnssRequestCapabilities, Body, GnssIdGnssId, NrDlTdoaRequestCapabilitiesR16, NrEcidRequestCapabilitiesR16,
-    NrMultiRttRequestCapabilitiesR16, RequestCapabilitiesR9IEs,
+    AGnssRequestCapabilities, Body, GnssIdGnssId, NrDlTdoaRequestCapabilitiesR16,
+    NrEcidRequestCapabilitiesR16, NrMultiRttRequestCapabilitiesR16, RequestCapabilitiesR9IEs,
 };
 use martlet_sbi::Problem;
 
@@ -38,13 +38,17 @@ pub(crate) async fn capabilities(conversation: &mut Conversation) -> Result<Capa
         nr_dl_tdoa_request_capabilities_r16: Some(NrDlTdoaRequestCapabilitiesR16::default()),
         ..Default::default()
     };
-    let Body::ProvideCapabilities(it) = conversation.ask(Body::RequestCapabilities(request.into())).await? else {
+    let Body::ProvideCapabilities(it) =
+        conversation.ask(Body::RequestCapabilities(request.into())).await?
+    else {
         return Err(failed("the UE answers a request for its capabilities with something else"));
     };
-    let systems = it.a_gnss_provide_capabilities.and_then(|gnss| gnss.gnss_support_list).unwrap_or_default();
+    let systems =
+        it.a_gnss_provide_capabilities.and_then(|gnss| gnss.gnss_support_list).unwrap_or_default();
     let computes = systems.iter().any(|system| {
         let modes = &system.agnss_modes.pos_modes;
-        system.gnss_id.gnss_id == GnssIdGnssId::Gps && (modes.bit(STANDALONE) || modes.bit(UE_BASED))
+        system.gnss_id.gnss_id == GnssIdGnssId::Gps
+            && (modes.bit(STANDALONE) || modes.bit(UE_BASED))
     });
     let tdoa = it.nr_dl_tdoa_provide_capabilities_r16;
     let ecid = it.nr_ecid_provide_capabilities_r16;

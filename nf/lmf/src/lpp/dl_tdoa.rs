@@ -1,5 +1,6 @@
-//! DL-TDOA: the UE says how much later it hears one cell than another (TS 38.305, 8.12). The cells' clocks are taken to be
-//! the same, as they are in a network with TDD to within what GNSS receivers at its sites give.
+//! DL-TDOA: the UE says how much later it hears one cell than another (TS 38.305, 8.12). The cells'
+//! clocks are taken to be the same, as they are in a network with TDD to within what GNSS receivers
+//! at its sites give.
 use super::prs::{assistance, deviation};
 use super::transaction::{Conversation, failed};
 use crate::config::CellConfig;
@@ -23,7 +24,10 @@ fn difference(report: &NrDlTdoaMeasElementR16NrRstdR16) -> Option<f64> {
 }
 
 /// Tells a UE of the cells' signals, and asks it how their times differ.
-pub(crate) async fn dl_tdoa(conversation: &mut Conversation, cells: &[CellConfig]) -> Result<Vec<Timed>, Problem> {
+pub(crate) async fn dl_tdoa(
+    conversation: &mut Conversation,
+    cells: &[CellConfig],
+) -> Result<Vec<Timed>, Problem> {
     let pcis: Vec<u16> = cells.iter().map(|cell| cell.pci).collect();
     let signals = NrDlTdoaProvideAssistanceDataR16 {
         nr_dl_prs_assistance_data_r16: Some(assistance(&pcis).into()),
@@ -58,7 +62,8 @@ pub(crate) async fn dl_tdoa(conversation: &mut Conversation, cells: &[CellConfig
     let measured = measured.ok_or_else(|| failed("the UE has measured no differences of times"))?;
     let place = |id: u8| cells.get(usize::from(id)).map(|cell| cell.place);
     let reference = place(measured.dl_prs_reference_info_r16.dl_prs_id_r16);
-    let reference = reference.ok_or_else(|| failed("the UE's reference is a signal that nobody told it of"))?;
+    let reference =
+        reference.ok_or_else(|| failed("the UE's reference is a signal that nobody told it of"))?;
     let timed = |it: &NrDlTdoaMeasElementR16| {
         Some(Timed {
             to: place(it.dl_prs_id_r16)?,

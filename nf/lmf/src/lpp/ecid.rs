@@ -3,7 +3,8 @@ use super::transaction::{Conversation, failed};
 use martlet_lcs_position::dbm_of_rsrp;
 use martlet_lpp::{
     BitString, Body, CommonIEsRequestLocationInformation, LocationInformationType, NcgiR15,
-    NrEcidRequestLocationInformationR16, NrMeasuredResultsElementR16, RequestLocationInformationR9IEs,
+    NrEcidRequestLocationInformationR16, NrMeasuredResultsElementR16,
+    RequestLocationInformationR9IEs,
 };
 use martlet_sbi::Problem;
 
@@ -24,10 +25,12 @@ pub(crate) struct HeardCell {
 /// Asks a UE what it hears; its first cell is the serving one.
 pub(crate) async fn nr_ecid(conversation: &mut Conversation) -> Result<Vec<HeardCell>, Problem> {
     let request = RequestLocationInformationR9IEs {
-        common_ies_request_location_information: Some(Box::new(CommonIEsRequestLocationInformation {
-            location_information_type: LocationInformationType::LocationMeasurementsRequired,
-            ..Default::default()
-        })),
+        common_ies_request_location_information: Some(Box::new(
+            CommonIEsRequestLocationInformation {
+                location_information_type: LocationInformationType::LocationMeasurementsRequired,
+                ..Default::default()
+            },
+        )),
         nr_ecid_request_location_information_r16: Some(NrEcidRequestLocationInformationR16 {
             requested_measurements_r16: BitString::from_ones(4, &[SS_RSRP]),
         }),

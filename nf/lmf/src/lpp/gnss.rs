@@ -4,7 +4,8 @@ use martlet_lcs_position::{Coded, Estimate};
 use martlet_lpp::{
     AGnssRequestLocationInformation, BitString, Body, CommonIEsRequestLocationInformation,
     EllipsoidPointWithUncertaintyEllipseLatitudeSign, GnssIdBitmap, GnssPositioningInstructions,
-    LocationCoordinateTypes, LocationCoordinates, LocationInformationType, RequestLocationInformationR9IEs,
+    LocationCoordinateTypes, LocationCoordinates, LocationInformationType,
+    RequestLocationInformationR9IEs,
 };
 use martlet_sbi::Problem;
 
@@ -36,7 +37,8 @@ pub(crate) async fn gnss(conversation: &mut Conversation) -> Result<Estimate, Pr
     let Body::ProvideLocationInformation(provided) = answer else {
         return Err(failed("the UE answers a request for its position with something else"));
     };
-    let estimate = provided.common_ies_provide_location_information.and_then(|it| it.location_estimate);
+    let estimate =
+        provided.common_ies_provide_location_information.and_then(|it| it.location_estimate);
     let Some(LocationCoordinates::EllipsoidPointWithUncertaintyEllipse(point)) = estimate else {
         return Err(failed("the UE's receiver has no position"));
     };

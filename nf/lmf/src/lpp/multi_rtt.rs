@@ -1,4 +1,5 @@
-//! Multi-RTT, the UE's part: how much later it hears each signal than it sends its own (TS 38.305, 8.10; TS 37.355, 6.5.12).
+//! Multi-RTT, the UE's part: how much later it hears each signal than it sends its own (TS 38.305,
+//! 8.10; TS 37.355, 6.5.12).
 use super::prs::{assistance, deviation};
 use super::transaction::{Conversation, failed};
 use martlet_lcs_position::metres_of_rstd;
@@ -14,8 +15,8 @@ pub(crate) struct RoundTrip {
     pub deviation: f64,
 }
 
-/// Tells a UE of the signals of cells with these physical identities, and asks it how much later it hears them than it
-/// sends; each with its place in the list.
+/// Tells a UE of the signals of cells with these physical identities, and asks it how much later it
+/// hears them than it sends; each with its place in the list.
 pub(crate) async fn multi_rtt(
     conversation: &mut Conversation,
     pcis: &[u16],
@@ -55,7 +56,8 @@ pub(crate) async fn multi_rtt(
     let one = |it: &NrMultiRttMeasElementR16| {
         let metres = difference(&it.nr_ue_rx_tx_time_diff_r16)?;
         let at = usize::from(it.dl_prs_id_r16);
-        (at < pcis.len()).then_some((at, RoundTrip { metres, deviation: deviation(&it.nr_timing_quality_r16) }))
+        (at < pcis.len())
+            .then_some((at, RoundTrip { metres, deviation: deviation(&it.nr_timing_quality_r16) }))
     };
     Ok(measured.nr_multi_rtt_meas_list_r16.iter().filter_map(one).collect())
 }

@@ -1,4 +1,5 @@
-//! Positioning reference signals: what the UE is told of them, and how good what it says of them is.
+//! Positioning reference signals: what the UE is told of them, and how good what it says of them
+//! is.
 use martlet_lcs_position::metres_of_quality;
 use martlet_lpp::*;
 
@@ -9,19 +10,22 @@ const WINDOW: u8 = 64;
 /// SSB and DL-PRS of the cells: 3.6 GHz, as `arfcn` 640,000.
 const ARFCN: u32 = 640_000;
 
-/// The signals of cells with these physical identities, as the UE has to know them to measure them (TS 37.355, 6.4.3); it
-/// names them by their places in the list.
+/// The signals of cells with these physical identities, as the UE has to know them to measure them
+/// (TS 37.355, 6.4.3); it names them by their places in the list.
 pub(super) fn assistance(pcis: &[u16]) -> NrDlPrsAssistanceDataR16 {
     let point = |(n, pci): (usize, &u16)| NrDlPrsAssistanceDataPerTrpR16 {
         dl_prs_id_r16: n as u8,
         nr_phys_cell_id_r16: Some(*pci),
         nr_arfcn_r16: Some(ARFCN),
         nr_dl_prs_expected_rstd_uncertainty_r16: WINDOW,
-        nr_dl_prs_info_r16: NrDlPrsInfoR16 { nr_dl_prs_resource_set_list_r16: vec![resources(*pci)] },
+        nr_dl_prs_info_r16: NrDlPrsInfoR16 {
+            nr_dl_prs_resource_set_list_r16: vec![resources(*pci)],
+        },
         ..Default::default()
     };
     let layer = NrDlPrsPositioningFrequencyLayerR16 {
-        dl_prs_subcarrier_spacing_r16: NrDlPrsPositioningFrequencyLayerR16DlPrsSubcarrierSpacingR16::KHz30,
+        dl_prs_subcarrier_spacing_r16:
+            NrDlPrsPositioningFrequencyLayerR16DlPrsSubcarrierSpacingR16::KHz30,
         // 48 physical resource blocks, in steps of 4.
         dl_prs_resource_bandwidth_r16: 12,
         dl_prs_point_a_r16: ARFCN,
@@ -32,7 +36,12 @@ pub(super) fn assistance(pcis: &[u16]) -> NrDlPrsAssistanceDataR16 {
         nr_dl_prs_reference_info_r16: DlPrsIdInfoR16::default(),
         nr_dl_prs_assistance_data_list_r16: vec![NrDlPrsAssistanceDataPerFreqR16 {
             nr_dl_prs_positioning_frequency_layer_r16: layer,
-            nr_dl_prs_assistance_data_per_freq_r16: pcis.iter().enumerate().take(MOST_CELLS).map(point).collect(),
+            nr_dl_prs_assistance_data_per_freq_r16: pcis
+                .iter()
+                .enumerate()
+                .take(MOST_CELLS)
+                .map(point)
+                .collect(),
         }],
         ..Default::default()
     }
@@ -48,9 +57,8 @@ fn resources(pci: u16) -> NrDlPrsResourceSetR16 {
         dl_prs_num_symbols_r16: NrDlPrsResourceSetR16DlPrsNumSymbolsR16::N6,
         dl_prs_resource_list_r16: vec![NrDlPrsResourceR16 {
             dl_prs_sequence_id_r16: pci,
-            dl_prs_comb_size_n_and_re_offset_r16: NrDlPrsResourceR16DlPrsCombSizeNAndReOffsetR16::N6R16(
-                (pci % 6) as u8,
-            ),
+            dl_prs_comb_size_n_and_re_offset_r16:
+                NrDlPrsResourceR16DlPrsCombSizeNAndReOffsetR16::N6R16((pci % 6) as u8),
             ..Default::default()
         }],
         ..Default::default()
@@ -83,15 +91,18 @@ mod tests {
                 nr_dl_prs_assistance_data_r16: signals.clone(),
                 ..Default::default()
             };
-            let rtt =
-                NrMultiRttProvideAssistanceDataR16 { nr_dl_prs_assistance_data_r16: signals, ..Default::default() };
+            let rtt = NrMultiRttProvideAssistanceDataR16 {
+                nr_dl_prs_assistance_data_r16: signals,
+                ..Default::default()
+            };
             let data = ProvideAssistanceDataR9IEs {
                 nr_dl_tdoa_provide_assistance_data_r16: Some(tdoa.into()),
                 nr_multi_rtt_provide_assistance_data_r16: Some(rtt.into()),
                 ..Default::default()
             };
             let body = Body::ProvideAssistanceData(data.into());
-            let octets = encode(&LppMessage::new(Transaction::ByServer(3), true, body.clone())).unwrap();
+            let octets =
+                encode(&LppMessage::new(Transaction::ByServer(3), true, body.clone())).unwrap();
             assert_eq!(Body::of(decode(&octets).unwrap()), Some(body));
         }
     }

@@ -1,14 +1,17 @@
-//! NR E-CID by the network: the gNB says how loud the UE hears cells, without the UE's LPP (TS 38.305, 8.9; TS 38.455, 8.2).
+//! NR E-CID by the network: the gNB says how loud the UE hears cells, without the UE's LPP (TS
+//! 38.305, 8.9; TS 38.455, 8.2).
 use super::{Nrppa, refusal, unexpected};
 use crate::Shared;
 use crate::lpp::HeardCell;
 use crate::owner::Supi;
 use martlet_lcs_position::dbm_of_rsrp;
 use martlet_nrppa::{
-    ECidMeasurementInitiationRequest, ECidMeasurementInitiationRequestMeasurementQuantitiesItem as Item,
-    ECidMeasurementResult, ECidMeasurementTerminationCommand, MeasuredResultsValue,
-    MeasuredResultsValueChoiceExtension as Extension, MeasurementPeriodicity, MeasurementQuantitiesItem,
-    MeasurementQuantitiesValue, Message, Pdu, ReportCharacteristics, ResultSsRsrpItem,
+    ECidMeasurementInitiationRequest,
+    ECidMeasurementInitiationRequestMeasurementQuantitiesItem as Item, ECidMeasurementResult,
+    ECidMeasurementTerminationCommand, MeasuredResultsValue,
+    MeasuredResultsValueChoiceExtension as Extension, MeasurementPeriodicity,
+    MeasurementQuantitiesItem, MeasurementQuantitiesValue, Message, Pdu, ReportCharacteristics,
+    ResultSsRsrpItem,
 };
 use martlet_sbi::Problem;
 use std::collections::BTreeMap;
@@ -16,12 +19,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What the gNB of a UE says that the UE hears; the average of `lmf.ecid_reports` reports.
-pub(crate) async fn ecid(shared: &Arc<Shared>, ue: &Supi, correlation: &str) -> Result<Vec<HeardCell>, Problem> {
+pub(crate) async fn ecid(
+    shared: &Arc<Shared>,
+    ue: &Supi,
+    correlation: &str,
+) -> Result<Vec<HeardCell>, Problem> {
     shared.subscribe_to_gnb_of(ue).await?;
     let reports = shared.config.ecid_reports.max(1);
     let (id, mut waiting) = Nrppa::measure(shared, ue)?;
-    let quantity =
-        |value| Item::MeasurementQuantitiesItem(MeasurementQuantitiesItem { measurement_quantities_value: value });
+    let quantity = |value| {
+        Item::MeasurementQuantitiesItem(MeasurementQuantitiesItem {
+            measurement_quantities_value: value,
+        })
+    };
     let request = ECidMeasurementInitiationRequest {
         ue_measurement_id: id,
         report_characteristics: match reports {
@@ -35,7 +45,9 @@ pub(crate) async fn ecid(shared: &Arc<Shared>, ue: &Supi, correlation: &str) -> 
     let message = Message::ECidMeasurementInitiationRequest(request.into());
     let response = match shared.ask_gnb_of(ue, correlation, message).await? {
         Message::ECidMeasurementInitiationResponse(response) => response,
-        Message::ECidMeasurementInitiationFailure(it) => return Err(refusal("measure the UE", &it.cause)),
+        Message::ECidMeasurementInitiationFailure(it) => {
+            return Err(refusal("measure the UE", &it.cause));
+        }
         other => return Err(unexpected("measure the UE", &other)),
     };
     if let Some(result) = response.e_cid_measurement_result {
@@ -46,14 +58,20 @@ pub(crate) async fn ecid(shared: &Arc<Shared>, ue: &Supi, correlation: &str) -> 
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
     while results.len() < reports as usize && outcome.is_ok() {
         match waiting.next(until).await.map(|heard| heard.message) {
-            Ok(Message::ECidMeasurementReport(report)) => results.push(report.e_cid_measurement_result),
-            Ok(Message::ECidMeasurementFailureIndication(it)) => outcome = Err(refusal("measure the UE", &it.cause)),
+            Ok(Message::ECidMeasurementReport(report)) => {
+                results.push(report.e_cid_measurement_result)
+            }
+            Ok(Message::ECidMeasurementFailureIndication(it)) => {
+                outcome = Err(refusal("measure the UE", &it.cause))
+            }
             Ok(_) => {}
             Err(problem) => outcome = Err(problem),
         }
     }
-    let command =
-        ECidMeasurementTerminationCommand { ue_measurement_id: id, ue_measurement_id_: response.ue_measurement_id_ };
+    let command = ECidMeasurementTerminationCommand {
+        ue_measurement_id: id,
+        ue_measurement_id_: response.ue_measurement_id_,
+    };
     let message = Message::ECidMeasurementTerminationCommand(command.into());
     let told = shared.tell_gnb_of(ue, correlation, &Pdu { transaction: 0, message }).await;
     if let Err(problem) = told {
@@ -68,12 +86,17 @@ pub(crate) async fn ecid(shared: &Arc<Shared>, ue: &Supi, correlation: &str) -> 
 /// The cells of results, each as loud as it was on average, the loudest first.
 fn average(results: &[ECidMeasurementResult]) -> Vec<HeardCell> {
     let mut cells: BTreeMap<(u16, Option<u64>), (f64, f64)> = BTreeMap::new();
-    let lists = results.iter().flat_map(|it| it.measured_results.iter().flatten()).filter_map(|value| match value {
-        MeasuredResultsValue::ChoiceExtension(Extension::ResultSsRsrp(list)) => Some(list),
-        _ => None,
-    });
+    let lists =
+        results.iter().flat_map(|it| it.measured_results.iter().flatten()).filter_map(|value| {
+            match value {
+                MeasuredResultsValue::ChoiceExtension(Extension::ResultSsRsrp(list)) => Some(list),
+                _ => None,
+            }
+        });
     for item in lists.flatten() {
-        let ResultSsRsrpItem { n_r_pci, c_gi_nr, value_ss_rsrp_cell: Some(rsrp), .. } = item else { continue };
+        let ResultSsRsrpItem { n_r_pci, c_gi_nr, value_ss_rsrp_cell: Some(rsrp), .. } = item else {
+            continue;
+        };
         let identity = c_gi_nr.as_ref().and_then(|it| it.n_rcell_identifier.number());
         let (sum, count) = cells.entry((*n_r_pci, identity)).or_default();
         *sum += dbm_of_rsrp(*rsrp);

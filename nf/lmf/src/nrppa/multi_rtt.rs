@@ -1,4 +1,5 @@
-//! Multi-RTT, the network's part (TS 38.305, 8.10.3): the gNB has the UE send a signal, and the gNBs around measure it.
+//! Multi-RTT, the network's part (TS 38.305, 8.10.3): the gNB has the UE send a signal, and the
+//! gNBs around measure it.
 use super::trps::Trp;
 use super::{refusal, unexpected};
 use crate::Shared;
@@ -7,10 +8,10 @@ use crate::owner::Supi;
 use martlet_lcs_position::{Plane, Timed, metres_of_quality, metres_of_rstd};
 use martlet_nrppa::{
     AbortTransmission, GnbRxTxTimeDiffMeas, MeasurementRequest, Message, Pdu, PosResourceSetType,
-    PositioningActivationRequest, PositioningDeactivation, PositioningInformationRequest, ReportCharacteristics,
-    SemipersistentSrs, SrsConfiguration, SrsType, TrpMeasuredResultsValue, TrpMeasurementQuality,
-    TrpMeasurementQuantitiesListItem, TrpMeasurementRequestItem, TrpMeasurementResponseItem,
-    TrpMeasurementTimingQualityResolution, TrpMeasurementType,
+    PositioningActivationRequest, PositioningDeactivation, PositioningInformationRequest,
+    ReportCharacteristics, SemipersistentSrs, SrsConfiguration, SrsType, TrpMeasuredResultsValue,
+    TrpMeasurementQuality, TrpMeasurementQuantitiesListItem, TrpMeasurementRequestItem,
+    TrpMeasurementResponseItem, TrpMeasurementTimingQualityResolution, TrpMeasurementType,
 };
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{GlobalRanNodeId, Ncgi};
@@ -31,10 +32,13 @@ pub(crate) struct MultiRtt {
 impl Drop for MultiRtt {
     /// POSITIONING DEACTIVATION (TS 38.455, 8.4.4), which has no answer.
     fn drop(&mut self) {
-        let (shared, ue, correlation) = (self.shared.clone(), self.ue.clone(), std::mem::take(&mut self.correlation));
+        let (shared, ue, correlation) =
+            (self.shared.clone(), self.ue.clone(), std::mem::take(&mut self.correlation));
         tokio::spawn(async move {
-            let message = PositioningDeactivation { abort_transmission: AbortTransmission::ReleaseAll };
-            let pdu = Pdu { transaction: 0, message: Message::PositioningDeactivation(message.into()) };
+            let message =
+                PositioningDeactivation { abort_transmission: AbortTransmission::ReleaseAll };
+            let pdu =
+                Pdu { transaction: 0, message: Message::PositioningDeactivation(message.into()) };
             if let Err(problem) = shared.tell_gnb_of(&ue, &correlation, &pdu).await {
                 tracing::info!(supi = %ue, %problem, "the gNB was not told that the UE need send no signal any more");
             }
@@ -49,7 +53,8 @@ impl MultiRtt {
         conversation: &mut Conversation,
         serving: Option<&Ncgi>,
     ) -> Result<Vec<Timed>, Problem> {
-        let (ue, correlation) = (conversation.session().ue().clone(), conversation.session().identity().to_owned());
+        let (ue, correlation) =
+            (conversation.session().ue().clone(), conversation.session().identity().to_owned());
         shared.subscribe_to_gnbs().await?;
         let trps = nearest(&shared.trps(serving).await?, serving);
         if trps.len() < 3 {
@@ -76,21 +81,29 @@ impl MultiRtt {
         Ok(by_ue.iter().filter_map(both).collect())
     }
 
-    /// POSITIONING INFORMATION REQUEST and POSITIONING ACTIVATION REQUEST (TS 38.455, 8.4.1 and 8.4.3).
+    /// POSITIONING INFORMATION REQUEST and POSITIONING ACTIVATION REQUEST (TS 38.455, 8.4.1 and
+    /// 8.4.3).
     async fn begin(shared: &Arc<Shared>, ue: &Supi, correlation: String) -> Result<Self, Problem> {
-        let request = Message::PositioningInformationRequest(PositioningInformationRequest::default().into());
+        let request =
+            Message::PositioningInformationRequest(PositioningInformationRequest::default().into());
         let response = match shared.ask_gnb_of(ue, &correlation, request).await? {
             Message::PositioningInformationResponse(response) => response,
-            Message::PositioningInformationFailure(it) => return Err(refusal("give the UE a signal", &it.cause)),
+            Message::PositioningInformationFailure(it) => {
+                return Err(refusal("give the UE a signal", &it.cause));
+            }
             other => return Err(unexpected("give the UE a signal", &other)),
         };
-        let signal =
-            response.srsconfiguration.ok_or_else(|| failed("the gNB does not say which signal the UE sends"))?;
+        let signal = response
+            .srsconfiguration
+            .ok_or_else(|| failed("the gNB does not say which signal the UE sends"))?;
         let set = semi_persistent(&signal);
         let it = MultiRtt { shared: shared.clone(), ue: ue.clone(), correlation, signal };
         // A periodic signal is on the air already.
         let Some(set) = set else { return Ok(it) };
-        let srstype = SrsType::SemipersistentSrs(SemipersistentSrs { s_rsresource_set_id: set, i_e_extensions: None });
+        let srstype = SrsType::SemipersistentSrs(SemipersistentSrs {
+            s_rsresource_set_id: set,
+            i_e_extensions: None,
+        });
         let request = PositioningActivationRequest { srstype, relative_time1900: None };
         let request = Message::PositioningActivationRequest(request.into());
         match shared.ask_gnb_of(ue, &it.correlation, request).await? {
@@ -102,7 +115,8 @@ impl MultiRtt {
         }
     }
 
-    /// MEASUREMENT REQUEST to each gNB (TS 38.455, 8.5.1): each point that hears the UE, by its place in the list.
+    /// MEASUREMENT REQUEST to each gNB (TS 38.455, 8.5.1): each point that hears the UE, by its
+    /// place in the list.
     async fn measure(&self, trps: &[Trp]) -> Result<Vec<(usize, RoundTrip)>, Problem> {
         let mut gnbs: Vec<&GlobalRanNodeId> = Vec::new();
         for trp in trps {
@@ -114,10 +128,13 @@ impl MultiRtt {
             .into_iter()
             .map(|gnb| {
                 let (shared, gnb) = (self.shared.clone(), gnb.clone());
-                let ids: Vec<i64> = trps.iter().filter(|trp| trp.gnb == gnb).map(|trp| trp.id).collect();
+                let ids: Vec<i64> =
+                    trps.iter().filter(|trp| trp.gnb == gnb).map(|trp| trp.id).collect();
                 let request = Message::MeasurementRequest(self.request(&ids).into());
                 let limit = shared.nrppa_limit();
-                tokio::spawn(async move { (gnb.clone(), shared.ask_gnbs(Some(vec![gnb]), request, 1, limit).await) })
+                tokio::spawn(async move {
+                    (gnb.clone(), shared.ask_gnbs(Some(vec![gnb]), request, 1, limit).await)
+                })
             })
             .collect();
         let mut measured = Vec::new();
@@ -168,7 +185,9 @@ impl MultiRtt {
 fn nearest(trps: &[Trp], serving: Option<&Ncgi>) -> Vec<Trp> {
     let mut trps = trps.to_vec();
     let serving = serving.and_then(|ncgi| u64::from_str_radix(ncgi.nr_cell_id.as_ref(), 16).ok());
-    if let Some(at) = trps.iter().find(|trp| Some(trp.cell) == serving).map(|trp| Plane::at(trp.place)) {
+    if let Some(at) =
+        trps.iter().find(|trp| Some(trp.cell) == serving).map(|trp| Plane::at(trp.place))
+    {
         trps.sort_by(|a, b| at.offset(&a.place).length().total_cmp(&at.offset(&b.place).length()));
     }
     trps.truncate(MOST_CELLS);
@@ -178,8 +197,11 @@ fn nearest(trps: &[Trp], serving: Option<&Ncgi>) -> Vec<Trp> {
 /// The set of signals that has to be activated.
 fn semi_persistent(signal: &SrsConfiguration) -> Option<i64> {
     let sets = signal.s_rscarrier_list.iter();
-    let mut sets = sets.flat_map(|carrier| carrier.active_ulbwp.s_rsconfig.pos_srsresource_set_list.iter().flatten());
-    let set = sets.find(|set| matches!(set.posresource_set_type, PosResourceSetType::SemiPersistent(_)))?;
+    let mut sets = sets.flat_map(|carrier| {
+        carrier.active_ulbwp.s_rsconfig.pos_srsresource_set_list.iter().flatten()
+    });
+    let set =
+        sets.find(|set| matches!(set.posresource_set_type, PosResourceSetType::SemiPersistent(_)))?;
     Some(set.possrs_resource_set_id.into())
 }
 
@@ -187,7 +209,10 @@ fn semi_persistent(signal: &SrsConfiguration) -> Option<i64> {
 fn round_trip(item: &TrpMeasurementResponseItem) -> Option<RoundTrip> {
     use TrpMeasurementTimingQualityResolution as Resolution;
     item.measurement_result.iter().find_map(|result| {
-        let TrpMeasuredResultsValue::GNbRxTxTimeDiff(difference) = &result.measured_results_value else { return None };
+        let TrpMeasuredResultsValue::GNbRxTxTimeDiff(difference) = &result.measured_results_value
+        else {
+            return None;
+        };
         let metres = match difference.rx_tx_time_diff {
             GnbRxTxTimeDiffMeas::K0(value) => metres_of_rstd(value, 0),
             GnbRxTxTimeDiffMeas::K1(value) => metres_of_rstd(value, 1),

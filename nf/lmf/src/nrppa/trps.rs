@@ -1,12 +1,13 @@
-//! TRP information exchange (TS 38.455, 8.5.6): where gNBs have their transmission and reception points.
+//! TRP information exchange (TS 38.455, 8.5.6): where gNBs have their transmission and reception
+//! points.
 use super::{Heard, WAITING};
 use crate::Shared;
 use martlet_lcs_position::Place;
 use martlet_nrppa::{
-    GeographicalCoordinates, Message, NgRanAccessPointPosition, NgRanAccessPointPositionLatitudeSign, TrpInformation,
-    TrpInformationRequest, TrpInformationRequestTrpinformationTypeListTrpreqItem as Asked,
-    TrpInformationTypeItem as Kind, TrpInformationTypeResponseItem as Told, TrpPositionDefinitionType,
-    TrpPositionDirectAccuracy,
+    GeographicalCoordinates, Message, NgRanAccessPointPosition,
+    NgRanAccessPointPositionLatitudeSign, TrpInformation, TrpInformationRequest,
+    TrpInformationRequestTrpinformationTypeListTrpreqItem as Asked, TrpInformationTypeItem as Kind,
+    TrpInformationTypeResponseItem as Told, TrpPositionDefinitionType, TrpPositionDirectAccuracy,
 };
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{GlobalRanNodeId, Ncgi};
@@ -48,8 +49,12 @@ impl Trps {
 
 impl Shared {
     /// The points of all gNBs, asked again where what is known is old, or lacks the UE's cell.
-    pub(super) async fn trps(self: &Arc<Self>, serving: Option<&Ncgi>) -> Result<Arc<[Trp]>, Problem> {
-        let serving = serving.and_then(|ncgi| u64::from_str_radix(ncgi.nr_cell_id.as_ref(), 16).ok());
+    pub(super) async fn trps(
+        self: &Arc<Self>,
+        serving: Option<&Ncgi>,
+    ) -> Result<Arc<[Trp]>, Problem> {
+        let serving =
+            serving.and_then(|ncgi| u64::from_str_radix(ncgi.nr_cell_id.as_ref(), 16).ok());
         let known = self.nrppa.trps.known().clone();
         if let Some((at, trps)) = known
             && at.elapsed() < FRESH
@@ -73,7 +78,8 @@ impl Shared {
     }
 
     fn told(&self, heard: Heard) -> Vec<Trp> {
-        let (Some(gnb), Message::TrpInformationResponse(response)) = (heard.gnb, heard.message) else {
+        let (Some(gnb), Message::TrpInformationResponse(response)) = (heard.gnb, heard.message)
+        else {
             return Vec::new();
         };
         let list = response.trpinformation_list_trpresp.into_iter();
@@ -91,7 +97,8 @@ impl Shared {
                 _ => {}
             }
         }
-        let configured = self.config.cells.iter().find(|it| it.identity() == cell).map(|it| it.place);
+        let configured =
+            self.config.cells.iter().find(|it| it.identity() == cell).map(|it| it.place);
         let place = configured.or(place).filter(Place::is_valid)?;
         Some(Trp { gnb: gnb.clone(), id: told.t_rp_id, pci: pci?, cell: cell?, place })
     }
@@ -99,7 +106,10 @@ impl Shared {
 
 /// Where coordinates are (TS 23.032, 6).
 fn place_of(coordinates: &GeographicalCoordinates) -> Option<Place> {
-    let TrpPositionDefinitionType::Direct(direct) = &coordinates.t_rpposition_definition_type else { return None };
+    let TrpPositionDefinitionType::Direct(direct) = &coordinates.t_rpposition_definition_type
+    else {
+        return None;
+    };
     match &direct.accuracy {
         TrpPositionDirectAccuracy::TRphAposition(it) => {
             let degrees = |value: i32, most: f64| f64::from(value) * most / 2f64.powi(31);
@@ -114,5 +124,8 @@ fn place_of(coordinates: &GeographicalCoordinates) -> Option<Place> {
 fn coarse(position: &NgRanAccessPointPosition) -> Place {
     let lat = (f64::from(position.latitude) + 0.5) * 90.0 / 2f64.powi(23);
     let south = position.latitude_sign == NgRanAccessPointPositionLatitudeSign::South;
-    Place { lat: if south { -lat } else { lat }, lon: (f64::from(position.longitude) + 0.5) * 360.0 / 2f64.powi(24) }
+    Place {
+        lat: if south { -lat } else { lat },
+        lon: (f64::from(position.longitude) + 0.5) * 360.0 / 2f64.powi(24),
+    }
 }

@@ -1,11 +1,12 @@
-//! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew (TS 29.244, 6.2.6).
+//! An association with a UPF: set up, kept by heartbeats, set up anew when the UPF has started anew
+//! (TS 29.244, 6.2.6).
 use super::load::Load;
 use super::{N4, SessionLayer, Wanted};
 use crate::{UpfConfig, metrics};
 use martlet_pfcp::ie::{CpFunctionFeatures, RecoveryTimeStamp};
 use martlet_pfcp::{
-    AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest, HeartbeatRequest, Message,
-    SessionRetention,
+    AssociationReleaseRequestMessage, AssociationSetupRequest, AssociationUpdateRequest,
+    HeartbeatRequest, Message, SessionRetention,
 };
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -64,12 +65,14 @@ impl Association {
     /// Whether a session may be there.
     pub fn fits(&self, wanted: &Wanted<'_>) -> bool {
         let slices = &self.upf.slices;
-        self.leads_to(wanted.dnn) && (slices.is_empty() || slices.iter().any(|slice| slice.snssai() == wanted.slice))
+        self.leads_to(wanted.dnn)
+            && (slices.is_empty() || slices.iter().any(|slice| slice.snssai() == wanted.slice))
     }
 
     /// Whether gNBs of a tracking area reach it.
     pub fn reaches(&self, tac: Option<u32>) -> bool {
-        self.upf.service_area.is_empty() || tac.is_none_or(|tac| self.upf.service_area.contains(&tac))
+        self.upf.service_area.is_empty()
+            || tac.is_none_or(|tac| self.upf.service_area.contains(&tac))
     }
 
     /// How well it suits the UE's place.
@@ -92,11 +95,14 @@ impl Association {
 }
 
 impl N4 {
-    /// A UPF said when it started: one that started anew has lost its sessions, and is associated anew.
+    /// A UPF said when it started: one that started anew has lost its sessions, and is associated
+    /// anew.
     pub(super) fn noticed(&self, from: SocketAddr, recovery: u32) {
         let mut tables = self.tables();
         let association = tables.associations.iter_mut().find(|a| a.upf.n4.ip() == from.ip());
-        if let Some(association) = association.filter(|a| a.is_up() && a.state != State::Up(recovery)) {
+        if let Some(association) =
+            association.filter(|a| a.is_up() && a.state != State::Up(recovery))
+        {
             tracing::warn!(upf = %association.upf.n4, "the UPF has started anew; its sessions are lost");
             metrics::n4("upf restarted");
             association.state = State::Down;
@@ -108,10 +114,13 @@ impl N4 {
     pub(super) fn asked_for_release(&self, from: SocketAddr, request: &AssociationUpdateRequest) {
         let asks = request.release_request.is_some_and(|flags| flags.0 & SARR != 0);
         let mut tables = self.tables();
-        let association = tables.associations.iter_mut().find(|a| a.is_up() && a.upf.n4.ip() == from.ip());
+        let association =
+            tables.associations.iter_mut().find(|a| a.is_up() && a.upf.n4.ip() == from.ip());
         let Some(association) = association.filter(|a| asks && a.leaves.is_none()) else { return };
-        // Without a period, and with one that has no end, sessions get as long as they need within reason.
-        let period = request.release_period.and_then(|period| period.span()).unwrap_or(LONGEST_RELEASE);
+        // Without a period, and with one that has no end, sessions get as long as they need within
+        // reason.
+        let period =
+            request.release_period.and_then(|period| period.span()).unwrap_or(LONGEST_RELEASE);
         tracing::warn!(upf = %association.upf.n4, ?period, "the UPF asks for the association's end");
         metrics::n4("upf leaves");
         association.leaves = Some(Instant::now() + period.min(LONGEST_RELEASE));
@@ -123,7 +132,8 @@ impl N4 {
         self.tables().associations.iter().any(|a| a.is_up() && a.upf.n4.ip() == from.ip())
     }
 
-    /// How often the association with a UPF has been set up: what a UPF has of sessions ends with each time.
+    /// How often the association with a UPF has been set up: what a UPF has of sessions ends with
+    /// each time.
     pub fn generation(&self, upf: SocketAddr) -> u64 {
         self.tables().associations.iter().find(|a| a.upf.n4 == upf).map_or(0, |a| a.generation)
     }
@@ -200,7 +210,9 @@ impl N4 {
                 }
                 let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(self.recovery) };
                 match self.request(upf, None, beat).await {
-                    Ok(Message::HeartbeatResponse(response)) => self.noticed(upf, response.recovery.0),
+                    Ok(Message::HeartbeatResponse(response)) => {
+                        self.noticed(upf, response.recovery.0)
+                    }
                     _ => {
                         tracing::warn!(%upf, "the UPF is lost");
                         self.lost(upf);
@@ -215,7 +227,8 @@ impl N4 {
         self.tables().associations.iter().find(|a| a.upf.n4 == upf).and_then(|a| a.leaves)
     }
 
-    /// The UPF has asked for the association's end: it comes when no session is left there, or when its time is over.
+    /// The UPF has asked for the association's end: it comes when no session is left there, or when
+    /// its time is over.
     async fn release_when_empty(&self, upf: SocketAddr, by: Instant, sessions: &impl SessionLayer) {
         sessions.upf_leaves(upf);
         while sessions.sessions_at(upf) > 0 && Instant::now() < by {
@@ -229,8 +242,8 @@ impl N4 {
         self.lost(upf);
     }
 
-    /// Sets an association up, however often it has to be tried; gives the time at which the UPF started, and whether it
-    /// has kept the sessions from before.
+    /// Sets an association up, however often it has to be tried; gives the time at which the UPF
+    /// started, and whether it has kept the sessions from before.
     async fn associate(&self, upf: SocketAddr) -> (u32, bool) {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -239,8 +252,10 @@ impl N4 {
                 recovery: RecoveryTimeStamp(self.recovery),
                 up_features: None,
                 cp_features: Some(CpFunctionFeatures::LOAD | CpFunctionFeatures::OVRL),
-                // What became of sessions while an association was down is not known: they are made anew then.
-                retention: (self.generation(upf) == 0 && self.retained).then_some(SessionRetention {}),
+                // What became of sessions while an association was down is not known: they are made
+                // anew then.
+                retention: (self.generation(upf) == 0 && self.retained)
+                    .then_some(SessionRetention {}),
             };
             match self.request(upf, None, request).await {
                 Ok(Message::AssociationSetupResponse(response)) if response.cause.is_accepted() => {
@@ -248,7 +263,9 @@ impl N4 {
                     tracing::info!(%upf, kept, "associated with the UPF");
                     return (response.recovery.0, kept);
                 }
-                Ok(other) => tracing::warn!(%upf, answer = other.name(), "the UPF refuses the association"),
+                Ok(other) => {
+                    tracing::warn!(%upf, answer = other.name(), "the UPF refuses the association")
+                }
                 Err(error) => tracing::debug!(%upf, %error, "no association yet"),
             }
             tokio::time::sleep(pause).await;

@@ -1,5 +1,6 @@
-//! What a handover changes at the UPF (TS 23.502, 4.9.1): where downlink goes, and the tunnel through which the source
-//! gNB sends on what still comes to it (indirect data forwarding; TS 23.501, 5.8.2.9 and 5.8.2.10).
+//! What a handover changes at the UPF (TS 23.502, 4.9.1): where downlink goes, and the tunnel
+//! through which the source gNB sends on what still comes to it (indirect data forwarding; TS
+//! 23.501, 5.8.2.9 and 5.8.2.10).
 use super::rules::to_gnb;
 use martlet_pfcp::SessionModificationRequest;
 use martlet_pfcp::ie::*;
@@ -22,7 +23,8 @@ pub fn switch_to_gnb(teid: u32, address: IpAddr) -> SessionModificationRequest {
     request
 }
 
-/// A tunnel of the UPF's, which leads to this one of the target gNB. The UPF says in its answer which it is.
+/// A tunnel of the UPF's, which leads to this one of the target gNB. The UPF says in its answer
+/// which it is.
 pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
     let pdi = Pdi {
         local_fteid: Some(FTeid::Choose { ipv4: true, ipv6: true, choose_id: None }),
@@ -57,14 +59,20 @@ pub fn forward(teid: u32, address: IpAddr) -> SessionModificationRequest {
 pub fn forwarding_tunnel(created: &[CreatedPdr]) -> Option<(u32, IpAddr)> {
     let created = created.iter().find(|created| created.pdr_id == PdrId(FORWARDING_PDR))?;
     match created.local_fteid? {
-        FTeid::Given { teid, ipv4, ipv6 } => Some((teid, ipv4.map(IpAddr::from).or(ipv6.map(IpAddr::from))?)),
+        FTeid::Given { teid, ipv4, ipv6 } => {
+            Some((teid, ipv4.map(IpAddr::from).or(ipv6.map(IpAddr::from))?))
+        }
         FTeid::Choose { .. } => None,
     }
 }
 
-/// The session is another SMF's of the same set from now on, whose end this is (TS 29.244, 5.22.2 and 7.5.4.1).
+/// The session is another SMF's of the same set from now on, whose end this is (TS 29.244, 5.22.2
+/// and 7.5.4.1).
 pub fn take_control(cp_seid: u64, address: IpAddr) -> SessionModificationRequest {
-    SessionModificationRequest { cp_fseid: Some(FSeid::new(cp_seid, address)), ..Default::default() }
+    SessionModificationRequest {
+        cp_fseid: Some(FSeid::new(cp_seid, address)),
+        ..Default::default()
+    }
 }
 
 /// Nothing is forwarded any more.

@@ -1,4 +1,5 @@
-//! What UPFs tell of their load, and by how much they want to be spared (TS 29.244, 6.2.3 and 6.2.4).
+//! What UPFs tell of their load, and by how much they want to be spared (TS 29.244, 6.2.3 and
+//! 6.2.4).
 use super::N4;
 use martlet_pfcp::Message;
 use martlet_pfcp::ie::{LoadControlInformation, OverloadControlInformation, SequenceNumber};
@@ -63,7 +64,9 @@ impl N4 {
             return;
         }
         let mut tables = self.tables();
-        if let Some(association) = tables.associations.iter_mut().find(|a| a.is_up() && a.upf.n4.ip() == from.ip()) {
+        if let Some(association) =
+            tables.associations.iter_mut().find(|a| a.is_up() && a.upf.n4.ip() == from.ip())
+        {
             association.load.hear(load.clone(), overload.clone(), Instant::now());
         }
     }
@@ -78,8 +81,10 @@ mod tests {
     #[test]
     fn what_was_told_later_counts_and_overload_has_an_end() {
         let (mut load, start) = (Load::default(), Instant::now());
-        let told =
-            |number, metric| LoadControlInformation { sequence_number: SequenceNumber(number), metric: Metric(metric) };
+        let told = |number, metric| LoadControlInformation {
+            sequence_number: SequenceNumber(number),
+            metric: Metric(metric),
+        };
         let spare = |number, metric| OverloadControlInformation {
             sequence_number: SequenceNumber(number),
             metric: Metric(metric),

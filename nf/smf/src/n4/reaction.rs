@@ -1,18 +1,24 @@
-//! What an SMF answers to requests of UPFs, and of others that find its N4 port (TS 29.244, 6.2 and 7.6).
+//! What an SMF answers to requests of UPFs, and of others that find its N4 port (TS 29.244, 6.2 and
+//! 7.6).
 use super::{N4, SessionLayer};
 use crate::metrics;
 use martlet_pfcp::ie::{Cause, OffendingIe, RecoveryTimeStamp};
 use martlet_pfcp::transaction::Seen;
 use martlet_pfcp::{
-    AssociationSetupResponse, AssociationUpdateResponse, DecodeError, Header, HeartbeatResponse, Message,
-    NodeReportResponse, Packet, SessionReportRequest, SessionReportResponse, is_request,
+    AssociationSetupResponse, AssociationUpdateResponse, DecodeError, Header, HeartbeatResponse,
+    Message, NodeReportResponse, Packet, SessionReportRequest, SessionReportResponse, is_request,
 };
 use std::net::SocketAddr;
 use std::time::Instant;
 
 impl N4 {
     /// The datagram that answers another one, if it is to be answered.
-    pub(super) fn react(&self, from: SocketAddr, octets: &[u8], sessions: &impl SessionLayer) -> Option<Vec<u8>> {
+    pub(super) fn react(
+        &self,
+        from: SocketAddr,
+        octets: &[u8],
+        sessions: &impl SessionLayer,
+    ) -> Option<Vec<u8>> {
         let header = match Header::decode(octets) {
             Ok((header, _)) => header,
             Err(error) => {
@@ -69,23 +75,35 @@ impl N4 {
         }
     }
 
-    fn carry_out(&self, from: SocketAddr, packet: Packet, sessions: &impl SessionLayer) -> Option<Packet> {
+    fn carry_out(
+        &self,
+        from: SocketAddr,
+        packet: Packet,
+        sessions: &impl SessionLayer,
+    ) -> Option<Packet> {
         let (node_id, sequence, cause) = (self.node(), packet.sequence, Cause::ACCEPTED);
         let seid = packet.seid.unwrap_or(0);
         self.hear_load(from, &packet.message);
         Some(match packet.message {
             Message::HeartbeatRequest(request) => {
                 self.noticed(from, request.recovery.0);
-                Packet::node(sequence, HeartbeatResponse { recovery: RecoveryTimeStamp(self.recovery) })
+                Packet::node(
+                    sequence,
+                    HeartbeatResponse { recovery: RecoveryTimeStamp(self.recovery) },
+                )
             }
-            Message::SessionReportRequest(report) => self.report(from, seid, sequence, report, sessions),
+            Message::SessionReportRequest(report) => {
+                self.report(from, seid, sequence, report, sessions)
+            }
             Message::AssociationUpdateRequest(request) => {
-                let cause = if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+                let cause =
+                    if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
                 self.asked_for_release(from, &request);
                 Packet::node(sequence, AssociationUpdateResponse { node_id, cause })
             }
             Message::NodeReportRequest(_) => {
-                let cause = if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
+                let cause =
+                    if self.knows(from) { cause } else { Cause::NO_ESTABLISHED_ASSOCIATION };
                 Packet::node(sequence, NodeReportResponse { node_id, cause, offending_ie: None })
             }
             // UPFs are those of the configuration, and the SMF begins with them (6.2.6.2).
@@ -112,8 +130,8 @@ impl N4 {
         })
     }
 
-    /// A report goes to its session, if it comes from the session's UPF. Its answer bears the UPF's identifier of the
-    /// session (7.2.2.4.2).
+    /// A report goes to its session, if it comes from the session's UPF. Its answer bears the UPF's
+    /// identifier of the session (7.2.2.4.2).
     fn report(
         &self,
         from: SocketAddr,
@@ -123,7 +141,11 @@ impl N4 {
         sessions: &impl SessionLayer,
     ) -> Packet {
         let answer = |seid, cause| {
-            Packet::session(seid, sequence, SessionReportResponse { cause, offending_ie: None, flags: None })
+            Packet::session(
+                seid,
+                sequence,
+                SessionReportResponse { cause, offending_ie: None, flags: None },
+            )
         };
         let known = sessions.user_plane(seid).filter(|upf| upf.upf.ip() == from.ip());
         let Some(upf) = known else {
@@ -143,19 +165,30 @@ impl N4 {
     }
 
     /// The answer to a request that does not decode; `None` where it has none.
-    fn of_malformed(&self, header: &Header, error: &DecodeError, sessions: &impl SessionLayer) -> Option<Packet> {
+    fn of_malformed(
+        &self,
+        header: &Header,
+        error: &DecodeError,
+        sessions: &impl SessionLayer,
+    ) -> Option<Packet> {
         let (node_id, sequence, cause) = (self.node(), header.sequence, error.cause()?);
         let offending_ie = error.offending().map(OffendingIe);
         Some(match header.message_type {
             7 => Packet::node(sequence, AssociationUpdateResponse { node_id, cause }),
             12 => Packet::node(sequence, NodeReportResponse { node_id, cause, offending_ie }),
             56 => match sessions.user_plane(header.seid.unwrap_or(0)) {
-                Some(upf) => {
-                    Packet::session(upf.seid, sequence, SessionReportResponse { cause, offending_ie, flags: None })
-                }
+                Some(upf) => Packet::session(
+                    upf.seid,
+                    sequence,
+                    SessionReportResponse { cause, offending_ie, flags: None },
+                ),
                 None => {
                     let cause = Cause::SESSION_CONTEXT_NOT_FOUND;
-                    Packet::session(0, sequence, SessionReportResponse { cause, offending_ie: None, flags: None })
+                    Packet::session(
+                        0,
+                        sequence,
+                        SessionReportResponse { cause, offending_ie: None, flags: None },
+                    )
                 }
             },
             _ => return None,

@@ -1,10 +1,12 @@
-//! The rules of a PDU session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): one PDR, FAR for each direction, and for both
-//! a QER with the session's bit rate and a URR that counts.
+//! The rules of a PDU session at its UPF (TS 23.501, 5.8.2; TS 29.244, 5.2): one PDR, FAR for each
+//! direction, and for both a QER with the session's bit rate and a URR that counts.
 use crate::addresses::Addresses;
 use crate::filter::Filter;
 use crate::flows::Flow;
 use martlet_pfcp::ie::*;
-use martlet_pfcp::{SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest};
+use martlet_pfcp::{
+    SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
+};
 use martlet_sbi_api::common::PduSessionType;
 use std::net::{IpAddr, SocketAddrV6};
 
@@ -49,15 +51,19 @@ impl Subject<'_> {
     /// Packets of an interface that are the UE's.
     pub(super) fn pdi(&self, interface: Interface) -> Pdi {
         let is_destination = interface == Interface::Core;
-        let mut pdi = Pdi { network_instance: Some(NetworkInstance::new(self.dnn)), ..Pdi::of(interface) };
+        let mut pdi =
+            Pdi { network_instance: Some(NetworkInstance::new(self.dnn)), ..Pdi::of(interface) };
         if *self.kind == PduSessionType::Ethernet {
             pdi.ethernet = Some(EthernetPduSessionInformation(1));
             return pdi;
         }
         pdi.ue_ip_addresses = vec![ue_address(&self.ue, is_destination)];
-        let (ipv6, ipv4): (Vec<&String>, Vec<&String>) = self.routes.iter().partition(|route| route.contains(':'));
-        pdi.framed_routes = ipv4.into_iter().map(|route| FramedRoute(format!("{route} 0.0.0.0 1"))).collect();
-        pdi.framed_ipv6_routes = ipv6.into_iter().map(|route| FramedIpv6Route(format!("{route} :: 1"))).collect();
+        let (ipv6, ipv4): (Vec<&String>, Vec<&String>) =
+            self.routes.iter().partition(|route| route.contains(':'));
+        pdi.framed_routes =
+            ipv4.into_iter().map(|route| FramedRoute(format!("{route} 0.0.0.0 1"))).collect();
+        pdi.framed_ipv6_routes =
+            ipv6.into_iter().map(|route| FramedIpv6Route(format!("{route} :: 1"))).collect();
         pdi
     }
 }
@@ -76,7 +82,10 @@ const ENDLESS: Quota = Quota { octets: u64::MAX >> 2, left_at_report: 0 };
 
 impl Quota {
     fn threshold(self) -> Option<VolumeThreshold> {
-        let at = self.octets.checked_sub(self.left_at_report).filter(|at| self.left_at_report > 0 && *at > 0);
+        let at = self
+            .octets
+            .checked_sub(self.left_at_report)
+            .filter(|at| self.left_at_report > 0 && *at > 0);
         at.map(|at| VolumeThreshold { total: Some(at), ..Default::default() })
     }
 
@@ -85,7 +94,8 @@ impl Quota {
     }
 }
 
-const QUOTA_TRIGGERS: ReportingTriggers = ReportingTriggers(ReportingTriggers::VOLTH.0 | ReportingTriggers::VOLQU.0);
+const QUOTA_TRIGGERS: ReportingTriggers =
+    ReportingTriggers(ReportingTriggers::VOLTH.0 | ReportingTriggers::VOLQU.0);
 
 /// What the rules are made of.
 pub struct Plan<'a> {
@@ -106,9 +116,11 @@ pub struct Plan<'a> {
     pub quota: Option<Quota>,
     /// Rating groups that are counted by themselves, and what of each may be used.
     pub groups: Vec<(u32, Option<Quota>)>,
-    /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses it.
+    /// The UPF's end of N3, where the session is one that the UPF has lost; else the UPF chooses
+    /// it.
     pub restored: Option<(u32, IpAddr)>,
-    /// Seconds without packets after which the UPF tells of it: it learns whether this SMF still has the session.
+    /// Seconds without packets after which the UPF tells of it: it learns whether this SMF still
+    /// has the session.
     pub audit_s: Option<u32>,
     /// What becomes of downlink packets.
     pub towards_ue: Downlink,
@@ -144,7 +156,8 @@ impl Downlink {
     }
 }
 
-/// RESTI: the session is one from before a restart of the UPF, whose F-TEID it takes over (TS 23.527, 4.3.2).
+/// RESTI: the session is one from before a restart of the UPF, whose F-TEID it takes over (TS
+/// 23.527, 4.3.2).
 const RESTORATION: PfcpSeReqFlags = PfcpSeReqFlags(1);
 
 /// Makes the session, or makes it anew: uplink goes to the data network.
@@ -162,12 +175,19 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
     };
     let local_fteid = match plan.restored {
         // All flows have one tunnel.
-        None => FTeid::Choose { ipv4: true, ipv6: true, choose_id: (!plan.flows.is_empty()).then_some(1) },
+        None => FTeid::Choose {
+            ipv4: true,
+            ipv6: true,
+            choose_id: (!plan.flows.is_empty()).then_some(1),
+        },
         Some((teid, IpAddr::V4(ip))) => FTeid::Given { teid, ipv4: Some(ip), ipv6: None },
         Some((teid, IpAddr::V6(ip))) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
-    let uplink =
-        Pdi { local_fteid: Some(local_fteid), qfis: vec![Qfi(plan.qfi)], ..plan.subject.pdi(Interface::Access) };
+    let uplink = Pdi {
+        local_fteid: Some(local_fteid),
+        qfis: vec![Qfi(plan.qfi)],
+        ..plan.subject.pdi(Interface::Access)
+    };
     let downlink = plan.subject.pdi(Interface::Core);
     let from_server = plan.server.map(|_| OuterHeaderRemoval { description: UDP_IPV6 });
     let to_core = ForwardingParameters {
@@ -180,7 +200,9 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
         pdr(DOWNLINK, downlink, from_server, TO_ACCESS),
     ];
     let groups: Vec<u32> = plan.groups.iter().map(|(group, _)| *group).collect();
-    create_pdrs.extend(plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.subject, &local_fteid, &groups)));
+    create_pdrs.extend(
+        plan.flows.iter().flat_map(|flow| flow_pdrs(flow, &plan.subject, &local_fteid, &groups)),
+    );
     SessionEstablishmentRequest {
         node_id: plan.node.clone(),
         cp_fseid: FSeid::new(plan.cp_seid, plan.cp_address),
@@ -200,20 +222,31 @@ pub fn establishment(plan: &Plan<'_>) -> SessionEstablishmentRequest {
             },
         ],
         create_urrs: std::iter::once(counting(CHARGING, plan.quota))
-            .chain(plan.groups.iter().filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota))))
+            .chain(
+                plan.groups
+                    .iter()
+                    .filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota))),
+            )
             .collect(),
         create_qers: std::iter::once(CreateQer {
             qer_id: QerId(QER),
             correlation_id: None,
             gate_status: GateStatus::default(),
-            mbr: Some(Mbr { uplink: plan.uplink.div_ceil(1000), downlink: plan.downlink.div_ceil(1000) }),
+            mbr: Some(Mbr {
+                uplink: plan.uplink.div_ceil(1000),
+                downlink: plan.downlink.div_ceil(1000),
+            }),
             gbr: None,
             qfi: Some(Qfi(plan.qfi)),
             rqi: None,
         })
         .chain(plan.flows.iter().map(flow_qer))
         .collect(),
-        create_bar: Some(CreateBar { bar_id: BarId(BAR), notification_delay: None, suggested_packets: None }),
+        create_bar: Some(CreateBar {
+            bar_id: BarId(BAR),
+            notification_delay: None,
+            suggested_packets: None,
+        }),
         pdn_type: Some(PdnType(match plan.subject.kind {
             PduSessionType::Ipv6 => 2,
             PduSessionType::Ipv4v6 => 3,
@@ -241,7 +274,10 @@ fn counting(urr_id: UrrId, quota: Option<Quota>) -> CreateUrr {
 
 /// Rating groups that are counted by themselves from now on.
 pub fn also_counting(groups: &[(u32, Option<Quota>)]) -> SessionModificationRequest {
-    let create_urrs = groups.iter().filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota))).collect();
+    let create_urrs = groups
+        .iter()
+        .filter_map(|(group, quota)| Some(counting(urr_of(*group)?, *quota)))
+        .collect();
     SessionModificationRequest { create_urrs, ..Default::default() }
 }
 
@@ -271,14 +307,16 @@ fn flow_qer(flow: &Flow) -> CreateQer {
         correlation_id: None,
         gate_status: GateStatus::default(),
         mbr: mbr.map(|rates| Mbr { uplink: kbps(rates.uplink), downlink: kbps(rates.downlink) }),
-        gbr: flow.guaranteed.map(|rates| Gbr { uplink: kbps(rates.uplink), downlink: kbps(rates.downlink) }),
+        gbr: flow
+            .guaranteed
+            .map(|rates| Gbr { uplink: kbps(rates.uplink), downlink: kbps(rates.downlink) }),
         qfi: Some(Qfi(flow.qfi)),
         rqi: None,
     }
 }
 
-/// The PDRs of a flow. A packet takes the mark of the first QER that has one: the flow's. The session's bit rate holds for
-/// flows without a guaranteed one (TS 23.501, 5.7.2.6).
+/// The PDRs of a flow. A packet takes the mark of the first QER that has one: the flow's. The
+/// session's bit rate holds for flows without a guaranteed one (TS 23.501, 5.7.2.6).
 fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) -> Vec<CreatePdr> {
     let mut pdrs = Vec::new();
     let mut qer_ids = vec![QerId(flow_qer_id(flow.qfi))];
@@ -288,16 +326,21 @@ fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) 
     for rule in &flow.rules {
         for (direction, far) in [(UPLINK, TO_CORE), (DOWNLINK, TO_ACCESS)] {
             let uplink = direction == UPLINK;
-            let of_direction = |filter: &&Filter| if uplink { filter.uplink } else { filter.downlink };
+            let of_direction =
+                |filter: &&Filter| if uplink { filter.uplink } else { filter.downlink };
             let filters: Vec<_> = rule.filters.iter().filter(of_direction).collect();
             if filters.is_empty() {
                 continue;
             }
-            let (frames, packets): (Vec<&Filter>, Vec<&Filter>) = filters.into_iter().partition(|f| f.frame.is_some());
+            let (frames, packets): (Vec<&Filter>, Vec<&Filter>) =
+                filters.into_iter().partition(|f| f.frame.is_some());
             let pdi = Pdi {
                 local_fteid: uplink.then_some(*fteid),
                 sdf_filters: packets.into_iter().map(Filter::to_sdf).collect(),
-                ethernet_filters: frames.into_iter().filter_map(|filter| filter.to_ethernet(uplink)).collect(),
+                ethernet_filters: frames
+                    .into_iter()
+                    .filter_map(|filter| filter.to_ethernet(uplink))
+                    .collect(),
                 qfis: if uplink { vec![Qfi(flow.qfi)] } else { vec![] },
                 ..subject.pdi(if uplink { Interface::Access } else { Interface::Core })
             };
@@ -308,7 +351,10 @@ fn flow_pdrs(flow: &Flow, subject: &Subject<'_>, fteid: &FTeid, groups: &[u32]) 
                 outer_header_removal: uplink.then_some(OuterHeaderRemoval { description: 0 }),
                 far_id: Some(FarId(far)),
                 urr_ids: vec![
-                    rule.rating_group.filter(|group| groups.contains(group)).and_then(urr_of).unwrap_or(CHARGING),
+                    rule.rating_group
+                        .filter(|group| groups.contains(group))
+                        .and_then(urr_of)
+                        .unwrap_or(CHARGING),
                 ],
                 qer_ids: qer_ids.clone(),
                 activate_predefined_rules: None,
@@ -338,12 +384,19 @@ pub fn to_flows(change: &FlowsChange<'_>) -> Option<SessionModificationRequest> 
         (teid, IpAddr::V6(ip)) => FTeid::Given { teid, ipv4: None, ipv6: Some(ip) },
     };
     let pdrs = |flows: &[Flow]| -> Vec<CreatePdr> {
-        flows.iter().flat_map(|flow| flow_pdrs(flow, &change.subject, &fteid, change.groups)).collect()
+        flows
+            .iter()
+            .flat_map(|flow| flow_pdrs(flow, &change.subject, &fteid, change.groups))
+            .collect()
     };
     let (old, new) = (pdrs(change.before), pdrs(change.now));
     let mut request = SessionModificationRequest {
         // One that changes goes and comes again.
-        remove_pdrs: old.iter().filter(|pdr| !new.contains(pdr)).map(|p| RemovePdr { pdr_id: p.pdr_id }).collect(),
+        remove_pdrs: old
+            .iter()
+            .filter(|pdr| !new.contains(pdr))
+            .map(|p| RemovePdr { pdr_id: p.pdr_id })
+            .collect(),
         create_pdrs: new.into_iter().filter(|pdr| !old.contains(pdr)).collect(),
         ..Default::default()
     };
@@ -429,12 +482,18 @@ pub fn to_quotas(quotas: &[(UrrId, Option<Quota>)]) -> SessionModificationReques
             time_quota: None,
         }
     };
-    SessionModificationRequest { update_urrs: quotas.iter().map(update).collect(), ..Default::default() }
+    SessionModificationRequest {
+        update_urrs: quotas.iter().map(update).collect(),
+        ..Default::default()
+    }
 }
 
 /// What has been used of each of these counts since it was last told.
 pub fn query(counts: impl Iterator<Item = UrrId>) -> SessionModificationRequest {
-    SessionModificationRequest { query_urrs: counts.map(|urr_id| QueryUrr { urr_id }).collect(), ..Default::default() }
+    SessionModificationRequest {
+        query_urrs: counts.map(|urr_id| QueryUrr { urr_id }).collect(),
+        ..Default::default()
+    }
 }
 
 /// Ends the session.

@@ -1,5 +1,6 @@
-//! A session of which nothing has been heard for long (`smf.audit_s`): whether anybody has it still. An AMF that was killed just after a
-//! session came up does not know it, and cannot release it when its UE goes.
+//! A session of which nothing has been heard for long (`smf.audit_s`): whether anybody has it
+//! still. An AMF that was killed just after a session came up does not know it, and cannot release
+//! it when its UE goes.
 use crate::procedures::release;
 use crate::session::Session;
 use martlet_nf::Criteria;
@@ -7,8 +8,8 @@ use martlet_sbi::Problem;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::nudm_uecm::{FeaturesQuery, UdmUeContextManagementClient};
 
-/// Asks the UDM whether an AMF serves the UE (Nudm_UECM_Get, TS 29.503, 5.3.2.5). A session of a UE that nobody serves is
-/// released; false where that is so.
+/// Asks the UDM whether an AMF serves the UE (Nudm_UECM_Get, TS 29.503, 5.3.2.5). A session of a UE
+/// that nobody serves is released; false where that is so.
 pub async fn run(session: &mut Session) -> bool {
     let Err(problem) = is_served(session).await else { return true };
     if problem.status() != 404 {

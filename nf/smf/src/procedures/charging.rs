@@ -1,5 +1,6 @@
-//! Charging of a session (TS 32.255, 5.2; TS 32.290, 5.3.2.3): what the CHF grants of each rating group is a quota of the UPF's, what the UPF
-//! has counted the CHF is told. Where there is no CHF, `smf.charging.on_failure` says whether sessions go on.
+//! Charging of a session (TS 32.255, 5.2; TS 32.290, 5.3.2.3): what the CHF grants of each rating
+//! group is a quota of the UPF's, what the UPF has counted the CHF is told. Where there is no CHF,
+//! `smf.charging.on_failure` says whether sessions go on.
 use crate::config::{ChargingMode, OnFailure};
 use crate::flows::rating_groups;
 use crate::n4::{self, Quota};
@@ -14,9 +15,10 @@ use martlet_pfcp::ie::{UsageReport, UsageReportTrigger};
 use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::common::{DateTime, Supi};
 use martlet_sbi_api::nchf_converged_charging::{
-    ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, MultipleUnitUsage, NetworkSlicingInfo,
-    NfIdentification, NodeFunctionality, PduAddress, PduSessionChargingInformation, PduSessionInformation,
-    QuotaManagementIndicator, RequestedUnit, ResultCode, Trigger, TriggerType, UsedUnitContainer,
+    ChargingDataRequest, ChargingDataResponse, ChfConvergedChargingClient, MultipleUnitUsage,
+    NetworkSlicingInfo, NfIdentification, NodeFunctionality, PduAddress,
+    PduSessionChargingInformation, PduSessionInformation, QuotaManagementIndicator, RequestedUnit,
+    ResultCode, Trigger, TriggerType, UsedUnitContainer,
 };
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +42,10 @@ impl Charging {
 
     /// As it was kept.
     pub fn restored(smf: &Smf, supi: &Supi, (root, told): Kept) -> Self {
-        Charging { chf: ChfConvergedChargingClient::new(smf.context.peer_at(root).about(supi)), told }
+        Charging {
+            chf: ChfConvergedChargingClient::new(smf.context.peer_at(root).about(supi)),
+            told,
+        }
     }
 }
 
@@ -58,7 +63,8 @@ struct Said {
 impl Said {
     /// The same reason for all, of which more is wanted.
     fn all(used: Used, trigger: &TriggerType) -> Self {
-        let used: BTreeMap<_, _> = used.0.into_iter().map(|(group, used)| (group, (used, trigger.clone()))).collect();
+        let used: BTreeMap<_, _> =
+            used.0.into_iter().map(|(group, used)| (group, (used, trigger.clone()))).collect();
         Said { wants: used.keys().copied().collect(), used, ends: false }
     }
 }
@@ -66,7 +72,8 @@ impl Said {
 /// Asks the CHF for a session that begins (TS 32.255, 5.2.2.2.2).
 ///
 /// # Errors
-/// The cause with which the UE is refused: it has no credit, or there is no CHF and the policy refuses it then.
+/// The cause with which the UE is refused: it has no credit, or there is no CHF and the policy
+/// refuses it then.
 pub async fn begin(session: &mut Session) -> Result<(), String> {
     let config = session.smf.config.charging.clone();
     if config.mode == ChargingMode::None {
@@ -98,14 +105,19 @@ pub async fn begin(session: &mut Session) -> Result<(), String> {
 /// Whether nothing is left to the subscriber.
 async fn create(session: &mut Session) -> Result<bool, Problem> {
     let context = &session.smf.context;
-    let peer =
-        context.discover(NfType::Chf, "nchf-convergedcharging", &Criteria::default()).await?.about(&session.supi);
+    let peer = context
+        .discover(NfType::Chf, "nchf-convergedcharging", &Criteria::default())
+        .await?
+        .about(&session.supi);
     let chf = ChfConvergedChargingClient::new(peer);
     let mut told = Told { sequence: 1, started: DateTime::now().to_string(), ..Told::default() };
-    rating_groups(&session.flows).into_iter().for_each(|group| told.set(Some(group), Granted::default()));
+    rating_groups(&session.flows)
+        .into_iter()
+        .for_each(|group| told.set(Some(group), Granted::default()));
     let said = Said { wants: told.groups(), ..Said::default() };
     let mut request = request(session, &told, said);
-    request.notify_uri = Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
+    request.notify_uri =
+        Some(format!("{}/nsmf-callback/v1/charging/{}", context.api_root(), session.reference));
     let created = chf.post_chargingdata(request).await?;
     told.id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     take(&mut told, session.smf.config.charging.rating_group, &created.body);
@@ -123,8 +135,9 @@ fn take(told: &mut Told, own: u32, answer: &ChargingDataResponse) {
         }
         let octets = granted.granted_unit.as_ref().and_then(|unit| unit.total_volume);
         let left_at_report = granted.volume_quota_threshold.unwrap_or(0);
-        let denies =
-            |code: &ResultCode| !matches!(code, ResultCode::Success | ResultCode::QuotaManagementNotApplicable);
+        let denies = |code: &ResultCode| {
+            !matches!(code, ResultCode::Success | ResultCode::QuotaManagementNotApplicable)
+        };
         let now = Granted {
             quota: octets.map(|octets| Quota { octets, left_at_report }),
             last: granted.final_unit_indication.is_some(),
@@ -138,7 +151,8 @@ fn request(session: &Session, told: &Told, said: Said) -> ChargingDataRequest {
     let config = &session.smf.config.charging;
     let online = config.mode == ChargingMode::Online;
     let now = DateTime::now();
-    let reasons: Vec<Trigger> = said.used.values().map(|(_, trigger)| Trigger::now(trigger.clone())).collect();
+    let reasons: Vec<Trigger> =
+        said.used.values().map(|(_, trigger)| Trigger::now(trigger.clone())).collect();
     let triggers = (!reasons.is_empty()).then_some(reasons).map(|mut all| {
         all.dedup();
         all
@@ -229,7 +243,8 @@ pub async fn asked_anew(session: &mut Session) -> bool {
     account(session, Said::all(used, &TriggerType::ForcedReauthorisation)).await
 }
 
-/// The session leaves the UPF that has counted this; what is granted from then on is for the next one to count.
+/// The session leaves the UPF that has counted this; what is granted from then on is for the next
+/// one to count.
 pub async fn moved(session: &mut Session, used: Used) {
     tell(session, Said::all(used, &TriggerType::RemovalOfUpf)).await;
 }
@@ -239,23 +254,31 @@ pub fn counted(session: &Session) -> Vec<u32> {
     // An uplink classifier counts all as one: it sees no flows.
     let divided = session.place().is_some_and(|place| place.anchor.is_none() || place.intermediate);
     let charging = session.charging.as_ref().filter(|_| divided);
-    charging.map_or(Vec::new(), |charging| charging.told.others().into_iter().map(|(group, _)| group).collect())
+    charging.map_or(Vec::new(), |charging| {
+        charging.told.others().into_iter().map(|(group, _)| group).collect()
+    })
 }
 
 /// Flows have come whose rating groups are not counted yet.
 pub async fn also(session: &mut Session) {
     let Some(charging) = &mut session.charging else { return };
     let known = charging.told.groups();
-    let new: BTreeSet<u32> =
-        rating_groups(&session.flows).into_iter().filter(|group| !known.contains(&Some(*group))).collect();
+    let new: BTreeSet<u32> = rating_groups(&session.flows)
+        .into_iter()
+        .filter(|group| !known.contains(&Some(*group)))
+        .collect();
     if new.is_empty() {
         return;
     }
     new.iter().for_each(|group| charging.told.set(Some(*group), Granted::default()));
     tell(session, Said { wants: new.iter().copied().map(Some).collect(), ..Said::default() }).await;
     let counted = counted(session);
-    let others = session.charging.as_ref().map(|charging| charging.told.others()).unwrap_or_default();
-    let new: Vec<_> = others.into_iter().filter(|(group, _)| new.contains(group) && counted.contains(group)).collect();
+    let others =
+        session.charging.as_ref().map(|charging| charging.told.others()).unwrap_or_default();
+    let new: Vec<_> = others
+        .into_iter()
+        .filter(|(group, _)| new.contains(group) && counted.contains(group))
+        .collect();
     let Some(upf) = session.counts().filter(|_| !new.is_empty()) else { return };
     if let Err(error) = session.modify_at(upf, n4::also_counting(&new)).await {
         tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF does not count a rating group");
@@ -274,8 +297,9 @@ async fn account(session: &mut Session, said: Said) -> bool {
     }
     // What is denied to another group is used up, and stays so: its packets are not carried.
     let granted = wanted.into_iter().filter(|group| !charging.told.of(*group).denied);
-    let quotas: Vec<_> =
-        granted.filter_map(|group| Some((rule_of(group)?, charging.told.of(group).for_upf()))).collect();
+    let quotas: Vec<_> = granted
+        .filter_map(|group| Some((rule_of(group)?, charging.told.of(group).for_upf())))
+        .collect();
     let Some(upf) = session.counts().filter(|_| !quotas.is_empty()) else { return true };
     if let Err(error) = session.modify_at(upf, n4::to_quotas(&quotas)).await {
         tracing::warn!(supi = %session.supi, session = session.id, %error, "the UPF does not take a quota");
@@ -298,7 +322,9 @@ async fn tell(session: &mut Session, said: Said) -> Option<()> {
             tracing::warn!(supi = %session.supi, session = session.id, %problem, "the CHF does not take a report");
             // What it was is counted on, by the policy for this.
             let denied = config.on_failure == OnFailure::Refuse;
-            wanted.into_iter().for_each(|group| charging.told.set(group, Granted { denied, ..Granted::default() }));
+            wanted.into_iter().for_each(|group| {
+                charging.told.set(group, Granted { denied, ..Granted::default() })
+            });
         }
     }
     metrics::procedure("charging", if answer.is_ok() { "ok" } else { "failed" }, started);

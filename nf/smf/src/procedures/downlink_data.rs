@@ -1,4 +1,5 @@
-//! Downlink data for an idle UE (TS 23.502, 4.2.3.3): the UPF tells, the AMF is asked to reach the UE.
+//! Downlink data for an idle UE (TS 23.502, 4.2.3.3): the UPF tells, the AMF is asked to reach the
+//! UE.
 use crate::metrics;
 use crate::n4::{to_buffer, to_buffer_anew};
 use crate::procedures::charging;
@@ -19,14 +20,16 @@ pub async fn report(session: &mut Session, report: SessionReportRequest) -> bool
         }
     }
     if report.report_type.has(ReportType::ERIR) && session.active {
-        // The gNB does not know the tunnel any more: downlink waits until the UE is reached anew (TS 23.527, 5.3.2).
+        // The gNB does not know the tunnel any more: downlink waits until the UE is reached anew
+        // (TS 23.527, 5.3.2).
         tracing::warn!(supi = %session.supi, session = session.id, "the gNB does not know the session's tunnel");
         (session.active, session.stale) = (false, true);
         let _ = session.modify(to_buffer()).await;
     }
     if report.report_type.has(ReportType::DLDR) && !session.active && !session.is_releasing() {
         match session.activating {
-            // The UE has come by itself: the gNB gets the tunnel already, and then what waits (TS 23.502, 4.2.3.2).
+            // The UE has come by itself: the gNB gets the tunnel already, and then what waits (TS
+            // 23.502, 4.2.3.2).
             true => session.waiting = true,
             false => reach(session),
         }
@@ -34,7 +37,8 @@ pub async fn report(session: &mut Session, report: SessionReportRequest) -> bool
     true
 }
 
-/// Asks the AMF without waiting for it: the UE may be coming back by itself, and then the AMF waits for this session.
+/// Asks the AMF without waiting for it: the UE may be coming back by itself, and then the AMF waits
+/// for this session.
 pub fn reach(session: &Session) {
     let started = Instant::now();
     let Some(n2) = session.setup_request() else { return };

@@ -11,12 +11,15 @@ use martlet_nf::Criteria;
 use martlet_sbi::{ApiRoot, Created, Multipart, Problem, ProblemDetails, content_type, trace};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{
-    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai, SscMode, Supi,
+    Ambr, Arp, BitRate, Dnn, PduSessionType, PreemptionCapability, PreemptionVulnerability, Snssai,
+    SscMode, Supi,
 };
 use martlet_sbi_api::namf_communication::{AmfCommunicationClient, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::{PcfSmPolicyControlClient, SmPolicyContextData};
-use martlet_sbi_api::nsmf_pdusession::{SmContextCreateData, SmContextCreateError, SmContextCreatedData};
+use martlet_sbi_api::nsmf_pdusession::{
+    SmContextCreateData, SmContextCreateError, SmContextCreatedData,
+};
 use martlet_sbi_api::nudm_sdm::{DnnConfiguration, SmDataQuery, UdmSubscriberDataManagementClient};
 use martlet_sbi_api::nudm_uecm::{SmfRegistration, UdmUeContextManagementClient};
 use std::net::IpAddr;
@@ -60,7 +63,8 @@ async fn begin(
     let slice = data.s_nssai.ok_or_else(|| missing("sNssai"))?;
     let dnn = data.dnn.clone().ok_or_else(|| missing("dnn"))?;
     let asked = read_request(&body, smf.config.back_off_s)?;
-    let refused = |status, cause: &str, gsm, detail: String| refuse(&asked, status, cause, gsm, detail);
+    let refused =
+        |status, cause: &str, gsm, detail: String| refuse(&asked, status, cause, gsm, detail);
     if !smf.config.slices.iter().any(|s| s.snssai() == slice) {
         return Err(refused(
             403,
@@ -77,7 +81,8 @@ async fn begin(
             format!("no data network {dnn} here"),
         ));
     };
-    // A session of the same identity is one that the UE has forgotten (TS 23.502, 4.3.2.2.1, step 2).
+    // A session of the same identity is one that the UE has forgotten (TS 23.502, 4.3.2.2.1, step
+    // 2).
     if let Some(old) = smf.sessions.of(&supi, asked.id) {
         let (done, wait) = oneshot::channel();
         if old.send(SessionEvent::Release(done)) {
@@ -85,26 +90,34 @@ async fn begin(
         }
     }
     let plmn = data.serving_network.plmn_id.clone();
-    let subscription = subscription(smf, &supi, slice, &dnn).await.map_err(|problem| match problem.status() {
-        404 => refused(
-            403,
-            "DNN_DENIED",
-            GsmCause::MissingOrUnknownDnnInASlice,
-            format!("{dnn} is not subscribed in slice {slice}"),
-        ),
-        _ => refused(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string()),
-    })?;
+    let subscription =
+        subscription(smf, &supi, slice, &dnn).await.map_err(|problem| match problem.status() {
+            404 => refused(
+                403,
+                "DNN_DENIED",
+                GsmCause::MissingOrUnknownDnnInASlice,
+                format!("{dnn} is not subscribed in slice {slice}"),
+            ),
+            _ => refused(504, "PEER_NOT_RESPONDING", GsmCause::NetworkFailure, problem.to_string()),
+        })?;
     let (ipv4, ipv6) = smf.pools.families(&dnn);
     let unstructured = network.unstructured.filter(|_| ipv6);
-    let offer = Offer { ipv4, ipv6, ethernet: network.ethernet, unstructured: unstructured.is_some() };
+    let offer =
+        Offer { ipv4, ipv6, ethernet: network.ethernet, unstructured: unstructured.is_some() };
     let chosen = choose_type(asked_type(&asked.message), offer, &subscription);
     let (kind, lesser) = chosen.map_err(|gsm| {
         let detail = "neither subscription nor data network have this session type".to_string();
         refused(403, "PDUTYPE_DENIED", gsm, detail)
     })?;
     let asked_mode = asked.message.ssc_mode.as_ref().and_then(|mode| mode.mode());
-    let ssc_mode = choose_mode(asked_mode, &kind, &subscription)
-        .map_err(|gsm| refused(403, "SSC_NOT_SUPPORTED", gsm, "the subscription does not have this SSC mode".into()))?;
+    let ssc_mode = choose_mode(asked_mode, &kind, &subscription).map_err(|gsm| {
+        refused(
+            403,
+            "SSC_NOT_SUPPORTED",
+            gsm,
+            "the subscription does not have this SSC mode".into(),
+        )
+    })?;
     let room = smf.limits.take(slice, &dnn).map_err(|gsm| match gsm {
         GsmCause::InsufficientResourcesForSpecificSlice => refused(
             500,
@@ -117,10 +130,16 @@ async fn begin(
             refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", gsm, what)
         }
     })?;
-    let no_room =
-        |what: &str| refused(500, "INSUFFICIENT_RESOURCES_SLICE_DNN", GsmCause::InsufficientResources, what.into());
-    // From here on nothing is waited for: an AMF that gives up takes this with it wherever it waits, and what the session had
-    // would be nobody's.
+    let no_room = |what: &str| {
+        refused(
+            500,
+            "INSUFFICIENT_RESOURCES_SLICE_DNN",
+            GsmCause::InsufficientResources,
+            what.into(),
+        )
+    };
+    // From here on nothing is waited for: an AMF that gives up takes this with it wherever it
+    // waits, and what the session had would be nobody's.
     let amf = amf_of(smf, data, &supi).await?;
     let (reference, inbox) = smf
         .sessions
@@ -128,7 +147,9 @@ async fn begin(
         .ok_or_else(|| no_room("too many sessions: raise smf.max_sessions"))?;
     let Some(addresses) = take_addresses(smf, &dnn, &kind, &subscription) else {
         smf.sessions.remove(reference);
-        return Err(no_room("the address pool is exhausted, or the fixed address is in use: see smf.dnns"));
+        return Err(no_room(
+            "the address pool is exhausted, or the fixed address is in use: see smf.dnns",
+        ));
     };
     let usual = || BitRate::from_bps(1_000_000_000);
     let arp = Arp {
@@ -153,8 +174,15 @@ async fn begin(
         routes: framed_routes(&subscription),
         server: unstructured,
         always_on: network.always_on
-            || asked.message.always_on_pdu_session_requested.as_ref().is_some_and(|asked| asked.apsr()),
-        ambr: subscription.session_ambr.clone().unwrap_or_else(|| Ambr { uplink: usual(), downlink: usual() }),
+            || asked
+                .message
+                .always_on_pdu_session_requested
+                .as_ref()
+                .is_some_and(|asked| asked.apsr()),
+        ambr: subscription
+            .session_ambr
+            .clone()
+            .unwrap_or_else(|| Ambr { uplink: usual(), downlink: usual() }),
         five_qi: qos.map_or(9, |qos| qos.five_qi),
         arp: qos.map_or(arp, |qos| qos.arp.clone()),
         policy: None,
@@ -181,7 +209,11 @@ async fn begin(
         forwards: Vec::new(),
         left: Vec::new(),
         room,
-        protection: UpPolicy::choose(subscription.up_security.as_ref(), network.up_security, &asked.message),
+        protection: UpPolicy::choose(
+            subscription.up_security.as_ref(),
+            network.up_security,
+            &asked.message,
+        ),
         supi,
         dnn,
     };
@@ -189,8 +221,13 @@ async fn begin(
     let requested = options.map(Requested::read).unwrap_or_default();
     let given = given(network).of(requested);
     let location = format!("{}/nsmf-pdusession/v1/sm-contexts/{reference}", smf.context.api_root());
-    let created = SmContextCreatedData { pdu_session_id: Some(asked.id), s_nssai: Some(slice), ..Default::default() };
-    // What it takes to set the session up is let go afterwards: there are many tasks of sessions, and they live for long.
+    let created = SmContextCreatedData {
+        pdu_session_id: Some(asked.id),
+        s_nssai: Some(slice),
+        ..Default::default()
+    };
+    // What it takes to set the session up is let go afterwards: there are many tasks of sessions,
+    // and they live for long.
     let begun = Box::pin(go_on(session.into(), subscription, given, lesser, started));
     trace::spawn(trace::Origin::here(), async move {
         let session = begun.await;
@@ -207,7 +244,9 @@ fn read_request(body: &Multipart<SmContextCreateData>, back_off: u32) -> Result<
     let part = body.json.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id));
     let octets = part.ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("n1SmMsg"))?;
     let message = Nas5gsMessage::decode(octets).map_err(|e| wrong(&e.to_string()))?;
-    let Nas5gsMessage::Gsm(header, Nas5gsmMessage::PduSessionEstablishmentRequest(message)) = message else {
+    let Nas5gsMessage::Gsm(header, Nas5gsmMessage::PduSessionEstablishmentRequest(message)) =
+        message
+    else {
         return Err(wrong("the message is no PDU SESSION ESTABLISHMENT REQUEST"));
     };
     let (id, pti) = (header.pdu_session_identity, header.procedure_transaction_identity);
@@ -236,8 +275,10 @@ fn take_addresses(
     if matches!(kind, PduSessionType::Ipv4 | PduSessionType::Ipv4v6) {
         addresses.ipv4 = Some(smf.pools.take(dnn, fixed().find_map(|ip| ip.ipv4_addr))?);
     }
-    if matches!(kind, PduSessionType::Ipv6 | PduSessionType::Ipv4v6 | PduSessionType::Unstructured) {
-        addresses.prefix = smf.pools.take6(dnn, fixed().find_map(|ip| ip.ipv6_addr).or_else(fixed_prefix));
+    if matches!(kind, PduSessionType::Ipv6 | PduSessionType::Ipv4v6 | PduSessionType::Unstructured)
+    {
+        addresses.prefix =
+            smf.pools.take6(dnn, fixed().find_map(|ip| ip.ipv6_addr).or_else(fixed_prefix));
         if addresses.prefix.is_none() {
             smf.pools.give_back(dnn, &addresses);
             return None;
@@ -248,10 +289,12 @@ fn take_addresses(
 
 /// What UEs may be told of a data network.
 fn given(network: &DnnConfig) -> Given {
-    let v4 =
-        |all: &[IpAddr]| all.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect();
-    let v6 =
-        |all: &[IpAddr]| all.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect();
+    let v4 = |all: &[IpAddr]| {
+        all.iter().filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None }).collect()
+    };
+    let v6 = |all: &[IpAddr]| {
+        all.iter().filter_map(|ip| if let IpAddr::V6(ip) = ip { Some(*ip) } else { None }).collect()
+    };
     Given {
         dns_ipv4: v4(&network.dns),
         dns_ipv6: v6(&network.dns),
@@ -263,29 +306,54 @@ fn given(network: &DnnConfig) -> Given {
 
 /// A refusal with the message that tells the UE why.
 fn refuse(asked: &Asked, status: u16, cause: &str, gsm: GsmCause, detail: String) -> Problem {
+    let error = ProblemDetails {
+        status: Some(status),
+        cause: Some(cause.into()),
+        detail: Some(detail),
+        ..Default::default()
+    };
     let error =
-        ProblemDetails { status: Some(status), cause: Some(cause.into()), detail: Some(detail), ..Default::default() };
-    let error = SmContextCreateError { error, n1_sm_msg: Some(reference(N1)), ..Default::default() };
+        SmContextCreateError { error, n1_sm_msg: Some(reference(N1)), ..Default::default() };
     let n1 = n1::reject(asked.id, asked.pti, gsm, asked.back_off);
     SmContextCreateError::into_problem(Multipart::new(error).part(N1, content_type::NAS, n1))
 }
 
 /// What the subscriber may do in the slice and data network (step 4).
-pub async fn subscription(smf: &Smf, supi: &Supi, slice: Snssai, dnn: &Dnn) -> Result<DnnConfiguration, Problem> {
-    let peer = smf.context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?.about(supi);
-    let query = SmDataQuery { single_nssai: Some(Json(slice)), dnn: Some(dnn.clone()), ..Default::default() };
+pub async fn subscription(
+    smf: &Smf,
+    supi: &Supi,
+    slice: Snssai,
+    dnn: &Dnn,
+) -> Result<DnnConfiguration, Problem> {
+    let peer =
+        smf.context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?.about(supi);
+    let query = SmDataQuery {
+        single_nssai: Some(Json(slice)),
+        dnn: Some(dnn.clone()),
+        ..Default::default()
+    };
     let data = UdmSubscriberDataManagementClient::new(peer).get_sm_data(supi, query).await?;
-    let configurations =
-        data.individual().iter().filter(|d| d.single_nssai == slice).filter_map(|d| d.dnn_configurations.as_ref());
+    let configurations = data
+        .individual()
+        .iter()
+        .filter(|d| d.single_nssai == slice)
+        .filter_map(|d| d.dnn_configurations.as_ref());
     let mut all = configurations.flat_map(|configurations| configurations.iter());
-    let found = all.find(|(name, _)| name.eq_ignore_ascii_case(dnn)).map(|(_, configuration)| configuration.clone());
+    let found = all
+        .find(|(name, _)| name.eq_ignore_ascii_case(dnn))
+        .map(|(_, configuration)| configuration.clone());
     found.ok_or_else(|| Problem::new(404, "DATA_NOT_FOUND"))
 }
 
-/// The AMF that serves the UE: where it takes the session's status is where its services are, unless the NRF knows
-/// better.
-async fn amf_of(smf: &Smf, data: &SmContextCreateData, supi: &Supi) -> Result<AmfCommunicationClient, Problem> {
-    let criteria = Criteria { nf_instance_id: Some(data.serving_nf_id.clone()), ..Default::default() };
+/// The AMF that serves the UE: where it takes the session's status is where its services are,
+/// unless the NRF knows better.
+async fn amf_of(
+    smf: &Smf,
+    data: &SmContextCreateData,
+    supi: &Supi,
+) -> Result<AmfCommunicationClient, Problem> {
+    let criteria =
+        Criteria { nf_instance_id: Some(data.serving_nf_id.clone()), ..Default::default() };
     let peer = match smf.context.discover(NfType::Amf, "namf-comm", &criteria).await {
         Ok(peer) => peer,
         Err(problem) => {
@@ -296,7 +364,8 @@ async fn amf_of(smf: &Smf, data: &SmContextCreateData, supi: &Supi) -> Result<Am
     Ok(AmfCommunicationClient::new(peer.about(supi)))
 }
 
-/// Policy, user plane, and the messages for UE and gNB (steps 7 to 11). A failure undoes what was done and tells the UE.
+/// Policy, user plane, and the messages for UE and gNB (steps 7 to 11). A failure undoes what was
+/// done and tells the UE.
 async fn go_on(
     mut session: Box<Session>,
     subscription: DnnConfiguration,
@@ -328,7 +397,8 @@ async fn go_on(
         Err(reason) => {
             metrics::procedure("pdu_session_establishment", "failed", started);
             tracing::warn!(supi = %session.supi, session = session.id, reason, "a PDU session is not set up");
-            let reject = n1::reject(session.id, session.pti, session.refusal, session.smf.config.back_off_s);
+            let reject =
+                n1::reject(session.id, session.pti, session.refusal, session.smf.config.back_off_s);
             let _ = session.transfer(Some(reject), None).await;
             release::finish(&mut session, true).await;
             session.smf.sessions.remove(session.reference);
@@ -366,19 +436,31 @@ async fn set_up(
     });
     let n1 = n1.ok_or("the answer to the UE does not encode")?;
     let n2 = session.setup_request().ok_or("the request to the gNB does not encode")?;
-    session.transfer(Some(n1), Some((NgapIeType::PduResSetupReq, n2))).await.map_err(|p| format!("AMF: {p}"))?;
+    session
+        .transfer(Some(n1), Some((NgapIeType::PduResSetupReq, n2)))
+        .await
+        .map_err(|p| format!("AMF: {p}"))?;
     Ok(())
 }
 
 /// Npcf_SMPolicyControl_Create (step 7).
 pub async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> Result<(), Problem> {
     let context = &session.smf.context;
-    let peer = context.discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default()).await?.about(&session.supi);
+    let peer = context
+        .discover(NfType::Pcf, "npcf-smpolicycontrol", &Criteria::default())
+        .await?
+        .about(&session.supi);
     let pcf = PcfSmPolicyControlClient::new(peer);
     let notify = format!("{}/nsmf-callback/v1/sm-policy/{}", context.api_root(), session.reference);
     let kind = session.kind.clone();
-    let mut data =
-        SmPolicyContextData::new(session.supi.clone(), session.id, kind, session.dnn.clone(), notify, session.slice);
+    let mut data = SmPolicyContextData::new(
+        session.supi.clone(),
+        session.id,
+        kind,
+        session.dnn.clone(),
+        notify,
+        session.slice,
+    );
     data.subs_sess_ambr = subscription.session_ambr.clone();
     data.subs_def_qos = subscription.five_g_qos_profile.clone();
     data.ssc_mode = Some(match session.ssc_mode {
@@ -398,9 +480,17 @@ pub async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> R
 /// Nudm_UECM_Registration (step 16c).
 pub async fn register(session: &Session) -> Result<(), Problem> {
     let smf = &session.smf;
-    let peer = smf.context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await?.about(&session.supi);
-    let mut registration =
-        SmfRegistration::new(smf.instance_id.clone(), session.id, session.slice, session.plmn.clone());
+    let peer = smf
+        .context
+        .discover(NfType::Udm, "nudm-uecm", &Criteria::default())
+        .await?
+        .about(&session.supi);
+    let mut registration = SmfRegistration::new(
+        smf.instance_id.clone(),
+        session.id,
+        session.slice,
+        session.plmn.clone(),
+    );
     registration.dnn = Some(session.dnn.clone());
     let udm = UdmUeContextManagementClient::new(peer);
     udm.registration(&session.supi, &session.id.to_string(), registration).await.map(|_| ())

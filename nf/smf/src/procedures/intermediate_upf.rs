@@ -1,5 +1,6 @@
-//! A UPF between the UE's gNB and the session's anchor, where the UE has left the anchor's service area (I-UPF): inserted, changed and
-//! removed with handovers (TS 23.502, 4.9.1.2.3, 4.9.1.2.4 and 4.9.1.3), while the anchor and the UE's address stay (SSC mode 1).
+//! A UPF between the UE's gNB and the session's anchor, where the UE has left the anchor's service
+//! area (I-UPF): inserted, changed and removed with handovers (TS 23.502, 4.9.1.2.3, 4.9.1.2.4 and
+//! 4.9.1.3), while the anchor and the UE's address stay (SSC mode 1).
 use crate::metrics;
 use crate::n4::{Downlink, N4Error, Wanted, switch_to_gnb, to_gnb};
 use crate::procedures::{handover, relocation, user_plane};
@@ -9,8 +10,9 @@ use martlet_pfcp::{Message, SessionModificationRequest};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// How long UPFs still carry what is on its way when the UE has come to another gNB. It is the time of a packet through both gNBs, and a
-/// margin of a thousand times (TS 23.502, 4.9.1.3.3, step 14: the timer is the network's own).
+/// How long UPFs still carry what is on its way when the UE has come to another gNB. It is the time
+/// of a packet through both gNBs, and a margin of a thousand times (TS 23.502, 4.9.1.3.3, step 14:
+/// the timer is the network's own).
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Between looks for a UPF that reaches a gNB, while none does.
@@ -85,12 +87,16 @@ impl Way {
     }
 }
 
-/// Takes a way into use: downlink goes to the gNB by it, and the end of what went the way before is marked. The intermediate UPF of before
-/// carries what is on its way, for a while.
+/// Takes a way into use: downlink goes to the gNB by it, and the end of what went the way before is
+/// marked. The intermediate UPF of before carries what is on its way, for a while.
 ///
 /// # Errors
 /// A UPF refuses; the session has the way that it had.
-pub async fn take(session: &mut Session, way: Way, (teid, address): (u32, IpAddr)) -> Result<(), N4Error> {
+pub async fn take(
+    session: &mut Session,
+    way: Way,
+    (teid, address): (u32, IpAddr),
+) -> Result<(), N4Error> {
     let anchor = session.anchor.or(session.upf).ok_or(N4Error::NoUpf)?;
     let before = session.upf.filter(|_| session.intermediate);
     let started = Instant::now();
@@ -120,7 +126,11 @@ pub async fn take(session: &mut Session, way: Way, (teid, address): (u32, IpAddr
     Ok(())
 }
 
-async fn change(session: &Session, at: UpfSession, request: SessionModificationRequest) -> Result<(), N4Error> {
+async fn change(
+    session: &Session,
+    at: UpfSession,
+    request: SessionModificationRequest,
+) -> Result<(), N4Error> {
     match session.smf.n4.request(at.upf, Some(at.seid), request).await? {
         Message::SessionModificationResponse(answer) if answer.cause.is_accepted() => Ok(()),
         Message::SessionModificationResponse(answer) => Err(N4Error::Refused(answer.cause.0)),
@@ -153,10 +163,13 @@ pub fn look_again(session: &Session) {
     });
 }
 
-/// The UE has come back in another place than it had left, and its gNB has the tunnel of before: it gets the one of the UPF that reaches
-/// it (TS 23.502, 4.2.3.2, steps 6 to 8, with the gNB told afterwards).
+/// The UE has come back in another place than it had left, and its gNB has the tunnel of before: it
+/// gets the one of the UPF that reaches it (TS 23.502, 4.2.3.2, steps 6 to 8, with the gNB told
+/// afterwards).
 pub async fn follow(session: &mut Session) {
-    let Some(gnb) = session.gnb.filter(|_| session.active && !session.is_releasing()) else { return };
+    let Some(gnb) = session.gnb.filter(|_| session.active && !session.is_releasing()) else {
+        return;
+    };
     let way = match prepare(session, session.tac).await {
         Ok(Way::AsItIs) => return,
         Ok(way) => way,

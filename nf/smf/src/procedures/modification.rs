@@ -1,5 +1,6 @@
-//! PDU session modification by the network (TS 23.502, 4.3.3.2): a policy or a subscription changes, and with it the session's
-//! bit rate, its default flow, and the flows beside it, at UPF, gNB and UE.
+//! PDU session modification by the network (TS 23.502, 4.3.3.2): a policy or a subscription
+//! changes, and with it the session's bit rate, its default flow, and the flows beside it, at UPF,
+//! gNB and UE.
 use crate::flows::{self, Flow};
 use crate::n4::{FlowsChange, divided, to_flows};
 use crate::procedures::establishment::subscription;
@@ -17,7 +18,8 @@ use martlet_sbi_api::common::Ambr;
 use martlet_sbi_api::namf_communication::{N1N2MessageTransferCause, NgapIeType};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use martlet_sbi_api::npcf_sm_policy_control::{
-    FailureCode, PolicyControlRequestTrigger, RuleReport, RuleStatus, SmPolicyDecision, SmPolicyUpdateContextData,
+    FailureCode, PolicyControlRequestTrigger, RuleReport, RuleStatus, SmPolicyDecision,
+    SmPolicyUpdateContextData,
 };
 use martlet_sbi_api::nudm_sdm::{SdmSubscription, UdmSubscriberDataManagementClient};
 use std::sync::Arc;
@@ -61,7 +63,8 @@ pub fn take(session: &mut Session, decision: &SmPolicyDecision) {
     // What has the session's own charging key is counted with it.
     let own = session.smf.config.charging.rating_group;
     for rule in session.flows.iter_mut().flat_map(|flow| &mut flow.rules) {
-        rule.rating_group = rule.rating_group.filter(|group| *group != own && crate::n4::urr_of(*group).is_some());
+        rule.rating_group =
+            rule.rating_group.filter(|group| *group != own && crate::n4::urr_of(*group).is_some());
     }
 }
 
@@ -79,13 +82,18 @@ pub async fn by_policy(session: &mut Session, decision: SmPolicyDecision) {
 pub async fn changed(session: &mut Session, before: Before) {
     let started = Instant::now();
     let outcome = carry_out(session, before).await;
-    metrics::procedure("pdu_session_modification", if outcome.is_ok() { "ok" } else { "failed" }, started);
+    metrics::procedure(
+        "pdu_session_modification",
+        if outcome.is_ok() { "ok" } else { "failed" },
+        started,
+    );
     if let Err(why) = outcome {
         tracing::warn!(supi = %session.supi, session = session.id, why, "a session is not as its policy says");
     }
 }
 
-/// The subscriber's data have changed (4.3.3.2, step 1c): the PCF says what becomes of it. False where the session ends.
+/// The subscriber's data have changed (4.3.3.2, step 1c): the PCF says what becomes of it. False
+/// where the session ends.
 pub async fn by_subscription(session: &mut Session) -> bool {
     if session.is_releasing() {
         return true;
@@ -94,7 +102,8 @@ pub async fn by_subscription(session: &mut Session) -> bool {
         Ok(now) => now,
         Err(problem) if problem.status() == 404 => {
             tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, "the data network is subscribed no more");
-            return release::by_network(session, GsmCause::RequestedServiceOptionNotSubscribed).await;
+            return release::by_network(session, GsmCause::RequestedServiceOptionNotSubscribed)
+                .await;
         }
         Err(problem) => {
             tracing::warn!(supi = %session.supi, session = session.id, %problem, "the changed subscription was not read");
@@ -132,8 +141,8 @@ async fn carry_out(session: &mut Session, before: Before) -> Result<(), &'static
     Ok(())
 }
 
-/// Brings the UPF up to date with the session: what UE and gNB are to be told; `None` where nothing changes. A UE that
-/// has asked (with a procedure transaction of its own) is always answered.
+/// Brings the UPF up to date with the session: what UE and gNB are to be told; `None` where nothing
+/// changes. A UE that has asked (with a procedure transaction of its own) is always answered.
 pub async fn prepare(
     session: &mut Session,
     (old_ambr, old_5qi, old_arp, old_flows): Before,
@@ -148,19 +157,37 @@ pub async fn prepare(
     }
     tracing::info!(supi = %session.supi, session = session.id, flows = session.flows.len(), "a session changes");
     user_plane(session, &old_flows, ambr.as_ref()).await?;
-    // What the gNB has to know, while it has the session: else it learns all with the next activation.
-    let n2 = session.active.then(|| gnb_change(session, &old_flows, ambr.as_ref(), default_qos)).flatten();
+    // What the gNB has to know, while it has the session: else it learns all with the next
+    // activation.
+    let n2 = session
+        .active
+        .then(|| gnb_change(session, &old_flows, ambr.as_ref(), default_qos))
+        .flatten();
     let ambr = ambr.as_ref();
-    let changed =
-        n1::Changed { id: session.id, pti, ambr, default, always_on, before: &old_flows, now: &session.flows };
+    let changed = n1::Changed {
+        id: session.id,
+        pti,
+        ambr,
+        default,
+        always_on,
+        before: &old_flows,
+        now: &session.flows,
+    };
     let command = n1::modification_command(&changed).ok_or("the command does not encode")?;
-    session.modifying = Some(Modifying { command: command.clone(), pti, sent: 1, flows: old_flows });
+    session.modifying =
+        Some(Modifying { command: command.clone(), pti, sent: 1, flows: old_flows });
     Ok(Some((command, n2)))
 }
 
-async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>) -> Result<(), &'static str> {
+async fn user_plane(
+    session: &mut Session,
+    before: &[Flow],
+    ambr: Option<&Ambr>,
+) -> Result<(), &'static str> {
     charging::also(session).await;
-    let Some(upf) = session.anchor.or(session.upf) else { return Err("the session has no user plane") };
+    let Some(upf) = session.anchor.or(session.upf) else {
+        return Err("the session has no user plane");
+    };
     let groups = charging::counted(session);
     let now = session.flows.clone();
     let change = to_flows(&FlowsChange {
@@ -190,8 +217,15 @@ async fn user_plane(session: &mut Session, before: &[Flow], ambr: Option<&Ambr>)
 }
 
 /// PDU Session Resource Modify Request Transfer.
-fn gnb_change(session: &Session, before: &[Flow], ambr: Option<&Ambr>, default: bool) -> Option<Vec<u8>> {
-    let known = |flow: &&Flow| !before.iter().any(|old| (old.qfi, parameters(old)) == (flow.qfi, parameters(flow)));
+fn gnb_change(
+    session: &Session,
+    before: &[Flow],
+    ambr: Option<&Ambr>,
+    default: bool,
+) -> Option<Vec<u8>> {
+    let known = |flow: &&Flow| {
+        !before.iter().any(|old| (old.qfi, parameters(old)) == (flow.qfi, parameters(flow)))
+    };
     let mut changes: Vec<FlowChange> = session
         .flows
         .iter()
@@ -203,9 +237,14 @@ fn gnb_change(session: &Session, before: &[Flow], ambr: Option<&Ambr>, default: 
         changes.push(FlowChange { qfi: QFI, qos: Some(flow.qos) });
     }
     let gone = before.iter().filter(|old| !session.flows.iter().any(|flow| flow.qfi == old.qfi));
-    let released = gone.map(|old| FailedFlow { qfi: old.qfi, cause: Cause::nas(CauseNas::normal_release) }).collect();
+    let released = gone
+        .map(|old| FailedFlow { qfi: old.qfi, cause: Cause::nas(CauseNas::normal_release) })
+        .collect();
     let request = ModifyRequest {
-        ambr: ambr.map(|ambr| transfer::Ambr { downlink: ambr.downlink.bps(), uplink: ambr.uplink.bps() }),
+        ambr: ambr.map(|ambr| transfer::Ambr {
+            downlink: ambr.downlink.bps(),
+            uplink: ambr.uplink.bps(),
+        }),
         flows: changes,
         released_flows: released,
         ..ModifyRequest::default()
@@ -213,7 +252,10 @@ fn gnb_change(session: &Session, before: &[Flow], ambr: Option<&Ambr>, default: 
     if request == ModifyRequest::default() {
         return None;
     }
-    request.encode().inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")).ok()
+    request
+        .encode()
+        .inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode"))
+        .ok()
 }
 
 /// T3591 has expired: the UE is told again, if it is connected (TS 24.501, 6.3.2.5 a).
@@ -262,14 +304,20 @@ async fn take_back(session: &mut Session) {
 
 /// Tells the PCF which of its rules the session does not have (TS 29.512, 4.2.4.15).
 pub async fn not_carried_out(session: &mut Session, refused: &[Flow]) {
-    let has = |pcc: &str| session.flows.iter().flat_map(|flow| &flow.rules).any(|rule| rule.pcc == pcc);
-    let lost: Vec<String> =
-        refused.iter().flat_map(|flow| &flow.rules).map(|rule| rule.pcc.clone()).filter(|pcc| !has(pcc)).collect();
+    let has =
+        |pcc: &str| session.flows.iter().flat_map(|flow| &flow.rules).any(|rule| rule.pcc == pcc);
+    let lost: Vec<String> = refused
+        .iter()
+        .flat_map(|flow| &flow.rules)
+        .map(|rule| rule.pcc.clone())
+        .filter(|pcc| !has(pcc))
+        .collect();
     let Some((pcf, id)) = session.policy.clone().filter(|_| !lost.is_empty()) else { return };
     Arc::make_mut(&mut session.decided).forget(&lost);
     let mut report = RuleReport::new(lost, RuleStatus::Inactive);
     report.failure_code = Some(FailureCode::ResAlloFail);
-    let update = SmPolicyUpdateContextData { rule_reports: Some(vec![report]), ..Default::default() };
+    let update =
+        SmPolicyUpdateContextData { rule_reports: Some(vec![report]), ..Default::default() };
     if let Err(problem) = pcf.update_sm_policy(&id, update).await {
         tracing::debug!(supi = %session.supi, %problem, "the PCF does not learn of rules that are not carried out");
     }
@@ -279,10 +327,15 @@ pub async fn not_carried_out(session: &mut Session, refused: &[Flow]) {
 pub async fn subscribe(session: &mut Session) {
     let context = &session.smf.context;
     let made: Result<_, Problem> = async {
-        let peer = context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?.about(&session.supi);
-        let callback = format!("{}/nsmf-callback/v1/sdm-change/{}", context.api_root(), session.supi);
+        let peer = context
+            .discover(NfType::Udm, "nudm-sdm", &Criteria::default())
+            .await?
+            .about(&session.supi);
+        let callback =
+            format!("{}/nsmf-callback/v1/sdm-change/{}", context.api_root(), session.supi);
         let monitored = vec![format!("nudm-sdm/v2/{}/sm-data", session.supi)];
-        let mut subscription = SdmSubscription::new(session.smf.instance_id.clone(), callback, monitored);
+        let mut subscription =
+            SdmSubscription::new(session.smf.instance_id.clone(), callback, monitored);
         subscription.implicit_unsubscribe = Some(true);
         subscription.plmn_id = Some(session.plmn.clone());
         UdmSubscriberDataManagementClient::new(peer).subscribe(&session.supi, subscription).await
@@ -305,7 +358,10 @@ pub async fn unsubscribe(session: &Session) {
     }
     let context = &session.smf.context;
     let ended: Result<(), Problem> = async {
-        let peer = context.discover(NfType::Udm, "nudm-sdm", &Criteria::default()).await?.about(&session.supi);
+        let peer = context
+            .discover(NfType::Udm, "nudm-sdm", &Criteria::default())
+            .await?
+            .about(&session.supi);
         UdmSubscriberDataManagementClient::new(peer).unsubscribe(&session.supi, id).await
     }
     .await;

@@ -1,4 +1,5 @@
-//! What UE, subscription and data network have in common: the session's type, its SSC mode, and the networks behind the UE.
+//! What UE, subscription and data network have in common: the session's type, its SSC mode, and the
+//! networks behind the UE.
 use martlet_nas::{GsmCause, NasPduSessionEstablishmentRequest, PduSessionTypeValue, SscModeValue};
 use martlet_sbi_api::common::{PduSessionType, SscMode};
 use martlet_sbi_api::nudm_sdm::DnnConfiguration;
@@ -17,7 +18,8 @@ pub struct Offer {
     pub unstructured: bool,
 }
 
-/// The session's type, and why it is less than what was asked for (TS 23.501, 5.8.2.2.1; TS 24.501, 6.4.1.3).
+/// The session's type, and why it is less than what was asked for (TS 23.501, 5.8.2.2.1; TS 24.501,
+/// 6.4.1.3).
 ///
 /// # Errors
 /// The cause where there is none.
@@ -27,8 +29,11 @@ pub fn choose_type(
     subscription: &DnnConfiguration,
 ) -> Result<(PduSessionType, Option<GsmCause>), GsmCause> {
     let types = &subscription.pdu_session_types;
-    let allowed: Vec<&PduSessionType> =
-        types.default_session_type.iter().chain(types.allowed_session_types.iter().flatten()).collect();
+    let allowed: Vec<&PduSessionType> = types
+        .default_session_type
+        .iter()
+        .chain(types.allowed_session_types.iter().flatten())
+        .collect();
     let both = allowed.contains(&&PduSessionType::Ipv4v6);
     let ipv4 = offer.ipv4 && (both || allowed.contains(&&PduSessionType::Ipv4));
     let ipv6 = offer.ipv6 && (both || allowed.contains(&&PduSessionType::Ipv6));
@@ -50,17 +55,26 @@ pub fn choose_type(
         (Asked::Ipv4, false, true) => Err(GsmCause::PduSessionTypeIpv6OnlyAllowed),
         (Asked::Ipv6, true, false) => Err(GsmCause::PduSessionTypeIpv4OnlyAllowed),
         (Asked::Ipv4v6, true, true) if both => Ok((PduSessionType::Ipv4v6, None)),
-        (Asked::Ipv4v6, true, false) => Ok((PduSessionType::Ipv4, Some(GsmCause::PduSessionTypeIpv4OnlyAllowed))),
-        (Asked::Ipv4v6, false, true) => Ok((PduSessionType::Ipv6, Some(GsmCause::PduSessionTypeIpv6OnlyAllowed))),
+        (Asked::Ipv4v6, true, false) => {
+            Ok((PduSessionType::Ipv4, Some(GsmCause::PduSessionTypeIpv4OnlyAllowed)))
+        }
+        (Asked::Ipv4v6, false, true) => {
+            Ok((PduSessionType::Ipv6, Some(GsmCause::PduSessionTypeIpv6OnlyAllowed)))
+        }
         // Each alone: the UE may ask for the other one in another session.
         (Asked::Ipv4v6, true, true) => Ok((PduSessionType::Ipv4, None)),
-        (_, false, false) if ethernet && !unstructured => Err(GsmCause::PduSessionTypeEthernetOnlyAllowed),
-        (_, false, false) if unstructured && !ethernet => Err(GsmCause::PduSessionTypeUnstructuredOnlyAllowed),
+        (_, false, false) if ethernet && !unstructured => {
+            Err(GsmCause::PduSessionTypeEthernetOnlyAllowed)
+        }
+        (_, false, false) if unstructured && !ethernet => {
+            Err(GsmCause::PduSessionTypeUnstructuredOnlyAllowed)
+        }
         _ => Err(GsmCause::UnknownPduSessionType),
     }
 }
 
-/// The session and service continuity mode: what the UE asks for, else the subscription's default (TS 23.501, 5.6.9.3).
+/// The session and service continuity mode: what the UE asks for, else the subscription's default
+/// (TS 23.501, 5.6.9.3).
 ///
 /// # Errors
 /// It is not subscribed, or not possible with this type.
@@ -82,14 +96,27 @@ pub fn choose_mode(
     };
     let mut allowed = modes.allowed_ssc_modes.iter().flatten().map(number).chain([default]);
     // A session that is no IP session has no second one beside it to move to (5.6.9.2.3).
-    let possible = mode != 3 || !matches!(kind, PduSessionType::Ethernet | PduSessionType::Unstructured);
-    if possible && allowed.any(|allowed| allowed == mode) { Ok(mode) } else { Err(GsmCause::NotSupportedSscMode) }
+    let possible =
+        mode != 3 || !matches!(kind, PduSessionType::Ethernet | PduSessionType::Unstructured);
+    if possible && allowed.any(|allowed| allowed == mode) {
+        Ok(mode)
+    } else {
+        Err(GsmCause::NotSupportedSscMode)
+    }
 }
 
 /// Networks behind the UE (TS 23.501, 5.6.14).
 pub fn framed_routes(subscription: &DnnConfiguration) -> Vec<String> {
-    let ipv4 = subscription.ipv4_frame_route_list.iter().flatten().filter_map(|route| route.ipv4_mask.clone());
-    let ipv6 = subscription.ipv6_frame_route_list.iter().flatten().filter_map(|route| route.ipv6_prefix.clone());
+    let ipv4 = subscription
+        .ipv4_frame_route_list
+        .iter()
+        .flatten()
+        .filter_map(|route| route.ipv4_mask.clone());
+    let ipv6 = subscription
+        .ipv6_frame_route_list
+        .iter()
+        .flatten()
+        .filter_map(|route| route.ipv6_prefix.clone());
     ipv4.chain(ipv6).collect()
 }
 
@@ -108,7 +135,11 @@ mod tests {
                 default_session_type: allowed.first().cloned(),
                 allowed_session_types: Some(allowed[1..].to_vec()),
             };
-            choose_type(asked, families, &DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1)))
+            choose_type(
+                asked,
+                families,
+                &DnnConfiguration::new(types, SscModes::new(SscMode::SscMode1)),
+            )
         };
         let ipv4 = Offer { ipv4: true, ..Offer::default() };
         let ipv6 = Offer { ipv6: true, ..Offer::default() };
@@ -118,32 +149,65 @@ mod tests {
         assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
         assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4]), Ok((Type::Ipv4, ipv4_only)));
         assert_eq!(choose(Some(Asked::Ipv4v6), ipv4, &[Type::Ipv4v6]), Ok((Type::Ipv4, ipv4_only)));
-        assert_eq!(choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4, Type::Ipv6]), Ok((Type::Ipv4, None)));
-        assert_eq!(choose(Some(Asked::Ipv6), both, &[Type::Ipv4]), Err(Cause::PduSessionTypeIpv4OnlyAllowed));
-        assert_eq!(choose(Some(Asked::Ipv4), ipv6, &[Type::Ipv4v6]), Err(Cause::PduSessionTypeIpv6OnlyAllowed));
+        assert_eq!(
+            choose(Some(Asked::Ipv4v6), both, &[Type::Ipv4, Type::Ipv6]),
+            Ok((Type::Ipv4, None))
+        );
+        assert_eq!(
+            choose(Some(Asked::Ipv6), both, &[Type::Ipv4]),
+            Err(Cause::PduSessionTypeIpv4OnlyAllowed)
+        );
+        assert_eq!(
+            choose(Some(Asked::Ipv4), ipv6, &[Type::Ipv4v6]),
+            Err(Cause::PduSessionTypeIpv6OnlyAllowed)
+        );
         assert_eq!(choose(None, both, &[Type::Ipv6]), Ok((Type::Ipv6, None)));
         assert_eq!(choose(None, both, &[Type::Ipv4v6]), Ok((Type::Ipv4v6, None)));
-        assert_eq!(choose(Some(Asked::Ethernet), both, &[Type::Ipv4]), Err(Cause::UnknownPduSessionType));
-        assert_eq!(choose(Some(Asked::Ipv4), both, &[Type::Ethernet]), Err(Cause::UnknownPduSessionType));
-        assert_eq!(choose(Some(Asked::Ethernet), ethernet, &[Type::Ipv4, Type::Ethernet]), Ok((Type::Ethernet, None)));
+        assert_eq!(
+            choose(Some(Asked::Ethernet), both, &[Type::Ipv4]),
+            Err(Cause::UnknownPduSessionType)
+        );
+        assert_eq!(
+            choose(Some(Asked::Ipv4), both, &[Type::Ethernet]),
+            Err(Cause::UnknownPduSessionType)
+        );
+        assert_eq!(
+            choose(Some(Asked::Ethernet), ethernet, &[Type::Ipv4, Type::Ethernet]),
+            Ok((Type::Ethernet, None))
+        );
         assert_eq!(choose(None, ethernet, &[Type::Ethernet]), Ok((Type::Ethernet, None)));
         let only = Cause::PduSessionTypeEthernetOnlyAllowed;
         assert_eq!(choose(Some(Asked::Ipv4), ethernet, &[Type::Ipv4, Type::Ethernet]), Err(only));
         let any = Offer { unstructured: true, ..both };
-        assert_eq!(choose(Some(Asked::Unstructured), any, &[Type::Unstructured]), Ok((Type::Unstructured, None)));
-        assert_eq!(choose(Some(Asked::Unstructured), both, &[Type::Unstructured]), Err(Cause::UnknownPduSessionType));
+        assert_eq!(
+            choose(Some(Asked::Unstructured), any, &[Type::Unstructured]),
+            Ok((Type::Unstructured, None))
+        );
+        assert_eq!(
+            choose(Some(Asked::Unstructured), both, &[Type::Unstructured]),
+            Err(Cause::UnknownPduSessionType)
+        );
     }
 
     #[test]
     fn the_continuity_mode_is_the_ues_choice_among_those_subscribed() {
-        let types = PduSessionTypes { default_session_type: Some(PduSessionType::Ipv4), allowed_session_types: None };
+        let types = PduSessionTypes {
+            default_session_type: Some(PduSessionType::Ipv4),
+            allowed_session_types: None,
+        };
         let mut modes = SscModes::new(SscMode::SscMode2);
         modes.allowed_ssc_modes = Some(vec![SscMode::SscMode3]);
         let subscription = DnnConfiguration::new(types, modes);
         let choose = |asked, kind| choose_mode(asked, &kind, &subscription);
         assert_eq!(choose(None, PduSessionType::Ipv4), Ok(2));
         assert_eq!(choose(Some(SscModeValue::Ssc3), PduSessionType::Ipv4), Ok(3));
-        assert_eq!(choose(Some(SscModeValue::Ssc1), PduSessionType::Ipv4), Err(GsmCause::NotSupportedSscMode));
-        assert_eq!(choose(Some(SscModeValue::Ssc3), PduSessionType::Ethernet), Err(GsmCause::NotSupportedSscMode));
+        assert_eq!(
+            choose(Some(SscModeValue::Ssc1), PduSessionType::Ipv4),
+            Err(GsmCause::NotSupportedSscMode)
+        );
+        assert_eq!(
+            choose(Some(SscModeValue::Ssc3), PduSessionType::Ethernet),
+            Err(GsmCause::NotSupportedSscMode)
+        );
     }
 }

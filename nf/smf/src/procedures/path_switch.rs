@@ -1,4 +1,5 @@
-//! Path switch after an Xn handover (TS 23.502, 4.9.1.2; TS 29.502, 5.2.2.3.3): the target gNB has the UE already.
+//! Path switch after an Xn handover (TS 23.502, 4.9.1.2; TS 29.502, 5.2.2.3.3): the target gNB has
+//! the UE already.
 use crate::metrics;
 use crate::n4::{N4Error, to_buffer};
 use crate::procedures::transfer::{N2, reference};
@@ -9,11 +10,13 @@ use bytes::Bytes;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, CauseTransport};
 use martlet_ngap::transfer::{PathSwitchAcknowledge, PathSwitchRequest, PathSwitchUnsuccessful};
 use martlet_sbi::{Multipart, Problem, ProblemDetails, content_type};
-use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateError, SmContextUpdatedData, UpCnxState};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateError, SmContextUpdatedData, UpCnxState,
+};
 use std::time::Instant;
 
-/// Downlink goes to the target gNB from now on; the end of what went to the source gNB is marked. A UPF that does not reach the target gets
-/// one before it that does (4.9.1.2.3).
+/// Downlink goes to the target gNB from now on; the end of what went to the source gNB is marked. A
+/// UPF that does not reach the target gets one before it that does (4.9.1.2.3).
 pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
     let started = Instant::now();
     let request = match PathSwitchRequest::decode(octets) {
@@ -61,20 +64,26 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
     Ok(Some(Multipart::new(data).part(N2, content_type::NGAP, acknowledge)))
 }
 
-/// The target gNB has not taken the session over: its user plane has ended, and downlink waits (step 2).
+/// The target gNB has not taken the session over: its user plane has ended, and downlink waits
+/// (step 2).
 pub async fn not_taken_over(session: &mut Session) -> Updated {
     (session.active, session.activating, session.stale) = (false, false, false);
     let done = session.modify(to_buffer()).await;
     metrics::procedure("path_switch", "not taken over", Instant::now());
     done.map_err(|error| Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()))?;
-    let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
+    let data =
+        SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
     Ok(Some(Multipart::new(data)))
 }
 
 /// A refusal with what the gNB is told of it.
 fn refused(status: u16, cause: &str, detail: String, for_gnb: Cause) -> Problem {
-    let error =
-        ProblemDetails { status: Some(status), cause: Some(cause.into()), detail: Some(detail), ..Default::default() };
+    let error = ProblemDetails {
+        status: Some(status),
+        cause: Some(cause.into()),
+        detail: Some(detail),
+        ..Default::default()
+    };
     let Ok(transfer) = (PathSwitchUnsuccessful { cause: for_gnb }).encode() else {
         return Problem::system_failure("a transfer does not encode");
     };

@@ -35,7 +35,8 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
     user_plane(session).await;
     let n1 = n1::release_command(session.id, pti, GsmCause::RegularDeactivation);
     let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    // Whether the gNB has the session at this moment is the AMF's to know: its answer may be on the way.
+    // Whether the gNB has the session at this moment is the AMF's to know: its answer may be on the
+    // way.
     session.active = false;
     let n2 = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode();
     let n2 = n2.map_err(|e| Problem::system_failure(e.to_string()))?;
@@ -44,7 +45,8 @@ pub async fn by_ue(session: &mut Session, pti: u8) -> Updated {
     Ok(Some(Multipart::new(data).part(N1, content_type::NAS, n1).part(N2, content_type::NGAP, n2)))
 }
 
-/// The network ends the session (4.3.4.2, steps 1b to 1d): the UE is told if it is connected. False where nothing is left.
+/// The network ends the session (4.3.4.2, steps 1b to 1d): the UE is told if it is connected. False
+/// where nothing is left.
 pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
     if session.is_releasing() {
         return true;
@@ -66,8 +68,9 @@ pub async fn by_network(session: &mut Session, cause: GsmCause) -> bool {
     false
 }
 
-/// T3592 has expired: the UE is told again, if it is connected (TS 24.501, 6.3.3.5 a). False where that has no end: the
-/// session is released without the UE, which learns it from the next session status that it gets.
+/// T3592 has expired: the UE is told again, if it is connected (TS 24.501, 6.3.3.5 a). False where
+/// that has no end: the session is released without the UE, which learns it from the next session
+/// status that it gets.
 pub async fn command_again(session: &mut Session) -> bool {
     let mut reached = session.release_commands < MOST_COMMANDS;
     if reached {
@@ -92,9 +95,8 @@ async fn user_plane(session: &mut Session) {
     handover::end(session).await;
     for (bit, at) in session.place().into_iter().flat_map(|place| place.all()) {
         match relocation::ask_to_let_go(session, at).await {
-            Ok(Message::SessionDeletionResponse(answer)) if bit == 0 => {
-                used.add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume)))
-            }
+            Ok(Message::SessionDeletionResponse(answer)) if bit == 0 => used
+                .add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume))),
             Ok(_) => {}
             Err(error) => {
                 tracing::warn!(supi = %session.supi, session = session.id, upf = %at.upf, %error, "the UPF may still have the session");
@@ -106,8 +108,8 @@ async fn user_plane(session: &mut Session) {
     charging::end(session, used).await;
 }
 
-/// Takes back all that the session has; with `tell`, the AMF is told that it is gone. Each step is tried whatever
-/// becomes of the others.
+/// Takes back all that the session has; with `tell`, the AMF is told that it is gone. Each step is
+/// tried whatever becomes of the others.
 pub async fn finish(session: &mut Session, tell: bool) {
     let started = Instant::now();
     user_plane(session).await;
@@ -137,9 +139,17 @@ pub async fn finish(session: &mut Session, tell: bool) {
 
 async fn deregister(session: &Session) -> Result<(), Problem> {
     let context = &session.smf.context;
-    let peer = context.discover(NfType::Udm, "nudm-uecm", &Criteria::default()).await?.about(&session.supi);
-    let query = SmfDeregistrationQuery { smf_instance_id: Some(session.smf.instance_id.clone()), ..Default::default() };
-    UdmUeContextManagementClient::new(peer).smf_deregistration(&session.supi, &session.id.to_string(), query).await
+    let peer = context
+        .discover(NfType::Udm, "nudm-uecm", &Criteria::default())
+        .await?
+        .about(&session.supi);
+    let query = SmfDeregistrationQuery {
+        smf_instance_id: Some(session.smf.instance_id.clone()),
+        ..Default::default()
+    };
+    UdmUeContextManagementClient::new(peer)
+        .smf_deregistration(&session.supi, &session.id.to_string(), query)
+        .await
 }
 
 /// Nsmf_PDUSession_SMContextStatusNotify.

@@ -1,6 +1,7 @@
-//! Another anchor for a session (TS 23.502, 4.3.5.1 and 4.3.5.2; TS 23.501, 5.6.9.2): where the UE has come to a place that another UPF
-//! serves, a session of SSC mode 2 ends and is asked for anew, and one of mode 3 gets one beside it before it ends. And another UPF for
-//! a session whose UPF is lost (TS 23.527, 4.2), of whatever mode.
+//! Another anchor for a session (TS 23.502, 4.3.5.1 and 4.3.5.2; TS 23.501, 5.6.9.2): where the UE
+//! has come to a place that another UPF serves, a session of SSC mode 2 ends and is asked for anew,
+//! and one of mode 3 gets one beside it before it ends. And another UPF for a session whose UPF is
+//! lost (TS 23.527, 4.2), of whatever mode.
 use crate::metrics;
 use crate::n4::N4Error;
 use crate::procedures::{release, user_plane};
@@ -13,7 +14,8 @@ use martlet_sbi_api::namf_communication::NgapIeType;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Until a session is looked at after its UE has come to another place: what brought the UE there is over then.
+/// Until a session is looked at after its UE has come to another place: what brought the UE there
+/// is over then.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Where the UE is, as the AMF says.
@@ -71,7 +73,9 @@ pub async fn run(session: &mut Session) -> bool {
         session.relocating = false;
         return true;
     }
-    later(session, Duration::from_secs(session.smf.config.ssc3_s.into()), || SessionEvent::RelocationOver);
+    later(session, Duration::from_secs(session.smf.config.ssc3_s.into()), || {
+        SessionEvent::RelocationOver
+    });
     true
 }
 
@@ -83,9 +87,10 @@ pub async fn over(session: &mut Session) -> bool {
     release::by_network(session, GsmCause::RegularDeactivation).await
 }
 
-/// A UPF of the session's does not answer any more: another one that leads to the data network takes the session over, with the UE's
-/// address; else the session waits for its UPF. One that goes through two UPFs is made anew with what there is, and where that is not enough
-/// ends and is asked for anew.
+/// A UPF of the session's does not answer any more: another one that leads to the data network
+/// takes the session over, with the UE's address; else the session waits for its UPF. One that goes
+/// through two UPFs is made anew with what there is, and where that is not enough ends and is asked
+/// for anew.
 pub async fn upf_lost(session: &mut Session, lost: SocketAddr) -> bool {
     let concerned = session.place().is_some_and(|place| place.is_at(lost));
     if !concerned || session.is_releasing() || session.smf.n4.is_up(lost) {
@@ -122,10 +127,16 @@ pub async fn upf_lost(session: &mut Session, lost: SocketAddr) -> bool {
 
 /// The gNB of an active session is told of the UPF's end of N3, which is another one.
 pub async fn tell_gnb(session: &Session) {
-    let Some(((teid, address), upf)) = session.gnb.filter(|_| session.active).zip(session.upf) else { return };
+    let Some(((teid, address), upf)) = session.gnb.filter(|_| session.active).zip(session.upf)
+    else {
+        return;
+    };
     let change = UplinkTunnelChange { uplink: upf.n3(), downlink: GtpTunnel::new(address, teid) };
-    let request = ModifyRequest { uplink_changes: vec![change], ..ModifyRequest::default() }.encode();
-    let Ok(request) = request.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode")) else {
+    let request =
+        ModifyRequest { uplink_changes: vec![change], ..ModifyRequest::default() }.encode();
+    let Ok(request) =
+        request.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode"))
+    else {
         return;
     };
     let body = session.transfer_body(None, Some((NgapIeType::PduResModReq, request)));

@@ -1,5 +1,5 @@
-//! PDU session modification that the UE asks for (TS 24.501, 6.4.2; TS 23.502, 4.3.3.2, step 1a): the PCF grants it or not,
-//! and what it grants is carried out as any of its decisions.
+//! PDU session modification that the UE asks for (TS 24.501, 6.4.2; TS 23.502, 4.3.3.2, step 1a):
+//! the PCF grants it or not, and what it grants is carried out as any of its decisions.
 //!
 //! One rule in a request: `UeInitiatedResourceRequest` (TS 29.512, 5.6.2.29) has room for no more.
 use crate::filter::Filter;
@@ -10,14 +10,14 @@ use crate::procedures::update::n1_answer;
 use crate::session::{QFI, Session, Updated};
 use crate::{metrics, n1};
 use martlet_nas::{
-    GsmCause, NasPduSessionModificationRequest, QosFlowDescription, QosFlowOpCode, QosFlowParameter, QosPacketFilter,
-    QosRule, QosRuleOpCode,
+    GsmCause, NasPduSessionModificationRequest, QosFlowDescription, QosFlowOpCode,
+    QosFlowParameter, QosPacketFilter, QosRule, QosRuleOpCode,
 };
 use martlet_sbi::{Multipart, content_type};
 use martlet_sbi_api::common::BitRate;
 use martlet_sbi_api::npcf_sm_policy_control::{
-    PacketFilterInfo, PolicyControlRequestTrigger, RequestedQos, RuleOperation, SmPolicyUpdateContextData,
-    UeInitiatedResourceRequest,
+    PacketFilterInfo, PolicyControlRequestTrigger, RequestedQos, RuleOperation,
+    SmPolicyUpdateContextData, UeInitiatedResourceRequest,
 };
 use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdatedData};
 use std::time::Instant;
@@ -28,7 +28,11 @@ const DEFAULT_RULE: u8 = 1;
 const LAST_FILTER: u8 = 15;
 
 /// PDU SESSION MODIFICATION REQUEST.
-pub async fn run(session: &mut Session, pti: u8, request: &NasPduSessionModificationRequest) -> Updated {
+pub async fn run(
+    session: &mut Session,
+    pti: u8,
+    request: &NasPduSessionModificationRequest,
+) -> Updated {
     let started = Instant::now();
     if pti == 0 || pti == 255 {
         return n1_answer(n1::modification_reject(session.id, pti, GsmCause::InvalidPtiValue, 0));
@@ -44,9 +48,11 @@ pub async fn run(session: &mut Session, pti: u8, request: &NasPduSessionModifica
     match carry_out(session, pti, request).await {
         Ok((command, change)) => {
             metrics::procedure("requested_modification", "ok", started);
-            let mut data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
+            let mut data =
+                SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
             if change.is_some() {
-                (data.n2_sm_info, data.n2_sm_info_type) = (Some(reference(N2)), Some(N2SmInfoType::PduResModReq));
+                (data.n2_sm_info, data.n2_sm_info_type) =
+                    (Some(reference(N2)), Some(N2SmInfoType::PduResModReq));
             }
             let mut answer = Multipart::new(data).part(N1, content_type::NAS, command);
             if let Some(change) = change {
@@ -57,7 +63,12 @@ pub async fn run(session: &mut Session, pti: u8, request: &NasPduSessionModifica
         Err(cause) => {
             metrics::procedure("requested_modification", "rejected", started);
             tracing::info!(supi = %session.supi, session = session.id, cause = cause.as_u8(), "a UE's change is refused");
-            n1_answer(n1::modification_reject(session.id, pti, cause, session.smf.config.back_off_s))
+            n1_answer(n1::modification_reject(
+                session.id,
+                pti,
+                cause,
+                session.smf.config.back_off_s,
+            ))
         }
     }
 }
@@ -71,9 +82,9 @@ async fn carry_out(
     let rules = match &request.requested_qos_rules {
         None => Vec::new(),
         // What the codec does not take of a rule it passes over.
-        Some(rules) => {
-            Some(rules.rules()).filter(|r| !r.is_empty()).ok_or(GsmCause::SyntacticalErrorInTheQosOperation)?
-        }
+        Some(rules) => Some(rules.rules())
+            .filter(|r| !r.is_empty())
+            .ok_or(GsmCause::SyntacticalErrorInTheQosOperation)?,
     };
     let descriptions = match &request.requested_qos_flow_descriptions {
         None => Vec::new(),
@@ -155,12 +166,15 @@ fn translate(
         if rule.rule_id != 0 {
             return Err(GsmCause::SemanticErrorInTheQosOperation);
         }
-        let mut request = UeInitiatedResourceRequest::new(RuleOperation::CreatePccRule, filters_of(rule, &[])?);
+        let mut request =
+            UeInitiatedResourceRequest::new(RuleOperation::CreatePccRule, filters_of(rule, &[])?);
         request.precedence = rule.precedence.map(u32::from).filter(|precedence| *precedence > 0);
         let qfi = rule.qfi.unwrap_or(0);
         request.req_qos = Some(match described(qfi) {
             Some(description) => quality(description, default_5qi)?,
-            None if qfi == 0 || qfi == QFI => RequestedQos { five_qi: default_5qi, ..Default::default() },
+            None if qfi == 0 || qfi == QFI => {
+                RequestedQos { five_qi: default_5qi, ..Default::default() }
+            }
             // To a flow that there is.
             None => {
                 let flow = flows.iter().find(|flow| flow.qfi == qfi);
@@ -179,9 +193,15 @@ fn translate(
     };
     let (operation, filters) = match rule.op_code {
         QosRuleOpCode::Delete => (RuleOperation::DeletePccRule, all_of(old)),
-        QosRuleOpCode::ModifyAdd => (RuleOperation::ModifyPccRuleAndAddPacketFilters, filters_of(rule, &old.filters)?),
-        QosRuleOpCode::ModifyReplace => (RuleOperation::ModifyPccRuleAndReplacePacketFilters, filters_of(rule, &[])?),
-        QosRuleOpCode::ModifyDelete => (RuleOperation::ModifyPccRuleAndDeletePacketFilters, deleted(rule, old)?),
+        QosRuleOpCode::ModifyAdd => {
+            (RuleOperation::ModifyPccRuleAndAddPacketFilters, filters_of(rule, &old.filters)?)
+        }
+        QosRuleOpCode::ModifyReplace => {
+            (RuleOperation::ModifyPccRuleAndReplacePacketFilters, filters_of(rule, &[])?)
+        }
+        QosRuleOpCode::ModifyDelete => {
+            (RuleOperation::ModifyPccRuleAndDeletePacketFilters, deleted(rule, old)?)
+        }
         _ => (RuleOperation::ModifyPccRuleWithoutModifyPacketFilters, all_of(old)),
     };
     let mut request = UeInitiatedResourceRequest::new(operation, filters);
@@ -194,7 +214,10 @@ fn translate(
 }
 
 /// A flow description without a rule: the flow's QoS changes, or it goes.
-fn of_description(flows: &[Flow], description: &QosFlowDescription) -> Result<UeInitiatedResourceRequest, GsmCause> {
+fn of_description(
+    flows: &[Flow],
+    description: &QosFlowDescription,
+) -> Result<UeInitiatedResourceRequest, GsmCause> {
     let flow = flows.iter().find(|flow| flow.qfi == description.qfi);
     // A new flow without a rule for it, one that is not there, and the default one.
     let flow = flow.ok_or(GsmCause::SemanticErrorInTheQosOperation)?;
@@ -240,7 +263,8 @@ fn quality(description: &QosFlowDescription, default_5qi: u8) -> Result<Requeste
 
 /// The filters of a rule, under identifiers that those beside them do not have.
 fn filters_of(rule: &QosRule, beside: &[Filter]) -> Result<Vec<PacketFilterInfo>, GsmCause> {
-    let mut taken: Vec<u8> = beside.iter().enumerate().map(|(n, filter)| identifier(filter, n)).collect();
+    let mut taken: Vec<u8> =
+        beside.iter().enumerate().map(|(n, filter)| identifier(filter, n)).collect();
     let mut all = Vec::new();
     for filter in &rule.packet_filters {
         let QosPacketFilter::Match { direction, components, .. } = filter else {
@@ -262,7 +286,8 @@ fn identifier(filter: &Filter, place: usize) -> u8 {
     if filter.id > 0 { filter.id } else { place as u8 + 1 }
 }
 
-/// The filters of a rule that stay, or go with it: the list must not be empty (TS 29.512, 5.6.2.29).
+/// The filters of a rule that stay, or go with it: the list must not be empty (TS 29.512,
+/// 5.6.2.29).
 fn all_of(rule: &Rule) -> Vec<PacketFilterInfo> {
     rule.filters.iter().map(Filter::to_policy).collect()
 }
@@ -275,5 +300,9 @@ fn deleted(rule: &QosRule, old: &Rule) -> Result<Vec<PacketFilterInfo>, GsmCause
     };
     let all = rule.packet_filters.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     // A rule without filters would match nothing (6.4.2.4 b).
-    if all.len() >= old.filters.len() { Err(GsmCause::SemanticErrorInTheQosOperation) } else { Ok(all) }
+    if all.len() >= old.filters.len() {
+        Err(GsmCause::SemanticErrorInTheQosOperation)
+    } else {
+        Ok(all)
+    }
 }

@@ -1,12 +1,16 @@
 //! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
 use crate::flows::Flow;
 use crate::session::{QFI, Session, UpfSession};
-use martlet_ngap::transfer::{Arp, FiveQi, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest};
+use martlet_ngap::transfer::{
+    Arp, FiveQi, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest,
+};
 use martlet_sbi::{Multipart, Problem, StatusReply, content_type};
-use martlet_sbi_api::common::{PduSessionType, PreemptionCapability, PreemptionVulnerability, RefToBinaryData};
+use martlet_sbi_api::common::{
+    PduSessionType, PreemptionCapability, PreemptionVulnerability, RefToBinaryData,
+};
 use martlet_sbi_api::namf_communication::{
-    N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData, N1N2MessageTransferRspData, N2InfoContainer,
-    N2InfoContent, N2InformationClass, N2SmInformation, NgapIeType,
+    N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
+    N2InfoContainer, N2InfoContent, N2InformationClass, N2SmInformation, NgapIeType,
 };
 
 /// Content identities of the binary parts.
@@ -41,12 +45,17 @@ pub fn parameters(flow: &Flow) -> QosParameters {
             max_loss_uplink: None,
         }
     });
-    QosParameters { five_qi: FiveQi::standard(flow.five_qi), arp: to_ngap(&flow.arp), gbr, reflective: false }
+    QosParameters {
+        five_qi: FiveQi::standard(flow.five_qi),
+        arp: to_ngap(&flow.arp),
+        gbr,
+        reflective: false,
+    }
 }
 
 impl Session {
-    /// PDU Session Resource Setup Request Transfer; `None` while the UPF's tunnel is not known, or where it does not
-    /// encode, which is logged.
+    /// PDU Session Resource Setup Request Transfer; `None` while the UPF's tunnel is not known, or
+    /// where it does not encode, which is logged.
     pub fn setup_request(&self) -> Option<Vec<u8>> {
         self.setup_request_to(self.upf?)
     }
@@ -54,7 +63,8 @@ impl Session {
     /// The same, with the tunnel of another UPF.
     pub fn setup_request_to(&self, upf: UpfSession) -> Option<Vec<u8>> {
         let mut flows = vec![QosFlow::standard(QFI, self.five_qi, to_ngap(&self.arp))];
-        flows.extend(self.flows.iter().map(|flow| QosFlow { qfi: flow.qfi, qos: parameters(flow) }));
+        flows
+            .extend(self.flows.iter().map(|flow| QosFlow { qfi: flow.qfi, qos: parameters(flow) }));
         let kind = match self.kind {
             PduSessionType::Ipv6 => SessionType::Ipv6,
             PduSessionType::Ipv4v6 => SessionType::Ipv4v6,
@@ -62,8 +72,8 @@ impl Session {
             PduSessionType::Unstructured => SessionType::Unstructured,
             _ => SessionType::Ipv4,
         };
-        let request =
-            SetupRequest::new(upf.n3(), kind, flows).with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
+        let request = SetupRequest::new(upf.n3(), kind, flows)
+            .with_ambr(self.ambr.downlink.bps(), self.ambr.uplink.bps());
         let request = match self.protection {
             Some(policy) => request.with_security(policy.to_ngap()),
             None => request,
@@ -87,14 +97,19 @@ impl Session {
         n1: Option<Vec<u8>>,
         n2: Option<(NgapIeType, Vec<u8>)>,
     ) -> Multipart<N1N2MessageTransferReqData> {
-        let mut data = N1N2MessageTransferReqData { pdu_session_id: Some(self.id), ..Default::default() };
+        let mut data =
+            N1N2MessageTransferReqData { pdu_session_id: Some(self.id), ..Default::default() };
         let root = self.smf.context.api_root();
         data.n1n2_failure_txf_notif_uri =
             Some(format!("{root}/nsmf-callback/v1/n1-n2-transfer-failure/{}", self.reference));
-        data.n1_message_container = n1.as_ref().map(|_| N1MessageContainer::new(N1MessageClass::Sm, reference(N1)));
+        data.n1_message_container =
+            n1.as_ref().map(|_| N1MessageContainer::new(N1MessageClass::Sm, reference(N1)));
         if let Some((kind, _)) = &n2 {
-            let content =
-                N2InfoContent { ngap_message_type: None, ngap_ie_type: Some(kind.clone()), ngap_data: reference(N2) };
+            let content = N2InfoContent {
+                ngap_message_type: None,
+                ngap_ie_type: Some(kind.clone()),
+                ngap_data: reference(N2),
+            };
             let mut container = N2InfoContainer::new(N2InformationClass::Sm);
             container.sm_info = Some(N2SmInformation {
                 pdu_session_id: self.id,

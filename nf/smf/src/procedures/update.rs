@@ -1,4 +1,5 @@
-//! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off (TS 29.502, 5.2.2.3).
+//! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off
+//! (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
 use crate::procedures::transfer::{N1, N2, reference};
 use crate::procedures::{
@@ -10,10 +11,14 @@ use crate::{metrics, n1};
 use bytes::Bytes;
 use martlet_nas::{GsmCause, Nas5gsMessage, Nas5gsmMessage};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
-use martlet_ngap::transfer::{FailedFlow, ModifyConfirm, ModifyIndication, Notify, SetupResponse, SetupUnsuccessful};
+use martlet_ngap::transfer::{
+    FailedFlow, ModifyConfirm, ModifyIndication, Notify, SetupResponse, SetupUnsuccessful,
+};
 use martlet_sbi::{ApiRoot, Multipart, Problem, content_type};
 use martlet_sbi_api::namf_communication::AmfCommunicationClient;
-use martlet_sbi_api::nsmf_pdusession::{N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState,
+};
 use std::time::Instant;
 
 /// The answer, and whether the session goes on.
@@ -22,7 +27,8 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     relocation::consider(session, data.ue_location.as_ref());
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
-    if let Some(uri) = data.sm_context_status_uri.as_ref().filter(|_| data.serving_nf_id.is_some()) {
+    if let Some(uri) = data.sm_context_status_uri.as_ref().filter(|_| data.serving_nf_id.is_some())
+    {
         amf_changed(session, uri);
     }
     if data.release == Some(true) {
@@ -34,7 +40,10 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     }
     if let Some(state) = &data.ho_state {
         let target = data.target_id.as_ref().map(|target| target.tai.tac.to_u32());
-        return (handover::run(session, state, data.n2_sm_info_type.clone().zip(n2), target).await, true);
+        return (
+            handover::run(session, state, data.n2_sm_info_type.clone().zip(n2), target).await,
+            true,
+        );
     }
     if let (Some(octets), Some(kind)) = (n2, &data.n2_sm_info_type) {
         return (from_gnb(session, kind, &octets).await, true);
@@ -46,7 +55,8 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     }
 }
 
-/// Another AMF serves the UE (TS 29.502, 5.2.2.3.2.3 and 5.2.2.3.3): where it takes the session's status is where its services are.
+/// Another AMF serves the UE (TS 29.502, 5.2.2.3.2.3 and 5.2.2.3.3): where it takes the session's
+/// status is where its services are.
 fn amf_changed(session: &mut Session, status_uri: &str) {
     let Some((root, _)) = ApiRoot::split(status_uri) else {
         return tracing::warn!(supi = %session.supi, session = session.id, status_uri, "no URI of an AMF");
@@ -78,7 +88,9 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
             modification::completed(session, pti);
             (Ok(None), true)
         }
-        Nas5gsmMessage::PduSessionModificationCommandReject(reject) if session.modifying.is_some() => {
+        Nas5gsmMessage::PduSessionModificationCommandReject(reject)
+            if session.modifying.is_some() =>
+        {
             modification::rejected(session, pti, reject.fgsm_cause.cause_raw()).await;
             (Ok(None), true)
         }
@@ -109,7 +121,8 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
     match kind {
         N2SmInfoType::PduResSetupRsp => {
             let started = Instant::now();
-            let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
+            let wrong =
+                |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
             let response = SetupResponse::decode(octets).map_err(|e| wrong(&e))?;
             carried_out(session, response.security);
             let (teid, address) = session.end_of(&response.downlink.tunnel);
@@ -119,38 +132,51 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
                 session.active = false;
                 return Err(Problem::new(504, "PEER_NOT_RESPONDING").detail(error.to_string()));
             }
-            if session.place().is_some_and(|place| !session.smf.n4.reaches(place.upf.upf, session.tac))
+            if session
+                .place()
+                .is_some_and(|place| !session.smf.n4.reaches(place.upf.upf, session.tac))
                 && let Some(own) = session.smf.sessions.get(&session.reference.to_string())
             {
                 own.send(SessionEvent::OutOfArea);
             }
             metrics::procedure("up_activation", "ok", started);
-            let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Activated), ..Default::default() };
+            let data = SmContextUpdatedData {
+                up_cnx_state: Some(UpCnxState::Activated),
+                ..Default::default()
+            };
             Ok(Some(Multipart::new(data)))
         }
         N2SmInfoType::PduResSetupFail => {
             tracing::warn!(supi = %session.supi, session = session.id, "the gNB has no resources for the session");
             metrics::procedure("up_activation", "refused by gNB", Instant::now());
             (session.active, session.activating, session.waiting) = (false, false, false);
-            let unprotected = SetupUnsuccessful::decode(octets).is_ok_and(|why| cannot_protect(&why.cause));
-            if unprotected && let Some(own) = session.smf.sessions.get(&session.reference.to_string()) {
+            let unprotected =
+                SetupUnsuccessful::decode(octets).is_ok_and(|why| cannot_protect(&why.cause));
+            if unprotected
+                && let Some(own) = session.smf.sessions.get(&session.reference.to_string())
+            {
                 own.send(SessionEvent::Unprotected);
             }
             // What waits is dropped, so that the next packet is told anew.
             let _ = session.modify(to_buffer_anew()).await;
-            let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
+            let data = SmContextUpdatedData {
+                up_cnx_state: Some(UpCnxState::Deactivated),
+                ..Default::default()
+            };
             Ok(Some(Multipart::new(data)))
         }
         N2SmInfoType::PduResModInd => from_another_end(session, octets).await,
         // Of flows alone: nobody is told of those whose bit rate is not kept, but for the log.
         N2SmInfoType::PduResNty => {
-            let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
+            let wrong =
+                |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
             let notify = Notify::decode(octets).map_err(|e| wrong(&e))?;
             tracing::info!(supi = %session.supi, session = session.id, ?notify, "the gNB notifies");
             metrics::procedure("resource_notify", "ok", Instant::now());
             Ok(None)
         }
-        // The gNB has let the session's resources go by itself: what comes for it waits (TS 38.413, 8.2.4).
+        // The gNB has let the session's resources go by itself: what comes for it waits (TS 38.413,
+        // 8.2.4).
         N2SmInfoType::PduResNtyRel => path_switch::not_taken_over(session).await,
         N2SmInfoType::PathSwitchReq => path_switch::run(session, octets).await,
         N2SmInfoType::PathSwitchSetupFail => path_switch::not_taken_over(session).await,
@@ -160,11 +186,14 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
             modification::refused_by_gnb(session).await;
             Ok(None)
         }
-        other => Err(Problem::new(403, "N2_SM_ERROR").detail(format!("{} is not taken", other.as_str()))),
+        other => {
+            Err(Problem::new(403, "N2_SM_ERROR").detail(format!("{} is not taken", other.as_str())))
+        }
     }
 }
 
-/// Downlink goes to another end of the gNB (TS 38.413, 8.2.5): one for all flows, since there is no second tunnel of a session.
+/// Downlink goes to another end of the gNB (TS 38.413, 8.2.5): one for all flows, since there is no
+/// second tunnel of a session.
 async fn from_another_end(session: &mut Session, octets: &Bytes) -> Updated {
     let started = Instant::now();
     let wrong = |e: &dyn std::fmt::Display| Problem::new(403, "N2_SM_ERROR").detail(e.to_string());
@@ -205,14 +234,17 @@ async fn deactivate(session: &mut Session) -> Updated {
     }
     metrics::procedure("up_deactivation", if done.is_ok() { "ok" } else { "failed" }, started);
     done.map_err(|e| Problem::new(504, "PEER_NOT_RESPONDING").detail(e.to_string()))?;
-    let data = SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
+    let data =
+        SmContextUpdatedData { up_cnx_state: Some(UpCnxState::Deactivated), ..Default::default() };
     Ok(Some(Multipart::new(data)))
 }
 
 /// The UE comes back: what the gNB needs to set the user plane up (TS 23.502, 4.2.3.2, step 11).
 fn activate(session: &mut Session) -> Updated {
     session.activating = true;
-    let n2 = session.setup_request().ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
+    let n2 = session
+        .setup_request()
+        .ok_or_else(|| Problem::system_failure("the session has no user plane"))?;
     let data = SmContextUpdatedData {
         up_cnx_state: Some(UpCnxState::Activating),
         n2_sm_info: Some(reference(N2)),

@@ -1,7 +1,10 @@
-//! The session at its UPF (TS 23.502, 4.4.1): made, and made anew where the UPF has lost it (TS 23.527, 4.3.2).
+//! The session at its UPF (TS 23.502, 4.4.1): made, and made anew where the UPF has lost it (TS
+//! 23.527, 4.3.2).
 use crate::BranchingConfig;
 use crate::metrics;
-use crate::n4::{Downlink, N4Error, Plan, branching_point, branching_tunnels, establishment, to_gnb};
+use crate::n4::{
+    Downlink, N4Error, Plan, branching_point, branching_tunnels, establishment, to_gnb,
+};
 use crate::procedures::intermediate_upf::Intermediate;
 use crate::procedures::{charging, handover, intermediate_upf, relocation};
 use crate::session::{Place, QFI, SECOND, Session, UpfSession};
@@ -15,15 +18,21 @@ use std::time::{Duration, Instant};
 /// How long a session waits for the association with a UPF that has started anew.
 const REASSOCIATION: Duration = Duration::from_secs(1);
 
-/// N4 session establishment at the UPF that leads to the data network, and at the branching point before it where the UE's
-/// place has one (TS 23.502, 4.3.5.4), or at an intermediate UPF where gNBs of that place do not reach it.
+/// N4 session establishment at the UPF that leads to the data network, and at the branching point
+/// before it where the UE's place has one (TS 23.502, 4.3.5.4), or at an intermediate UPF where
+/// gNBs of that place do not reach it.
 pub async fn establish(session: &Session) -> Result<Place, N4Error> {
     make(session, Downlink::Wait, None).await
 }
 
-/// The same for a session that begins, or for one that is there already; `idle` is what becomes of downlink where the UE is idle, and
-/// `anchor` the UPF that leads to the data network where that is there still.
-async fn make(session: &Session, idle: Downlink, anchor: Option<SocketAddr>) -> Result<Place, N4Error> {
+/// The same for a session that begins, or for one that is there already; `idle` is what becomes of
+/// downlink where the UE is idle, and `anchor` the UPF that leads to the data network where that is
+/// there still.
+async fn make(
+    session: &Session,
+    idle: Downlink,
+    anchor: Option<SocketAddr>,
+) -> Result<Place, N4Error> {
     let n4 = &session.smf.n4;
     let upf = match anchor.filter(|upf| n4.is_up(*upf)) {
         Some(anchor) => anchor,
@@ -31,13 +40,18 @@ async fn make(session: &Session, idle: Downlink, anchor: Option<SocketAddr>) -> 
     };
     let here = |branching: &&BranchingConfig| {
         branching.dnn.eq_ignore_ascii_case(&session.dnn)
-            && (branching.tacs.is_empty() || session.tac.is_some_and(|tac| branching.tacs.contains(&tac)))
+            && (branching.tacs.is_empty()
+                || session.tac.is_some_and(|tac| branching.tacs.contains(&tac)))
             && branching.via != upf
             && n4.is_up(branching.via)
-            && matches!(session.kind, PduSessionType::Ipv4 | PduSessionType::Ipv6 | PduSessionType::Ipv4v6)
+            && matches!(
+                session.kind,
+                PduSessionType::Ipv4 | PduSessionType::Ipv6 | PduSessionType::Ipv4v6
+            )
     };
     let classifier = session.smf.config.branching.iter().find(here);
-    let between = if n4.reaches(upf, session.tac) { None } else { n4.between(upf, &session.wanted()) };
+    let between =
+        if n4.reaches(upf, session.tac) { None } else { n4.between(upf, &session.wanted()) };
     let part = if classifier.is_some() { Part::Anchor } else { Part::Whole };
     let anchor = request(session, upf, None, (part, idle)).await?;
     let outcome = match (classifier, between) {
@@ -97,14 +111,16 @@ async fn before(
 ) -> Result<(UpfSession, (u32, IpAddr)), N4Error> {
     let n4 = &session.smf.n4;
     let generation = n4.generation(via);
-    let Message::SessionEstablishmentResponse(answer) = n4.request(via, Some(0), request).await? else {
+    let Message::SessionEstablishmentResponse(answer) = n4.request(via, Some(0), request).await?
+    else {
         return Err(N4Error::Unexpected("another message"));
     };
     if !answer.cause.is_accepted() {
         return Err(N4Error::Refused(answer.cause.0));
     }
     let seid = answer.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
-    let (n3, n9) = branching_tunnels(&answer.created_pdrs).ok_or(N4Error::Unexpected("no F-TEID"))?;
+    let (n3, n9) =
+        branching_tunnels(&answer.created_pdrs).ok_or(N4Error::Unexpected("no F-TEID"))?;
     Ok((UpfSession { upf: via, generation, seid, teid: n3.0, address: n3.1, second: n3.2 }, n9))
 }
 
@@ -114,7 +130,9 @@ async fn lead_to(session: &Session, anchor: UpfSession, to: Intermediate) -> Res
         Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => Ok(()),
         outcome => {
             let _ = relocation::let_go(session, to.upf).await;
-            Err(outcome.err().unwrap_or(N4Error::Unexpected("the anchor does not lead to the UPF before it")))
+            Err(outcome
+                .err()
+                .unwrap_or(N4Error::Unexpected("the anchor does not lead to the UPF before it")))
         }
     }
 }
@@ -133,8 +151,8 @@ pub async fn associated_anew(session: &mut Session, upf: SocketAddr) {
     }
 }
 
-/// A session that goes through two UPFs, of which one has lost it, is made anew at UPFs that are there, with the UE's address; its gNB is
-/// told of another tunnel.
+/// A session that goes through two UPFs, of which one has lost it, is made anew at UPFs that are
+/// there, with the UE's address; its gNB is told of another tunnel.
 ///
 /// # Errors
 /// No UPF takes it: it has no user plane any more.
@@ -144,7 +162,9 @@ pub async fn make_anew(session: &mut Session) -> Result<(), N4Error> {
     handover::end(session).await;
     let mut used = Used::default();
     for (bit, at) in place.all().filter(|(_, at)| session.smf.n4.is_up(at.upf)) {
-        if let (Ok(Message::SessionDeletionResponse(answer)), 0) = (relocation::ask_to_let_go(session, at).await, bit) {
+        if let (Ok(Message::SessionDeletionResponse(answer)), 0) =
+            (relocation::ask_to_let_go(session, at).await, bit)
+        {
             used.add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume)));
         }
     }
@@ -169,8 +189,8 @@ pub async fn make_anew(session: &mut Session) -> Result<(), N4Error> {
     }
 }
 
-/// Makes the session anew at its UPF, with the same end of N3, so that neither UE nor gNB notice. A session that the UPF
-/// refuses is lost.
+/// Makes the session anew at its UPF, with the same end of N3, so that neither UE nor gNB notice. A
+/// session that the UPF refuses is lost.
 pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
     let before = session.upf.ok_or(N4Error::NoUpf)?;
     let started = Instant::now();
@@ -182,7 +202,8 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
         session.lost |= outcome.is_err();
         return outcome;
     }
-    // A session that is made while the association is being set up would count as one of before, and be made once more.
+    // A session that is made while the association is being set up would count as one of before,
+    // and be made once more.
     if !smf.n4.is_up(before.upf) {
         smf.n4.associated_after(before.upf, smf.n4.generation(before.upf), REASSOCIATION).await;
     }
@@ -201,7 +222,9 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
             Ok(())
         }
         // It will be associated anew, and then the session is restored.
-        Err(error @ (N4Error::Silent(_) | N4Error::NoUpf | N4Error::Busy | N4Error::NotAssociated)) => {
+        Err(
+            error @ (N4Error::Silent(_) | N4Error::NoUpf | N4Error::Busy | N4Error::NotAssociated),
+        ) => {
             metrics::procedure("user_plane_restoration", "not yet", started);
             tracing::warn!(%supi, session = id, upf = %before.upf, %error, "the session is not restored yet");
             Err(error)
@@ -216,7 +239,8 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
     }
 }
 
-/// Registers the session's SMF with the UDM, as it changes (Nudm_UECM_Registration): whether it has.
+/// Registers the session's SMF with the UDM, as it changes (Nudm_UECM_Registration): whether it
+/// has.
 pub async fn register_again(session: &Session) -> bool {
     let registered = crate::procedures::establishment::register(session).await;
     if let Err(problem) = &registered {
@@ -242,7 +266,12 @@ fn towards_ue(session: &Session, idle: Downlink) -> Downlink {
     gnb.map_or(idle, |(teid, address)| Downlink::Gnb(teid, address))
 }
 
-fn plan(session: &Session, restored: Option<(u32, IpAddr)>, part: Part, towards_ue: Downlink) -> Plan<'_> {
+fn plan(
+    session: &Session,
+    restored: Option<(u32, IpAddr)>,
+    part: Part,
+    towards_ue: Downlink,
+) -> Plan<'_> {
     let n4 = &session.smf.n4;
     let counts = part == Part::Whole;
     Plan {
@@ -255,9 +284,17 @@ fn plan(session: &Session, restored: Option<(u32, IpAddr)>, part: Part, towards_
         uplink: session.ambr.uplink.bps(),
         downlink: session.ambr.downlink.bps(),
         flows: &session.flows,
-        quota: session.charging.as_ref().and_then(|charging| charging.told.quota()).filter(|_| counts),
+        quota: session
+            .charging
+            .as_ref()
+            .and_then(|charging| charging.told.quota())
+            .filter(|_| counts),
         // A branching point sees no flows: there all counts as the session's own.
-        groups: session.charging.as_ref().filter(|_| counts).map_or(Vec::new(), |charging| charging.told.others()),
+        groups: session
+            .charging
+            .as_ref()
+            .filter(|_| counts)
+            .map_or(Vec::new(), |charging| charging.told.others()),
         restored,
         audit_s: Some(session.smf.config.audit_s).filter(|seconds| *seconds > 0),
         towards_ue,
@@ -273,7 +310,9 @@ async fn request(
     let n4 = &session.smf.n4;
     let generation = n4.generation(upf);
     let plan = plan(session, restored, part, towards_ue(session, idle));
-    let Message::SessionEstablishmentResponse(answer) = n4.request(upf, Some(0), establishment(&plan)).await? else {
+    let Message::SessionEstablishmentResponse(answer) =
+        n4.request(upf, Some(0), establishment(&plan)).await?
+    else {
         return Err(N4Error::Unexpected("another message"));
     };
     if answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION {
@@ -285,13 +324,16 @@ async fn request(
     }
     let seid = answer.up_fseid.ok_or(N4Error::Unexpected("no F-SEID"))?.seid;
     let chosen = answer.created_pdrs.iter().find_map(|created| match created.local_fteid {
-        Some(FTeid::Given { teid, ipv4, ipv6 }) => {
-            Some((teid, ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6))?, ipv6.filter(|_| ipv4.is_some())))
-        }
+        Some(FTeid::Given { teid, ipv4, ipv6 }) => Some((
+            teid,
+            ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6))?,
+            ipv6.filter(|_| ipv4.is_some()),
+        )),
         _ => None,
     });
     let same = session.upf.filter(|before| restored == Some((before.teid, before.address)));
-    let restored = restored.map(|(teid, address)| (teid, address, same.and_then(|before| before.second)));
+    let restored =
+        restored.map(|(teid, address)| (teid, address, same.and_then(|before| before.second)));
     // A UPF need not repeat what it was given.
     let (teid, address, second) = chosen.or(restored).ok_or(N4Error::Unexpected("no F-TEID"))?;
     if restored.is_some_and(|restored| (restored.0, restored.1) != (teid, address)) {

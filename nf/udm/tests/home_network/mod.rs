@@ -1,4 +1,5 @@
-//! A home network for tests: NRF, UDR, UDM and AUSF, in one process or each at an address of its own.
+//! A home network for tests: NRF, UDR, UDM and AUSF, in one process or each at an address of its
+//! own.
 #![allow(dead_code)]
 use martlet_ausf::{Ausf, AusfConfig};
 use martlet_nf::{CommonConfig, Environment, RunningNf, Shutdown, ShutdownTrigger, start};
@@ -56,7 +57,8 @@ impl Addresses {
     }
     fn at(&self, nth: u8) -> SocketAddr {
         let process = std::process::id();
-        ([127, 1 + (process % 250) as u8, (process / 250 % 250) as u8, self.0 * 10 + nth], 7777).into()
+        ([127, 1 + (process % 250) as u8, (process / 250 % 250) as u8, self.0 * 10 + nth], 7777)
+            .into()
     }
 }
 
@@ -87,7 +89,9 @@ impl HomeNetwork {
         let local = LocalBinding::new();
         let bindings = match binding {
             Binding::Local => Bindings::new().with_local(local.clone()),
-            Binding::Http => Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default()))),
+            Binding::Http => {
+                Bindings::new().with_remote(Arc::new(HttpBinding::new(ClientLimits::default())))
+            }
         };
         let (trigger, shutdown) = Shutdown::new();
         let environment = Environment {
@@ -99,15 +103,26 @@ impl HomeNetwork {
             shutdown,
         };
         let common = |nth| CommonConfig::at(addresses.at(nth), addresses.at(NRF));
-        // Tests look into the file and write into it from the thread of the UDR: there, writes are not gathered.
-        let udr = UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
+        // Tests look into the file and write into it from the thread of the UDR: there, writes are
+        // not gathered.
+        let udr =
+            UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
         let running = vec![
             start::<Nrf>(Default::default(), &common(NRF), &environment).await.unwrap(),
             start::<Udr>(udr, &common(UDR), &environment).await.unwrap(),
             start::<Udm>(udm, &common(UDM), &environment).await.unwrap(),
             start::<Ausf>(ausf, &common(AUSF), &environment).await.unwrap(),
         ];
-        let network = HomeNetwork { store, database, running, bindings, local, addresses, binding, _trigger: trigger };
+        let network = HomeNetwork {
+            store,
+            database,
+            running,
+            bindings,
+            local,
+            addresses,
+            binding,
+            _trigger: trigger,
+        };
         network.all_are_registered().await;
         network
     }
@@ -148,7 +163,8 @@ impl HomeNetwork {
         match self.binding {
             Binding::Local => self.local.add(&address.to_string(), router),
             Binding::Http => {
-                let server = HttpServer::bind(address, router, ServerLimits::default()).await.unwrap();
+                let server =
+                    HttpServer::bind(address, router, ServerLimits::default()).await.unwrap();
                 tokio::spawn(server.run());
             }
         }

@@ -77,7 +77,10 @@ impl Amf {
         let deviations = pdu.check().expect("IEs");
         assert!(deviations.is_empty(), "{}: {deviations:?}", pdu.procedure_name());
         let ue_associated = pdu.ie::<martlet_ngap::ie::RAN_UE_NGAP_ID>().is_some();
-        assert_eq!(message.stream == 0, !ue_associated || pdu.kind() == Kind::Initiating_ErrorIndication);
+        assert_eq!(
+            message.stream == 0,
+            !ue_associated || pdu.kind() == Kind::Initiating_ErrorIndication
+        );
         (pdu.kind(), pdu)
     }
 
@@ -134,7 +137,10 @@ impl Amf {
             AMF_UE_NGAP_ID(self.amf_id),
             RAN_UE_NGAP_ID(self.ran_id),
             GUAMI(helpers::guami(id, 1, 1, 0).unwrap()),
-            AllowedNSSAI(AllowedNSSAI(vec![AllowedNSSAIItem::new(helpers::s_nssai(1, None), None)])),
+            AllowedNSSAI(AllowedNSSAI(vec![AllowedNSSAIItem::new(
+                helpers::s_nssai(1, None),
+                None
+            )])),
             UESecurityCapabilities(helpers::ue_security_capabilities(0xe0, 0xe0)),
             SecurityKey(key),
             NAS_PDU(nas),
@@ -225,5 +231,8 @@ pub fn error_cause(pdu: &NGAP_PDU) -> Cause {
 /// ERROR INDICATION about octets that are no NGAP.
 pub fn error_indication() -> Vec<u8> {
     let cause = Cause::protocol(CauseProtocol::transfer_syntax_error);
-    build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication, Cause(cause)).unwrap().encode().unwrap()
+    build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication, Cause(cause))
+        .unwrap()
+        .encode()
+        .unwrap()
 }

@@ -10,10 +10,17 @@ use martlet_ngap::ngap::*;
 
 #[tokio::test]
 async fn a_refused_setup_names_the_cause() {
-    let failure =
-        build_ngap!(UnsuccessfulOutcome, NGSetup, NGSetupFailure, Cause(Cause::misc(CauseMisc::unknown_PLMN_or_SNPN)),);
+    let failure = build_ngap!(
+        UnsuccessfulOutcome,
+        NGSetup,
+        NGSetupFailure,
+        Cause(Cause::misc(CauseMisc::unknown_PLMN_or_SNPN)),
+    );
     let error = refused(failure.unwrap().encode().unwrap()).await;
-    assert!(matches!(&error, GnbError::SetupRefused { cause, .. } if cause.contains("unknown_PLMN")), "{error}");
+    assert!(
+        matches!(&error, GnbError::SetupRefused { cause, .. } if cause.contains("unknown_PLMN")),
+        "{error}"
+    );
     assert!(matches!(refused(vec![1, 2, 3]).await, GnbError::Lost { .. }));
 }
 

@@ -30,10 +30,14 @@ pub fn session_accept() -> NasPduSessionEstablishmentAccept {
 }
 
 pub fn setup_transfer(upf: [u8; 4], teid: u32) -> Vec<u8> {
-    SetupRequest::new(GtpTunnel::new(upf.into(), teid), SessionType::Ipv4, vec![QosFlow::standard(9, 9, Arp::level(8))])
-        .with_ambr(1_000_000_000, 500_000_000)
-        .encode()
-        .unwrap()
+    SetupRequest::new(
+        GtpTunnel::new(upf.into(), teid),
+        SessionType::Ipv4,
+        vec![QosFlow::standard(9, 9, Arp::level(8))],
+    )
+    .with_ambr(1_000_000_000, 500_000_000)
+    .encode()
+    .unwrap()
 }
 
 impl Amf {
@@ -42,7 +46,8 @@ impl Amf {
         let request = self.nas().await;
         let (_, header, _) = self.network.unprotect_sm(&request);
         let psi = header.pdu_session_identity;
-        let nas = self.network.protect_sm(session_accept(), psi, header.procedure_transaction_identity);
+        let nas =
+            self.network.protect_sm(session_accept(), psi, header.procedure_transaction_identity);
         let item = PDUSessionResourceSetupItemSUReq::new(
             PDUSessionID(psi),
             Some(NASPDU(nas.into())),
@@ -62,7 +67,10 @@ impl Amf {
         let (kind, pdu) = self.next().await;
         assert_eq!(kind, Kind::Successful_PDUSessionResourceSetup);
         let list = pdu.ie::<martlet_ngap::ie::PDUSessionResourceSetupListSURes>().unwrap().unwrap();
-        SetupResponse::decode(&list.0[0].pdu_session_resource_setup_response_transfer).unwrap().downlink.tunnel
+        SetupResponse::decode(&list.0[0].pdu_session_resource_setup_response_transfer)
+            .unwrap()
+            .downlink
+            .tunnel
     }
 }
 
@@ -78,8 +86,10 @@ async fn registration_session_idle_paging_service_and_deregistration() {
     assert_eq!(registered.unwrap().guti.unwrap().tmsi(), 0xc0de);
     assert_eq!(gnb.ue_counts(), (1, 0));
 
-    let (session, tunnel) =
-        tokio::join!(ue.establish_pdu_session(PduSessionRequest::default()), amf.establish([127, 0, 0, 9], 5));
+    let (session, tunnel) = tokio::join!(
+        ue.establish_pdu_session(PduSessionRequest::default()),
+        amf.establish([127, 0, 0, 9], 5)
+    );
     assert_eq!(session.unwrap().ipv4.unwrap().octets(), [10, 60, 0, 7]);
     assert_ne!(tunnel.teid, 0);
     assert_eq!(ue.status().await.unwrap().active_user_planes, [1]);
@@ -87,7 +97,10 @@ async fn registration_session_idle_paging_service_and_deregistration() {
     let (idle, ()) = tokio::join!(ue.release_to_idle(), amf.release());
     idle.unwrap();
     let status = ue.status().await.unwrap();
-    assert_eq!((status.connected, status.sessions.len(), status.active_user_planes.len()), (false, 1, 0));
+    assert_eq!(
+        (status.connected, status.sessions.len(), status.active_user_planes.len()),
+        (false, 1, 0)
+    );
     assert_eq!(gnb.ue_counts(), (0, 1));
 
     // Paging elsewhere is none of its business.
@@ -116,13 +129,24 @@ async fn registration_session_idle_paging_service_and_deregistration() {
         let list = PDUSessionResourceSetupListCxtReq(vec![item]);
         ies.0.insert(
             3,
-            martlet_ngap::build_ngap_ie!(InitialContextSetupRequest, PDUSessionResourceSetupListCxtReq(list)).unwrap(),
+            martlet_ngap::build_ngap_ie!(
+                InitialContextSetupRequest,
+                PDUSessionResourceSetupListCxtReq(list)
+            )
+            .unwrap(),
         );
         setup.set_protocol_ies(ies).unwrap();
         amf.send(setup).await;
         let (kind, pdu) = amf.next().await;
         assert_eq!(kind, Kind::Successful_InitialContextSetup);
-        assert_eq!(pdu.ie::<martlet_ngap::ie::PDUSessionResourceSetupListCxtRes>().unwrap().unwrap().0.len(), 1);
+        assert_eq!(
+            pdu.ie::<martlet_ngap::ie::PDUSessionResourceSetupListCxtRes>()
+                .unwrap()
+                .unwrap()
+                .0
+                .len(),
+            1
+        );
     };
     let (served, ()) = tokio::join!(ue.service_request(), service);
     served.unwrap();
@@ -144,7 +168,9 @@ async fn registration_session_idle_paging_service_and_deregistration() {
     assert_eq!(gnb.ue_counts(), (0, 0));
 
     let samples = gnb.samples().take();
-    let of = |procedure| samples.iter().filter(|s| s.procedure == procedure && s.failure.is_none()).count();
+    let of = |procedure| {
+        samples.iter().filter(|s| s.procedure == procedure && s.failure.is_none()).count()
+    };
     for procedure in Procedure::ALL {
         let absent = [Procedure::PduSessionRelease, Procedure::Handover, Procedure::PathSwitch];
         let expected = usize::from(!absent.contains(&procedure));
@@ -159,17 +185,25 @@ async fn a_session_is_released_by_the_ue() {
     let ue = gnb.new_ue(ue_config()).unwrap();
     let (registered, ()) = tokio::join!(ue.register(), amf.register(1));
     registered.unwrap();
-    let (session, _) =
-        tokio::join!(ue.establish_pdu_session(PduSessionRequest::default()), amf.establish([127, 0, 0, 9], 5));
+    let (session, _) = tokio::join!(
+        ue.establish_pdu_session(PduSessionRequest::default()),
+        amf.establish([127, 0, 0, 9], 5)
+    );
     let psi = session.unwrap().psi;
     let release = async {
         let request = amf.nas().await;
         let (_, header, _) = amf.network.unprotect_sm(&request);
-        let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
+        let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(
+            GsmCause::RegularDeactivation,
+        ));
         let nas = amf.network.protect_sm(command, psi, header.procedure_transaction_identity);
-        let transfer = martlet_ngap::transfer::ReleaseCommand::new(Cause::nas(CauseNas::normal_release));
-        let item =
-            PDUSessionResourceToReleaseItemRelCmd::new(PDUSessionID(psi), transfer.encode().unwrap().into(), None);
+        let transfer =
+            martlet_ngap::transfer::ReleaseCommand::new(Cause::nas(CauseNas::normal_release));
+        let item = PDUSessionResourceToReleaseItemRelCmd::new(
+            PDUSessionID(psi),
+            transfer.encode().unwrap().into(),
+            None,
+        );
         let command = build_ngap!(
             InitiatingMessage,
             PDUSessionResourceRelease,
@@ -177,7 +211,9 @@ async fn a_session_is_released_by_the_ue() {
             AMF_UE_NGAP_ID(amf.amf_id),
             RAN_UE_NGAP_ID(amf.ran_id),
             NAS_PDU(nas),
-            PDUSessionResourceToReleaseListRelCmd(PDUSessionResourceToReleaseListRelCmd(vec![item])),
+            PDUSessionResourceToReleaseListRelCmd(PDUSessionResourceToReleaseListRelCmd(vec![
+                item
+            ])),
         );
         amf.send(command.unwrap()).await;
         assert_eq!(amf.next().await.0, Kind::Successful_PDUSessionResourceRelease);

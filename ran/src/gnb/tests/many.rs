@@ -26,10 +26,14 @@ async fn register_all(mut amf: Amf) -> Amf {
         let nas = pdu.ie::<ie::NAS_PDU>().unwrap().unwrap().0.to_vec();
         (amf.ran_id, amf.amf_id) = (ran_id, u64::from(ran_id) + 10_000);
         if kind == Kind::Initiating_InitialUEMessage {
-            let Nas5gmmMessage::RegistrationRequest(request) = mm(Nas5gsMessage::decode(&nas).unwrap()) else {
+            let Nas5gmmMessage::RegistrationRequest(request) =
+                mm(Nas5gsMessage::decode(&nas).unwrap())
+            else {
                 panic!("not REGISTRATION REQUEST")
             };
-            let Some(Suci::Imsi(suci)) = request.fgs_mobile_identity.as_suci() else { panic!("not a SUCI") };
+            let Some(Suci::Imsi(suci)) = request.fgs_mobile_identity.as_suci() else {
+                panic!("not a SUCI")
+            };
             let mut network = Network::new();
             network.imsi = suci.imsi().unwrap().as_str().to_owned();
             let challenge = network.challenge();
@@ -87,5 +91,8 @@ async fn a_thousand_ues_register_at_once() {
     assert_eq!(gnb.ue_counts(), (UES as usize, 0));
     assert_eq!(gnb.overflows(), 0);
     let samples = gnb.samples().take();
-    assert_eq!(samples.iter().filter(|s| s.procedure == Procedure::Registration).count(), UES as usize);
+    assert_eq!(
+        samples.iter().filter(|s| s.procedure == Procedure::Registration).count(),
+        UES as usize
+    );
 }

@@ -62,11 +62,17 @@ fn a_key_set_identifier_in_use_gets_cause_71() {
     let (mut network, mut ue) = Network::registered(config(), now);
     network.rand = [0x24; 16];
     let request = network.challenge();
-    let Nas5gmmMessage::AuthenticationRequest(request) = mm(Nas5gsMessage::decode(&request).unwrap()) else { panic!() };
+    let Nas5gmmMessage::AuthenticationRequest(request) =
+        mm(Nas5gsMessage::decode(&request).unwrap())
+    else {
+        panic!()
+    };
     let octets = network.protect(*request);
     ue.receive(&octets, now);
     let response = one(&mut ue);
-    let Nas5gmmMessage::AuthenticationFailure(failure) = network.unprotect(&response) else { panic!() };
+    let Nas5gmmMessage::AuthenticationFailure(failure) = network.unprotect(&response) else {
+        panic!()
+    };
     assert_eq!(failure.fgmm_cause.cause(), Some(GmmCause::NgKsiAlreadyInUse));
 }
 
@@ -90,7 +96,10 @@ fn without_a_good_challenge_the_ue_gives_up_on_the_network() {
     ue.handle_timeout(now + ue.config().timers.t3520);
     assert_eq!(
         actions(&mut ue),
-        [Action::Event(Event::RegistrationAborted(Abort::NetworkNotAuthentic)), Action::ReleaseConnection]
+        [
+            Action::Event(Event::RegistrationAborted(Abort::NetworkNotAuthentic)),
+            Action::ReleaseConnection
+        ]
     );
 }
 
@@ -101,7 +110,10 @@ fn an_authentication_reject_ends_the_registration() {
     ue.receive(&network.challenge(), now);
     one(&mut ue);
     ue.receive(&Nas5gsMessage::new_5gmm(NasAuthenticationReject::new()).encode().unwrap(), now);
-    assert_eq!(events(actions(&mut ue)), [Event::RegistrationAborted(Abort::AuthenticationRejected)]);
+    assert_eq!(
+        events(actions(&mut ue)),
+        [Event::RegistrationAborted(Abort::AuthenticationRejected)]
+    );
     assert_eq!(ue.state(), MmState::Deregistered);
     assert!(ue.security().partial.is_none());
 }

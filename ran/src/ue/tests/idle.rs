@@ -1,7 +1,9 @@
 //! Idle mode: service request, paging, de-registration, configuration update.
 use super::network::*;
 use super::sessions::establish;
-use crate::ue::{Abort, Action, EstablishmentCause, Event, IdleBehaviour, MmState, ServicePurpose, SessionCause};
+use crate::ue::{
+    Abort, Action, EstablishmentCause, Event, IdleBehaviour, MmState, ServicePurpose, SessionCause,
+};
 use martlet_nas::*;
 use std::time::Instant;
 
@@ -21,15 +23,18 @@ fn a_service_request_for_data_names_its_sessions() {
     assert_eq!(request.service_type.service_type(), Some(ServiceType::Data));
     assert_eq!(request.uplink_data_status.unwrap().sessions_with_data(), [psi]);
     assert_eq!(request.pdu_session_status.unwrap().active_sessions(), [psi]);
-    // K_gNB comes from the COUNT of this very message: REGISTRATION COMPLETE and the session's request went before.
+    // K_gNB comes from the COUNT of this very message: REGISTRATION COMPLETE and the session's
+    // request went before.
     let count = NasCount::new(3).unwrap();
     let expected = martlet_security::nas_5gs::derive_kgnb(network.kamf.as_ref().unwrap(), count);
     assert_eq!(k_gnb.as_octets(), expected.as_octets());
 
-    let accept = NasServiceAccept::new().with_pdu_session_status(NasPduSessionStatus::from_sessions(&[psi]).unwrap());
+    let accept = NasServiceAccept::new()
+        .with_pdu_session_status(NasPduSessionStatus::from_sessions(&[psi]).unwrap());
     let octets = network.protect(accept);
     ue.receive(&octets, now);
-    let expected = Event::ServiceAccepted { active_sessions: Some(vec![psi]), failed_reactivation: vec![] };
+    let expected =
+        Event::ServiceAccepted { active_sessions: Some(vec![psi]), failed_reactivation: vec![] };
     assert_eq!(events(actions(&mut ue)), [expected]);
 }
 
@@ -42,7 +47,8 @@ fn a_session_that_the_network_lost_is_released_locally() {
     ue.request_service(ServicePurpose::Signalling, &[], now).unwrap();
     let (octets, _) = one_initial(&mut ue);
     network.unprotect(&octets);
-    let accept = NasServiceAccept::new().with_pdu_session_status(NasPduSessionStatus::from_sessions(&[]).unwrap());
+    let accept = NasServiceAccept::new()
+        .with_pdu_session_status(NasPduSessionStatus::from_sessions(&[]).unwrap());
     let octets = network.protect(accept);
     ue.receive(&octets, now);
     let events = events(actions(&mut ue));
@@ -55,7 +61,10 @@ fn paging_is_answered_at_once_or_when_asked() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     ue.paged(now);
-    assert!(matches!(events(actions(&mut ue))[..], [Event::Discarded(_)]), "a connected UE is not paged");
+    assert!(
+        matches!(events(actions(&mut ue))[..], [Event::Discarded(_)]),
+        "a connected UE is not paged"
+    );
     ue.connection_released(now);
     ue.paged(now);
     let mut polled = actions(&mut ue);
@@ -94,7 +103,10 @@ fn without_an_answer_the_service_request_ends() {
     ue.request_service(ServicePurpose::Signalling, &[], now).unwrap();
     one_initial(&mut ue);
     ue.handle_timeout(now + ue.config().timers.t3517);
-    assert_eq!(actions(&mut ue), [Action::Event(Event::ServiceAborted(Abort::Timeout)), Action::ReleaseConnection]);
+    assert_eq!(
+        actions(&mut ue),
+        [Action::Event(Event::ServiceAborted(Abort::Timeout)), Action::ReleaseConnection]
+    );
 }
 
 #[test]
@@ -119,7 +131,10 @@ fn the_ue_deregisters() {
     ue.deregister(false, now).unwrap();
     let polled = actions(&mut ue);
     let octets = sent(&polled)[0];
-    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(octets) else { panic!() };
+    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(octets)
+    else {
+        panic!()
+    };
     assert!(!request.de_registration_type.switch_off());
     let accept = network.protect(NasDeregistrationAcceptUeOriginating::new());
     ue.receive(&accept, now);
@@ -135,7 +150,10 @@ fn switching_off_waits_for_nothing() {
     ue.connection_released(now);
     ue.deregister(true, now).unwrap();
     let (octets, _) = one_initial(&mut ue);
-    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(&octets) else { panic!() };
+    let Nas5gmmMessage::DeregistrationRequestUeOriginating(request) = network.unprotect(&octets)
+    else {
+        panic!()
+    };
     assert!(request.de_registration_type.switch_off());
     assert_eq!(ue.state(), MmState::Deregistered);
 }
@@ -150,7 +168,10 @@ fn the_deregistration_request_is_sent_again() {
         now += ue.config().timers.t3521;
         ue.handle_timeout(now);
         let octets = one(&mut ue);
-        assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::DeregistrationRequestUeOriginating(_)));
+        assert!(matches!(
+            network.unprotect(&octets),
+            Nas5gmmMessage::DeregistrationRequestUeOriginating(_)
+        ));
     }
     now += ue.config().timers.t3521;
     ue.handle_timeout(now);
@@ -168,7 +189,10 @@ fn the_network_deregisters_the_ue() {
     ue.receive(&octets, now);
     let polled = actions(&mut ue);
     let octets = sent(&polled)[0].to_vec();
-    assert!(matches!(network.unprotect(&octets), Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)));
+    assert!(matches!(
+        network.unprotect(&octets),
+        Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)
+    ));
     let expected = Event::DeregisteredByNetwork { cause: None, re_registration_required: true };
     assert_eq!(events(polled), [expected]);
 }
@@ -178,7 +202,9 @@ fn a_configuration_update_is_completed_where_it_asks_for_that() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let command = NasConfigurationUpdateCommand::new()
-        .with_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(true, false))
+        .with_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(
+            true, false,
+        ))
         .with_fg_guti(NasFGsMobileIdentity::from_guti(guti(99)))
         .with_full_name_for_network(NasNetworkName::from_name("Martlet", false));
     let octets = network.protect(command);

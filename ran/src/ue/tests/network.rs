@@ -34,7 +34,10 @@ pub fn actions(ue: &mut UeNas) -> Vec<Action> {
 
 /// The NAS messages among the actions.
 pub fn sent(actions: &[Action]) -> Vec<&[u8]> {
-    actions.iter().filter_map(|a| if let Action::Send { nas, .. } = a { Some(nas.as_slice()) } else { None }).collect()
+    actions
+        .iter()
+        .filter_map(|a| if let Action::Send { nas, .. } = a { Some(nas.as_slice()) } else { None })
+        .collect()
 }
 
 /// The only NAS message among the actions.
@@ -54,7 +57,10 @@ pub fn one_initial(ue: &mut UeNas) -> (Vec<u8>, Initial) {
 }
 
 pub fn events(actions: Vec<Action>) -> Vec<Event> {
-    actions.into_iter().filter_map(|a| if let Action::Event(e) = a { Some(e) } else { None }).collect()
+    actions
+        .into_iter()
+        .filter_map(|a| if let Action::Event(e) = a { Some(e) } else { None })
+        .collect()
 }
 
 /// The inner 5GMM message of a plain or decoded message.
@@ -101,7 +107,11 @@ impl Network {
     pub fn challenge_with(&mut self, amf: [u8; 2], spoil_mac: bool) -> Vec<u8> {
         self.sqn += 0x20;
         let rand = Rand::new(&self.rand);
-        let vector = self.milenage.authentication_vector(&rand, &Sqn::try_from(self.sqn).unwrap(), &Amf::new(&amf));
+        let vector = self.milenage.authentication_vector(
+            &rand,
+            &Sqn::try_from(self.sqn).unwrap(),
+            &Amf::new(&amf),
+        );
         let kausf = derive_kausf(vector.ck(), vector.ik(), SN_NAME, vector.autn()).unwrap();
         let kseaf = derive_kseaf(&kausf, SN_NAME).unwrap();
         self.kamf = Some(derive_kamf(&kseaf, &Supi::imsi(&self.imsi).unwrap(), &[0, 0]).unwrap());
@@ -110,9 +120,13 @@ impl Network {
         if spoil_mac {
             autn[15] ^= 1;
         }
-        let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(self.ngksi)).unwrap();
+        let ngksi =
+            NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(self.ngksi))
+                .unwrap();
         let request = NasAuthenticationRequest::new(ngksi, NasAbba::new(vec![0, 0]))
-            .with_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(self.rand))
+            .with_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(
+                self.rand,
+            ))
             .with_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(autn));
         Nas5gsMessage::new_5gmm(request).encode().unwrap()
     }
@@ -129,14 +143,22 @@ impl Network {
         capability: NasUeSecurityCapability,
         change: impl FnOnce(&mut NasSecurityModeCommand),
     ) -> Vec<u8> {
-        // NIA0 with a cipher, which the codec rightly refuses to make, is not needed: NIA0 goes with NEA0.
-        let mut context = NasSecurityContext::from_fresh_kamf(self.kamf.as_ref().unwrap(), nia, nea).unwrap();
-        let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(self.ngksi)).unwrap();
-        let mut command =
-            NasSecurityModeCommand::new(NasSecurityAlgorithms::from_algorithms(nea, nia), ngksi, capability);
+        // NIA0 with a cipher, which the codec rightly refuses to make, is not needed: NIA0 goes
+        // with NEA0.
+        let mut context =
+            NasSecurityContext::from_fresh_kamf(self.kamf.as_ref().unwrap(), nia, nea).unwrap();
+        let ngksi =
+            NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(self.ngksi))
+                .unwrap();
+        let mut command = NasSecurityModeCommand::new(
+            NasSecurityAlgorithms::from_algorithms(nea, nia),
+            ngksi,
+            capability,
+        );
         change(&mut command);
         let sht = Nas5gsSecurityHeaderType::IntegrityProtectedWithNewFiveGNasSecurityContext;
-        let octets = context.protect(&Nas5gsMessage::new_5gmm(command), sht, Direction::Downlink).unwrap();
+        let octets =
+            context.protect(&Nas5gsMessage::new_5gmm(command), sht, Direction::Downlink).unwrap();
         self.context = Some(context);
         octets
     }
@@ -148,7 +170,12 @@ impl Network {
     }
 
     pub fn unprotect(&mut self, octets: &[u8]) -> Nas5gmmMessage {
-        let verified = self.context.as_mut().unwrap().unprotect(octets, Direction::Uplink).expect("a valid message");
+        let verified = self
+            .context
+            .as_mut()
+            .unwrap()
+            .unprotect(octets, Direction::Uplink)
+            .expect("a valid message");
         for message in std::iter::once(&verified.message).chain(&verified.sent) {
             assert!(message.validate().is_empty(), "{message}: {:?}", message.validate());
         }
@@ -159,7 +186,8 @@ impl Network {
     pub fn protect_sm(&mut self, message: impl Into<Nas5gsmMessage>, psi: u8, pti: u8) -> Vec<u8> {
         let message: Nas5gsmMessage = message.into();
         let header = Nas5gsmHeader::new(message.message_type(), psi, pti);
-        let container = NasPayloadContainer::from_n1_sm_message(&Nas5gsMessage::Gsm(header, message)).unwrap();
+        let container =
+            NasPayloadContainer::from_n1_sm_message(&Nas5gsMessage::Gsm(header, message)).unwrap();
         let kind = NasPayloadContainerType::from_kind(PayloadContainerKind::N1SmInformation);
         self.protect(
             NasDlNasTransport::new(kind, container)
@@ -168,8 +196,13 @@ impl Network {
     }
 
     /// The 5GSM message of an UL NAS TRANSPORT.
-    pub fn unprotect_sm(&mut self, octets: &[u8]) -> (NasUlNasTransport, Nas5gsmHeader, Nas5gsmMessage) {
-        let Nas5gmmMessage::UlNasTransport(transport) = self.unprotect(octets) else { panic!("not UL NAS TRANSPORT") };
+    pub fn unprotect_sm(
+        &mut self,
+        octets: &[u8],
+    ) -> (NasUlNasTransport, Nas5gsmHeader, Nas5gsmMessage) {
+        let Nas5gmmMessage::UlNasTransport(transport) = self.unprotect(octets) else {
+            panic!("not UL NAS TRANSPORT")
+        };
         let message = transport.payload_container.decode_as_n1_sm_message().unwrap();
         assert!(message.validate().is_empty(), "{message}: {:?}", message.validate());
         match message {
@@ -183,7 +216,9 @@ impl Network {
         NasRegistrationAccept::new(result)
             .with_fg_guti(NasFGsMobileIdentity::from_guti(guti(tmsi)))
             .with_tai_list(NasFGsTrackingAreaIdentityList::from_plmn_tacs(&plmn(), &[1]).unwrap())
-            .with_allowed_nssai(NasNssai::from_snssais(&[NasSNssai::from_sst_sd(1, Some([1, 2, 3]))]).unwrap())
+            .with_allowed_nssai(
+                NasNssai::from_snssais(&[NasSNssai::from_sst_sd(1, Some([1, 2, 3]))]).unwrap(),
+            )
             .with_t3512_value(NasT3512Value::from_seconds(3600).unwrap())
     }
 
@@ -196,7 +231,9 @@ impl Network {
         now: Instant,
     ) -> NasSecurityModeComplete {
         ue.receive(&self.challenge(), now);
-        let Nas5gmmMessage::AuthenticationResponse(response) = mm(Nas5gsMessage::decode(&one(ue)).unwrap()) else {
+        let Nas5gmmMessage::AuthenticationResponse(response) =
+            mm(Nas5gsMessage::decode(&one(ue)).unwrap())
+        else {
             panic!("not AUTHENTICATION RESPONSE")
         };
         let res_star = response.authentication_response_parameter.unwrap().res_star().copied();

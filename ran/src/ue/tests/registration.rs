@@ -4,9 +4,14 @@ use crate::ue::{Abort, Action, EstablishmentCause, Event, MmState, Slice};
 use martlet_nas::*;
 use std::time::{Duration, Instant};
 
-const NEA: [CipheringAlgorithm; 4] =
-    [CipheringAlgorithm::NEA0, CipheringAlgorithm::NEA1, CipheringAlgorithm::NEA2, CipheringAlgorithm::NEA3];
-const NIA: [IntegrityAlgorithm; 3] = [IntegrityAlgorithm::NIA1, IntegrityAlgorithm::NIA2, IntegrityAlgorithm::NIA3];
+const NEA: [CipheringAlgorithm; 4] = [
+    CipheringAlgorithm::NEA0,
+    CipheringAlgorithm::NEA1,
+    CipheringAlgorithm::NEA2,
+    CipheringAlgorithm::NEA3,
+];
+const NIA: [IntegrityAlgorithm; 3] =
+    [IntegrityAlgorithm::NIA1, IntegrityAlgorithm::NIA2, IntegrityAlgorithm::NIA3];
 
 #[test]
 fn by_suci_with_each_pair_of_algorithms() {
@@ -15,11 +20,14 @@ fn by_suci_with_each_pair_of_algorithms() {
         for nia in NIA {
             let mut config = config();
             config.requested_nssai = vec![Slice { sst: 1, sd: Some([1, 2, 3]) }];
-            let (mut network, mut ue) = (Network::new(), crate::ue::UeNas::new(config, plmn()).unwrap());
+            let (mut network, mut ue) =
+                (Network::new(), crate::ue::UeNas::new(config, plmn()).unwrap());
             ue.register(RegistrationType::InitialRegistration, now).unwrap();
             let (request, initial) = one_initial(&mut ue);
             assert_eq!((initial.cause, initial.s_tmsi), (EstablishmentCause::MoSignalling, None));
-            let Nas5gmmMessage::RegistrationRequest(request) = mm(Nas5gsMessage::decode(&request).unwrap()) else {
+            let Nas5gmmMessage::RegistrationRequest(request) =
+                mm(Nas5gsMessage::decode(&request).unwrap())
+            else {
                 panic!("not REGISTRATION REQUEST")
             };
             assert_eq!(request.fgs_mobile_identity.to_string(), "suci-0-001-01-0-0-0-0000000001");
@@ -28,7 +36,9 @@ fn by_suci_with_each_pair_of_algorithms() {
 
             let complete = network.secure(&mut ue, nea, nia, now);
             let container = complete.nas_message_container.expect("the complete request");
-            let Nas5gmmMessage::RegistrationRequest(request) = mm(container.decode_as_nas_message().unwrap()) else {
+            let Nas5gmmMessage::RegistrationRequest(request) =
+                mm(container.decode_as_nas_message().unwrap())
+            else {
                 panic!("not REGISTRATION REQUEST")
             };
             assert!(request.requested_nssai.is_some());
@@ -38,7 +48,9 @@ fn by_suci_with_each_pair_of_algorithms() {
             let actions = actions(&mut ue);
             let [complete] = sent(&actions)[..] else { panic!("{actions:?}") };
             assert!(matches!(network.unprotect(complete), Nas5gmmMessage::RegistrationComplete(_)));
-            let [Event::Registered(outcome)] = &events(actions)[..] else { panic!("not registered") };
+            let [Event::Registered(outcome)] = &events(actions)[..] else {
+                panic!("not registered")
+            };
             assert_eq!(outcome.guti, Some(guti(7)));
             assert_eq!(outcome.algorithms, Some((nea as u8, nia as u8)));
             assert_eq!(outcome.t3512, Some(Duration::from_secs(3600)));
@@ -65,7 +77,8 @@ fn by_guti_the_request_is_protected_and_its_other_ies_are_ciphered() {
     assert_eq!(request.fgs_mobile_identity.as_guti(), Some(guti(0xc000_0001)));
     assert!(request.requested_nssai.is_some(), "the container has the complete request");
 
-    // The network knows the context and accepts at once, without a new 5G-GUTI: there is nothing to complete.
+    // The network knows the context and accepts at once, without a new 5G-GUTI: there is nothing to
+    // complete.
     let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
     let accept = network.protect(NasRegistrationAccept::new(result));
     ue.receive(&accept, now);
@@ -86,7 +99,10 @@ fn a_reject_deletes_what_its_cause_names() {
         let reject = network.protect(NasRegistrationReject::new(NasFGmmCause::from_cause(cause)));
         ue.receive(&reject, now);
         let events = events(actions(&mut ue));
-        assert!(events.contains(&Event::RegistrationRejected { cause: cause.as_u8() }), "{events:?}");
+        assert!(
+            events.contains(&Event::RegistrationRejected { cause: cause.as_u8() }),
+            "{events:?}"
+        );
         assert_eq!(ue.state(), MmState::Deregistered);
         assert_eq!(ue.guti().is_none(), forgets);
     }
@@ -131,7 +147,9 @@ fn identity_requests_are_answered_and_only_the_suci_in_clear() {
     };
     let clear = |kind| Nas5gsMessage::new_5gmm(request(kind)).encode().unwrap();
     ue.receive(&clear(MobileIdentityType::Suci), now);
-    let Nas5gmmMessage::IdentityResponse(response) = mm(Nas5gsMessage::decode(&one(&mut ue)).unwrap()) else {
+    let Nas5gmmMessage::IdentityResponse(response) =
+        mm(Nas5gsMessage::decode(&one(&mut ue)).unwrap())
+    else {
         panic!("not IDENTITY RESPONSE")
     };
     assert!(response.mobile_identity.as_suci().is_some());
@@ -175,7 +193,8 @@ fn unprotected_messages_are_discarded_once_messages_are_protected() {
 fn a_replayed_downlink_message_is_discarded() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
-    let status = network.protect(NasFGmmStatus::new(NasFGmmCause::from_cause(GmmCause::Congestion)));
+    let status =
+        network.protect(NasFGmmStatus::new(NasFGmmCause::from_cause(GmmCause::Congestion)));
     ue.receive(&status, now);
     assert_eq!(events(actions(&mut ue)), [Event::Status { psi: None, cause: 22 }]);
     ue.receive(&status, now);
@@ -186,7 +205,14 @@ fn a_replayed_downlink_message_is_discarded() {
 fn octets_that_are_no_message_never_panic_and_an_unknown_type_gets_a_status() {
     let now = Instant::now();
     let mut ue = ue();
-    for octets in [&[][..], &[0x7e], &[0x7e, 0], &[0x7e, 3, 0, 0, 0, 0, 0], &[0x7e, 0, 0x42], &[0x2e, 1, 1, 0xc1]] {
+    for octets in [
+        &[][..],
+        &[0x7e],
+        &[0x7e, 0],
+        &[0x7e, 3, 0, 0, 0, 0, 0],
+        &[0x7e, 0, 0x42],
+        &[0x2e, 1, 1, 0xc1],
+    ] {
         ue.receive(octets, now);
         assert!(sent(&actions(&mut ue)).is_empty() || octets.len() > 2, "{octets:?}");
     }

@@ -22,11 +22,14 @@ fn rejected(ue: &mut UeNas) -> u8 {
     let actions = actions(ue);
     let octets = sent(&actions)[0];
     assert_eq!(octets[1], 0, "no context was in use before: the reject is plain");
-    let Nas5gmmMessage::SecurityModeReject(reject) = mm(Nas5gsMessage::decode(octets).unwrap()) else {
+    let Nas5gmmMessage::SecurityModeReject(reject) = mm(Nas5gsMessage::decode(octets).unwrap())
+    else {
         panic!("not SECURITY MODE REJECT")
     };
     let cause = reject.fgmm_cause.cause_raw();
-    assert!(events(actions).contains(&Event::RegistrationAborted(Abort::SecurityModeRejected(cause))));
+    assert!(
+        events(actions).contains(&Event::RegistrationAborted(Abort::SecurityModeRejected(cause)))
+    );
     assert!(ue.security().current.is_none(), "the context was taken into use");
     cause
 }
@@ -77,7 +80,10 @@ fn an_algorithm_that_the_ue_lacks_is_refused() {
     ue.receive(&network.challenge(), now);
     one(&mut ue);
     let capability = ue.security_capability.clone();
-    ue.receive(&network.security_mode_command(CipheringAlgorithm::NEA1, NIA2, capability, |_| {}), now);
+    ue.receive(
+        &network.security_mode_command(CipheringAlgorithm::NEA1, NIA2, capability, |_| {}),
+        now,
+    );
     assert_eq!(rejected(&mut ue), 24);
 }
 
@@ -112,11 +118,15 @@ fn the_imeisv_and_the_whole_request_are_sent_where_they_are_asked_for() {
     let capability = ue.security_capability.clone();
     let command = network.security_mode_command(NEA2, NIA2, capability, |command| {
         command.set_imeisv_request(NasImeisvRequest::from_requested(true));
-        command.set_additional_5g_security_information(NasAdditional5gSecurityInformation::from_flags(true, false));
+        command.set_additional_5g_security_information(
+            NasAdditional5gSecurityInformation::from_flags(true, false),
+        );
     });
     ue.receive(&command, now);
     let octets = one(&mut ue);
-    let Nas5gmmMessage::SecurityModeComplete(complete) = network.unprotect(&octets) else { panic!() };
+    let Nas5gmmMessage::SecurityModeComplete(complete) = network.unprotect(&octets) else {
+        panic!()
+    };
     assert!(complete.imeisv.unwrap().as_imeisv().is_some());
     assert!(complete.nas_message_container.is_some());
 }
@@ -130,12 +140,17 @@ fn new_algorithms_under_the_current_key_keep_the_counts() {
     let context = network.context.as_mut().unwrap();
     context.reselect_algorithms(&kamf, IntegrityAlgorithm::NIA1, CipheringAlgorithm::NEA3).unwrap();
     let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).unwrap();
-    let algorithms = NasSecurityAlgorithms::from_algorithms(CipheringAlgorithm::NEA3, IntegrityAlgorithm::NIA1);
-    let command = Nas5gsMessage::new_5gmm(NasSecurityModeCommand::new(algorithms, ngksi, capability));
+    let algorithms =
+        NasSecurityAlgorithms::from_algorithms(CipheringAlgorithm::NEA3, IntegrityAlgorithm::NIA1);
+    let command =
+        Nas5gsMessage::new_5gmm(NasSecurityModeCommand::new(algorithms, ngksi, capability));
     let sht = Nas5gsSecurityHeaderType::IntegrityProtectedWithNewFiveGNasSecurityContext;
     let octets = context.protect(&command, sht, Direction::Downlink).unwrap();
     ue.receive(&octets, now);
     let complete = one(&mut ue);
     assert!(matches!(network.unprotect(&complete), Nas5gmmMessage::SecurityModeComplete(_)));
-    assert_eq!(ue.security().algorithms(), Some((CipheringAlgorithm::NEA3, IntegrityAlgorithm::NIA1)));
+    assert_eq!(
+        ue.security().algorithms(),
+        Some((CipheringAlgorithm::NEA3, IntegrityAlgorithm::NIA1))
+    );
 }

@@ -10,13 +10,17 @@ fn accept() -> NasPduSessionEstablishmentAccept {
     session_accept()
         .with_s_nssai(NasSNssai::from_sst_sd(1, Some([1, 2, 3])))
         .with_dnn(NasDnn::from_string("internet").unwrap())
-        .with_extended_protocol_configuration_options(NasExtendedProtocolConfigurationOptions::new(vec![
-            0x80, 0x00, 0x0d, 4, 8, 8, 4, 4, 0x00, 0x10, 2, 0x05, 0x78,
-        ]))
+        .with_extended_protocol_configuration_options(NasExtendedProtocolConfigurationOptions::new(
+            vec![0x80, 0x00, 0x0d, 4, 8, 8, 4, 4, 0x00, 0x10, 2, 0x05, 0x78],
+        ))
 }
 
 fn request() -> PduSessionRequest {
-    PduSessionRequest { dnn: Some("internet".into()), slice: Some(Slice { sst: 1, sd: None }), ..Default::default() }
+    PduSessionRequest {
+        dnn: Some("internet".into()),
+        slice: Some(Slice { sst: 1, sd: None }),
+        ..Default::default()
+    }
 }
 
 pub fn establish(network: &mut Network, ue: &mut UeNas, now: Instant) -> u8 {
@@ -58,21 +62,35 @@ fn a_reject_and_a_message_given_back_end_the_attempt() {
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = ue.establish_session(&request(), now).unwrap();
     let (_, header, _) = network.unprotect_sm(&one(&mut ue));
-    let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(GsmCause::MissingOrUnknownDnn));
+    let reject = NasPduSessionEstablishmentReject::new(NasFGsmCause::from_cause(
+        GsmCause::MissingOrUnknownDnn,
+    ));
     let octets = network.protect_sm(reject, psi, header.procedure_transaction_identity);
     ue.receive(&octets, now);
-    assert_eq!(events(actions(&mut ue)), [Event::SessionRejected { psi, cause: SessionCause::Sm(27) }]);
+    assert_eq!(
+        events(actions(&mut ue)),
+        [Event::SessionRejected { psi, cause: SessionCause::Sm(27) }]
+    );
 
     let psi = ue.establish_session(&request(), now).unwrap();
     let (transport, ..) = network.unprotect_sm(&one(&mut ue));
     let octets = network.protect(
         NasDlNasTransport::new(transport.payload_container_type, transport.payload_container)
             .with_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(psi))
-            .with_fgmm_cause(NasFGmmCause::from_cause(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice)),
+            .with_fgmm_cause(NasFGmmCause::from_cause(
+                GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice,
+            )),
     );
     ue.receive(&octets, now);
-    assert_eq!(events(actions(&mut ue)), [Event::SessionRejected { psi, cause: SessionCause::Mm(91) }]);
-    assert_eq!(ue.next_timeout().map(|at| at > now + ue.config().timers.t3580), None, "T3580 still runs");
+    assert_eq!(
+        events(actions(&mut ue)),
+        [Event::SessionRejected { psi, cause: SessionCause::Mm(91) }]
+    );
+    assert_eq!(
+        ue.next_timeout().map(|at| at > now + ue.config().timers.t3580),
+        None,
+        "T3580 still runs"
+    );
 }
 
 #[test]
@@ -102,7 +120,10 @@ fn the_request_is_sent_again_as_often_as_the_specification_says() {
     }
     now += ue.config().timers.t3580;
     ue.handle_timeout(now);
-    assert_eq!(events(actions(&mut ue)), [Event::SessionRejected { psi, cause: SessionCause::Timeout }]);
+    assert_eq!(
+        events(actions(&mut ue)),
+        [Event::SessionRejected { psi, cause: SessionCause::Timeout }]
+    );
 }
 
 #[test]
@@ -113,7 +134,8 @@ fn the_ue_releases_a_session() {
     ue.release_session(psi, now).unwrap();
     let (_, header, message) = network.unprotect_sm(&one(&mut ue));
     assert!(matches!(message, Nas5gsmMessage::PduSessionReleaseRequest(_)));
-    let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
+    let command =
+        NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::RegularDeactivation));
     let octets = network.protect_sm(command, psi, header.procedure_transaction_identity);
     ue.receive(&octets, now);
     let actions = actions(&mut ue);
@@ -129,15 +151,16 @@ fn the_network_releases_and_modifies_a_session() {
     let now = Instant::now();
     let (mut network, mut ue) = Network::registered(config(), now);
     let psi = establish(&mut network, &mut ue, now);
-    let command =
-        NasPduSessionModificationCommand::new().with_session_ambr(NasSessionAmbr::from_kbps(2_000, 1_000).unwrap());
+    let command = NasPduSessionModificationCommand::new()
+        .with_session_ambr(NasSessionAmbr::from_kbps(2_000, 1_000).unwrap());
     let octets = network.protect_sm(command, psi, 0);
     ue.receive(&octets, now);
     let (_, _, message) = network.unprotect_sm(&one(&mut ue));
     assert!(matches!(message, Nas5gsmMessage::PduSessionModificationComplete(_)));
     assert_eq!(ue.session(psi).unwrap().ambr_kbps, Some((2_000, 1_000)));
 
-    let command = NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::NetworkFailure));
+    let command =
+        NasPduSessionReleaseCommand::new(NasFGsmCause::from_cause(GsmCause::NetworkFailure));
     let octets = network.protect_sm(command.clone(), psi, 0);
     ue.receive(&octets, now);
     let (_, _, message) = network.unprotect_sm(&one(&mut ue));

@@ -292,7 +292,12 @@ pub struct TraceData {
 
 impl TraceData {
     /// The mandatory members; everything else is absent.
-    pub fn new(trace_ref: String, trace_depth: TraceDepth, ne_type_list: String, event_list: String) -> Self {
+    pub fn new(
+        trace_ref: String,
+        trace_depth: TraceDepth,
+        ne_type_list: String,
+        event_list: String,
+    ) -> Self {
         TraceData {
             trace_ref,
             trace_depth,
@@ -372,7 +377,11 @@ pub struct SecondaryRatUsageInfo {
 impl SecondaryRatUsageInfo {
     /// The mandatory members; everything else is absent.
     pub fn new(secondary_rat_type: RatType) -> Self {
-        SecondaryRatUsageInfo { secondary_rat_type, qos_flows_usage_data: None, pdu_session_usage_data: None }
+        SecondaryRatUsageInfo {
+            secondary_rat_type,
+            qos_flows_usage_data: None,
+            pdu_session_usage_data: None,
+        }
     }
 }
 

@@ -98,8 +98,13 @@ checked_string! {
 }
 
 impl BitRate {
-    const UNITS: [(&'static str, u64); 5] =
-        [("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
+    const UNITS: [(&'static str, u64); 5] = [
+        ("bps", 1),
+        ("Kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+    ];
 
     /// A rate in bits per second, written in the largest unit that shows it whole.
     pub fn from_bps(bps: u64) -> Self {
@@ -113,7 +118,8 @@ impl BitRate {
         Self::parse_bps(&self.0).unwrap_or(0)
     }
 
-    /// Digits, perhaps with a fraction, a space and a unit. In one pass: there are several in each flow of a session.
+    /// Digits, perhaps with a fraction, a space and a unit. In one pass: there are several in each
+    /// flow of a session.
     fn is_one(text: &str) -> bool {
         let mut rest = text.as_bytes();
         let mut digits = || {
@@ -152,7 +158,14 @@ mod tests {
     #[test]
     fn a_supi_is_checked() {
         assert_eq!("imsi-001010000000001".parse::<Supi>().unwrap().imsi(), Some("001010000000001"));
-        for wrong in ["", "imsi-", "imsi-1234", "imsi-0010100000000011", "imsi-00101000000000x", "001010000000001"] {
+        for wrong in [
+            "",
+            "imsi-",
+            "imsi-1234",
+            "imsi-0010100000000011",
+            "imsi-00101000000000x",
+            "001010000000001",
+        ] {
             assert!(wrong.parse::<Supi>().is_err(), "{wrong}");
             assert!(serde_json::from_value::<Supi>(wrong.into()).is_err(), "{wrong}");
         }

@@ -101,8 +101,8 @@ pub struct PlmnId {
     mnc: Digits,
 }
 
-/// Up to three ASCII digits; what is not used is zero. They are what every identity of a place holds, and need no
-/// memory of their own.
+/// Up to three ASCII digits; what is not used is zero. They are what every identity of a place
+/// holds, and need no memory of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Digits([u8; 3]);
 
@@ -128,7 +128,9 @@ impl fmt::Debug for Digits {
 
 impl<'de> Deserialize<'de> for Digits {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        crate::text::read(from, |text| Digits::of(text, 0..=3).ok_or_else(|| NotValid::new("PlmnId", text)))
+        crate::text::read(from, |text| {
+            Digits::of(text, 0..=3).ok_or_else(|| NotValid::new("PlmnId", text))
+        })
     }
 }
 
@@ -181,8 +183,8 @@ impl PlmnId {
     pub fn mnc(&self) -> &str {
         self.mnc.as_str()
     }
-    /// The `5G:mnc…` name of the serving network (TS 24.501, 9.12.1), as key derivation and `AuthenticationInfo`
-    /// use it.
+    /// The `5G:mnc…` name of the serving network (TS 24.501, 9.12.1), as key derivation and
+    /// `AuthenticationInfo` use it.
     pub fn serving_network_name(&self) -> String {
         format!("5G:mnc{:0>3}.mcc{}.3gppnetwork.org", self.mnc(), self.mcc())
     }
@@ -200,7 +202,8 @@ impl FromStr for PlmnId {
     type Err = NotValid;
     fn from_str(text: &str) -> Result<Self, NotValid> {
         let wrong = || NotValid::new("PlmnId", text);
-        let (mcc, mnc) = text.split_once('-').or_else(|| text.split_at_checked(3)).ok_or_else(wrong)?;
+        let (mcc, mnc) =
+            text.split_once('-').or_else(|| text.split_at_checked(3)).ok_or_else(wrong)?;
         PlmnId::new(mcc, mnc).map_err(|_| wrong())
     }
 }

@@ -26,7 +26,10 @@ impl<'de> Deserialize<'de> for Base64 {
 
 impl Base64 {
     fn decode(text: &str) -> Result<Self, NotValid> {
-        STANDARD.decode(text).map(|octets| Base64(octets.into())).map_err(|_| NotValid::new("base64 text", text))
+        STANDARD
+            .decode(text)
+            .map(|octets| Base64(octets.into()))
+            .map_err(|_| NotValid::new("base64 text", text))
     }
 }
 

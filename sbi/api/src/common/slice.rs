@@ -63,7 +63,9 @@ impl FromStr for Sd {
     fn from_str(text: &str) -> Result<Self, NotValid> {
         let hex = text.len() == 6 && text.bytes().all(|b| b.is_ascii_hexdigit());
         let value = hex.then(|| u32::from_str_radix(text, 16).ok()).flatten();
-        value.map(Sd).ok_or_else(|| NotValid::new("slice differentiator (six hexadecimal digits)", text))
+        value
+            .map(Sd)
+            .ok_or_else(|| NotValid::new("slice differentiator (six hexadecimal digits)", text))
     }
 }
 
@@ -82,7 +84,9 @@ impl From<Sd> for String {
 
 /// Single network slice selection assistance information (TS 29.571, 5.4).
 #[skip_serializing_none]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Compact,
+)]
 pub struct Snssai {
     /// Slice or service type.
     pub sst: u8,
@@ -163,9 +167,12 @@ impl From<ExtSnssai> for RawExtSnssai {
 impl ExtSnssai {
     /// Whether a slice is among those meant.
     pub fn covers(&self, slice: &Snssai) -> bool {
-        let in_range = |sd: Sd| self.sd_ranges.iter().flatten().any(|range| (range.start..=range.end).contains(&sd));
+        let in_range = |sd: Sd| {
+            self.sd_ranges.iter().flatten().any(|range| (range.start..=range.end).contains(&sd))
+        };
         self.snssai == *slice
-            || self.snssai.sst == slice.sst && (self.wildcard_sd == Some(true) || slice.sd.is_some_and(in_range))
+            || self.snssai.sst == slice.sst
+                && (self.wildcard_sd == Some(true) || slice.sd.is_some_and(in_range))
     }
 }
 
@@ -194,7 +201,10 @@ mod tests {
         assert_eq!(slice, Snssai::new(1, Some(0x0a0b0c)));
         assert_eq!(slice.to_string(), "1-0a0b0c");
         assert_eq!(serde_json::to_string(&slice).unwrap(), r#"{"sst":1,"sd":"0a0b0c"}"#);
-        assert_eq!(serde_json::from_str::<Snssai>(r#"{"sst":255}"#).unwrap(), Snssai::new(255, None));
+        assert_eq!(
+            serde_json::from_str::<Snssai>(r#"{"sst":255}"#).unwrap(),
+            Snssai::new(255, None)
+        );
         for wrong in ["", "256", "1-", "1-12345", "1-+12345", "-010203", "+1"] {
             assert!(wrong.parse::<Snssai>().is_err(), "{wrong}");
         }
@@ -206,6 +216,9 @@ mod tests {
         let json = r#"{"sst":1,"sdRanges":[{"start":"000010","end":"00001f"}]}"#;
         let range: ExtSnssai = serde_json::from_str(json).unwrap();
         assert!(range.covers(&Snssai::new(1, Some(0x1f))) && range.covers(&Snssai::new(1, None)));
-        assert!(!range.covers(&Snssai::new(1, Some(0x20))) && !range.covers(&Snssai::new(2, Some(0x10))));
+        assert!(
+            !range.covers(&Snssai::new(1, Some(0x20)))
+                && !range.covers(&Snssai::new(2, Some(0x10)))
+        );
     }
 }

@@ -42,6 +42,11 @@ pub struct AmfStatusInfo {
 impl AmfStatusInfo {
     /// The mandatory members; everything else is absent.
     pub fn new(guami_list: Vec<Guami>, status_change: StatusChange) -> Self {
-        AmfStatusInfo { guami_list, status_change, target_amf_removal: None, target_amf_failure: None }
+        AmfStatusInfo {
+            guami_list,
+            status_change,
+            target_amf_removal: None,
+            target_amf_failure: None,
+        }
     }
 }

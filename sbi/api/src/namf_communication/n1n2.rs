@@ -1,10 +1,11 @@
 //! N1 and N2 messages that pass through the AMF (TS 29.518, 6.1.6.2).
 use crate::common::{
-    AccessType, Arp, GlobalRanNodeId, Guami, Ncgi, NfInstanceId, PduSessionId, RefToBinaryData, Snssai, Supi, Tai,
+    AccessType, Arp, GlobalRanNodeId, Guami, Ncgi, NfInstanceId, PduSessionId, RefToBinaryData,
+    Snssai, Supi, Tai,
 };
 use crate::namf_communication::{
-    N1MessageClass, N1N2MessageTransferCause, N2InfoNotifyReason, N2InformationClass, N2InformationTransferResult,
-    NgapIeType, RatSelector, RegistrationContextContainer,
+    N1MessageClass, N1N2MessageTransferCause, N2InfoNotifyReason, N2InformationClass,
+    N2InformationTransferResult, NgapIeType, RatSelector, RegistrationContextContainer,
 };
 use crate::nnrf_nfmanagement::TaiRange;
 use martlet_sbi::{Compact, ProblemDetails};
@@ -136,7 +137,12 @@ pub struct N1MessageContainer {
 impl N1MessageContainer {
     /// The mandatory members; everything else is absent.
     pub fn new(n1_message_class: N1MessageClass, n1_message_content: RefToBinaryData) -> Self {
-        N1MessageContainer { n1_message_class, n1_message_content, nf_id: None, service_instance_id: None }
+        N1MessageContainer {
+            n1_message_class,
+            n1_message_content,
+            nf_id: None,
+            service_instance_id: None,
+        }
     }
 }
 
@@ -160,7 +166,13 @@ pub struct N2InfoContainer {
 impl N2InfoContainer {
     /// The mandatory members; everything else is absent.
     pub fn new(n2_information_class: N2InformationClass) -> Self {
-        N2InfoContainer { n2_information_class, sm_info: None, ran_info: None, nrppa_info: None, pws_info: None }
+        N2InfoContainer {
+            n2_information_class,
+            sm_info: None,
+            ran_info: None,
+            nrppa_info: None,
+            pws_info: None,
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! UE contexts that move between AMFs (TS 29.518, 6.1.6.2).
 use crate::common::{
-    AccessType, Ambr, Area, Base64, CoreNetworkType, Dnn, GlobalRanNodeId, Gpsi, GroupId, NfInstanceId, NgApCause,
-    PduSessionId, Pei, PlmnIdNid, RatType, SecretText, ServiceAreaRestriction, Snssai, Supi, Tai, TraceData,
-    UserLocation,
+    AccessType, Ambr, Area, Base64, CoreNetworkType, Dnn, GlobalRanNodeId, Gpsi, GroupId,
+    NfInstanceId, NgApCause, PduSessionId, Pei, PlmnIdNid, RatType, SecretText,
+    ServiceAreaRestriction, Snssai, Supi, Tai, TraceData, UserLocation,
 };
 use crate::namf_communication::{
-    CipheringAlgorithm, IntegrityAlgorithm, KeyAmfType, N1MessageContainer, N2InfoContent, N2SmInformation,
-    PolicyReqTrigger, ScType, TransferReason, UeContextTransferStatus,
+    CipheringAlgorithm, IntegrityAlgorithm, KeyAmfType, N1MessageContainer, N2InfoContent,
+    N2SmInformation, PolicyReqTrigger, ScType, TransferReason, UeContextTransferStatus,
 };
 use crate::nnssf_ns_selection::{AllowedNssai, ConfiguredSnssai};
 use crate::nsmf_pdusession::EbiArpMapping;
@@ -96,7 +96,14 @@ pub struct SeafData {
 impl SeafData {
     /// The mandatory members; everything else is absent.
     pub fn new(ng_ksi: NgKsi, key_amf: KeyAmf) -> Self {
-        SeafData { ng_ksi, key_amf, nh: None, ncc: None, key_amf_change_ind: None, key_amf_h_derivation_ind: None }
+        SeafData {
+            ng_ksi,
+            key_amf,
+            nh: None,
+            ncc: None,
+            key_amf_change_ind: None,
+            key_amf_h_derivation_ind: None,
+        }
     }
 }
 
@@ -256,7 +263,13 @@ pub struct UeContextTransferReqData {
 impl UeContextTransferReqData {
     /// The mandatory members; everything else is absent.
     pub fn new(reason: TransferReason, access_type: AccessType) -> Self {
-        UeContextTransferReqData { reason, access_type, plmn_id: None, reg_request: None, supported_features: None }
+        UeContextTransferReqData {
+            reason,
+            access_type,
+            plmn_id: None,
+            reg_request: None,
+            supported_features: None,
+        }
     }
 }
 
@@ -291,7 +304,11 @@ pub struct UeRegStatusUpdateReqData {
 impl UeRegStatusUpdateReqData {
     /// The mandatory members; everything else is absent.
     pub fn new(transfer_status: UeContextTransferStatus) -> Self {
-        UeRegStatusUpdateReqData { transfer_status, to_release_session_list: None, pcf_reselected_ind: None }
+        UeRegStatusUpdateReqData {
+            transfer_status,
+            to_release_session_list: None,
+            pcf_reselected_ind: None,
+        }
     }
 }
 

@@ -92,7 +92,11 @@ pub struct UeAuthenticationCtx {
 
 impl UeAuthenticationCtx {
     /// The mandatory members; everything else is absent.
-    pub fn new(auth_type: AuthType, five_g_auth_data: AuthData, links: BTreeMap<String, Links>) -> Self {
+    pub fn new(
+        auth_type: AuthType,
+        five_g_auth_data: AuthData,
+        links: BTreeMap<String, Links>,
+    ) -> Self {
         UeAuthenticationCtx { auth_type, five_g_auth_data, links, serving_network_name: None }
     }
 }

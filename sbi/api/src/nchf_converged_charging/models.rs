@@ -1,5 +1,8 @@
 //! What SMF and CHF say to each other (TS 32.291, 6.1.6.2).
-use crate::common::{Ambr, DateTime, Dnn, Gpsi, NfInstanceId, PduSessionId, PduSessionType, Pei, PlmnId, Snssai, Supi};
+use crate::common::{
+    Ambr, DateTime, Dnn, Gpsi, NfInstanceId, PduSessionId, PduSessionType, Pei, PlmnId, Snssai,
+    Supi,
+};
 use crate::macros::open_enum;
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
@@ -255,7 +258,11 @@ pub struct Trigger {
 impl Trigger {
     /// Reported at once.
     pub fn now(kind: TriggerType) -> Self {
-        Trigger { trigger_type: Some(kind), trigger_category: TriggerCategory::ImmediateReport, volume_limit64: None }
+        Trigger {
+            trigger_type: Some(kind),
+            trigger_category: TriggerCategory::ImmediateReport,
+            volume_limit64: None,
+        }
     }
 }
 

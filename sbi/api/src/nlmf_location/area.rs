@@ -61,7 +61,11 @@ pub struct GeographicArea {
 
 impl GeographicArea {
     /// An ellipse around a point.
-    pub fn ellipse(point: GeographicalCoordinates, ellipse: UncertaintyEllipse, confidence: u8) -> Self {
+    pub fn ellipse(
+        point: GeographicalCoordinates,
+        ellipse: UncertaintyEllipse,
+        confidence: u8,
+    ) -> Self {
         GeographicArea {
             shape: SupportedGadShapes::PointUncertaintyEllipse,
             point: Some(point),

@@ -1,5 +1,7 @@
 //! What an NF profile says for one kind of NF (TS 29.510, 6.1.6.2).
-use crate::common::{AccessType, Dnn, ExtSnssai, Guami, IpAddr, PduSessionType, PlmnId, RatType, Tai};
+use crate::common::{
+    AccessType, Dnn, ExtSnssai, Guami, IpAddr, PduSessionType, PlmnId, RatType, Tai,
+};
 use crate::macros::open_enum;
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 //! What an NF instance tells the NRF of itself (TS 29.510, 6.1.6.2).
 use crate::common::{DateTime, ExtSnssai, NfInstanceId, PlmnId, UriScheme};
 use crate::nnrf_nfmanagement::{
-    AmfInfo, AusfInfo, EndPointTransport, LmfInfo, NfServiceStatus, NfStatus, NfType, NotificationType, PcfInfo,
-    ServiceName, SmfInfo, UdmInfo, UdrInfo, UpfInfo,
+    AmfInfo, AusfInfo, EndPointTransport, LmfInfo, NfServiceStatus, NfStatus, NfType,
+    NotificationType, PcfInfo, ServiceName, SmfInfo, UdmInfo, UdrInfo, UpfInfo,
 };
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};

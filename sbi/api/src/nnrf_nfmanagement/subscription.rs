@@ -89,6 +89,12 @@ pub struct NotificationData {
 impl NotificationData {
     /// The mandatory members; everything else is absent.
     pub fn new(event: NotificationEventType, nf_instance_uri: String) -> Self {
-        NotificationData { event, nf_instance_uri, nf_profile: None, profile_changes: None, condition_event: None }
+        NotificationData {
+            event,
+            nf_instance_uri,
+            nf_profile: None,
+            profile_changes: None,
+            condition_event: None,
+        }
     }
 }

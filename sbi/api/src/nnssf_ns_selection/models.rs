@@ -173,7 +173,8 @@ impl SliceInfoForPduSession {
     }
 }
 
-/// What the NSSF needs to know of a configuration update (TS 29.531, 6.1.6, `SliceInfoForUEConfigurationUpdate`).
+/// What the NSSF needs to know of a configuration update (TS 29.531, 6.1.6,
+/// `SliceInfoForUEConfigurationUpdate`).
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase")]

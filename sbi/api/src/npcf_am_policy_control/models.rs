@@ -1,7 +1,7 @@
 //! Access and mobility policy associations (TS 29.507, 5.6.2).
 use crate::common::{
-    AccessType, Ambr, Dnn, Gpsi, GroupId, Guami, Pei, PlmnIdNid, PresenceInfo, RatType, ServiceAreaRestriction, Snssai,
-    Supi, TraceData, UserLocation,
+    AccessType, Ambr, Dnn, Gpsi, GroupId, Guami, Pei, PlmnIdNid, PresenceInfo, RatType,
+    ServiceAreaRestriction, Snssai, Supi, TraceData, UserLocation,
 };
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::ServiceName;

@@ -1,7 +1,8 @@
 //! What an SMF tells a PCF of a PDU session (TS 29.512, 5.6.2).
 use crate::common::{
-    AccessType, Ambr, BitRate, DateTime, Dnn, Gpsi, GroupId, Guami, NfInstanceId, NgApCause, PduSessionId,
-    PduSessionType, Pei, PlmnIdNid, RatType, Snssai, SscMode, SubscribedDefaultQos, Supi, TraceData, UserLocation,
+    AccessType, Ambr, BitRate, DateTime, Dnn, Gpsi, GroupId, Guami, NfInstanceId, NgApCause,
+    PduSessionId, PduSessionType, Pei, PlmnIdNid, RatType, Snssai, SscMode, SubscribedDefaultQos,
+    Supi, TraceData, UserLocation,
 };
 use crate::npcf_sm_policy_control::{
     FailureCause, FailureCode, FlowDirection, PduSessionRelCause, PolicyControlRequestTrigger,
@@ -250,7 +251,13 @@ pub struct RuleReport {
 impl RuleReport {
     /// The mandatory members; everything else is absent.
     pub fn new(pcc_rule_ids: Vec<String>, rule_status: RuleStatus) -> Self {
-        RuleReport { pcc_rule_ids, rule_status, failure_code: None, retry_after: None, ran_nas_rel_causes: None }
+        RuleReport {
+            pcc_rule_ids,
+            rule_status,
+            failure_code: None,
+            retry_after: None,
+            ran_nas_rel_causes: None,
+        }
     }
 }
 
@@ -309,7 +316,13 @@ pub struct UeInitiatedResourceRequest {
 impl UeInitiatedResourceRequest {
     /// The mandatory members; everything else is absent.
     pub fn new(rule_op: RuleOperation, pack_filt_info: Vec<PacketFilterInfo>) -> Self {
-        UeInitiatedResourceRequest { rule_op, pack_filt_info, pcc_rule_id: None, precedence: None, req_qos: None }
+        UeInitiatedResourceRequest {
+            rule_op,
+            pack_filt_info,
+            pcc_rule_id: None,
+            precedence: None,
+            req_qos: None,
+        }
     }
 }
 

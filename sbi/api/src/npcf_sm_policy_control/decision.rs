@@ -1,8 +1,8 @@
 //! What a PCF decides for a PDU session (TS 29.512, 5.6.2).
 use crate::common::{AccessType, Ambr, Arp, BitRate, DateTime, QosResourceType, RatType};
 use crate::npcf_sm_policy_control::{
-    AfSigProtocol, FlowDirection, MeteringMethod, PolicyControlRequestTrigger, QosFlowUsage, ReportingLevel,
-    SmPolicyAssociationReleaseCause, SmPolicyContextData,
+    AfSigProtocol, FlowDirection, MeteringMethod, PolicyControlRequestTrigger, QosFlowUsage,
+    ReportingLevel, SmPolicyAssociationReleaseCause, SmPolicyContextData,
 };
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
@@ -290,7 +290,8 @@ impl QosCharacteristics {
 pub struct TrafficControlData {
     /// Identity
     pub tc_id: String,
-    /// Gate: `ENABLED-UPLINK`, `ENABLED-DOWNLINK`, `ENABLED`, `DISABLED` or `REMOVED` (TS 29.514, 5.6.3.12)
+    /// Gate: `ENABLED-UPLINK`, `ENABLED-DOWNLINK`, `ENABLED`, `DISABLED` or `REMOVED` (TS 29.514,
+    /// 5.6.3.12)
     pub flow_status: Option<String>,
     /// The start of applications is not told
     pub mute_notif: Option<bool>,
@@ -359,6 +360,7 @@ pub struct ConditionData {
 pub struct RequestedRuleData {
     /// The rules
     pub ref_pcc_rule_ids: Vec<String>,
-    /// The data: `CH_ID`, `MS_TIME_ZONE`, `USER_LOC_INFO`, `RES_RELEASE`, `SUCC_RES_ALLO` (5.6.3.7)
+    /// The data: `CH_ID`, `MS_TIME_ZONE`, `USER_LOC_INFO`, `RES_RELEASE`, `SUCC_RES_ALLO`
+    /// (5.6.3.7)
     pub req_data: Vec<String>,
 }

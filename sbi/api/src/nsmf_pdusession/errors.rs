@@ -43,7 +43,8 @@ mod tests {
             ..Default::default()
         };
         let sent = Multipart::new(error).part("n1", content_type::NAS, vec![0x2e, 1, 1, 0xc3, 27]);
-        let mut problem = Response::problem(SmContextCreateError::into_problem(sent.clone())).into_problem();
+        let mut problem =
+            Response::problem(SmContextCreateError::into_problem(sent.clone())).into_problem();
         assert_eq!((problem.status(), problem.cause()), (403, "DNN_DENIED"));
         let came = SmContextCreateError::from_problem(&mut problem).unwrap();
         assert_eq!(came, sent);

@@ -1,7 +1,7 @@
 //! Session contexts that move to another NF (TS 29.502, 6.1.6.2).
 use crate::common::{
-    AccessType, Ambr, Arp, Base64, BitRate, DateTime, Dnn, Dynamic5Qi, Gpsi, NfInstanceId, NonDynamic5Qi,
-    NotificationControl, PduSessionId, PduSessionType, PlmnId, Snssai, UpSecurity,
+    AccessType, Ambr, Arp, Base64, BitRate, DateTime, Dnn, Dynamic5Qi, Gpsi, NfInstanceId,
+    NonDynamic5Qi, NotificationControl, PduSessionId, PduSessionType, PlmnId, Snssai, UpSecurity,
 };
 use crate::nsmf_pdusession::{DnnSelectionMode, SmContextType};
 use martlet_sbi::Compact;
@@ -205,7 +205,12 @@ pub struct GbrQosFlowInformation {
 
 impl GbrQosFlowInformation {
     /// The mandatory members; everything else is absent.
-    pub fn new(max_fbr_dl: BitRate, max_fbr_ul: BitRate, gua_fbr_dl: BitRate, gua_fbr_ul: BitRate) -> Self {
+    pub fn new(
+        max_fbr_dl: BitRate,
+        max_fbr_ul: BitRate,
+        gua_fbr_dl: BitRate,
+        gua_fbr_ul: BitRate,
+    ) -> Self {
         GbrQosFlowInformation {
             max_fbr_dl,
             max_fbr_ul,

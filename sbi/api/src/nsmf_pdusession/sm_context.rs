@@ -1,13 +1,14 @@
 //! Session contexts: create, update, release, and what becomes of them (TS 29.502, 6.1.6.2).
 use crate::common::{
-    AccessType, Arp, BackupAmfInfo, DateTime, Dnn, Gpsi, Guami, NfInstanceId, NgApCause, PcfUeCallbackInfo,
-    PduSessionId, Pei, PlmnIdNid, PresenceState, RatType, RefToBinaryData, Snssai, Supi, TraceData, UserLocation,
+    AccessType, Arp, BackupAmfInfo, DateTime, Dnn, Gpsi, Guami, NfInstanceId, NgApCause,
+    PcfUeCallbackInfo, PduSessionId, Pei, PlmnIdNid, PresenceState, RatType, RefToBinaryData,
+    Snssai, Supi, TraceData, UserLocation,
 };
 use crate::namf_communication::NgRanTargetId;
 use crate::nnrf_nfmanagement::ServiceName;
 use crate::nsmf_pdusession::{
-    Cause, DnnSelectionMode, EpsInterworkingIndication, HoState, MaReleaseIndication, N2SmInfoType, RequestType,
-    ResourceStatus, UpCnxState,
+    Cause, DnnSelectionMode, EpsInterworkingIndication, HoState, MaReleaseIndication, N2SmInfoType,
+    RequestType, ResourceStatus, UpCnxState,
 };
 use martlet_sbi::{Compact, ProblemDetails};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Access and mobility subscription, and the choice of an SMF (TS 29.503, 6.1.6.2).
 use crate::common::{
-    AccessType, Ambr, Area, CoreNetworkType, DateTime, Dnn, Gpsi, GroupId, RatType, ServiceAreaRestriction, Snssai,
-    TraceData,
+    AccessType, Ambr, Area, CoreNetworkType, DateTime, Dnn, Gpsi, GroupId, RatType,
+    ServiceAreaRestriction, Snssai, TraceData,
 };
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
@@ -155,7 +155,13 @@ pub struct DnnInfo {
 impl DnnInfo {
     /// The mandatory members; everything else is absent.
     pub fn new(dnn: Dnn) -> Self {
-        DnnInfo { dnn, default_dnn_indicator: None, lbo_roaming_allowed: None, iwk_eps_ind: None, dnn_barred: None }
+        DnnInfo {
+            dnn,
+            default_dnn_indicator: None,
+            lbo_roaming_allowed: None,
+            iwk_eps_ind: None,
+            dnn_barred: None,
+        }
     }
 }
 
@@ -177,6 +183,11 @@ pub struct AcknowledgeInfo {
 impl AcknowledgeInfo {
     /// The mandatory members; everything else is absent.
     pub fn new(provisioning_time: DateTime) -> Self {
-        AcknowledgeInfo { provisioning_time, sor_mac_iue: None, upu_mac_iue: None, ue_not_reachable: None }
+        AcknowledgeInfo {
+            provisioning_time,
+            sor_mac_iue: None,
+            upu_mac_iue: None,
+            ue_not_reachable: None,
+        }
     }
 }

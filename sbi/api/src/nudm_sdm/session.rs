@@ -1,5 +1,7 @@
 //! Session management subscription (TS 29.503, 6.1.6.2).
-use crate::common::{Ambr, GroupId, PduSessionType, Snssai, SscMode, SubscribedDefaultQos, TraceData, UpSecurity};
+use crate::common::{
+    Ambr, GroupId, PduSessionType, Snssai, SscMode, SubscribedDefaultQos, TraceData, UpSecurity,
+};
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

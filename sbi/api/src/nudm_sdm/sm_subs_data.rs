@@ -18,7 +18,9 @@ impl SmSubsData {
     pub fn individual(&self) -> &[SessionManagementSubscriptionData] {
         match self {
             SmSubsData::Individual(data) => data,
-            SmSubsData::Extended(data) => data.individual_sm_subs_data.as_deref().unwrap_or_default(),
+            SmSubsData::Extended(data) => {
+                data.individual_sm_subs_data.as_deref().unwrap_or_default()
+            }
         }
     }
 }

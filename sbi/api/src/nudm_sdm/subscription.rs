@@ -1,10 +1,13 @@
 //! Subscriptions to changes, and other data (TS 29.503, 6.1.6.2).
 use crate::common::{
-    AccessType, DateTime, Dnn, Gpsi, Guami, NfInstanceId, NotifyItem, PlmnId, Snssai, Supi, TraceData,
+    AccessType, DateTime, Dnn, Gpsi, Guami, NfInstanceId, NotifyItem, PlmnId, Snssai, Supi,
+    TraceData,
 };
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::ServiceName;
-use crate::nudm_sdm::{AccessAndMobilitySubscriptionData, IpAddress, SmSubsData, SmfSelectionSubscriptionData};
+use crate::nudm_sdm::{
+    AccessAndMobilitySubscriptionData, IpAddress, SmSubsData, SmfSelectionSubscriptionData,
+};
 use crate::nudm_uecm::EpsInterworkingInfo;
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
@@ -214,13 +217,19 @@ pub struct SdmSubscription {
 }
 
 /// `null` in place of a list: functions of others write that.
-fn null_is_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+fn null_is_empty<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl SdmSubscription {
     /// The mandatory members; everything else is absent.
-    pub fn new(nf_instance_id: NfInstanceId, callback_reference: String, monitored_resource_uris: Vec<String>) -> Self {
+    pub fn new(
+        nf_instance_id: NfInstanceId,
+        callback_reference: String,
+        monitored_resource_uris: Vec<String>,
+    ) -> Self {
         SdmSubscription {
             nf_instance_id,
             callback_reference,

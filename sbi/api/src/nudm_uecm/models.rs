@@ -1,6 +1,7 @@
 //! Registrations of the NFs that serve a UE (TS 29.503, 6.2.6.2).
 use crate::common::{
-    AccessType, BackupAmfInfo, DateTime, Dnn, Guami, NfInstanceId, PduSessionId, Pei, PlmnId, RatType, Snssai, Supi,
+    AccessType, BackupAmfInfo, DateTime, Dnn, Guami, NfInstanceId, PduSessionId, Pei, PlmnId,
+    RatType, Snssai, Supi,
 };
 use crate::macros::open_enum;
 use crate::nnrf_nfmanagement::ServiceName;
@@ -107,7 +108,12 @@ pub struct Amf3GppAccessRegistration {
 
 impl Amf3GppAccessRegistration {
     /// The mandatory members; everything else is absent.
-    pub fn new(amf_instance_id: NfInstanceId, dereg_callback_uri: String, guami: Guami, rat_type: RatType) -> Self {
+    pub fn new(
+        amf_instance_id: NfInstanceId,
+        dereg_callback_uri: String,
+        guami: Guami,
+        rat_type: RatType,
+    ) -> Self {
         Amf3GppAccessRegistration {
             amf_instance_id,
             dereg_callback_uri,
@@ -298,6 +304,11 @@ pub struct DeregistrationData {
 impl DeregistrationData {
     /// The mandatory members; everything else is absent.
     pub fn new(dereg_reason: DeregistrationReason) -> Self {
-        DeregistrationData { dereg_reason, access_type: None, pdu_session_id: None, new_smf_instance_id: None }
+        DeregistrationData {
+            dereg_reason,
+            access_type: None,
+            pdu_session_id: None,
+            new_smf_instance_id: None,
+        }
     }
 }

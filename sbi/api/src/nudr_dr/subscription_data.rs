@@ -2,7 +2,9 @@
 use crate::common::{DateTime, Gpsi, NotifyItem, SecretText, Supi, TraceData};
 use crate::macros::closed_enum;
 use crate::macros::open_enum;
-use crate::nudm_sdm::{AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData};
+use crate::nudm_sdm::{
+    AccessAndMobilitySubscriptionData, SdmSubscription, SmSubsData, SmfSelectionSubscriptionData,
+};
 use martlet_sbi::Compact;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

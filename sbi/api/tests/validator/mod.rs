@@ -4,15 +4,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the validator says of messages: its violations, or `None` where it cannot run here, with a message why.
+/// What the validator says of messages: its violations, or `None` where it cannot run here, with a
+/// message why.
 pub fn violations(messages: &[Value]) -> Option<Vec<String>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let beside_the_workspace = here.join("../../../shared/specs/openapi");
-    let folder = std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(beside_the_workspace, PathBuf::from);
+    let folder =
+        std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(beside_the_workspace, PathBuf::from);
     let python = std::env::var("MARTLET_PYTHON").unwrap_or_else(|_| "python3".into());
     let mut command = Command::new(&python);
     command.arg(here.join("tests/openapi_validate.py")).arg("--specs").arg(folder);
-    let running = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let running =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut running = match running {
         Ok(running) => running,
         Err(error) => {

@@ -1,5 +1,6 @@
-//! Bodies for a peer of the same build: values one after the other, without names. Who reads knows the type, so nothing
-//! describes itself; what JSON makes text of (octets, addresses, enumerations) stays what it is.
+//! Bodies for a peer of the same build: values one after the other, without names. Who reads knows
+//! the type, so nothing describes itself; what JSON makes text of (octets, addresses, enumerations)
+//! stays what it is.
 //!
 //! | value | octets |
 //! | --- | --- |
@@ -14,8 +15,8 @@
 //! | list, map | number of elements, then these |
 //! | any JSON | its text |
 //!
-//! Two builds differ as soon as a type does, and would misread each other: who sends this form has to know that the peer
-//! has the same one. Types get it by `#[derive(Compact)]`.
+//! Two builds differ as soon as a type does, and would misread each other: who sends this form has
+//! to know that the peer has the same one. Types get it by `#[derive(Compact)]`.
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,8 @@ pub use values::{write_octets, write_text};
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Version of the form itself: another one for any change of what this module or the derived code writes.
+/// Version of the form itself: another one for any change of what this module or the derived code
+/// writes.
 pub const VERSION: u64 = 2;
 
 /// A value with a compact form.
@@ -66,7 +68,8 @@ pub fn to_vec<T: Compact>(value: &T, out: &mut Vec<u8>) {
     value.write(out);
 }
 
-/// The value that the octets are, all of them. They may come from another process: nothing in them is trusted.
+/// The value that the octets are, all of them. They may come from another process: nothing in them
+/// is trusted.
 ///
 /// # Errors
 /// They are no value of this type, or more than one.

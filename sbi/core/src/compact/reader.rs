@@ -1,7 +1,8 @@
 //! Octets that are read one value after the other.
 use super::{Compact, Error};
 
-/// Levels of lists, maps and boxes, as `serde_json` has it. Without one of these a type cannot contain itself.
+/// Levels of lists, maps and boxes, as `serde_json` has it. Without one of these a type cannot
+/// contain itself.
 const DEEPEST: u32 = 128;
 
 /// What is left to read.
@@ -101,7 +102,8 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.octets()?).map_err(|_| Error::new("text that is not UTF-8"))
     }
 
-    /// The number of elements that follow. Each takes an octet at least: more than that is not believed.
+    /// The number of elements that follow. Each takes an octet at least: more than that is not
+    /// believed.
     ///
     /// # Errors
     /// The octets end too early.
@@ -116,7 +118,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// There are too many levels, or what `read` says.
     #[inline]
-    pub fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+    pub fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         self.depth = self.depth.checked_sub(1).ok_or_else(|| Error::new("too many levels"))?;
         let value = read(self)?;
         self.depth += 1;

@@ -53,10 +53,17 @@ fn samples() -> Vec<Everything> {
         kind: Some(Kind::Both { one: None, two: 300 }),
         e: Some(true),
         address: Some("2001:db8::1".parse().unwrap()),
-        inner: Some(Box::new(Everything { kind: Some(Kind::Text("t".into())), ..Everything::default() })),
+        inner: Some(Box::new(Everything {
+            kind: Some(Kind::Text("t".into())),
+            ..Everything::default()
+        })),
         ..Everything::default()
     };
-    vec![Everything::default(), Everything { kind: Some(Kind::Plain), d: Some(1), ..Everything::default() }, full]
+    vec![
+        Everything::default(),
+        Everything { kind: Some(Kind::Plain), d: Some(1), ..Everything::default() },
+        full,
+    ]
 }
 
 #[test]

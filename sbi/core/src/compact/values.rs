@@ -165,7 +165,8 @@ impl Compact for IpAddr {
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
         let octets = from.octets()?;
         let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
-        v4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from)).map_err(|_| Error::new("no address"))
+        v4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from))
+            .map_err(|_| Error::new("no address"))
     }
 }
 

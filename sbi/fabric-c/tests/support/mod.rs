@@ -16,7 +16,9 @@ pub fn go() -> Option<PathBuf> {
     let beside = ["go", "/usr/local/go/bin/go"];
     let found = beside.into_iter().find(|go| Command::new(go).arg("version").output().is_ok());
     if found.is_none() {
-        eprintln!("SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one");
+        eprintln!(
+            "SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one"
+        );
     }
     found.map(PathBuf::from)
 }
@@ -46,9 +48,11 @@ impl Installed {
         Installed { folder, prefix }
     }
 
-    /// Installs it where it was installed for Go before: Go remembers where a library was when it built what uses it.
+    /// Installs it where it was installed for Go before: Go remembers where a library was when it
+    /// built what uses it.
     pub fn for_go(name: &str) -> Installed {
-        let (folder, prefix) = (folder(name), built("libmartlet_fabric.so").with_file_name("go-usr"));
+        let (folder, prefix) =
+            (folder(name), built("libmartlet_fabric.so").with_file_name("go-usr"));
         // Once: other tests of this process may be using it already.
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| install(&prefix, &folder));
@@ -81,7 +85,8 @@ impl Installed {
         let config = ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() };
         let (told, up) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let manager = Manager::bind(config).unwrap();
                 told.send(()).unwrap();
@@ -115,7 +120,10 @@ fn install(prefix: &Path, folder: &Path) {
         std::os::unix::fs::symlink(archive, from.join("libmartlet_fabric.a")).unwrap();
     }
     let mut install = Command::new("bash");
-    checked(install.arg(root_folder().join("sbi/fabric-c/install.sh")).arg(&from).arg(prefix), "install.sh");
+    checked(
+        install.arg(root_folder().join("sbi/fabric-c/install.sh")).arg(&from).arg(prefix),
+        "install.sh",
+    );
 }
 
 /// The newest archive: older builds leave theirs.

@@ -26,7 +26,8 @@ impl Dial {
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<BlockingStream>> {
         let process = self.fabric.process();
         if self.opening.is_none() {
-            let way = process.poll_way(Service::Connections, &self.authority, Instant::now(), context);
+            let way =
+                process.poll_way(Service::Connections, &self.authority, Instant::now(), context);
             let Poll::Ready(way) = way else { return Poll::Pending };
             let Some(link) = way else {
                 let what = format!("nobody of the fabric listens at {}", self.to);
@@ -34,13 +35,16 @@ impl Dial {
             };
             match link.connect(self.to) {
                 Ok(connection) => {
-                    self.opening = Some((link, BlockingStream::new(connection, self.fabric.clone())));
+                    self.opening =
+                        Some((link, BlockingStream::new(connection, self.fabric.clone())));
                 }
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
         let Some((_, stream)) = &self.opening else { return Poll::Pending };
-        let Poll::Ready(opened) = stream.connection().poll_open(context) else { return Poll::Pending };
+        let Poll::Ready(opened) = stream.connection().poll_open(context) else {
+            return Poll::Pending;
+        };
         let opening = self.opening.take();
         Poll::Ready(match (opened, opening) {
             (Ok(()), Some((_, stream))) => Ok(stream),

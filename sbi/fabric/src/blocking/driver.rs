@@ -69,7 +69,8 @@ pub(super) struct Driver {
 
 /// What the thread wants to hear of the manager's socket.
 fn manager_event(has_room: bool) -> EpollEvent {
-    let flags = if has_room { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN };
+    let flags =
+        if has_room { EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT } else { EpollFlags::EPOLLIN };
     EpollEvent::new(flags, Source::Manager.token())
 }
 
@@ -90,12 +91,26 @@ impl Driver {
         bell: Arc<OwnedFd>,
     ) -> Result<Driver> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let event = EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, Source::Bell.token());
+        let event =
+            EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, Source::Bell.token());
         epoll.add(&bell, event)?;
         let links = HashMap::new();
         let (pause, again) = (FIRST_PAUSE, Instant::now());
         let (manager, unsent, busy) = (None, None, Vec::new());
-        Ok(Driver { process, path, host, over, bell, epoll, links, manager, unsent, pause, again, busy })
+        Ok(Driver {
+            process,
+            path,
+            host,
+            over,
+            bell,
+            epoll,
+            links,
+            manager,
+            unsent,
+            pause,
+            again,
+            busy,
+        })
     }
 
     pub(super) fn run(mut self) {
@@ -109,7 +124,8 @@ impl Driver {
                 _ if !self.busy.is_empty() => EpollTimeout::ZERO,
                 Some(_) => EpollTimeout::NONE,
                 None => {
-                    let left = self.again.saturating_duration_since(Instant::now()).as_millis() as u16;
+                    let left =
+                        self.again.saturating_duration_since(Instant::now()).as_millis() as u16;
                     EpollTimeout::from(left.saturating_add(1))
                 }
             };
@@ -169,7 +185,8 @@ impl Driver {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
-    /// Sends what there is to say to the manager. What it has no room for is kept until it has some.
+    /// Sends what there is to say to the manager. What it has no room for is kept until it has
+    /// some.
     fn speak(&mut self) {
         let waker = Waker::from(Arc::new(Ring(self.bell.clone())));
         let mut context = Context::from_waker(&waker);
@@ -226,9 +243,14 @@ impl Driver {
         for link in news.links {
             let number = link.number;
             let edge = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-            let bell = self.epoll.add(link.channel().bell(), EpollEvent::new(edge, Source::Link(number).token()));
+            let bell = self
+                .epoll
+                .add(link.channel().bell(), EpollEvent::new(edge, Source::Link(number).token()));
             let life = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
-            let life = self.epoll.add(link.channel().life_line(), EpollEvent::new(life, Source::Life(number).token()));
+            let life = self.epoll.add(
+                link.channel().life_line(),
+                EpollEvent::new(life, Source::Life(number).token()),
+            );
             if bell.and(life).is_err() {
                 link.channel().close(Closed::Here);
             }

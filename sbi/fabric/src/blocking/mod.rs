@@ -1,5 +1,5 @@
-//! The fabric for programs without a runtime: calls that block, with deadlines. One thread waits for the kernel on behalf
-//! of all connections; the C interface stands on this.
+//! The fabric for programs without a runtime: calls that block, with deadlines. One thread waits
+//! for the kernel on behalf of all connections; the C interface stands on this.
 mod dial;
 mod driver;
 mod stream;
@@ -73,7 +73,12 @@ struct Part {
 
 impl Host for Part {
     /// Frames are for those who have a router.
-    fn request(&self, link: &Arc<Link>, stream: u32, _: Vec<u8>) -> std::result::Result<(), crate::channel::Violation> {
+    fn request(
+        &self,
+        link: &Arc<Link>,
+        stream: u32,
+        _: Vec<u8>,
+    ) -> std::result::Result<(), crate::channel::Violation> {
         link.refuse(stream);
         Ok(())
     }
@@ -150,7 +155,8 @@ impl BlockingFabric {
         let mut tries = if address.port() == 0 { 16 } else { 1 };
         loop {
             tries -= 1;
-            let port = if address.port() == 0 { crate::runtime::some_port() } else { address.port() };
+            let port =
+                if address.port() == 0 { crate::runtime::some_port() } else { address.port() };
             let outcome = self.listen_at(SocketAddr::new(address.ip(), port));
             match &outcome {
                 Err(error) if error.kind() == ErrorKind::AddrInUse && tries > 0 => {}
@@ -163,8 +169,12 @@ impl BlockingFabric {
         let process = self.process();
         let listener = BlockingListener::new(process.listen(address)?, self.clone());
         let (authority, deadline) = (address.to_string(), Some(Instant::now() + LISTEN_PATIENCE));
-        let served = wait(deadline, |context| process.poll_served(Service::Connections, &authority, context))?;
-        served.map_err(|reason| Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}")))?;
+        let served = wait(deadline, |context| {
+            process.poll_served(Service::Connections, &authority, context)
+        })?;
+        served.map_err(|reason| {
+            Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}"))
+        })?;
         Ok(listener)
     }
 }

@@ -53,8 +53,8 @@ impl BlockingStream {
         self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[of]
     }
 
-    /// Ends a direction: to write, the other side reads the end of the stream; to read, this one does, and lets go of
-    /// what comes.
+    /// Ends a direction: to write, the other side reads the end of the stream; to read, this one
+    /// does, and lets go of what comes.
     pub fn shutdown(&self, how: Shutdown) -> Result<()> {
         match how {
             Shutdown::Write => self.connection.shut_down(),
@@ -119,7 +119,9 @@ impl BlockingListener {
 
     /// The next connection, for who does not want to block.
     pub fn poll_accept(&self, context: &mut Context<'_>) -> Poll<Result<BlockingStream>> {
-        self.listener.poll_accept(context).map_ok(|connection| BlockingStream::new(connection, self.fabric.clone()))
+        self.listener
+            .poll_accept(context)
+            .map_ok(|connection| BlockingStream::new(connection, self.fabric.clone()))
     }
 
     /// Its address, with the port that port 0 became.

@@ -1,4 +1,5 @@
-//! What one slot of the ring says: a whole short frame, or a piece of a frame and the buffer that it lies in.
+//! What one slot of the ring says: a whole short frame, or a piece of a frame and the buffer that
+//! it lies in.
 use crate::memory::pool::BufferId;
 
 /// Octets of a frame that need no buffer.
@@ -33,7 +34,8 @@ pub enum Kind {
 impl Kind {
     fn from_octet(octet: u8) -> Option<Kind> {
         use Kind::*;
-        let all = [Request, Response, Cancel, Refused, Connect, Accept, Data, Credit, Finish, Reset];
+        let all =
+            [Request, Response, Cancel, Refused, Connect, Accept, Data, Credit, Finish, Reset];
         all.into_iter().find(|kind| *kind as u8 == octet)
     }
 }
@@ -79,8 +81,9 @@ const OWN: u8 = 4;
 const BUFFER: u8 = 8;
 
 impl Descriptor {
-    /// As words: kind, flags, inline length (one octet each) and buffer in the first; stream and total in the second;
-    /// length in the third; the inline octets in the others. Native byte order: both ends are on one machine.
+    /// As words: kind, flags, inline length (one octet each) and buffer in the first; stream and
+    /// total in the second; length in the third; the inline octets in the others. Native byte
+    /// order: both ends are on one machine.
     pub fn to_words(&self) -> [u64; 8] {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let mut flags = flag(self.first, FIRST) | flag(self.last, LAST) | flag(self.head.own, OWN);
@@ -98,17 +101,24 @@ impl Descriptor {
                 words[2] = u64::from(*length);
             }
         }
-        words[0] =
-            u64::from(self.head.kind as u8) | u64::from(flags) << 8 | u64::from(inline) << 16 | u64::from(buffer) << 32;
+        words[0] = u64::from(self.head.kind as u8)
+            | u64::from(flags) << 8
+            | u64::from(inline) << 16
+            | u64::from(buffer) << 32;
         words[1] = u64::from(self.head.stream) | u64::from(self.total) << 32;
         words
     }
 
-    /// From words that a peer wrote; `None` where they make no sense. Whether the buffer exists is for the caller.
+    /// From words that a peer wrote; `None` where they make no sense. Whether the buffer exists is
+    /// for the caller.
     pub fn from_words(words: &[u64; 8]) -> Option<Descriptor> {
         let octet = |n: u32| (words[0] >> (8 * n)) as u8;
         let (flags, inline) = (octet(1), octet(2));
-        let head = Head { kind: Kind::from_octet(octet(0))?, own: flags & OWN != 0, stream: words[1] as u32 };
+        let head = Head {
+            kind: Kind::from_octet(octet(0))?,
+            own: flags & OWN != 0,
+            stream: words[1] as u32,
+        };
         let place = if flags & BUFFER != 0 {
             Place::Buffer(BufferId((words[0] >> 32) as u32), u32::try_from(words[2]).ok()?)
         } else {

@@ -1,5 +1,5 @@
-//! The receiving side of a channel: descriptors and buffers become frames. Whatever the peer wrote is copied once and
-//! checked before it is used.
+//! The receiving side of a channel: descriptors and buffers become frames. Whatever the peer wrote
+//! is copied once and checked before it is used.
 use super::descriptor::{Descriptor, Head, Place};
 use super::violation::Violation;
 use crate::memory::layout::Layout;
@@ -28,7 +28,8 @@ pub struct Inbox {
     returns: Producer<SharedRing<1>, 1>,
     buffers: Buffers,
     longest: usize,
-    /// The frame whose pieces are coming. There is never more than one: pieces of different frames do not mix.
+    /// The frame whose pieces are coming. There is never more than one: pieces of different frames
+    /// do not mix.
     partial: Option<Partial>,
 }
 
@@ -77,7 +78,9 @@ impl Inbox {
             _ => return Err(Violation::Frame),
         };
         match place {
-            Place::Inline(length, octets) => partial.octets.extend_from_slice(&octets[..usize::from(length)]),
+            Place::Inline(length, octets) => {
+                partial.octets.extend_from_slice(&octets[..usize::from(length)])
+            }
             Place::Buffer(id, length) => {
                 let words = self.buffers.get(id).ok_or(Violation::Buffer)?;
                 let length = length as usize;
@@ -85,14 +88,17 @@ impl Inbox {
                     return Err(Violation::Buffer);
                 }
                 octets::read(words, length, &mut partial.octets);
-                // There is a slot for each buffer that exists: a full ring means that one came twice.
+                // There is a slot for each buffer that exists: a full ring means that one came
+                // twice.
                 if !self.returns.push(&[u64::from(id.0)])? {
                     return Err(Violation::Return);
                 }
             }
         }
         match (last, partial.octets.len().cmp(&partial.total)) {
-            (true, std::cmp::Ordering::Equal) => Ok(Some(Frame { head: partial.head, octets: partial.octets })),
+            (true, std::cmp::Ordering::Equal) => {
+                Ok(Some(Frame { head: partial.head, octets: partial.octets }))
+            }
             (false, std::cmp::Ordering::Less) => {
                 self.partial = Some(partial);
                 Ok(None)

@@ -1,7 +1,9 @@
-//! A channel: what two processes share, from one end. Frames in, frames out, bells, and the other end's death.
+//! A channel: what two processes share, from one end. Frames in, frames out, bells, and the other
+//! end's death.
 //!
-//! Nothing here waits. What waits (a task, a thread) calls [`Channel::receive`] until there is nothing, then
-//! [`Channel::may_sleep`], and only if that agrees waits for [`Channel::bell`] or [`Channel::life_line`].
+//! Nothing here waits. What waits (a task, a thread) calls [`Channel::receive`] until there is
+//! nothing, then [`Channel::may_sleep`], and only if that agrees waits for [`Channel::bell`] or
+//! [`Channel::life_line`].
 mod descriptor;
 mod inbox;
 mod outbox;
@@ -163,7 +165,10 @@ impl Channel {
             metrics::CHANNELS.dec();
             metrics::CLOSED.with_label_values(&[reason.label()]).inc();
             // Wakes whoever waits for the channel, at both ends.
-            let _ = nix::sys::socket::shutdown(fd::raw(&self.life_line), nix::sys::socket::Shutdown::Both);
+            let _ = nix::sys::socket::shutdown(
+                fd::raw(&self.life_line),
+                nix::sys::socket::Shutdown::Both,
+            );
         }
     }
 
@@ -186,8 +191,8 @@ impl Channel {
         self.settle(&mut outbox)
     }
 
-    /// Sends as much as there is room for as a frame of its own, and says how much that was. At 0 the channel will be
-    /// [woken](Channel::bell) when there is room again.
+    /// Sends as much as there is room for as a frame of its own, and says how much that was. At 0
+    /// the channel will be [woken](Channel::bell) when there is room again.
     pub fn send_some(&self, head: Head, octets: &[u8]) -> Result<usize, Closed> {
         self.open()?;
         let mut outbox = lock(&self.outbox);
@@ -226,7 +231,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Takes what the peer gave back, sends what waited for it, and moves up to `most` frames into `frames`.
+    /// Takes what the peer gave back, sends what waited for it, and moves up to `most` frames into
+    /// `frames`.
     pub fn receive(&self, most: usize, frames: &mut Vec<Frame>) -> Result<(), Closed> {
         self.open()?;
         {
@@ -256,7 +262,8 @@ impl Channel {
         lock(&self.inbox).has_some().unwrap_or(true)
     }
 
-    /// Says that this end waits for its bell from now on; `false` where there is something to do first.
+    /// Says that this end waits for its bell from now on; `false` where there is something to do
+    /// first.
     pub fn may_sleep(&self) -> Result<bool, Closed> {
         self.open()?;
         self.own.sleep();

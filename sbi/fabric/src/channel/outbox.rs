@@ -1,4 +1,5 @@
-//! The sending side of a channel: frames become descriptors and buffers, and wait where there is neither.
+//! The sending side of a channel: frames become descriptors and buffers, and wait where there is
+//! neither.
 use super::descriptor::{Descriptor, Head, INLINE, Place};
 use super::violation::Violation;
 use crate::memory::layout::Layout;
@@ -45,7 +46,8 @@ impl Outbox {
         }
     }
 
-    /// Octets of memory of the frames that wait for slots or buffers, the part that is on its way included.
+    /// Octets of memory of the frames that wait for slots or buffers, the part that is on its way
+    /// included.
     pub fn backlog(&self) -> usize {
         self.waiting_weight
     }
@@ -65,7 +67,8 @@ impl Outbox {
         std::mem::take(&mut self.published)
     }
 
-    /// Sends a frame: at once where there is room, else when [`Outbox::flush`] finds some. Frames stay in order.
+    /// Sends a frame: at once where there is room, else when [`Outbox::flush`] finds some. Frames
+    /// stay in order.
     pub fn send(&mut self, head: Head, octets: &[u8]) -> Result<(), Violation> {
         let stuck = if self.waiting.is_empty() { self.place(head, octets, 0)? } else { Some(0) };
         if let Some(sent) = stuck {
@@ -76,7 +79,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Sends what there is room for, as a frame of its own, and says how much that was; nothing where frames wait.
+    /// Sends what there is room for, as a frame of its own, and says how much that was; nothing
+    /// where frames wait.
     pub fn send_some(&mut self, head: Head, octets: &[u8]) -> Result<usize, Violation> {
         if !self.waiting.is_empty() || self.ring.room(1)? == 0 {
             return Ok(0);
@@ -113,8 +117,14 @@ impl Outbox {
         Ok(())
     }
 
-    /// Places the pieces of a frame from octet `at` on. Returns how far it got, or `None` where that is to the end.
-    fn place(&mut self, head: Head, octets: &[u8], mut at: usize) -> Result<Option<usize>, Violation> {
+    /// Places the pieces of a frame from octet `at` on. Returns how far it got, or `None` where
+    /// that is to the end.
+    fn place(
+        &mut self,
+        head: Head,
+        octets: &[u8],
+        mut at: usize,
+    ) -> Result<Option<usize>, Violation> {
         loop {
             if self.ring.room(1)? == 0 {
                 return Ok(Some(at));
@@ -135,8 +145,9 @@ impl Outbox {
         }
     }
 
-    /// A buffer for as many of `octets` as it holds. One that was in use before is preferred to one whose memory was
-    /// never touched: so a channel has no more pages than it needed at one time.
+    /// A buffer for as many of `octets` as it holds. One that was in use before is preferred to one
+    /// whose memory was never touched: so a channel has no more pages than it needed at one
+    /// time.
     fn take_buffer(&mut self, octets: usize) -> Result<Option<(BufferId, u32)>, Violation> {
         let octets = u32::try_from(octets).unwrap_or(u32::MAX);
         if !self.pool.has_warm(octets) {

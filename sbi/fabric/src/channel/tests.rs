@@ -146,15 +146,36 @@ fn descriptors_that_break_the_rules_close_the_channel() {
     // Kinds, lengths and buffers that do not exist.
     assert_eq!(fate(&[[0; 8]]), wrong(Violation::Descriptor));
     assert_eq!(fate(&[[u64::MAX; 8]]), wrong(Violation::Descriptor));
-    assert_eq!(fate(&[piece(true, true, 65, in_buffer(0, 65)).to_words()]), wrong(Violation::Buffer));
-    assert_eq!(fate(&[piece(true, true, 64, in_buffer(8, 64)).to_words()]), wrong(Violation::Buffer));
-    assert_eq!(fate(&[piece(true, true, 64, in_buffer(u32::MAX, 64)).to_words()]), wrong(Violation::Buffer));
+    assert_eq!(
+        fate(&[piece(true, true, 65, in_buffer(0, 65)).to_words()]),
+        wrong(Violation::Buffer)
+    );
+    assert_eq!(
+        fate(&[piece(true, true, 64, in_buffer(8, 64)).to_words()]),
+        wrong(Violation::Buffer)
+    );
+    assert_eq!(
+        fate(&[piece(true, true, 64, in_buffer(u32::MAX, 64)).to_words()]),
+        wrong(Violation::Buffer)
+    );
     assert_eq!(fate(&[piece(true, true, 0, in_buffer(0, 0)).to_words()]), wrong(Violation::Buffer));
     // Pieces that make no frame.
-    assert_eq!(fate(&[piece(false, true, 64, in_buffer(0, 64)).to_words()]), wrong(Violation::Frame));
-    assert_eq!(fate(&[piece(true, true, 63, in_buffer(0, 64)).to_words()]), wrong(Violation::Frame));
-    assert_eq!(fate(&[piece(true, false, 64, in_buffer(0, 64)).to_words()]), wrong(Violation::Frame));
-    assert_eq!(fate(&[piece(true, false, u32::MAX, in_buffer(0, 64)).to_words()]), wrong(Violation::Frame));
+    assert_eq!(
+        fate(&[piece(false, true, 64, in_buffer(0, 64)).to_words()]),
+        wrong(Violation::Frame)
+    );
+    assert_eq!(
+        fate(&[piece(true, true, 63, in_buffer(0, 64)).to_words()]),
+        wrong(Violation::Frame)
+    );
+    assert_eq!(
+        fate(&[piece(true, false, 64, in_buffer(0, 64)).to_words()]),
+        wrong(Violation::Frame)
+    );
+    assert_eq!(
+        fate(&[piece(true, false, u32::MAX, in_buffer(0, 64)).to_words()]),
+        wrong(Violation::Frame)
+    );
     let begun = piece(true, false, 128, in_buffer(0, 64)).to_words();
     assert_eq!(fate(&[begun, whole]), wrong(Violation::Frame));
     assert_eq!(fate(&[begun, piece(false, true, 128, in_buffer(1, 64)).to_words()]), Ok(1));

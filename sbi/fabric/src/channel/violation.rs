@@ -23,7 +23,8 @@ pub enum Violation {
     /// A frame that does not fit what the call or connection is at.
     #[error("wrong order")]
     Order,
-    /// More octets on a connection than there was credit for, or more connections or calls than allowed.
+    /// More octets on a connection than there was credit for, or more connections or calls than
+    /// allowed.
     #[error("limit exceeded")]
     Limit,
 }

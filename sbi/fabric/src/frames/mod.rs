@@ -1,8 +1,9 @@
 //! Service requests and answers as frames: what HTTP says, without its framing.
 //!
-//! A request: body form, method, milliseconds that the consumer waits (4 octets), authority, target, headers, media
-//! type, and the body up to the end. An answer: body form, status (2 octets), headers, media type, body. Numbers are
-//! little-endian. Names and media types that occur often are one octet; others follow an octet 0.
+//! A request: body form, method, milliseconds that the consumer waits (4 octets), authority,
+//! target, headers, media type, and the body up to the end. An answer: body form, status (2
+//! octets), headers, media type, body. Numbers are little-endian. Names and media types that occur
+//! often are one octet; others follow an octet 0.
 mod read;
 mod words;
 mod write;
@@ -33,7 +34,9 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use http::{HeaderMap, HeaderName, HeaderValue, Method};
-    use martlet_sbi::{Body, Form, JsonPatch, Multipart, PatchItem, Payload, Response, content_type, headers};
+    use martlet_sbi::{
+        Body, Form, JsonPatch, Multipart, PatchItem, Payload, Response, content_type, headers,
+    };
     use proptest::prelude::*;
     use serde_json::{Value, json};
     use std::time::{Duration, Instant};
@@ -42,14 +45,24 @@ mod tests {
         let mut fields = HeaderMap::new();
         fields.insert(http::header::USER_AGENT, HeaderValue::from_static("AMF"));
         fields.insert(headers::CORRELATION_INFO, HeaderValue::from_static("imsi-001010000000001"));
-        fields.insert(HeaderName::from_static("x-other"), HeaderValue::from_bytes(b"\xe4 b").unwrap());
+        fields.insert(
+            HeaderName::from_static("x-other"),
+            HeaderValue::from_bytes(b"\xe4 b").unwrap(),
+        );
         fields.append(http::header::VIA, HeaderValue::from_static("1"));
         fields.append(http::header::VIA, HeaderValue::from_static("2"));
         fields
     }
 
     fn request(method: Method, body: Body, deadline: Option<Instant>) -> Request {
-        Request { operation: None, method, target: "/a/v1/b?c=d".into(), headers: fields(), body, deadline }
+        Request {
+            operation: None,
+            method,
+            target: "/a/v1/b?c=d".into(),
+            headers: fields(),
+            body,
+            deadline,
+        }
     }
 
     fn over(request: &Request, form: Form) -> Incoming {
@@ -65,21 +78,35 @@ mod tests {
             let got = over(&sent, Form::Wire);
             assert_eq!(got.authority, "127.0.0.1:80");
             let got = got.request;
-            assert_eq!((&got.method, &got.target, &got.headers), (&sent.method, &sent.target, &sent.headers));
+            assert_eq!(
+                (&got.method, &got.target, &got.headers),
+                (&sent.method, &sent.target, &sent.headers)
+            );
             assert!(got.body.is_absent() && got.deadline.is_none());
         }
         let deadline = Instant::now() + Duration::from_millis(700);
-        let got = over(&request(Method::GET, Body::empty(), Some(deadline)), Form::Wire).request.deadline.unwrap();
-        assert!(got <= deadline + Duration::from_secs(1) && got + Duration::from_secs(1) >= deadline);
+        let got = over(&request(Method::GET, Body::empty(), Some(deadline)), Form::Wire)
+            .request
+            .deadline
+            .unwrap();
+        assert!(
+            got <= deadline + Duration::from_secs(1) && got + Duration::from_secs(1) >= deadline
+        );
     }
 
     fn body_over<T: Payload + Clone + PartialEq + std::fmt::Debug>(value: &T) {
         for form in [Form::Wire, Form::Compact] {
-            let got = over(&request(Method::POST, Body::of(value.clone()), None), form).request.body;
+            let got =
+                over(&request(Method::POST, Body::of(value.clone()), None), form).request.body;
             let got = got.known(Some(martlet_sbi::to_wire::<T>));
-            let on_wire =
-                |encoded: Option<martlet_sbi::Encoded>| encoded.map(|encoded| T::decode(Some(encoded)).unwrap());
-            assert_eq!(on_wire(got.to_encoded().unwrap()), on_wire(value.encode().unwrap()), "{form:?}");
+            let on_wire = |encoded: Option<martlet_sbi::Encoded>| {
+                encoded.map(|encoded| T::decode(Some(encoded)).unwrap())
+            };
+            assert_eq!(
+                on_wire(got.to_encoded().unwrap()),
+                on_wire(value.encode().unwrap()),
+                "{form:?}"
+            );
             assert_eq!(got.take::<T>().unwrap(), *value, "{form:?}");
             let mut out = Vec::new();
             write_response(&Response::new(200, Body::of(value.clone())), form, &mut out).unwrap();
@@ -100,7 +127,12 @@ mod tests {
             .part("n1", content_type::NAS, vec![0, 13, 10, 255])
             .part("n2", content_type::NGAP, Vec::new());
         body_over(&parts);
-        let item = PatchItem { op: "replace".into(), path: "/a".into(), from: None, value: Some(json!(1)) };
+        let item = PatchItem {
+            op: "replace".into(),
+            path: "/a".into(),
+            from: None,
+            value: Some(json!(1)),
+        };
         body_over(&JsonPatch(vec![item]));
     }
 
@@ -112,7 +144,10 @@ mod tests {
             let mut sent = martlet_sbi::Problem::new(404, "USER_NOT_FOUND").detail("nobody");
             sent.retry_after = Some(3);
             write_response(&Response::problem(sent).located("/x"), form, &mut out).unwrap();
-            assert!(out.windows(14).any(|octets| octets == b"USER_NOT_FOUND"), "told as on a wire, whatever the form");
+            assert!(
+                out.windows(14).any(|octets| octets == b"USER_NOT_FOUND"),
+                "told as on a wire, whatever the form"
+            );
             let got = read_response(Bytes::from(out)).unwrap();
             assert_eq!((got.status, got.location()), (404, Some("/x")));
             let got = got.into_problem();
@@ -122,10 +157,17 @@ mod tests {
 
     #[test]
     fn no_cut_of_a_frame_is_a_panic() {
-        let body = Body::of(Multipart::new(json!({"a": 1})).part("n1", content_type::NAS, vec![1; 90]));
+        let body =
+            Body::of(Multipart::new(json!({"a": 1})).part("n1", content_type::NAS, vec![1; 90]));
         let mut out = Vec::new();
-        write_request("h:1", &request("REPORT".parse().unwrap(), body, None), Form::Compact, Instant::now(), &mut out)
-            .unwrap();
+        write_request(
+            "h:1",
+            &request("REPORT".parse().unwrap(), body, None),
+            Form::Compact,
+            Instant::now(),
+            &mut out,
+        )
+        .unwrap();
         for cut in 0..out.len() {
             if let Ok(got) = read_request(Bytes::copy_from_slice(&out[..cut]), Instant::now()) {
                 assert!(got.request.body.take::<Multipart<Value>>().is_err());

@@ -34,7 +34,10 @@ pub fn read_request(octets: Bytes, now: Instant) -> Result<Incoming, WrongFrame>
     }
     let headers = reader.headers()?;
     let body = reader.body(form)?;
-    Ok(Incoming { authority, request: Request { operation: None, method, target, headers, body, deadline } })
+    Ok(Incoming {
+        authority,
+        request: Request { operation: None, method, target, headers, body, deadline },
+    })
 }
 
 /// The answer that a frame is.
@@ -91,10 +94,15 @@ impl Reader {
         let mut headers = HeaderMap::with_capacity(count);
         for _ in 0..count {
             let name = match self.octet()? {
-                0 => HeaderName::from_bytes(&self.short()?).map_err(|_| WrongFrame("header name"))?,
-                known => HEADERS.get(usize::from(known) - 1).cloned().ok_or(WrongFrame("header name"))?,
+                0 => {
+                    HeaderName::from_bytes(&self.short()?).map_err(|_| WrongFrame("header name"))?
+                }
+                known => {
+                    HEADERS.get(usize::from(known) - 1).cloned().ok_or(WrongFrame("header name"))?
+                }
             };
-            let value = HeaderValue::from_maybe_shared(self.long()?).map_err(|_| WrongFrame("header value"))?;
+            let value = HeaderValue::from_maybe_shared(self.long()?)
+                .map_err(|_| WrongFrame("header value"))?;
             headers.append(name, value);
         }
         Ok(headers)
@@ -102,11 +110,17 @@ impl Reader {
 
     fn body(mut self, form: u8) -> Result<Body, WrongFrame> {
         if form == 0 {
-            return if self.octets.is_empty() { Ok(Body::empty()) } else { Err(WrongFrame("body")) };
+            return if self.octets.is_empty() {
+                Ok(Body::empty())
+            } else {
+                Err(WrongFrame("body"))
+            };
         }
         let media = match self.octet()? {
             0 => Cow::Owned(text(self.short()?)?),
-            known => Cow::Borrowed(*MEDIA_TYPES.get(usize::from(known) - 1).ok_or(WrongFrame("media type"))?),
+            known => Cow::Borrowed(
+                *MEDIA_TYPES.get(usize::from(known) - 1).ok_or(WrongFrame("media type"))?,
+            ),
         };
         match form {
             1 => Ok(Body::encoded(media, self.octets)),

@@ -3,8 +3,15 @@ use http::{HeaderName, Method, header};
 use std::sync::LazyLock;
 
 /// Methods; the first has number 1.
-pub static METHODS: [Method; 7] =
-    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS, Method::HEAD];
+pub static METHODS: [Method; 7] = [
+    Method::GET,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+    Method::HEAD,
+];
 
 /// Media types; the first has number 1.
 pub const MEDIA_TYPES: [&str; 6] = [

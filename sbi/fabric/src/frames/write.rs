@@ -42,9 +42,13 @@ pub fn write_request(
     body(&request.body, form, start, out)
 }
 
-/// Appends an answer to `out`, with its body in a form that the peer understands. What is wrong is told as on a wire: who
-/// asked may not know the type that it comes in.
-pub fn write_response(response: &Response, form: Form, out: &mut Vec<u8>) -> Result<Written, Problem> {
+/// Appends an answer to `out`, with its body in a form that the peer understands. What is wrong is
+/// told as on a wire: who asked may not know the type that it comes in.
+pub fn write_response(
+    response: &Response,
+    form: Form,
+    out: &mut Vec<u8>,
+) -> Result<Written, Problem> {
     let start = out.len();
     out.push(0);
     out.extend_from_slice(&response.status.to_le_bytes());
@@ -74,7 +78,9 @@ fn long(octets: &[u8], out: &mut Vec<u8>) -> Result<(), Problem> {
 
 fn headers(headers: &HeaderMap, out: &mut Vec<u8>) -> Result<(), Problem> {
     if headers.len() > super::MOST_HEADERS {
-        return Err(Problem::new(431, "").detail(format!("more than {} headers", super::MOST_HEADERS)));
+        return Err(
+            Problem::new(431, "").detail(format!("more than {} headers", super::MOST_HEADERS))
+        );
     }
     out.push(headers.len() as u8);
     for (name, value) in headers {
@@ -95,7 +101,8 @@ fn body(body: &Body, form: Form, start: usize, out: &mut Vec<u8>) -> Result<Writ
     if body.is_absent() {
         return Ok(Written { at: out.len(), body: None });
     }
-    // The media type stands before the octets, and is known after them: nearly always it is one with a number.
+    // The media type stands before the octets, and is known after them: nearly always it is one
+    // with a number.
     let at = out.len();
     out.push(0);
     let Some(appended) = body.append(form, out)? else {

@@ -10,7 +10,8 @@ pub struct Domain {
     /// Users whose processes belong to it, by number.
     #[serde(default)]
     pub uids: Vec<u32>,
-    /// Groups whose processes belong to it, by number: the process's own group, not its supplementary ones.
+    /// Groups whose processes belong to it, by number: the process's own group, not its
+    /// supplementary ones.
     #[serde(default)]
     pub gids: Vec<u32>,
 }
@@ -26,8 +27,11 @@ mod tests {
 
     #[test]
     fn users_before_strangers() {
-        let domain =
-            |name: &str, uids: &[u32], gids: &[u32]| Domain { name: name.into(), uids: uids.into(), gids: gids.into() };
+        let domain = |name: &str, uids: &[u32], gids: &[u32]| Domain {
+            name: name.into(),
+            uids: uids.into(),
+            gids: gids.into(),
+        };
         let domains = [domain("core", &[0, 990], &[]), domain("guests", &[990], &[1000])];
         let name = |uid, gid| of(&domains, uid, gid).map(|domain| domain.name.as_str());
         assert_eq!(name(0, 0), Some("core"));

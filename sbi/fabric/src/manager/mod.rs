@@ -1,6 +1,6 @@
-//! The manager of a machine's fabric: admits processes, and brings those of one security domain together. It makes a
-//! channel's memory and hands it to the two processes that use it; afterwards it has no part in what they say to each
-//! other, and may end and start again without them.
+//! The manager of a machine's fabric: admits processes, and brings those of one security domain
+//! together. It makes a channel's memory and hands it to the two processes that use it; afterwards
+//! it has no part in what they say to each other, and may end and start again without them.
 mod domain;
 mod registry;
 
@@ -15,7 +15,8 @@ use crate::memory::layout::{Layout, Sizes};
 use crate::messages::{self, FromMember, Peer, ToMember};
 use crate::{fd, metrics};
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen, socket, sockopt,
+    AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen,
+    socket, sockopt,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -39,14 +40,19 @@ pub struct ManagerConfig {
     pub sizes: Sizes,
     /// What the manager takes on.
     pub limits: ManagerLimits,
-    /// Whether channels use huge pages if the machine has set some aside. Each takes 2 MiB at least then.
+    /// Whether channels use huge pages if the machine has set some aside. Each takes 2 MiB at
+    /// least then.
     pub huge_pages: bool,
 }
 
 impl Default for ManagerConfig {
     /// One domain, for the processes of the user who runs the manager.
     fn default() -> Self {
-        let own = Domain { name: "core".into(), uids: vec![nix::unistd::geteuid().as_raw()], gids: Vec::new() };
+        let own = Domain {
+            name: "core".into(),
+            uids: vec![nix::unistd::geteuid().as_raw()],
+            gids: Vec::new(),
+        };
         ManagerConfig {
             socket: default_socket(),
             domains: vec![own],
@@ -57,8 +63,8 @@ impl Default for ManagerConfig {
     }
 }
 
-/// Where the manager is looked for if nothing else is configured: `/run/martlet/sbi.sock` for root, the user's own
-/// runtime folder for others.
+/// Where the manager is looked for if nothing else is configured: `/run/martlet/sbi.sock` for root,
+/// the user's own runtime folder for others.
 pub fn default_socket() -> PathBuf {
     let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(folder) if !nix::unistd::geteuid().is_root() => PathBuf::from(folder),
@@ -91,12 +97,18 @@ impl Manager {
         }
         let path = &config.socket;
         let listener = open(path).map_err(|e| {
-            std::io::Error::new(e.kind(), format!("cannot manage the fabric at {}: {e}", path.display()))
+            std::io::Error::new(
+                e.kind(),
+                format!("cannot manage the fabric at {}: {e}", path.display()),
+            )
         })?;
         // Numbers that another manager gave out before do not come again.
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let state = State {
-            registry: Mutex::new(Registry::new(config.limits.clone(), (since.as_micros() as u64) << 8)),
+            registry: Mutex::new(Registry::new(
+                config.limits.clone(),
+                (since.as_micros() as u64) << 8,
+            )),
             sockets: Mutex::default(),
             layout,
             huge_pages: config.huge_pages,
@@ -131,18 +143,27 @@ impl Manager {
     fn admit(&self, socket: OwnedFd) -> Option<(u64, Arc<Watched>)> {
         let refuse = |reason: &str| {
             metrics::REFUSED.with_label_values(&["join"]).inc();
-            let _ = fd::send(&socket, &messages::encode(&ToMember::Refused { reason: reason.into() }), &[]);
+            let _ = fd::send(
+                &socket,
+                &messages::encode(&ToMember::Refused { reason: reason.into() }),
+                &[],
+            );
         };
         let credentials = getsockopt(&socket, sockopt::PeerCredentials).ok()?;
         let (uid, gid, pid) = (credentials.uid(), credentials.gid(), credentials.pid());
         let Some(domain) = domain::of(&self.config.domains, uid, gid) else {
             tracing::warn!(uid, gid, pid, "a process of no security domain was refused");
-            refuse(&format!("user {uid} and group {gid} belong to no security domain of this fabric"));
+            refuse(&format!(
+                "user {uid} and group {gid} belong to no security domain of this fabric"
+            ));
             return None;
         };
         let Some(number) = lock(&self.state.registry).admit(&domain.name) else {
             tracing::warn!(uid, pid, "a process was refused: there are too many");
-            refuse("the fabric has as many processes of this security domain as it takes (limits.members)");
+            refuse(
+                "the fabric has as many processes of this security domain as it takes \
+                 (limits.members)",
+            );
             return None;
         };
         tracing::debug!(number, uid, gid, pid, domain = domain.name, "a process joins the fabric");
@@ -163,7 +184,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Opens the socket that processes join through. Anybody may connect to it; who is admitted is decided by credentials.
+/// Opens the socket that processes join through. Anybody may connect to it; who is admitted is
+/// decided by credentials.
 fn open(path: &Path) -> std::io::Result<OwnedFd> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -176,7 +198,10 @@ fn open(path: &Path) -> std::io::Result<OwnedFd> {
         Err(nix::Error::EADDRINUSE) => {
             // A manager that was killed leaves its socket behind; one that lives answers.
             if connect(new()?.as_raw_fd(), &address) != Err(nix::Error::ECONNREFUSED) {
-                return Err(std::io::Error::new(std::io::ErrorKind::AddrInUse, "another manager is at work there"));
+                return Err(std::io::Error::new(
+                    std::io::ErrorKind::AddrInUse,
+                    "another manager is at work there",
+                ));
             }
             std::fs::remove_file(path)?;
             bind(listener.as_raw_fd(), &address)?;
@@ -264,7 +289,8 @@ impl State {
 
     fn dismiss(&self, number: u64) {
         if let Some(socket) = lock(&self.sockets).remove(&number) {
-            let _ = nix::sys::socket::shutdown(socket.as_raw_fd(), nix::sys::socket::Shutdown::Both);
+            let _ =
+                nix::sys::socket::shutdown(socket.as_raw_fd(), nix::sys::socket::Shutdown::Both);
         }
     }
 }

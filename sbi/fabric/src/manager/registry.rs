@@ -50,14 +50,15 @@ struct Member {
 pub struct Registry {
     limits: ManagerLimits,
     members: HashMap<u64, Member>,
-    /// By service, domain and authority. A domain's authorities are its own: another one can neither see nor take them.
+    /// By service, domain and authority. A domain's authorities are its own: another one can
+    /// neither see nor take them.
     servers: HashMap<(Service, String, String), u64>,
     next: u64,
 }
 
 impl Registry {
-    /// Knows nobody. Numbers of members and channels begin at `first`: numbers of an earlier manager, which processes
-    /// still have, must not come again.
+    /// Knows nobody. Numbers of members and channels begin at `first`: numbers of an earlier
+    /// manager, which processes still have, must not come again.
     pub fn new(limits: ManagerLimits, first: u64) -> Self {
         Registry { limits, members: HashMap::new(), servers: HashMap::new(), next: first }
     }
@@ -75,11 +76,17 @@ impl Registry {
     /// A process of a security domain has connected; `None` if there are too many of it.
     pub fn admit(&mut self, domain: &str) -> Option<u64> {
         // Each domain for itself: one cannot take the places of another.
-        if self.members.values().filter(|member| member.domain == domain).count() >= self.limits.members {
+        if self.members.values().filter(|member| member.domain == domain).count()
+            >= self.limits.members
+        {
             return None;
         }
-        let member =
-            Member { domain: domain.into(), joined: None, authorities: Default::default(), channels: HashMap::new() };
+        let member = Member {
+            domain: domain.into(),
+            joined: None,
+            authorities: Default::default(),
+            channels: HashMap::new(),
+        };
         let number = self.number();
         self.members.insert(number, member);
         Some(number)
@@ -99,12 +106,15 @@ impl Registry {
     /// A process has said something.
     pub fn told(&mut self, from: u64, message: FromMember) -> Vec<Action> {
         let Some(member) = self.members.get_mut(&from) else { return Vec::new() };
-        let refuse = |reason: String| vec![Action::Send(from, ToMember::Refused { reason }), Action::Dismiss(from)];
+        let refuse = |reason: String| {
+            vec![Action::Send(from, ToMember::Refused { reason }), Action::Dismiss(from)]
+        };
         match message {
             FromMember::Join { version, name, model } => {
                 if version != VERSION {
                     return refuse(format!(
-                        "the manager speaks version {VERSION} and this process {version}: start both from one build"
+                        "the manager speaks version {VERSION} and this process {version}: start \
+                         both from one build"
                     ));
                 }
                 if member.joined.is_some() || name.len() > 64 {
@@ -139,8 +149,12 @@ impl Registry {
         let count = member.authorities.iter().map(BTreeSet::len).sum::<usize>();
         let reason = if taken {
             Some("another process of this security domain serves it".to_string())
-        } else if count >= self.limits.authorities || authority.is_empty() || authority.len() > 255 {
-            Some(format!("a process serves under up to {} authorities of 1 to 255 octets", self.limits.authorities))
+        } else if count >= self.limits.authorities || authority.is_empty() || authority.len() > 255
+        {
+            Some(format!(
+                "a process serves under up to {} authorities of 1 to 255 octets",
+                self.limits.authorities
+            ))
         } else {
             self.servers.insert(key, from);
             member.authorities[service as usize].insert(authority.clone());
@@ -151,7 +165,9 @@ impl Registry {
 
     fn connect(&mut self, from: u64, service: Service, authority: String) -> Vec<Action> {
         let Some(member) = self.members.get(&from) else { return Vec::new() };
-        let find = |authority: String| self.servers.get(&(service, member.domain.clone(), authority)).copied();
+        let find = |authority: String| {
+            self.servers.get(&(service, member.domain.clone(), authority)).copied()
+        };
         let server = match authority.parse() {
             Ok(address) if service == Service::Connections => {
                 messages::listening(address).find_map(|address| find(address.to_string()))
@@ -159,7 +175,11 @@ impl Registry {
             _ => find(authority.clone()),
         };
         let mut actions = Vec::new();
-        let known = member.channels.iter().find(|(_, peer)| Some(**peer) == server).map(|(channel, _)| *channel);
+        let known = member
+            .channels
+            .iter()
+            .find(|(_, peer)| Some(**peer) == server)
+            .map(|(channel, _)| *channel);
         let channel = known.or_else(|| {
             let (channel, action) = self.introduce(from, server?)?;
             actions.push(action);
@@ -170,7 +190,9 @@ impl Registry {
     }
 
     fn introduce(&mut self, first: u64, second: u64) -> Option<(u64, Action)> {
-        let room = |number| self.members.get(&number).is_some_and(|m| m.channels.len() < self.limits.channels);
+        let room = |number| {
+            self.members.get(&number).is_some_and(|m| m.channels.len() < self.limits.channels)
+        };
         if !room(first) || !room(second) {
             return None;
         }
@@ -198,7 +220,8 @@ mod tests {
 
     fn join(registry: &mut Registry, domain: &str, name: &str) -> u64 {
         let number = registry.admit(domain).unwrap();
-        let actions = registry.told(number, FromMember::Join { version: VERSION, name: name.into(), model: 7 });
+        let actions = registry
+            .told(number, FromMember::Join { version: VERSION, name: name.into(), model: 7 });
         assert_eq!(actions, [Action::Send(number, ToMember::Welcome { domain: domain.into() })]);
         number
     }
@@ -206,17 +229,25 @@ mod tests {
     fn serve(registry: &mut Registry, number: u64, authority: &str) -> bool {
         let message = FromMember::Serve { service: Service::Calls, authority: authority.into() };
         match &registry.told(number, message)[..] {
-            [Action::Send(to, ToMember::Served { reason, .. })] if *to == number => reason.is_none(),
+            [Action::Send(to, ToMember::Served { reason, .. })] if *to == number => {
+                reason.is_none()
+            }
             [Action::Send(_, ToMember::Refused { .. }), Action::Dismiss(_)] => false,
             other => panic!("{other:?}"),
         }
     }
 
-    fn connect(registry: &mut Registry, number: u64, authority: &str) -> (Option<u64>, Vec<Action>) {
+    fn connect(
+        registry: &mut Registry,
+        number: u64,
+        authority: &str,
+    ) -> (Option<u64>, Vec<Action>) {
         let message = FromMember::Connect { service: Service::Calls, authority: authority.into() };
         let mut actions = registry.told(number, message);
         match actions.pop() {
-            Some(Action::Send(to, ToMember::Way { channel, .. })) if to == number => (channel, actions),
+            Some(Action::Send(to, ToMember::Way { channel, .. })) if to == number => {
+                (channel, actions)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -228,7 +259,9 @@ mod tests {
         assert!(serve(&mut registry, udm, "udm:80"));
         assert!(serve(&mut registry, amf, "amf:80"));
         let (channel, actions) = connect(&mut registry, amf, "udm:80");
-        let [Action::Introduce { channels: [made, same], first, second }] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::Introduce { channels: [made, same], first, second }] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         assert_eq!((Some(*made), made, first.0, second.0), (channel, same, amf, udm));
         assert_eq!(
             (&first.1.name[..], &first.1.calls[..], &second.1.calls[..]),
@@ -249,7 +282,9 @@ mod tests {
         let nrf = join(&mut registry, "core", "nrf");
         serve(&mut registry, nrf, "nrf:80");
         let (channel, actions) = connect(&mut registry, nrf, "nrf:80");
-        let [Action::Introduce { channels, first, second }] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::Introduce { channels, first, second }] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         assert_eq!((channel, first.0, second.0), (Some(channels[0]), nrf, nrf));
         assert!(channels[0] != channels[1]);
         assert!(connect(&mut registry, nrf, "nrf:80").1.is_empty());
@@ -270,14 +305,18 @@ mod tests {
         let udm = join(&mut registry, "core", "udm");
         assert!(serve(&mut registry, udm, "udm:80"));
         assert!(connect(&mut registry, amf, "udm:80").0.is_some());
-        registry.told(udm, FromMember::Withdraw { service: Service::Calls, authority: "udm:80".into() });
+        registry.told(
+            udm,
+            FromMember::Withdraw { service: Service::Calls, authority: "udm:80".into() },
+        );
         assert_eq!(connect(&mut registry, amf, "udm:80"), (None, vec![]));
     }
 
     #[test]
     fn domains_do_not_see_each_other() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
-        let (ours, theirs) = (join(&mut registry, "core", "udm"), join(&mut registry, "guest", "udm"));
+        let (ours, theirs) =
+            (join(&mut registry, "core", "udm"), join(&mut registry, "guest", "udm"));
         assert!(serve(&mut registry, ours, "udm:80"));
         assert_eq!(connect(&mut registry, theirs, "udm:80"), (None, vec![]));
         // Nor can one keep the other from its name.
@@ -294,7 +333,8 @@ mod tests {
         let early = registry.admit("core").unwrap();
         assert!(!serve(&mut registry, early, "x:1"));
         registry.remove(early);
-        let all: Vec<u64> = ["a", "b", "c"].iter().map(|name| join(&mut registry, "core", name)).collect();
+        let all: Vec<u64> =
+            ["a", "b", "c"].iter().map(|name| join(&mut registry, "core", name)).collect();
         assert_eq!(registry.admit("core"), None);
         let guest = registry.admit("guest").expect("each domain has its own places");
         registry.remove(guest);
@@ -304,6 +344,9 @@ mod tests {
         assert!(connect(&mut registry, all[1], "a:1").0.is_some());
         assert_eq!(connect(&mut registry, all[2], "a:1"), (None, vec![]));
         let again = FromMember::Join { version: VERSION, name: "a".into(), model: 0 };
-        assert!(matches!(&registry.told(all[0], again)[..], [Action::Send(..), Action::Dismiss(_)]));
+        assert!(matches!(
+            &registry.told(all[0], again)[..],
+            [Action::Send(..), Action::Dismiss(_)]
+        ));
     }
 }

@@ -1,14 +1,16 @@
-//! When one end of a channel has to ring the other's bell, and when it may spare itself the system call.
+//! When one end of a channel has to ring the other's bell, and when it may spare itself the system
+//! call.
 //!
-//! Each end has two flags. *Asleep*: it waits for its bell, and wants to hear of anything new. *Starved*: it has
-//! something to send and neither slot nor buffer for it, and wants to hear of what is given back. Who raises a flag
-//! looks once more at the rings afterwards; who changes a ring looks at the flag afterwards. With a full fence between
-//! the two steps on both sides, at least one of them sees what the other did, and no wake-up is lost.
+//! Each end has two flags. *Asleep*: it waits for its bell, and wants to hear of anything new.
+//! *Starved*: it has something to send and neither slot nor buffer for it, and wants to hear of
+//! what is given back. Who raises a flag looks once more at the rings afterwards; who changes a
+//! ring looks at the flag afterwards. With a full fence between the two steps on both sides, at
+//! least one of them sees what the other did, and no wake-up is lost.
 use super::ring::Line;
 use crate::sync::{Ordering, fence};
 
-/// The flags of one end. Both ends write them: the owner raises, either lowers. Every write is a swap, so that all
-/// writes of a flag stand in one order that both ends can follow.
+/// The flags of one end. Both ends write them: the owner raises, either lowers. Every write is a
+/// swap, so that all writes of a flag stand in one order that both ends can follow.
 #[repr(C)]
 #[derive(Default)]
 pub struct Attention {

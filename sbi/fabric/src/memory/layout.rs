@@ -1,5 +1,5 @@
-//! Where things lie in the memory of a channel. Both ends work it out from the same sizes, so that nothing about the
-//! layout is ever read from the memory itself.
+//! Where things lie in the memory of a channel. Both ends work it out from the same sizes, so that
+//! nothing about the layout is ever read from the memory itself.
 use super::pool::{BufferClass, BufferId};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,11 @@ pub struct Sizes {
 impl Default for Sizes {
     fn default() -> Self {
         let class = |octets, count| BufferClass { octets, count };
-        Sizes { slots: 128, classes: vec![class(512, 64), class(4096, 64), class(64 << 10, 8)], frame: 1 << 20 }
+        Sizes {
+            slots: 128,
+            classes: vec![class(512, 64), class(4096, 64), class(64 << 10, 8)],
+            frame: 1 << 20,
+        }
     }
 }
 
@@ -37,7 +41,8 @@ pub enum WrongSizes {
     Slots(u32),
     /// The classes.
     #[error(
-        "a channel has one to 8 classes of buffers, in ascending sizes that are multiples of 64, with 1 to 65536 buffers each"
+        "a channel has one to 8 classes of buffers, in ascending sizes that are multiples of 64, \
+         with 1 to 65536 buffers each"
     )]
     Classes,
     /// The total.
@@ -90,14 +95,21 @@ impl Layout {
         }
         let classes = &sizes.classes;
         let sound = |class: &BufferClass| {
-            class.octets > 0 && class.octets.is_multiple_of(64) && (1..=65536).contains(&class.count)
+            class.octets > 0
+                && class.octets.is_multiple_of(64)
+                && (1..=65536).contains(&class.count)
         };
         let ascend = classes.windows(2).all(|pair| pair[0].octets < pair[1].octets);
-        if classes.is_empty() || classes.len() > MOST_CLASSES || !classes.iter().all(sound) || !ascend {
+        if classes.is_empty()
+            || classes.len() > MOST_CLASSES
+            || !classes.iter().all(sound)
+            || !ascend
+        {
             return Err(WrongSizes::Classes);
         }
         // No overflow: at most 8 classes of 2³² octets times 2¹⁶.
-        let octets: u64 = classes.iter().map(|class| u64::from(class.octets) * u64::from(class.count)).sum();
+        let octets: u64 =
+            classes.iter().map(|class| u64::from(class.octets) * u64::from(class.count)).sum();
         if octets > MOST_OCTETS as u64 / 4 {
             return Err(WrongSizes::TooLarge);
         }
@@ -148,13 +160,17 @@ impl Layout {
         self.directions[end & 1]
     }
 
-    /// Place and size of a buffer within a direction's buffers, in octets; `None` for a number that no buffer has.
+    /// Place and size of a buffer within a direction's buffers, in octets; `None` for a number that
+    /// no buffer has.
     pub fn buffer(&self, id: BufferId) -> Option<(usize, usize)> {
         let (mut first, mut offset) = (0, 0);
         for class in &self.sizes.classes {
             // Not below the first of this class, since it is beyond all of those before.
             if id.0 - first < class.count {
-                return Some((offset + (id.0 - first) as usize * class.octets as usize, class.octets as usize));
+                return Some((
+                    offset + (id.0 - first) as usize * class.octets as usize,
+                    class.octets as usize,
+                ));
             }
             first += class.count;
             offset += class.count as usize * class.octets as usize;

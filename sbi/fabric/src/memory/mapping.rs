@@ -13,14 +13,20 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What the kernel is asked never to allow: with these, no access to the mapping can fail for want of memory behind it.
-const SEALS: SealFlag = SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
+/// What the kernel is asked never to allow: with these, no access to the mapping can fail for want
+/// of memory behind it.
+const SEALS: SealFlag =
+    SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
 
-/// Makes memory for a channel: zeroed, of fixed size, unnamed in the file system. Pages come into being when they are
-/// first used. With `huge`, huge pages are used if the machine has set enough aside.
+/// Makes memory for a channel: zeroed, of fixed size, unnamed in the file system. Pages come into
+/// being when they are first used. With `huge`, huge pages are used if the machine has set enough
+/// aside.
 pub fn create(layout: &Layout, huge: bool) -> std::io::Result<OwnedFd> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
-    if huge && let Ok(fd) = sealed(flags | MFdFlags::MFD_HUGETLB, layout.total().next_multiple_of(2 << 20)) {
+    if huge
+        && let Ok(fd) =
+            sealed(flags | MFdFlags::MFD_HUGETLB, layout.total().next_multiple_of(2 << 20))
+    {
         return Ok(fd);
     }
     sealed(flags, layout.total())
@@ -30,7 +36,8 @@ fn sealed(flags: MFdFlags, octets: usize) -> std::io::Result<OwnedFd> {
     let fd = memfd_create(c"martlet-sbi", flags)?;
     nix::unistd::ftruncate(&fd, octets as i64)?;
     if flags.contains(MFdFlags::MFD_HUGETLB) {
-        // Huge pages are reserved by a mapping, not by the size: find out now rather than at the first access.
+        // Huge pages are reserved by a mapping, not by the size: find out now rather than at the
+        // first access.
         drop(Mapping::of(&fd, octets)?);
     }
     fcntl(&fd, FcntlArg::F_ADD_SEALS(SEALS))?;
@@ -43,7 +50,8 @@ struct Mapping {
     octets: usize,
 }
 
-// SAFETY: the mapping is a range of addresses; what lies there is only reached as atomics (see `Shared`).
+// SAFETY: the mapping is a range of addresses; what lies there is only reached as atomics (see
+// `Shared`).
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -60,7 +68,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `of` mapped; every `Shared` into it holds the `Arc` of this value, so none is left.
+        // SAFETY: exactly what `of` mapped; every `Shared` into it holds the `Arc` of this value,
+        // so none is left.
         let _ = unsafe { munmap(self.start, self.octets) };
     }
 }
@@ -86,15 +95,18 @@ pub struct Shared<T> {
     _mapping: Arc<Mapping>,
 }
 
-// SAFETY: a reference to atomics, which threads may share, and to a mapping that lives as long as this value.
+// SAFETY: a reference to atomics, which threads may share, and to a mapping that lives as long as
+// this value.
 unsafe impl<T: Sync> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Shared<T> {}
 
 impl<T: Atomic> Shared<T> {
     fn at(mapping: &Arc<Mapping>, offset: usize, length: usize) -> std::io::Result<Shared<T>> {
-        let octets = length.checked_mul(size_of::<T>()).and_then(|octets| octets.checked_add(offset));
-        if octets.is_none_or(|end| end > mapping.octets) || !offset.is_multiple_of(align_of::<T>()) {
+        let octets =
+            length.checked_mul(size_of::<T>()).and_then(|octets| octets.checked_add(offset));
+        if octets.is_none_or(|end| end > mapping.octets) || !offset.is_multiple_of(align_of::<T>())
+        {
             return Err(std::io::Error::other("a part lies outside of the channel's memory"));
         }
         // SAFETY: within the mapping, as just checked.
@@ -106,8 +118,9 @@ impl<T: Atomic> Shared<T> {
 impl<T> Deref for Shared<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: `at` checked bounds and alignment (mappings start at a page); `T: Atomic` is valid with any bits and
-        // may change at any time; the mapping lives as long as `self`.
+        // SAFETY: `at` checked bounds and alignment (mappings start at a page); `T: Atomic` is
+        // valid with any bits and may change at any time; the mapping lives as long as
+        // `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -174,20 +187,28 @@ pub struct ChannelMemory {
 }
 
 impl ChannelMemory {
-    /// Maps memory that was handed over, for `end` 0 or 1. The memory must be of the size that the layout says and
-    /// sealed against another one; a program that could make it shorter could end this process.
+    /// Maps memory that was handed over, for `end` 0 or 1. The memory must be of the size that the
+    /// layout says and sealed against another one; a program that could make it shorter could
+    /// end this process.
     pub fn map(fd: &OwnedFd, layout: &Arc<Layout>, end: usize) -> std::io::Result<ChannelMemory> {
         let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
         if !seals.contains(SEALS) {
-            return Err(std::io::Error::other("a channel's memory is not sealed against a change of its size"));
+            return Err(std::io::Error::other(
+                "a channel's memory is not sealed against a change of its size",
+            ));
         }
         let size = nix::sys::stat::fstat(fd)?.st_size;
         let size = usize::try_from(size).map_err(std::io::Error::other)?;
         if size < layout.total() {
-            return Err(std::io::Error::other(format!("a channel has {size} octets instead of {}", layout.total())));
+            return Err(std::io::Error::other(format!(
+                "a channel has {size} octets instead of {}",
+                layout.total()
+            )));
         }
         let mapping = Arc::new(Mapping::of(fd, size)?);
-        let attention = |end| Ok::<_, std::io::Error>(SharedOne(Shared::at(&mapping, layout.attention(end), 1)?));
+        let attention = |end| {
+            Ok::<_, std::io::Error>(SharedOne(Shared::at(&mapping, layout.attention(end), 1)?))
+        };
         let direction = |from: usize| {
             let parts = layout.from(from);
             Ok::<_, std::io::Error>(DirectionMemory {
@@ -225,12 +246,18 @@ mod tests {
     fn what_one_end_writes_the_other_reads() {
         let layout = Arc::new(Layout::of(&Sizes::default()).unwrap());
         let fd = create(&layout, false).unwrap();
-        let (a, b) = (ChannelMemory::map(&fd, &layout, 0).unwrap(), ChannelMemory::map(&fd, &layout, 1).unwrap());
+        let (a, b) = (
+            ChannelMemory::map(&fd, &layout, 0).unwrap(),
+            ChannelMemory::map(&fd, &layout, 1).unwrap(),
+        );
         octets::write(a.out.buffers.get(BufferId(135)).unwrap(), b"over there");
         let mut got = Vec::new();
         octets::read(b.into.buffers.get(BufferId(135)).unwrap(), 10, &mut got);
         assert_eq!(got, b"over there");
-        assert!(a.out.buffers.get(BufferId(136)).is_none() && a.out.buffers.get(BufferId(u32::MAX)).is_none());
+        assert!(
+            a.out.buffers.get(BufferId(136)).is_none()
+                && a.out.buffers.get(BufferId(u32::MAX)).is_none()
+        );
         b.own.sleep();
         assert!(a.peer.after_sending() && !a.peer.after_sending() && !b.peer.after_sending());
     }

@@ -1,4 +1,5 @@
-//! Octets in shared memory, which the peer may change at any moment: they are copied out before anything reads them.
+//! Octets in shared memory, which the peer may change at any moment: they are copied out before
+//! anything reads them.
 use crate::sync::{AtomicU64, Ordering};
 
 /// Writes octets from a word on; what lies beyond the last word is cut off.

@@ -1,5 +1,6 @@
-//! The sender's account of its buffers. It lies in the sender's own memory: the receiver can give back only what it
-//! was lent, and the death of either end leaves nothing to repair, since the pair's memory goes as a whole.
+//! The sender's account of its buffers. It lies in the sender's own memory: the receiver can give
+//! back only what it was lent, and the death of either end leaves nothing to repair, since the
+//! pair's memory goes as a whole.
 
 /// Buffers of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -67,8 +68,9 @@ impl Pool {
         fits.or(self.classes.len().checked_sub(1))
     }
 
-    /// Takes a buffer for `len` octets, or for as many of them as one buffer holds: of the class that fits best, else
-    /// of a larger one, else of a smaller one. Returns its number and size.
+    /// Takes a buffer for `len` octets, or for as many of them as one buffer holds: of the class
+    /// that fits best, else of a larger one, else of a smaller one. Returns its number and
+    /// size.
     pub fn get(&mut self, len: u32) -> Option<(BufferId, u32)> {
         let best = self.fitting(len)?;
         let order = (best..self.classes.len()).chain((0..best).rev());
@@ -91,7 +93,11 @@ impl Pool {
     /// Takes back a buffer.
     pub fn put(&mut self, id: BufferId) -> Result<(), NotLent> {
         let bit = 1 << (id.0 % 64);
-        let lent = self.lent.get_mut(id.0 as usize / 64).filter(|word| **word & bit != 0).ok_or(NotLent)?;
+        let lent = self
+            .lent
+            .get_mut(id.0 as usize / 64)
+            .filter(|word| **word & bit != 0)
+            .ok_or(NotLent)?;
         *lent &= !bit;
         let class = self.classes.iter_mut().rfind(|class| class.first <= id.0).ok_or(NotLent)?;
         class.free.push(id.0);
@@ -115,7 +121,8 @@ mod tests {
     #[test]
     fn the_best_class_first_then_larger_then_smaller_ones() {
         let mut pool = pool();
-        let sizes: Vec<_> = std::iter::from_fn(|| pool.get(100)).map(|(id, size)| (id.0, size)).collect();
+        let sizes: Vec<_> =
+            std::iter::from_fn(|| pool.get(100)).map(|(id, size)| (id.0, size)).collect();
         assert_eq!(sizes, [(2, 256), (3, 256), (4, 1024), (0, 64), (1, 64)]);
         assert_eq!(pool.lent(), 5);
     }

@@ -1,9 +1,9 @@
 //! A ring with one producer and one consumer, neither of which trusts the other.
 //!
-//! Indices run freely from 0 through 2³²−1 and around; the slot is the index modulo the capacity, a power of two. Each
-//! side keeps its own index in private memory and only publishes it, so that what the other side writes into shared
-//! memory can at most be wrong, and a wrong index is found out before it is used. A slot is made of atomic words and
-//! read once.
+//! Indices run freely from 0 through 2³²−1 and around; the slot is the index modulo the capacity, a
+//! power of two. Each side keeps its own index in private memory and only publishes it, so that
+//! what the other side writes into shared memory can at most be wrong, and a wrong index is found
+//! out before it is used. A slot is made of atomic words and read once.
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A word on a cache line of its own.
@@ -89,7 +89,8 @@ impl<M: RingMemory<W>, const W: usize> Producer<M, W> {
             place.store(*word, Ordering::Relaxed);
         }
         self.tail = self.tail.wrapping_add(1);
-        // Release: the slot, and the buffer that it names, are written before the consumer sees the index.
+        // Release: the slot, and the buffer that it names, are written before the consumer sees the
+        // index.
         self.memory.indices().tail.0.store(self.tail, Ordering::Release);
         Ok(true)
     }

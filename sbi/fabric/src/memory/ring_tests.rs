@@ -1,4 +1,5 @@
-//! The ring between two threads and with indices that lie. Under Miri too; `tests/model.rs` checks every interleaving.
+//! The ring between two threads and with indices that lie. Under Miri too; `tests/model.rs` checks
+//! every interleaving.
 use super::ring::*;
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -82,8 +83,10 @@ fn indices_that_cannot_be_are_found_out() {
 #[test]
 fn indices_run_around() {
     let memory = Heap::<1>::new(4);
-    let (mut from, mut to) =
-        (Producer::starting_at(memory.clone(), u32::MAX - 1), Consumer::starting_at(memory, u32::MAX - 1));
+    let (mut from, mut to) = (
+        Producer::starting_at(memory.clone(), u32::MAX - 1),
+        Consumer::starting_at(memory, u32::MAX - 1),
+    );
     for n in 0..10 {
         assert!(from.push(&[n]).unwrap());
         assert_eq!(to.pop(), Ok(Some([n])));

@@ -8,7 +8,8 @@ use crate::{frames, metrics};
 use bytes::Bytes;
 use http::Method;
 use martlet_sbi::{
-    ApiRoot, Appended, Body, BoxFuture, Form, OperationInfo, Problem, Request, Response, Transport, TransportFailure,
+    ApiRoot, Appended, Body, BoxFuture, Form, OperationInfo, Problem, Request, Response, Transport,
+    TransportFailure,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,7 +28,8 @@ impl FabricBinding {
         FabricBinding { fabric, next: None }
     }
 
-    /// Calls to authorities that nobody of the fabric serves go here: other machines, other vendors.
+    /// Calls to authorities that nobody of the fabric serves go here: other machines, other
+    /// vendors.
     pub fn with_next(mut self, next: Arc<dyn Transport>) -> Self {
         self.next = Some(next);
         self
@@ -35,7 +37,9 @@ impl FabricBinding {
 
     async fn link(&self, authority: &str) -> Option<Arc<Link>> {
         let process = self.fabric.process();
-        let way = std::future::poll_fn(|context| process.poll_way(Service::Calls, authority, Instant::now(), context));
+        let way = std::future::poll_fn(|context| {
+            process.poll_way(Service::Calls, authority, Instant::now(), context)
+        });
         let longest = Duration::from_millis(self.fabric.config().connect_ms);
         tokio::time::timeout(longest, way).await.unwrap_or(None)
     }
@@ -87,17 +91,25 @@ impl FabricBinding {
         turn
     }
 
-    /// Sends a request. The outer error is one of the request itself, which no repetition would heal.
-    fn call(&self, link: &Arc<Link>, to: &ApiRoot, request: &mut Request) -> Result<Result<Call, CallFailed>, Problem> {
+    /// Sends a request. The outer error is one of the request itself, which no repetition would
+    /// heal.
+    fn call(
+        &self,
+        link: &Arc<Link>,
+        to: &ApiRoot,
+        request: &mut Request,
+    ) -> Result<Result<Call, CallFailed>, Problem> {
         let longest = link.channel().longest_frame();
         let form = self.fabric.0.form(link);
         with_scratch(|out| {
             let written = frames::write_request(&to.authority, request, form, Instant::now(), out)?;
             if out.len() > longest {
-                return Err(Problem::new(413, "").detail(format!("a request of more than {longest} octets")));
+                return Err(Problem::new(413, "")
+                    .detail(format!("a request of more than {longest} octets")));
             }
             let call = link.call(out);
-            // A repetition needs octets alone: the value is let go while the peer works, and not when its answer is there.
+            // A repetition needs octets alone: the value is let go while the peer works, and not
+            // when its answer is there.
             if let Some(Appended { content_type, form }) = written.body {
                 let octets = Bytes::copy_from_slice(&out[written.at..]);
                 request.body = match form {
@@ -127,17 +139,25 @@ impl FabricBinding {
                 metrics::ELSEWHERE.inc();
                 next.send(to, request).await
             }
-            None => Err(Problem::unreachable(TransportFailure::NotSent, format!("nobody of the fabric serves {to}"))),
+            None => Err(Problem::unreachable(
+                TransportFailure::NotSent,
+                format!("nobody of the fabric serves {to}"),
+            )),
         }
     }
 }
 
 impl Transport for FabricBinding {
-    fn send<'a>(&'a self, to: &'a ApiRoot, request: Request) -> BoxFuture<'a, Result<Response, Problem>> {
+    fn send<'a>(
+        &'a self,
+        to: &'a ApiRoot,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Problem>> {
         Box::pin(self.exchange(to, request))
     }
 }
 
 fn may_repeat(operation: Option<&OperationInfo>, method: &Method, how: TransportFailure) -> bool {
-    how == TransportFailure::NotSent || operation.map_or(*method == Method::GET, OperationInfo::is_idempotent)
+    how == TransportFailure::NotSent
+        || operation.map_or(*method == Method::GET, OperationInfo::is_idempotent)
 }

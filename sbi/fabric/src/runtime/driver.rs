@@ -67,8 +67,8 @@ async fn run(link: &Arc<Link>, spin: &Spin) -> std::io::Result<()> {
     }
 }
 
-/// Looks at the channel a few times in a row; whether something has come. What comes is seen within nanoseconds this way,
-/// while each turn of the runtime takes most of a microsecond.
+/// Looks at the channel a few times in a row; whether something has come. What comes is seen within
+/// nanoseconds this way, while each turn of the runtime takes most of a microsecond.
 fn glance(channel: &Channel) -> bool {
     (0..GLANCES).any(|_| {
         std::hint::spin_loop();
@@ -76,7 +76,8 @@ fn glance(channel: &Channel) -> bool {
     })
 }
 
-/// Lets the other tasks of the runtime have their turn, and comes back without a look at the kernel.
+/// Lets the other tasks of the runtime have their turn, and comes back without a look at the
+/// kernel.
 #[derive(Default)]
 struct Turn(bool);
 

@@ -1,4 +1,5 @@
-//! The fabric in a tokio runtime: a task for the manager, one for each link, and one for each request served.
+//! The fabric in a tokio runtime: a task for the manager, one for each link, and one for each
+//! request served.
 mod binding;
 mod driver;
 mod place;
@@ -33,19 +34,21 @@ pub struct FabricConfig {
     pub name: String,
     /// Whether it looks for answers a little while before it sleeps.
     pub spin: Spin,
-    /// Whether the thread of a runtime with one thread shares a processor with the others of the fabric as long as one is
-    /// enough for all: for functions that answer in turns.
+    /// Whether the thread of a runtime with one thread shares a processor with the others of the
+    /// fabric as long as one is enough for all: for functions that answer in turns.
     pub together: bool,
     /// Whether bodies go in compact form to peers that understand it; else always as JSON.
     pub compact: bool,
-    /// A number that is equal where compact bodies are, such as `martlet_sbi_api::MODEL`; 0 where they never are.
+    /// A number that is equal where compact bodies are, such as `martlet_sbi_api::MODEL`; 0 where
+    /// they never are.
     #[serde(skip)]
     pub model: u64,
     /// What it takes on.
     pub limits: ProcessLimits,
     /// Repetitions of a request that is safe to repeat.
     pub retries: u32,
-    /// Milliseconds to find out where an authority is served, after which a request takes another way.
+    /// Milliseconds to find out where an authority is served, after which a request takes another
+    /// way.
     pub connect_ms: u64,
     /// Longest time in milliseconds that a request may take where its consumer names none.
     pub longest_ms: u64,
@@ -77,16 +80,19 @@ struct Shared {
     ringer: Option<tokio::task::AbortHandle>,
 }
 
-/// A process's part in the fabric of its machine. Clones are the same part; it ends with the last of them.
+/// A process's part in the fabric of its machine. Clones are the same part; it ends with the last
+/// of them.
 #[derive(Clone)]
 pub struct Fabric(Arc<Shared>);
 
 impl Fabric {
-    /// Takes part from now on, in the runtime of this task. It is no error if there is no manager yet, or none any
-    /// more: the process joins as soon as there is one, and goes other ways as long as there is none.
+    /// Takes part from now on, in the runtime of this task. It is no error if there is no manager
+    /// yet, or none any more: the process joins as soon as there is one, and goes other ways as
+    /// long as there is none.
     pub fn start(config: FabricConfig) -> Fabric {
         let model = if config.compact { config.model } else { 0 };
-        let alone = tokio::runtime::Handle::current().runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread;
+        let alone = tokio::runtime::Handle::current().runtime_flavor()
+            == tokio::runtime::RuntimeFlavor::CurrentThread;
         let mut ringer = None;
         if config.together && alone {
             place::come_together();
@@ -130,7 +136,8 @@ impl Fabric {
         self.0.router(authority)
     }
 
-    /// Buffers that other processes have of this one and have not given back: none, where nothing is on its way.
+    /// Buffers that other processes have of this one and have not given back: none, where nothing
+    /// is on its way.
     pub fn buffers_lent(&self) -> u32 {
         self.0.process.links().iter().filter_map(|link| link.channel().lent().ok()).sum()
     }

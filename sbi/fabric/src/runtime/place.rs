@@ -1,9 +1,11 @@
-//! Which processor the thread of a process runs on. Network functions that work one after the other on one request
-//! answer soonest where they share a processor: the one that is woken runs as soon as the other sleeps, in a microsecond
-//! or two, with its data warm, while to wake an idle processor takes ten times as long and more, above all a virtual one.
-//! Who works there rings bells when its turn is over ([`crate::bells`]). How they are scheduled stays as it is (`SCHED_BATCH` would
-//! have them wait for strangers, too: milliseconds each time that one of them, of whatever priority, has the processor).
-//! Where one processor is not enough for all of them they spread over all, as if nothing had been said.
+//! Which processor the thread of a process runs on. Network functions that work one after the other
+//! on one request answer soonest where they share a processor: the one that is woken runs as soon
+//! as the other sleeps, in a microsecond or two, with its data warm, while to wake an idle
+//! processor takes ten times as long and more, above all a virtual one. Who works there rings bells
+//! when its turn is over ([`crate::bells`]). How they are scheduled stays as it is (`SCHED_BATCH`
+//! would have them wait for strangers, too: milliseconds each time that one of them, of whatever
+//! priority, has the processor). Where one processor is not enough for all of them they spread over
+//! all, as if nothing had been said.
 use crate::bells;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -16,10 +18,12 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(4);
 /// A look that comes later than this tells of a pause, and not of the present load.
 const STALE: Duration = Duration::from_millis(40);
-/// The share of the time, in percent, that a thread may wait for its processor. One that works in turns with others waits
-/// for them to finish what they began; one that has others' work before its own waits for most of the time.
+/// The share of the time, in percent, that a thread may wait for its processor. One that works in
+/// turns with others waits for them to finish what they began; one that has others' work before its
+/// own waits for most of the time.
 const CROWDED: u32 = 50;
-/// For how long a thread goes where it likes after that. The pause grows as long as coming back does not help.
+/// For how long a thread goes where it likes after that. The pause grows as long as coming back
+/// does not help.
 const SHORTEST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(8);
 
@@ -44,7 +48,8 @@ impl Judgement {
         Judgement { seen: now, waited, apart: None, pause: SHORTEST }
     }
 
-    /// Where to go from here, if anywhere; `waited` gives how long the thread has waited for a processor in all.
+    /// Where to go from here, if anywhere; `waited` gives how long the thread has waited for a
+    /// processor in all.
     fn pass(&mut self, now: Instant, waited: impl FnOnce() -> Option<Duration>) -> Option<Where> {
         let past = now.saturating_duration_since(self.seen);
         match self.apart {
@@ -91,15 +96,16 @@ pub fn is_together() -> bool {
     TOGETHER.get()
 }
 
-/// Brings the present thread to the processor that all share. Does nothing where there is only one, or where the kernel
-/// does not tell how long a thread waits for it.
+/// Brings the present thread to the processor that all share. Does nothing where there is only one,
+/// or where the kernel does not tell how long a thread waits for it.
 pub fn come_together() {
     if PLACE.with_borrow(Option::is_none) {
         PLACE.set(Place::new().filter(|place| place.go(Where::Together)));
     }
 }
 
-/// Looks whether the present thread is where it should be; cheap, and to be called whenever it was woken.
+/// Looks whether the present thread is where it should be; cheap, and to be called whenever it was
+/// woken.
 pub fn look() {
     PLACE.with_borrow_mut(|place| {
         if let Some(place) = place

@@ -23,7 +23,12 @@ pub struct FabricServer {
 impl FabricServer {
     /// Serves from now on.
     pub fn bind(fabric: &Fabric, authority: &str, router: Arc<Router>) -> FabricServer {
-        fabric.0.servers.write().unwrap_or_else(|e| e.into_inner()).insert(authority.to_string(), router);
+        fabric
+            .0
+            .servers
+            .write()
+            .unwrap_or_else(|e| e.into_inner())
+            .insert(authority.to_string(), router);
         fabric.process().serve(Service::Calls, authority);
         FabricServer { fabric: fabric.clone(), authority: authority.to_string() }
     }
@@ -48,7 +53,8 @@ impl Host for Shared {
 
     fn request(&self, link: &Arc<Link>, stream: u32, octets: Vec<u8>) -> Result<(), Violation> {
         let now = Instant::now();
-        let incoming = frames::read_request(Bytes::from(octets), now).map_err(|_| Violation::Frame)?;
+        let incoming =
+            frames::read_request(Bytes::from(octets), now).map_err(|_| Violation::Frame)?;
         let Some(router) = self.router(&incoming.authority) else {
             link.refuse(stream);
             return Ok(());
@@ -62,8 +68,9 @@ impl Host for Shared {
     }
 }
 
-/// Begins the work on a request here and now; what has to wait for something goes on in a task of its own. Most answers
-/// are there at once, and to hand them to a task would take longer than to find them.
+/// Begins the work on a request here and now; what has to wait for something goes on in a task of
+/// its own. Most answers are there at once, and to hand them to a task would take longer than to
+/// find them.
 fn begin(mut work: BoxFuture<'static, ()>, link: &Link, stream: u32) {
     // Whatever would wake the work is asked again by its task, which begins by looking.
     let mut context = Context::from_waker(Waker::noop());
@@ -96,7 +103,14 @@ pub(super) fn with_scratch<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     result
 }
 
-async fn answer(router: Arc<Router>, request: Request, link: Arc<Link>, stream: u32, form: Form, backlog: usize) {
+async fn answer(
+    router: Arc<Router>,
+    request: Request,
+    link: Arc<Link>,
+    stream: u32,
+    form: Form,
+    backlog: usize,
+) {
     let mut due = Due { link, stream, form, answered: false };
     let response = router.handle(request).await;
     if due.link.channel().backlog() > backlog {
@@ -121,7 +135,9 @@ impl Due {
             let longest = self.link.channel().longest_frame();
             let problem = match written {
                 Ok(_) if out.len() <= longest => None,
-                Ok(_) => Some(Problem::system_failure(format!("an answer of more than {longest} octets"))),
+                Ok(_) => Some(Problem::system_failure(format!(
+                    "an answer of more than {longest} octets"
+                ))),
                 Err(problem) => Some(problem),
             };
             if let Some(problem) = problem {
@@ -138,7 +154,9 @@ impl Drop for Due {
     fn drop(&mut self) {
         if !self.answered {
             // The consumer has given up, and nothing will be sent; or the handler panicked.
-            self.respond(Response::problem(Problem::system_failure("the handler of the request ended abnormally")));
+            self.respond(Response::problem(Problem::system_failure(
+                "the handler of the request ended abnormally",
+            )));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Whether a process looks for answers a little while before it sleeps. To be woken costs more than most answers take,
-//! but who looks uses a processor that somebody else might need.
+//! Whether a process looks for answers a little while before it sleeps. To be woken costs more than
+//! most answers take, but who looks uses a processor that somebody else might need.
 use super::place;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// A short while, where this process may use more than one processor, nobody else wants it, and it has been worth
-    /// it lately; else not at all.
+    /// A short while, where this process may use more than one processor, nobody else wants it, and
+    /// it has been worth it lately; else not at all.
     #[default]
     Auto,
     /// Not at all.
@@ -21,14 +21,17 @@ pub enum Spin {
     Micros(u32),
 }
 
-/// Longer than this it is cheaper to sleep. A wake-up of another processor takes 20 to 45 µs on virtual machines, and the first answer
-/// that is looked for comes from one who has to be woken: who gave up before would never find out that both may stay awake.
+/// Longer than this it is cheaper to sleep. A wake-up of another processor takes 20 to 45 µs on
+/// virtual machines, and the first answer that is looked for comes from one who has to be woken:
+/// who gave up before would never find out that both may stay awake.
 const WORTH: Duration = Duration::from_micros(100);
-/// How long nobody looks after somebody else took the processor: at first, and at most where that goes on.
+/// How long nobody looks after somebody else took the processor: at first, and at most where that
+/// goes on.
 const MODEST: Duration = Duration::from_millis(1);
 const MOST_MODEST: Duration = Duration::from_millis(50);
-/// A process of the fabric uses the processor for less than this before it gives it back. Who takes longer has work of
-/// another kind, which would delay us each time that we give the processor away; to be woken is quicker then.
+/// A process of the fabric uses the processor for less than this before it gives it back. Who takes
+/// longer has work of another kind, which would delay us each time that we give the processor away;
+/// to be woken is quicker then.
 const LONG: Duration = Duration::from_micros(150);
 /// To give the processor away takes longer than this only if somebody took it.
 const SHARED: Duration = Duration::from_nanos(1200);
@@ -43,7 +46,9 @@ const RARELY: u8 = 32;
 /// Processors that this process may use.
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| {
     let set = nix::sched::sched_getaffinity(Pid::from_raw(0));
-    set.map_or(1, |set| (0..nix::sched::CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).count())
+    set.map_or(1, |set| {
+        (0..nix::sched::CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).count()
+    })
 });
 
 /// What one link finds out holds for all of the process.
@@ -54,7 +59,8 @@ fn micros(at: Instant) -> u64 {
     at.saturating_duration_since(*START).as_micros() as u64
 }
 
-/// Until when nobody looks, since somebody else wanted the processor. Once may be chance; who comes again soon is given more.
+/// Until when nobody looks, since somebody else wanted the processor. Once may be chance; who comes
+/// again soon is given more.
 struct Modesty {
     /// In µs since [`START`].
     until: AtomicU64,
@@ -73,7 +79,8 @@ impl Modesty {
 
     /// Somebody else took the processor for a good while.
     fn learn(&self, now: u64) {
-        let (until, pause) = (self.until.load(Ordering::Relaxed), self.pause.load(Ordering::Relaxed));
+        let (until, pause) =
+            (self.until.load(Ordering::Relaxed), self.pause.load(Ordering::Relaxed));
         let again = now < until + 8 * pause;
         let first = MODEST.as_micros() as u64;
         let pause = if again { (2 * pause).min(MOST_MODEST.as_micros() as u64) } else { first };
@@ -98,8 +105,8 @@ impl Experience {
     }
 }
 
-/// Who shares this thread's processor. Two processes that talk with each other are quicker on two processors, and the
-/// kernel, which sees them take turns, may leave both on one for seconds.
+/// Who shares this thread's processor. Two processes that talk with each other are quicker on two
+/// processors, and the kernel, which sees them take turns, may leave both on one for seconds.
 struct Neighbour {
     in_row: u32,
     /// Moves only after so many turns in a row: not the same number for both.
@@ -110,7 +117,12 @@ struct Neighbour {
 
 impl Neighbour {
     fn new() -> Self {
-        Neighbour { in_row: 0, patience: 16 + std::process::id() % 7 * 8, pause: SHORTEST_PAUSE, next: None }
+        Neighbour {
+            in_row: 0,
+            patience: 16 + std::process::id() % 7 * 8,
+            pause: SHORTEST_PAUSE,
+            next: None,
+        }
     }
 
     /// The processor was given away for a moment, and somebody took it or not.
@@ -141,7 +153,10 @@ impl Neighbour {
 /// Asks the kernel for another processor than the present one, without a wish for the time after.
 fn move_away() {
     let this = Pid::from_raw(0);
-    let (Ok(all), Ok(here)) = (nix::sched::sched_getaffinity(this), nix::sched::sched_getcpu()) else { return };
+    let (Ok(all), Ok(here)) = (nix::sched::sched_getaffinity(this), nix::sched::sched_getcpu())
+    else {
+        return;
+    };
     let mut others = all;
     if others.unset(here).is_ok() && nix::sched::sched_setaffinity(this, &others).is_ok() {
         let _ = nix::sched::sched_setaffinity(this, &all);
@@ -169,7 +184,13 @@ impl Spinner {
             Spin::Micros(micros) => (Duration::from_micros((*micros).into()), false),
         };
         let new = || Experience { good: BEST / 2, skipped: 0 };
-        Spinner { longest, polite, look: None, experience: [new(), new()], neighbour: Neighbour::new() }
+        Spinner {
+            longest,
+            polite,
+            look: None,
+            experience: [new(), new()],
+            neighbour: Neighbour::new(),
+        }
     }
 
     /// There was something to do.
@@ -180,13 +201,15 @@ impl Spinner {
         }
     }
 
-    /// There was nothing to do: whether to look again before sleeping. `expecting` says whether an answer is due.
+    /// There was nothing to do: whether to look again before sleeping. `expecting` says whether an
+    /// answer is due.
     pub fn again(&mut self, expecting: bool) -> bool {
         if self.longest.is_zero() {
             return false;
         }
         if self.polite && place::is_together() {
-            // The answer comes from one of those who want this processor: it is theirs as soon as this process sleeps.
+            // The answer comes from one of those who want this processor: it is theirs as soon as
+            // this process sleeps.
             return false;
         }
         let now = Instant::now();
@@ -207,7 +230,8 @@ impl Spinner {
             return false;
         }
         if self.polite {
-            // Who waits for this processor gets it here and now: most often a process of ours, with our answer.
+            // Who waits for this processor gets it here and now: most often a process of ours, with
+            // our answer.
             let _ = nix::sched::sched_yield();
             let away = now.elapsed();
             if away > LONG {
@@ -236,8 +260,14 @@ mod tests {
             modesty.learn(now);
             now += 1_000;
         }
-        assert!(modesty.holds(now + 48_000) && !modesty.holds(now + 50_000), "but no longer than this");
+        assert!(
+            modesty.holds(now + 48_000) && !modesty.holds(now + 50_000),
+            "but no longer than this"
+        );
         modesty.learn(now + 1_000_000);
-        assert!(modesty.holds(now + 1_000_999) && !modesty.holds(now + 1_001_000), "forgotten after a while");
+        assert!(
+            modesty.holds(now + 1_000_999) && !modesty.holds(now + 1_001_000),
+            "forgotten after a while"
+        );
     }
 }

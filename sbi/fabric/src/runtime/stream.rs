@@ -19,10 +19,17 @@ impl Fabric {
     /// Connects to who listens at an address of the fabric.
     pub async fn connect(&self, to: SocketAddr) -> Result<FabricStream> {
         let longest = Duration::from_millis(self.config().connect_ms);
-        let refused = || Error::new(ErrorKind::ConnectionRefused, format!("nobody of the fabric listens at {to}"));
+        let refused = || {
+            Error::new(
+                ErrorKind::ConnectionRefused,
+                format!("nobody of the fabric listens at {to}"),
+            )
+        };
         let connect = async {
             let (process, authority) = (self.process(), to.to_string());
-            let way = poll_fn(|context| process.poll_way(Service::Connections, &authority, Instant::now(), context));
+            let way = poll_fn(|context| {
+                process.poll_way(Service::Connections, &authority, Instant::now(), context)
+            });
             let link = way.await.ok_or_else(refused)?;
             let connection = FabricStream { connection: link.connect(to)?, _fabric: self.clone() };
             let opened = poll_fn(|context| connection.connection.poll_open(context)).await;
@@ -31,11 +38,14 @@ impl Fabric {
             }
             opened.map(|()| connection)
         };
-        let slow = |_| Error::new(ErrorKind::TimedOut, format!("no connection to {to} within {longest:?}"));
+        let slow = |_| {
+            Error::new(ErrorKind::TimedOut, format!("no connection to {to} within {longest:?}"))
+        };
         tokio::time::timeout(longest, connect).await.map_err(slow)?
     }
 
-    /// Listens at an address of the fabric; port 0 becomes a free one. It is no error if there is no manager yet.
+    /// Listens at an address of the fabric; port 0 becomes a free one. It is no error if there is
+    /// no manager yet.
     pub async fn listen(&self, address: SocketAddr) -> Result<FabricListener> {
         if address.port() != 0 {
             return self.listen_at(address).await;
@@ -52,12 +62,17 @@ impl Fabric {
 
     async fn listen_at(&self, address: SocketAddr) -> Result<FabricListener> {
         let process = self.process().clone();
-        let listener = FabricListener { listener: process.listen(address)?, fabric: self.clone(), process };
+        let listener =
+            FabricListener { listener: process.listen(address)?, fabric: self.clone(), process };
         let authority = address.to_string();
-        let served = poll_fn(|context| listener.process.poll_served(Service::Connections, &authority, context));
+        let served = poll_fn(|context| {
+            listener.process.poll_served(Service::Connections, &authority, context)
+        });
         let slow = |_| Error::new(ErrorKind::TimedOut, "the fabric's manager does not answer");
         let served = tokio::time::timeout(LISTEN_PATIENCE, served).await.map_err(slow)?;
-        served.map_err(|reason| Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}")))?;
+        served.map_err(|reason| {
+            Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}"))
+        })?;
         Ok(listener)
     }
 }
@@ -68,7 +83,8 @@ pub(crate) fn some_port() -> u16 {
     49152 + (RandomState::new().hash_one(std::process::id()) % 16384) as u16
 }
 
-/// A connection over the fabric. To drop it is to close it: what was written arrives, what comes is unwanted.
+/// A connection over the fabric. To drop it is to close it: what was written arrives, what comes is
+/// unwanted.
 pub struct FabricStream {
     connection: Arc<Connection>,
     _fabric: Fabric,
@@ -98,14 +114,22 @@ impl std::fmt::Debug for FabricStream {
 }
 
 impl AsyncRead for FabricStream {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
         let read = self.connection.poll_read(context, buffer.initialize_unfilled());
         read.map_ok(|length| buffer.advance(length))
     }
 }
 
 impl AsyncWrite for FabricStream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        octets: &[u8],
+    ) -> Poll<Result<usize>> {
         self.connection.poll_write(context, octets)
     }
     fn poll_write_vectored(

@@ -34,7 +34,12 @@ pub async fn keep(process: Arc<Process>, path: PathBuf, spin: Spin, host: Weak<d
 }
 
 /// Talks with the manager until the connection ends, and says why it did.
-async fn talk(process: &Arc<Process>, socket: OwnedFd, spin: &Spin, host: &Weak<dyn Host>) -> String {
+async fn talk(
+    process: &Arc<Process>,
+    socket: OwnedFd,
+    spin: &Spin,
+    host: &Weak<dyn Host>,
+) -> String {
     let socket = match fd::watch(Arc::new(socket), Interest::READABLE | Interest::WRITABLE) {
         Ok(socket) => socket,
         Err(error) => return error.to_string(),

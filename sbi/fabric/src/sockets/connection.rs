@@ -66,7 +66,14 @@ impl Connection {
         credit: u32,
     ) -> Arc<Connection> {
         let state = State { open, granted: window, credit, ..State::default() };
-        Arc::new(Connection { link: Arc::downgrade(link), key, local, peer, window, state: Mutex::new(state) })
+        Arc::new(Connection {
+            link: Arc::downgrade(link),
+            key,
+            local,
+            peer,
+            window,
+            state: Mutex::new(state),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -92,8 +99,8 @@ impl Connection {
         self.link.upgrade().filter(|link| link.channel().closed().is_none()).ok_or_else(gone)
     }
 
-    /// Says something to the other side: while the state is locked, so that what several threads say is said in the
-    /// order in which they did it.
+    /// Says something to the other side: while the state is locked, so that what several threads
+    /// say is said in the order in which they did it.
     fn tell(&self, kind: Kind, octets: &[u8]) {
         // A channel that is closed has ended the connection already.
         if let Ok(link) = self.link() {
@@ -176,7 +183,10 @@ impl Connection {
             return Poll::Ready(Err(error));
         }
         if state.shut {
-            return Poll::Ready(Err(Error::new(ErrorKind::BrokenPipe, "this side has said that it sends no more")));
+            return Poll::Ready(Err(Error::new(
+                ErrorKind::BrokenPipe,
+                "this side has said that it sends no more",
+            )));
         }
         if octets.is_empty() {
             return Poll::Ready(Ok(0));
@@ -210,14 +220,20 @@ impl Connection {
     }
 
     /// Writes what there is credit and room for, from several places.
-    pub fn poll_write_vectored(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<Result<usize>> {
+    pub fn poll_write_vectored(
+        &self,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
         let mut filled = parts.iter().filter(|part| !part.is_empty());
         match (filled.next(), filled.next()) {
             (None, _) => Poll::Ready(Ok(0)),
             (Some(only), None) => self.poll_write(context, only),
             _ => {
                 // One frame for all of them: a frame costs more than a copy.
-                let mut together = Vec::with_capacity(parts.iter().map(|part| part.len()).sum::<usize>().min(PIECE));
+                let mut together = Vec::with_capacity(
+                    parts.iter().map(|part| part.len()).sum::<usize>().min(PIECE),
+                );
                 for part in parts {
                     let room = PIECE - together.len();
                     together.extend_from_slice(&part[..part.len().min(room)]);
@@ -245,8 +261,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads no more: what has come and what still comes is let go, and does not hold up the other side. Reads give the
-    /// end of the stream. The other direction stays open.
+    /// Reads no more: what has come and what still comes is let go, and does not hold up the other
+    /// side. Reads give the end of the stream. The other direction stays open.
     pub fn stop_reading(&self) {
         let mut state = self.lock();
         state.deaf = true;
@@ -257,8 +273,9 @@ impl Connection {
         self.consumed(&mut state, left);
     }
 
-    /// Lets go of the connection: what was sent arrives, what comes from now on is unwanted. Where something is there that
-    /// nobody has read, the other side gets an error in place of the end of the stream, as with TCP.
+    /// Lets go of the connection: what was sent arrives, what comes from now on is unwanted. Where
+    /// something is there that nobody has read, the other side gets an error in place of the
+    /// end of the stream, as with TCP.
     pub fn close(&self) {
         let mut state = self.lock();
         let (finished, shut, broken) = (state.finished, state.shut, state.broken.is_some());

@@ -34,7 +34,8 @@ impl Listener {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// A new connection; `false` where as many wait as may, or where telling the other side does not succeed.
+    /// A new connection; `false` where as many wait as may, or where telling the other side does
+    /// not succeed.
     pub(super) fn offer(&self, connection: &Arc<Connection>, tell: impl FnOnce() -> bool) -> bool {
         let mut state = self.lock();
         if state.closed || state.waiting.len() >= self.backlog || !tell() {

@@ -1,8 +1,9 @@
-//! Connections over the fabric: the octet streams that sockets give, with their addresses, half-close and back-pressure.
+//! Connections over the fabric: the octet streams that sockets give, with their addresses,
+//! half-close and back-pressure.
 //!
-//! A connection is a pair of octet streams within a link. Each side grants the other credit for as many octets as it
-//! will keep, so that what comes is always taken out of shared memory at once, and a reader that stops reading holds up
-//! its own connection alone.
+//! A connection is a pair of octet streams within a link. Each side grants the other credit for as
+//! many octets as it will keep, so that what comes is always taken out of shared memory at once,
+//! and a reader that stops reading holds up its own connection alone.
 mod connection;
 mod listener;
 mod table;
@@ -56,15 +57,21 @@ impl Cause {
     fn error(self) -> std::io::Error {
         use std::io::{Error, ErrorKind};
         match self {
-            Cause::Refused => Error::new(ErrorKind::ConnectionRefused, "nobody of the fabric listens there"),
-            Cause::Full => Error::new(ErrorKind::ConnectionRefused, "as many connections as are taken there"),
-            Cause::Closed => Error::new(ErrorKind::ConnectionReset, "the other side let go of the connection"),
+            Cause::Refused => {
+                Error::new(ErrorKind::ConnectionRefused, "nobody of the fabric listens there")
+            }
+            Cause::Full => {
+                Error::new(ErrorKind::ConnectionRefused, "as many connections as are taken there")
+            }
+            Cause::Closed => {
+                Error::new(ErrorKind::ConnectionReset, "the other side let go of the connection")
+            }
         }
     }
 }
 
-/// What a request for a connection says: credit (4 octets, little-endian), then both addresses as text with a space
-/// between them, the listener's first.
+/// What a request for a connection says: credit (4 octets, little-endian), then both addresses as
+/// text with a space between them, the listener's first.
 fn write_connect(credit: u32, to: SocketAddr, from: SocketAddr) -> Vec<u8> {
     let mut octets = credit.to_le_bytes().to_vec();
     octets.extend_from_slice(format!("{to} {from}").as_bytes());

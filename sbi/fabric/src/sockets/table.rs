@@ -37,7 +37,8 @@ impl Table {
     pub fn connect(&self, link: &Arc<Link>, to: SocketAddr) -> std::io::Result<Arc<Connection>> {
         use std::io::{Error, ErrorKind};
         if link.is_overdue() {
-            let what = "the other process takes nothing at the moment, and much waits for it already (limits.backlog)";
+            let what = "the other process takes nothing at the moment, and much waits for it \
+                        already (limits.backlog)";
             return Err(Error::new(ErrorKind::ResourceBusy, what));
         }
         let mut entries = self.lock();
@@ -73,7 +74,12 @@ impl Table {
     }
 
     /// A frame about a connection.
-    pub fn take(&self, link: &Arc<Link>, host: Option<Arc<dyn Host>>, frame: Frame) -> Result<(), Violation> {
+    pub fn take(
+        &self,
+        link: &Arc<Link>,
+        host: Option<Arc<dyn Host>>,
+        frame: Frame,
+    ) -> Result<(), Violation> {
         let Head { kind, own, stream } = frame.head;
         // What is the sender's number is not ours.
         let key = Key { own: !own, stream };
@@ -81,8 +87,8 @@ impl Table {
             return self.asked(link, host, key, &frame.octets);
         }
         let Some(connection) = self.lock().connections.get(&key).cloned() else {
-            // Both sides may end a connection at the same time, and what was on its way then comes to nobody. So does the
-            // answer to who has given up waiting for it.
+            // Both sides may end a connection at the same time, and what was on its way then comes
+            // to nobody. So does the answer to who has given up waiting for it.
             return if kind == Kind::Accept && !key.own { Err(Violation::Order) } else { Ok(()) };
         };
         match kind {
@@ -99,7 +105,13 @@ impl Table {
         }
     }
 
-    fn asked(&self, link: &Arc<Link>, host: Option<Arc<dyn Host>>, key: Key, octets: &[u8]) -> Result<(), Violation> {
+    fn asked(
+        &self,
+        link: &Arc<Link>,
+        host: Option<Arc<dyn Host>>,
+        key: Key,
+        octets: &[u8],
+    ) -> Result<(), Violation> {
         let (credit, to, from) = read_connect(octets).ok_or(Violation::Frame)?;
         if key.own {
             return Err(Violation::Order);
@@ -124,7 +136,8 @@ impl Table {
             Some(listener) => {
                 // Said before anybody can write on it, and only where there is a place for it.
                 let head = Head { kind: Kind::Accept, own: false, stream: key.stream };
-                let accept = || link.channel().send(head, &self.limits.window.to_le_bytes()).is_ok();
+                let accept =
+                    || link.channel().send(head, &self.limits.window.to_le_bytes()).is_ok();
                 if listener.offer(&connection, accept) { Ok(()) } else { Err(Cause::Full) }
             }
         };
@@ -156,7 +169,8 @@ fn number(octets: &[u8]) -> Result<u32, Violation> {
     octets.try_into().map(u32::from_le_bytes).map_err(|_| Violation::Frame)
 }
 
-/// The address of the side that connects: of the listener's family, with a port of those that the kernel gives out, too.
+/// The address of the side that connects: of the listener's family, with a port of those that the
+/// kernel gives out, too.
 fn ephemeral(to: SocketAddr, stream: u32) -> SocketAddr {
     let ip = match to.ip() {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -1,5 +1,6 @@
-//! What the tests share: a manager of their own, a service, and processes that serve it. A process is this test program
-//! once more, with its part in its environment; the test `child` of each file plays it.
+//! What the tests share: a manager of their own, a service, and processes that serve it. A process
+//! is this test program once more, with its part in its environment; the test `child` of each file
+//! plays it.
 #![allow(dead_code)]
 
 use martlet_sbi::*;
@@ -62,7 +63,11 @@ impl Drop for Hanging {
 }
 
 impl Echo for EchoServer {
-    async fn echo(&self, id: &str, body: Multipart<Note>) -> Result<Created<Multipart<Note>>, Problem> {
+    async fn echo(
+        &self,
+        id: &str,
+        body: Multipart<Note>,
+    ) -> Result<Created<Multipart<Note>>, Problem> {
         Ok(Created { location: format!("/necho/v1/notes/{id}"), body })
     }
     async fn read(&self, id: &str) -> Result<Note, Problem> {
@@ -111,8 +116,13 @@ pub fn join(config: FabricConfig) -> (Fabric, Bindings) {
 
 /// Serves the service.
 pub fn serve(fabric: &Fabric, bindings: &Bindings, authority: &str) -> FabricServer {
-    let server = EchoServer { fabric: fabric.clone(), bindings: bindings.clone(), hanging: Arc::default() };
-    FabricServer::bind(fabric, authority, Arc::new(Router::new().serve(ECHO.routes(Arc::new(server)))))
+    let server =
+        EchoServer { fabric: fabric.clone(), bindings: bindings.clone(), hanging: Arc::default() };
+    FabricServer::bind(
+        fabric,
+        authority,
+        Arc::new(Router::new().serve(ECHO.routes(Arc::new(server)))),
+    )
 }
 
 /// Waits until something holds; the test fails if it does not within ten seconds.
@@ -131,7 +141,8 @@ pub struct Place {
 
 impl Place {
     pub fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("martlet-fabric-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("martlet-fabric-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Place { folder }
     }
@@ -172,8 +183,13 @@ impl ServerProcess {
 
     pub fn start_with(place: &Place, authority: &str, extra: &[(&str, &str)]) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "child", "--nocapture"]).stdin(Stdio::piped()).stdout(Stdio::null());
-        command.env("MARTLET_FABRIC_SOCKET", place.socket()).env("MARTLET_FABRIC_AUTHORITY", authority);
+        command
+            .args(["--exact", "child", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        command
+            .env("MARTLET_FABRIC_SOCKET", place.socket())
+            .env("MARTLET_FABRIC_AUTHORITY", authority);
         command.envs(extra.iter().copied());
         ServerProcess(command.spawn().unwrap())
     }
@@ -204,8 +220,8 @@ impl Drop for ServerProcess {
     }
 }
 
-/// What the test `child` of each file does: nothing in the test run itself, and in a child process its part, until
-/// that is killed or the parent is gone.
+/// What the test `child` of each file does: nothing in the test run itself, and in a child process
+/// its part, until that is killed or the parent is gone.
 pub fn child_main() {
     let Ok(socket) = std::env::var("MARTLET_FABRIC_SOCKET") else { return };
     let authority = std::env::var("MARTLET_FABRIC_AUTHORITY").unwrap();
@@ -225,12 +241,18 @@ pub fn child_main() {
     }
     runtime.block_on(async {
         let compact = std::env::var("MARTLET_FABRIC_JSON").is_err();
-        let config =
-            FabricConfig { socket: socket.into(), name: "child".into(), compact, model: 1, ..FabricConfig::default() };
+        let config = FabricConfig {
+            socket: socket.into(),
+            name: "child".into(),
+            compact,
+            model: 1,
+            ..FabricConfig::default()
+        };
         let (fabric, bindings) = join(config);
         let serving = serve(&fabric, &bindings, &authority);
-        let listening =
-            fabric.listen(std::env::var("MARTLET_FABRIC_LISTEN").unwrap_or("127.0.0.1:0".into()).parse().unwrap());
+        let listening = fabric.listen(
+            std::env::var("MARTLET_FABRIC_LISTEN").unwrap_or("127.0.0.1:0".into()).parse().unwrap(),
+        );
         if let Ok(listener) = listening.await {
             tokio::spawn(echo_connections(listener));
         }

@@ -1,4 +1,5 @@
-//! More than a core takes on: it is shed, with the word to come back later, and who is served goes on.
+//! More than a core takes on: it is shed, with the word to come back later, and who is served goes
+//! on.
 use super::Witness;
 use super::pfcp::{STRANGER, UPF};
 use crate::authentication::octets;
@@ -15,7 +16,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::net::UdpSocket;
 
-/// REGISTRATION REQUESTs beyond those that may be at work and wait: each is answered, those beyond with #22 and T3346.
+/// REGISTRATION REQUESTs beyond those that may be at work and wait: each is answered, those beyond
+/// with #22 and T3346.
 #[test]
 fn of_many_registrations_some_are_told_to_come_back_and_the_served_go_on() {
     const MANY: u32 = 300;
@@ -32,7 +34,8 @@ fn of_many_registrations_some_are_told_to_come_back_and_the_served_go_on() {
         let gnb = RawGnb::set_up(&core, 1).await?;
         for ran_id in 1..=MANY {
             // Of a subscriber each, by SUCI with the null scheme.
-            let digits: Vec<u8> = format!("{ran_id:010}").bytes().map(|digit| digit - b'0').collect();
+            let digits: Vec<u8> =
+                format!("{ran_id:010}").bytes().map(|digit| digit - b'0').collect();
             let mut request = octets("7e004179000d0100f1100000000000000000102e04f0f0f0f0");
             for (at, pair) in digits.chunks(2).enumerate() {
                 request[14 + at] = pair[0] | pair[1] << 4;
@@ -46,10 +49,14 @@ fn of_many_registrations_some_are_told_to_come_back_and_the_served_go_on() {
             answered.entry(amf_id).or_insert(nas);
         }
         // REGISTRATION REJECT with #22 and T3346 (0x5f, one octet).
-        let told = answered.values().filter(|nas| nas.starts_with(&[0x7e, 0x00, 0x44, 22, 0x5f, 1])).count();
+        let told = answered
+            .values()
+            .filter(|nas| nas.starts_with(&[0x7e, 0x00, 0x44, 22, 0x5f, 1]))
+            .count();
         ensure!(told > 100 && told < MANY as usize, "{told} of {MANY} were told to come back");
         let others = answered.values().filter(|nas| !nas.starts_with(&[0x7e, 0x00, 0x44, 22]));
-        let served = others.filter(|nas| nas[2] == 0x56 || nas.starts_with(&[0x7e, 0x00, 0x44, 3])).count();
+        let served =
+            others.filter(|nas| nas[2] == 0x56 || nas.starts_with(&[0x7e, 0x00, 0x44, 3])).count();
         ensure!(served + told == MANY as usize, "{served} were challenged, or are of nobody");
         witness.and_all_is_well().await
     });
@@ -68,7 +75,10 @@ fn a_flood_of_pfcp_disturbs_no_session() {
             for n in 0..250 {
                 let sequence = round * 1000 + n;
                 let octets = match n % 3 {
-                    0 => Packet::node(sequence, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode(),
+                    0 => {
+                        Packet::node(sequence, HeartbeatRequest { recovery: RecoveryTimeStamp(1) })
+                            .encode()
+                    }
                     // A session of nobody, and none of PFCP.
                     1 => super::pfcp::raw(54, Some(u64::from(sequence)), sequence, &[]),
                     _ => vec![0x20; 30],
@@ -99,7 +109,9 @@ fn of_many_requests_some_are_told_to_come_back_and_the_served_go_on() {
         let asked: Vec<_> = (0..MANY)
             .map(|_| {
                 let udm = udm.clone();
-                tokio::spawn(async move { udm.get_am_data("imsi-001010000000001", AmDataQuery::default()).await })
+                tokio::spawn(async move {
+                    udm.get_am_data("imsi-001010000000001", AmDataQuery::default()).await
+                })
             })
             .collect();
         witness.is_untouched().await?;

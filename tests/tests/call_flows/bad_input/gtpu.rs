@@ -47,8 +47,11 @@ fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
             "the tunnel is named: {answer:02x?}"
         );
         // An extension header that has to be understood.
-        socket.send_to(b"\x34\xff\x00\x08\x00\x00\x00\x01\x00\x00\x00\xff\x01\x00\x00\x00", upf).await?;
-        let answer = next(&socket).await?.context("SUPPORTED EXTENSION HEADERS NOTIFICATION is due")?;
+        socket
+            .send_to(b"\x34\xff\x00\x08\x00\x00\x00\x01\x00\x00\x00\xff\x01\x00\x00\x00", upf)
+            .await?;
+        let answer =
+            next(&socket).await?.context("SUPPORTED EXTENSION HEADERS NOTIFICATION is due")?;
         ensure!(answer[1] == 31, "{answer:02x?}");
         // Junk has no answer, and is counted.
         let before = drops("malformed")();
@@ -66,19 +69,28 @@ fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
         eventually("junk is counted", counted, || core.status("upf").to_string()).await?;
         ensure!(next(&socket).await?.is_none(), "junk has no answer");
 
-        // A stranger that says that the witness's gNB does not know the witness's tunnel is not heeded.
-        let remote = core.status("upf")["sessions"][0]["remote"][0].as_str().unwrap_or_default().to_string();
-        let teid =
-            remote.trim_start_matches("0x").split('@').next().and_then(|teid| u32::from_str_radix(teid, 16).ok());
+        // A stranger that says that the witness's gNB does not know the witness's tunnel is not
+        // heeded.
+        let remote =
+            core.status("upf")["sessions"][0]["remote"][0].as_str().unwrap_or_default().to_string();
+        let teid = remote
+            .trim_start_matches("0x")
+            .split('@')
+            .next()
+            .and_then(|teid| u32::from_str_radix(teid, 16).ok());
         let teid = teid.with_context(|| format!("the gNB's tunnel: {remote}"))?;
         socket.send_to(&martlet_gtpu::error_indication(teid, stranger.into()), upf).await?;
         // Nor does a packet with a foreign source address pass in the witness's own tunnel.
-        let local = core.status("upf")["sessions"][0]["localTeids"][0].as_str().unwrap_or_default().to_string();
+        let local = core.status("upf")["sessions"][0]["localTeids"][0]
+            .as_str()
+            .unwrap_or_default()
+            .to_string();
         let local = u32::from_str_radix(local.trim_start_matches("0x"), 16)?;
         let forged = martlet_tests::ping(Ipv4Addr::new(10, 45, 99, 99), martlet_tests::GATEWAY, 1);
         socket.send_to(&martlet_upf::conformance::g_pdu(local, Some(1), &forged), upf).await?;
         let counted = || (drops("foreign_source")() == 1).then_some(());
-        eventually("a foreign source is counted", counted, || core.status("upf").to_string()).await?;
+        eventually("a foreign source is counted", counted, || core.status("upf").to_string())
+            .await?;
         witness.and_all_is_well().await
     });
 }

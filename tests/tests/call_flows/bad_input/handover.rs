@@ -1,10 +1,15 @@
-//! Messages of handovers that come from the wrong gNB, about nobody, or at the wrong time (TS 38.413, 10.4 and 10.6).
+//! Messages of handovers that come from the wrong gNB, about nobody, or at the wrong time (TS
+//! 38.413, 10.4 and 10.6).
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use martlet::core::Sbi;
 use martlet_ngap::ngap::*;
-use martlet_ngap::transfer::{GtpTunnel, HandoverRequired as RequiredTransfer, PathSwitchRequest as SwitchTransfer};
-use martlet_ngap::{BitString, Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, helpers, ie};
+use martlet_ngap::transfer::{
+    GtpTunnel, HandoverRequired as RequiredTransfer, PathSwitchRequest as SwitchTransfer,
+};
+use martlet_ngap::{
+    BitString, Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, helpers, ie,
+};
 use martlet_ran::{Gnb, Ue};
 use martlet_tests::{GATEWAY, Growth, RawGnb, TestCore, cause_of, in_namespace, reaches};
 
@@ -23,15 +28,20 @@ fn octets(pdu: Result<NGAP_PDU, Error>) -> Result<Bytes> {
 
 fn place() -> Result<UserLocationInformation<'static>> {
     let plmn = helpers::plmn("001", "01")?;
-    let nr =
-        UserLocationInformationNR::new(helpers::nr_cgi(plmn, 2, 24, 1)?, helpers::tai(plmn, [0, 0, 1]), None, None);
+    let nr = UserLocationInformationNR::new(
+        helpers::nr_cgi(plmn, 2, 24, 1)?,
+        helpers::tai(plmn, [0, 0, 1]),
+        None,
+        None,
+    );
     Ok(UserLocationInformation::userLocationInformationNR(nr))
 }
 
 /// PATH SWITCH REQUEST of session 1 for a connection.
 fn path_switch(amf_id: u64, ran_id: u32) -> Result<Bytes> {
     let downlink = GtpTunnel::new([127, 0, 0, 77].into(), 7);
-    let transfer = SwitchTransfer { downlink, reused: false, security: None, flows: vec![1] }.encode()?;
+    let transfer =
+        SwitchTransfer { downlink, reused: false, security: None, flows: vec![1] }.encode()?;
     let item = PDUSessionResourceToBeSwitchedDLItem::new(PDUSessionID(1), transfer.into(), None);
     let none = || BitString::from([0u8, 0]);
     let capability = UESecurityCapabilities::new(
@@ -64,13 +74,22 @@ fn required(amf_id: u64, ran_id: u32) -> Result<Bytes> {
         build_ngap_ie!(HandoverRequired, AMF_UE_NGAP_ID(amf_id))?,
         build_ngap_ie!(HandoverRequired, RAN_UE_NGAP_ID(ran_id))?,
         build_ngap_ie!(HandoverRequired, HandoverType(HandoverType::intra5gs))?,
-        build_ngap_ie!(HandoverRequired, Cause(Cause::radioNetwork(CauseRadioNetwork::unspecified)))?,
+        build_ngap_ie!(
+            HandoverRequired,
+            Cause(Cause::radioNetwork(CauseRadioNetwork::unspecified))
+        )?,
         build_ngap_ie!(HandoverRequired, TargetID(TargetID::targetRANNodeID(target)))?,
-        build_ngap_ie!(HandoverRequired, PDUSessionResourceListHORqd(PDUSessionResourceListHORqd(vec![item])))?,
+        build_ngap_ie!(
+            HandoverRequired,
+            PDUSessionResourceListHORqd(PDUSessionResourceListHORqd(vec![item]))
+        )?,
         build_ngap_ie!(HandoverRequired, SourceToTarget_TransparentContainer(vec![0u8; 4]))?,
     ];
     type Required<'a> = HandoverRequired<'a>;
-    octets(NGAP_PDU::of_message(&HandoverRequired::new(ProtocolIEContainer(ies)), Required::CRITICALITY))
+    octets(NGAP_PDU::of_message(
+        &HandoverRequired::new(ProtocolIEContainer(ies)),
+        Required::CRITICALITY,
+    ))
 }
 
 fn acknowledge(amf_id: u64, ran_id: u32) -> Result<Bytes> {
@@ -80,11 +99,9 @@ fn acknowledge(amf_id: u64, ran_id: u32) -> Result<Bytes> {
         HandoverRequestAcknowledge,
         AMF_UE_NGAP_ID(amf_id),
         RAN_UE_NGAP_ID(ran_id),
-        PDUSessionResourceAdmittedList(PDUSessionResourceAdmittedList(vec![PDUSessionResourceAdmittedItem::new(
-            PDUSessionID(1),
-            vec![0u8].into(),
-            None,
-        )])),
+        PDUSessionResourceAdmittedList(PDUSessionResourceAdmittedList(vec![
+            PDUSessionResourceAdmittedItem::new(PDUSessionID(1), vec![0u8].into(), None,)
+        ])),
         TargetToSource_TransparentContainer(vec![0u8; 4]),
     ))
 }
@@ -126,7 +143,10 @@ fn messages_about_nobodys_handover_are_refused_and_disturb_nobody() {
             let answer = stranger.next().await.context(name)?;
             ensure!(answer.kind() == Kind::Initiating_ErrorIndication, "{name}: {answer:?}");
             let cause = cause_of(&answer)?;
-            ensure!(cause == Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID), "{name}: {cause:?}");
+            ensure!(
+                cause == Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID),
+                "{name}: {cause:?}"
+            );
         }
         ensure!(unknown.so_far() >= 4.0, "counted {} times", unknown.so_far());
         let refused = Growth::of("martlet_amf_ngap_errors_total", &[("reason", "path_switch")]);
@@ -153,32 +173,43 @@ fn a_handover_to_nowhere_is_not_prepared_and_a_cancel_of_nothing_is_acknowledged
         let mut ids = None;
         while let Ok(message) = said.try_recv() {
             let pdu = NGAP_PDU::decode(&message)?;
-            if let (Some(Ok(amf)), Some(Ok(ran))) = (pdu.ie::<ie::AMF_UE_NGAP_ID>(), pdu.ie::<ie::RAN_UE_NGAP_ID>()) {
+            if let (Some(Ok(amf)), Some(Ok(ran))) =
+                (pdu.ie::<ie::AMF_UE_NGAP_ID>(), pdu.ie::<ie::RAN_UE_NGAP_ID>())
+            {
                 ids = Some((amf.0, ran.0));
             }
         }
         let (amf_id, ran_id) = ids.context("the phone's connection")?;
         // Another gNB is not the phone's.
-        for message in [required(amf_id, ran_id)?, cancel(amf_id, ran_id)?, notify(amf_id, ran_id)?] {
+        for message in [required(amf_id, ran_id)?, cancel(amf_id, ran_id)?, notify(amf_id, ran_id)?]
+        {
             stranger.send(message).await?;
             let cause = cause_of(&stranger.next().await?)?;
-            ensure!(cause == Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID), "{cause:?}");
+            ensure!(
+                cause == Cause::radioNetwork(CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID),
+                "{cause:?}"
+            );
         }
         // It answers a handover that nobody has asked of it.
         stranger.send(acknowledge(amf_id, ran_id)?).await?;
         ensure!(stranger.next().await?.kind() == Kind::Initiating_ErrorIndication);
-        // The phone's own gNB wants it somewhere that there is not, and takes back what it never asked for.
+        // The phone's own gNB wants it somewhere that there is not, and takes back what it never
+        // asked for.
         gnb.send_raw_ngap(1, required(amf_id, ran_id)?).await?;
         gnb.send_raw_ngap(1, cancel(amf_id, ran_id)?).await?;
         gnb.send_raw_ngap(1, notify(amf_id, ran_id)?).await?;
         let mut answers = Vec::new();
         while answers.len() < 2 {
-            let message = tokio::time::timeout(std::time::Duration::from_secs(5), said.recv()).await??;
+            let message =
+                tokio::time::timeout(std::time::Duration::from_secs(5), said.recv()).await??;
             let pdu = NGAP_PDU::decode(&message)?;
             match pdu.kind() {
                 Kind::Unsuccessful_HandoverPreparation => {
                     let cause = cause_of(&pdu)?;
-                    ensure!(cause == Cause::radioNetwork(CauseRadioNetwork::unknown_targetID), "{cause:?}");
+                    ensure!(
+                        cause == Cause::radioNetwork(CauseRadioNetwork::unknown_targetID),
+                        "{cause:?}"
+                    );
                     answers.push(pdu.kind());
                 }
                 Kind::Successful_HandoverCancel => answers.push(pdu.kind()),

@@ -1,5 +1,5 @@
-//! Input that is not as it should be, from every side: it is answered as the specifications say, counted, and disturbs
-//! nobody. In each test a phone with a session looks on, and goes on.
+//! Input that is not as it should be, from every side: it is answered as the specifications say,
+//! counted, and disturbs nobody. In each test a phone with a session looks on, and goes on.
 mod floods;
 mod gtpu;
 mod handover;
@@ -33,7 +33,10 @@ impl<'a> Witness<'a> {
     async fn is_untouched(&self) -> Result<()> {
         reaches(&self.phone, 1, GATEWAY).await?;
         let status = self.phone.status().await?;
-        ensure!(status.connected && status.active_user_planes == [1], "the witness was disturbed: {status:?}");
+        ensure!(
+            status.connected && status.active_user_planes == [1],
+            "the witness was disturbed: {status:?}"
+        );
         Ok(())
     }
 
@@ -45,7 +48,8 @@ impl<'a> Witness<'a> {
         self.phone.release_pdu_session(session.psi).await?;
         self.core.use_session_and_leave_as(&self.gnb, 1).await?;
         let same = |counts: &Counts| {
-            Counts { gnbs: 0, contexts: 0, ..*counts } == Counts { gnbs: 0, contexts: 0, ..self.before }
+            Counts { gnbs: 0, contexts: 0, ..*counts }
+                == Counts { gnbs: 0, contexts: 0, ..self.before }
         };
         self.core.until("all is as before", same).await
     }

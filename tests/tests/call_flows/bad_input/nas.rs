@@ -31,7 +31,8 @@ fn initial_messages_that_are_none_are_answered_and_let_go() {
         let answer = answer_to(&gnb, 2, &octets("7e00ff0102")).await?;
         ensure!(answer == [0x7e, 0x00, 0x64, 97], "message type non-existent: {answer:02x?}");
         // A service request that proves nothing: SERVICE REJECT, identity cannot be derived.
-        let answer = answer_to(&gnb, 3, &octets("7e0101020304007e004c100007f40040010badcafe")).await?;
+        let answer =
+            answer_to(&gnb, 3, &octets("7e0101020304007e004c100007f40040010badcafe")).await?;
         ensure!(answer == [0x7e, 0x00, 0x4d, 9], "{answer:02x?}");
         ensure!(malformed.so_far() >= 2.0, "they are counted");
         // What cannot begin anything, and what is not NAS: the connection ends without a word.
@@ -63,13 +64,17 @@ fn messages_while_a_phone_registers_are_answered_or_passed_over() {
         gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
         let (amf_id, _) = gnb.next_nas().await?;
         let unprotected = Growth::of(ERRORS, &[]);
-        // SECURITY MODE COMPLETE, REGISTRATION COMPLETE, UL NAS TRANSPORT: not now, and not without protection.
+        // SECURITY MODE COMPLETE, REGISTRATION COMPLETE, UL NAS TRANSPORT: not now, and not without
+        // protection.
         for nas in ["7e005e", "7e0043", "7e00670100010000", "7e0043ff", "ff"] {
             gnb.send(gnb.uplink(amf_id, 1, &octets(nas))).await?;
         }
         // The phone is asked for its answer once more, and then let go.
         let (_, nas) = gnb.next_nas().await?;
-        ensure!(nas[2] == 0x56 || nas[2] == 0x64, "AUTHENTICATION REQUEST, or a STATUS: {nas:02x?}");
+        ensure!(
+            nas[2] == 0x56 || nas[2] == 0x64,
+            "AUTHENTICATION REQUEST, or a STATUS: {nas:02x?}"
+        );
         gnb.next_release().await?;
         ensure!(unprotected.so_far() >= 3.0, "they are counted");
         core.until("nothing is left of it", |counts| counts.contexts == 1).await?;
@@ -84,40 +89,59 @@ fn replayed_forged_and_unprotected_messages_of_a_registered_phone_do_nothing() {
         let witness = Witness::at(&core).await?;
         let gnb = core.gnb(1).await?;
         let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        let (forged, plain) =
-            (Growth::of(ERRORS, &[("reason", "integrity")]), Growth::of(ERRORS, &[("reason", "unprotected")]));
+        let (forged, plain) = (
+            Growth::of(ERRORS, &[("reason", "integrity")]),
+            Growth::of(ERRORS, &[("reason", "unprotected")]),
+        );
         let before = core.counts();
         let guti = phone.status().await?.guti.expect("a registered phone has a 5G-GUTI");
         let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0))?;
-        let kind = NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess);
+        let kind =
+            NasDeRegistrationType::default().with_access_type(AccessTypeValue::ThreeGppAccess);
         let identity = NasFGsMobileIdentity::from_guti(guti);
-        let deregistration = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeOriginating::new(kind, ngksi, identity));
+        let deregistration = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeOriginating::new(
+            kind, ngksi, identity,
+        ));
 
         // The UL NAS TRANSPORT of its session once more: there is still one session.
         phone.replay_last_nas().await?;
-        // Its deregistration: with a wrong MAC, without protection, and as another phone on a connection of its own.
+        // Its deregistration: with a wrong MAC, without protection, and as another phone on a
+        // connection of its own.
         phone.send_with_wrong_mac(deregistration.clone()).await?;
         phone.send_raw_nas(deregistration.encode()?).await?;
-        for (n, nas) in
-            [(50, deregistration.encode()?), (51, [octets("7e010102030400"), deregistration.encode()?].concat())]
-        {
+        for (n, nas) in [
+            (50, deregistration.encode()?),
+            (51, [octets("7e010102030400"), deregistration.encode()?].concat()),
+        ] {
             gnb.new_ue(core.phone(n))?.send_raw_nas(nas).await?;
         }
         reaches(&phone, 1, GATEWAY).await?;
         witness.is_untouched().await?;
         ensure!(forged.so_far() >= 2.0 && plain.so_far() >= 1.0, "they are counted");
         let now = core.counts();
-        ensure!((now.sessions, now.registered) == (before.sessions, before.registered), "{before:?} and then {now:?}");
+        ensure!(
+            (now.sessions, now.registered) == (before.sessions, before.registered),
+            "{before:?} and then {now:?}"
+        );
 
-        // Its idle context is not touched either: neither by a forged service request nor by a forged registration.
+        // Its idle context is not touched either: neither by a forged service request nor by a
+        // forged registration.
         phone.release_to_idle().await?;
         let s_tmsi = NasFGsMobileIdentity::from_s_tmsi(guti.s_tmsi());
         let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0))?;
-        let service = NasServiceRequest::new(ngksi, NasServiceType::from_service_type(ServiceType::Data), s_tmsi);
-        let service = [octets("7e010102030400"), Nas5gsMessage::new_5gmm(service).encode()?].concat();
+        let service = NasServiceRequest::new(
+            ngksi,
+            NasServiceType::from_service_type(ServiceType::Data),
+            s_tmsi,
+        );
+        let service =
+            [octets("7e010102030400"), Nas5gsMessage::new_5gmm(service).encode()?].concat();
         let raw = RawGnb::set_up(&core, 2).await?;
         let answer = answer_to(&raw, 1, &service).await?;
-        ensure!(answer == [0x7e, 0x00, 0x4d, 9], "SERVICE REJECT, identity cannot be derived: {answer:02x?}");
+        ensure!(
+            answer == [0x7e, 0x00, 0x4d, 9],
+            "SERVICE REJECT, identity cannot be derived: {answer:02x?}"
+        );
         core.until("the phone is idle", |counts| counts.connected == 1).await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.establish_pdu_session(internet()).await?;

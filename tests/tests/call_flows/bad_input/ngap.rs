@@ -14,7 +14,10 @@ const ERRORS: &str = "martlet_amf_ngap_errors_total";
 /// The next message is an ERROR INDICATION with this cause.
 async fn indicated(gnb: &RawGnb, cause: Cause) -> Result<()> {
     let answer = gnb.next().await?;
-    ensure!(answer.kind() == Kind::Initiating_ErrorIndication, "ERROR INDICATION is due: {answer:?}");
+    ensure!(
+        answer.kind() == Kind::Initiating_ErrorIndication,
+        "ERROR INDICATION is due: {answer:?}"
+    );
     let said = cause_of(&answer)?;
     ensure!(said == cause, "{cause:?} is due: {said:?}");
     Ok(())
@@ -34,13 +37,23 @@ fn malformed_and_misplaced_ngap_gets_its_cause() {
         indicated(&gnb, Cause::protocol(state)).await?;
 
         // No NGAP, and NGAP that ends early.
-        for wrong in [&b"\xff\xff\xff\xff\xff\xff"[..], b"\x00\x15\x00", &gnb.ng_setup("001", 1)[..20], &[0x55; 3000]] {
+        for wrong in [
+            &b"\xff\xff\xff\xff\xff\xff"[..],
+            b"\x00\x15\x00",
+            &gnb.ng_setup("001", 1)[..20],
+            &[0x55; 3000],
+        ] {
             gnb.send(wrong.to_vec()).await?;
             indicated(&gnb, Cause::protocol(CauseProtocol::transfer_syntax_error)).await?;
         }
 
         // NG SETUP REQUEST without its mandatory elements.
-        let bare = build_ngap!(InitiatingMessage, NGSetup, NGSetupRequest, DefaultPagingDRX(PagingDRX::v128))?;
+        let bare = build_ngap!(
+            InitiatingMessage,
+            NGSetup,
+            NGSetupRequest,
+            DefaultPagingDRX(PagingDRX::v128)
+        )?;
         gnb.send(bare.encode()?).await?;
         let answer = gnb.next().await?;
         ensure!(answer.kind() == Kind::Unsuccessful_NGSetup, "NG SETUP FAILURE is due: {answer:?}");

@@ -10,7 +10,8 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 
 pub const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
-pub const UPF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 8805);
+pub const UPF: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 8805);
 const SMF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7)), 8805);
 
 /// A PFCP entity by hand.
@@ -25,7 +26,9 @@ impl Stranger {
     async fn ask(&self, to: SocketAddr, octets: &[u8]) -> Result<Option<Packet>> {
         self.0.send_to(octets, to).await?;
         let mut buffer = [0; 4096];
-        let Ok(received) = tokio::time::timeout(Duration::from_millis(300), self.0.recv_from(&mut buffer)).await else {
+        let Ok(received) =
+            tokio::time::timeout(Duration::from_millis(300), self.0.recv_from(&mut buffer)).await
+        else {
             return Ok(None);
         };
         let (length, from) = received?;
@@ -35,13 +38,16 @@ impl Stranger {
 
     /// The answer to octets, which is due.
     async fn answer(&self, to: SocketAddr, octets: &[u8]) -> Result<Packet> {
-        self.ask(to, octets).await?.with_context(|| format!("an answer of {to} is due to {octets:02x?}"))
+        self.ask(to, octets)
+            .await?
+            .with_context(|| format!("an answer of {to} is due to {octets:02x?}"))
     }
 }
 
 /// A message with these octets for its elements.
 pub fn raw(message_type: u8, seid: Option<u64>, sequence: u32, elements: &[u8]) -> Vec<u8> {
-    Header { message_type, seid, sequence, priority: None }.encode(|out| out.extend_from_slice(elements))
+    Header { message_type, seid, sequence, priority: None }
+        .encode(|out| out.extend_from_slice(elements))
 }
 
 /// Node ID 127.0.0.99, as an element.
@@ -59,12 +65,17 @@ async fn junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
         ensure!(stranger.ask(to, junk).await?.is_none(), "{junk:02x?} has no answer");
     }
     // Another version: Version Not Supported, with the sequence number of the request.
-    let answer = stranger.answer(to, b"\x40\x01\x00\x0c\x00\x00\x07\x00\x00\x60\x00\x04\x00\x00\x00\x01").await?;
+    let answer = stranger
+        .answer(to, b"\x40\x01\x00\x0c\x00\x00\x07\x00\x00\x60\x00\x04\x00\x00\x00\x01")
+        .await?;
     ensure!(answer == Packet::node(7, VersionNotSupported {}), "{answer:?}");
     // Anybody may ask whether it is alive.
     let beat = Packet::node(8, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
     let answer = stranger.answer(to, &beat).await?;
-    ensure!(matches!(answer.message, Message::HeartbeatResponse(_)) && answer.sequence == 8, "{answer:?}");
+    ensure!(
+        matches!(answer.message, Message::HeartbeatResponse(_)) && answer.sequence == 8,
+        "{answer:?}"
+    );
     Ok(())
 }
 
@@ -73,7 +84,8 @@ fn the_upf_answers_each_wrong_request_with_its_cause() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;
-        let (stranger, dropped) = (Stranger::open().await?, Growth::of("martlet_upf_n4_dropped_total", &[]));
+        let (stranger, dropped) =
+            (Stranger::open().await?, Growth::of("martlet_upf_n4_dropped_total", &[]));
         junk(&stranger, UPF).await?;
         ensure!(dropped.so_far() >= 4.0, "what is dropped is counted");
 
@@ -81,26 +93,41 @@ fn the_upf_answers_each_wrong_request_with_its_cause() {
         ensure!(stranger.ask(UPF, &raw(1, None, 20, &[])).await?.is_none());
         // Association setup without a recovery time stamp.
         let answer = stranger.answer(UPF, &raw(5, None, 21, &NODE_ID)).await?;
-        let Message::AssociationSetupResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+        let Message::AssociationSetupResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
         ensure!(answer.cause == Cause::MANDATORY_IE_MISSING, "{answer:?}");
-        // A session without an association; one that does not exist; one that is asked for with a broken element.
+        // A session without an association; one that does not exist; one that is asked for with a
+        // broken element.
         let node_id = NodeId::Ip(STRANGER.into());
-        let establishment = [&NODE_ID[..], &[0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0, 5, 127, 0, 0, 99]].concat();
+        let establishment =
+            [&NODE_ID[..], &[0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0, 5, 127, 0, 0, 99]].concat();
         let answer = stranger.answer(UPF, &raw(50, Some(0), 22, &establishment)).await?;
         ensure!(answer.seid == Some(5), "the answer finds its session: {answer:?}");
-        let Message::SessionEstablishmentResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+        let Message::SessionEstablishmentResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
         let answer = stranger.answer(UPF, &raw(54, Some(42), 23, &[])).await?;
-        let Message::SessionDeletionResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+        let Message::SessionDeletionResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
         ensure!(answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND, "{answer:?}");
         let broken = [&NODE_ID[..], &[0, 57, 0, 2, 2, 0]].concat();
         let answer = stranger.answer(UPF, &raw(50, Some(0), 24, &broken)).await?;
-        let Message::SessionEstablishmentResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
-        ensure!((answer.cause, answer.offending_ie) == (Cause::INVALID_LENGTH, Some(OffendingIe(57))), "{answer:?}");
+        let Message::SessionEstablishmentResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
+        ensure!(
+            (answer.cause, answer.offending_ie) == (Cause::INVALID_LENGTH, Some(OffendingIe(57))),
+            "{answer:?}"
+        );
         // To end the association of somebody who has none.
         let release = Packet::node(25, AssociationReleaseRequestMessage { node_id }).encode();
         let answer = stranger.answer(UPF, &release).await?;
-        let Message::AssociationReleaseResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+        let Message::AssociationReleaseResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
         witness.and_all_is_well().await
     });
@@ -129,32 +156,55 @@ fn the_smf_answers_each_wrong_request_with_its_cause_and_heeds_no_stranger() {
         };
         let not_found = |answer: Packet| -> Result<()> {
             ensure!(answer.seid == Some(0), "{answer:?}");
-            let Message::SessionReportResponse(response) = answer.message else { anyhow::bail!("{answer:?}") };
+            let Message::SessionReportResponse(response) = answer.message else {
+                anyhow::bail!("{answer:?}")
+            };
             ensure!(response.cause == Cause::SESSION_CONTEXT_NOT_FOUND, "{response:?}");
             Ok(())
         };
-        not_found(stranger.answer(SMF, &Packet::session(42, 20, report(ReportType::DLDR)).encode()).await?)?;
+        not_found(
+            stranger
+                .answer(SMF, &Packet::session(42, 20, report(ReportType::DLDR)).encode())
+                .await?,
+        )?;
         // One about the witness's session, from a stranger: the gNB is said not to know the tunnel.
-        let seid = core.status("upf")["sessions"][0]["cpSeid"].as_u64().context("the SMF's SEID")?;
-        not_found(stranger.answer(SMF, &Packet::session(seid, 21, report(ReportType::ERIR)).encode()).await?)?;
+        let seid =
+            core.status("upf")["sessions"][0]["cpSeid"].as_u64().context("the SMF's SEID")?;
+        not_found(
+            stranger
+                .answer(SMF, &Packet::session(seid, 21, report(ReportType::ERIR)).encode())
+                .await?,
+        )?;
         ensure!(foreign.so_far() >= 2.0, "they are counted");
         // Without its mandatory element.
         let answer = stranger.answer(SMF, &raw(56, Some(42), 22, &[])).await?;
         not_found(answer)?;
         let answer = stranger.answer(SMF, &raw(12, None, 23, &NODE_ID)).await?;
-        let Message::NodeReportResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
-        ensure!(answer.cause == Cause::MANDATORY_IE_MISSING && answer.offending_ie.is_some(), "{answer:?}");
+        let Message::NodeReportResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
+        ensure!(
+            answer.cause == Cause::MANDATORY_IE_MISSING && answer.offending_ie.is_some(),
+            "{answer:?}"
+        );
         ensure!(malformed.so_far() >= 5.0, "they are counted");
         // Requests that are for others, or for UPFs of the configuration.
         let setup = [&NODE_ID[..], &[0, 96, 0, 4, 0, 0, 0, 1]].concat();
         let answer = stranger.answer(SMF, &raw(5, None, 24, &setup)).await?;
-        let Message::AssociationSetupResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+        let Message::AssociationSetupResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
         ensure!(answer.cause == Cause::SERVICE_NOT_SUPPORTED, "{answer:?}");
         let update = raw(7, None, 25, &NODE_ID);
         let answer = stranger.answer(SMF, &update).await?;
-        let Message::AssociationUpdateResponse(answer) = answer.message else { anyhow::bail!("{answer:?}") };
+        let Message::AssociationUpdateResponse(answer) = answer.message else {
+            anyhow::bail!("{answer:?}")
+        };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
-        ensure!(stranger.ask(SMF, &raw(54, Some(seid), 26, &[])).await?.is_none(), "an SMF deletes nothing");
+        ensure!(
+            stranger.ask(SMF, &raw(54, Some(seid), 26, &[])).await?.is_none(),
+            "an SMF deletes nothing"
+        );
         witness.and_all_is_well().await
     });
 }

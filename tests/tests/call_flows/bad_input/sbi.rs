@@ -20,7 +20,15 @@ async fn ask(method: &str, url: &str, content_type: &str, body: &str) -> Result<
     std::fs::write(&file, body)?;
     let body = format!("@{}", file.display());
     let header = format!("Content-Type: {content_type}");
-    let mut words = vec!["--silent", "--show-error", "--max-time", "5", "--http2-prior-knowledge", "--request", method];
+    let mut words = vec![
+        "--silent",
+        "--show-error",
+        "--max-time",
+        "5",
+        "--http2-prior-knowledge",
+        "--request",
+        method,
+    ];
     if method != "GET" {
         words.extend(["--header", &header, "--data-binary", &body]);
     }
@@ -56,9 +64,15 @@ fn wrong_requests_get_problem_details_with_their_cause() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let witness = Witness::at(&core).await?;
-        let (json, udm, smf, amf) =
-            ("application/json", "http://127.0.0.12:7777", "http://127.0.0.16:7777", "http://127.0.0.17:7777");
-        let ueau = format!("{udm}/nudm-ueau/v1/imsi-001010000000001/security-information/generate-auth-data");
+        let (json, udm, smf, amf) = (
+            "application/json",
+            "http://127.0.0.12:7777",
+            "http://127.0.0.16:7777",
+            "http://127.0.0.17:7777",
+        );
+        let ueau = format!(
+            "{udm}/nudm-ueau/v1/imsi-001010000000001/security-information/generate-auth-data"
+        );
         let contexts = format!("{smf}/nsmf-pdusession/v1/sm-contexts");
         let counted = Growth::of("martlet_sbi_requests_total", &[("nf", "udm"), ("status", "400")]);
         let refused = Growth::of("martlet_sbi_http_refused_total", &[("reason", "body")]);
@@ -66,21 +80,37 @@ fn wrong_requests_get_problem_details_with_their_cause() {
         // Bodies: no JSON, not the right JSON, none, another media type, too large.
         is_refused(("POST", &ueau, json, "{"), 400, "INVALID_MSG_FORMAT").await?;
         is_refused(("POST", &ueau, json, "[]"), 400, "INVALID_MSG_FORMAT").await?;
-        is_refused(("POST", &ueau, json, r#"{"servingNetworkName": 5}"#), 400, "INVALID_MSG_FORMAT").await?;
+        is_refused(
+            ("POST", &ueau, json, r#"{"servingNetworkName": 5}"#),
+            400,
+            "INVALID_MSG_FORMAT",
+        )
+        .await?;
         is_refused(("POST", &ueau, "text/plain", "hello"), 415, "UNSUPPORTED_MEDIA_TYPE").await?;
         let large = format!("{{\"servingNetworkName\": \"{}\"}}", "x".repeat(2 << 20));
         is_refused(("POST", &ueau, json, &large), 413, "").await?;
         ensure!(counted.so_far() >= 3.0 && refused.so_far() >= 1.0, "they are counted");
         // Multipart bodies: no boundary, no parts, a part that is named and not there.
-        is_refused(("POST", &contexts, "multipart/related", "--x\r\n"), 400, "INVALID_MSG_FORMAT").await?;
-        is_refused(("POST", &contexts, "multipart/related; boundary=x", "--x--\r\n"), 400, "INVALID_MSG_FORMAT")
+        is_refused(("POST", &contexts, "multipart/related", "--x\r\n"), 400, "INVALID_MSG_FORMAT")
             .await?;
-        is_refused(("POST", &format!("{contexts}/1/modify"), json, "{}"), 404, "CONTEXT_NOT_FOUND").await?;
+        is_refused(
+            ("POST", &contexts, "multipart/related; boundary=x", "--x--\r\n"),
+            400,
+            "INVALID_MSG_FORMAT",
+        )
+        .await?;
+        is_refused(("POST", &format!("{contexts}/1/modify"), json, "{}"), 404, "CONTEXT_NOT_FOUND")
+            .await?;
 
         // Paths, methods, queries.
-        is_refused(("GET", &format!("{udm}/nudm-nothing/v1/x"), json, ""), 404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")
+        is_refused(
+            ("GET", &format!("{udm}/nudm-nothing/v1/x"), json, ""),
+            404,
+            "RESOURCE_URI_STRUCTURE_NOT_FOUND",
+        )
+        .await?;
+        is_refused(("GET", &format!("{udm}/"), json, ""), 404, "RESOURCE_URI_STRUCTURE_NOT_FOUND")
             .await?;
-        is_refused(("GET", &format!("{udm}/"), json, ""), 404, "RESOURCE_URI_STRUCTURE_NOT_FOUND").await?;
         is_refused(("DELETE", &ueau, json, ""), 405, "METHOD_NOT_ALLOWED").await?;
         let sdm = format!("{udm}/nudm-sdm/v2/imsi-001010000000001");
         is_refused(
@@ -97,7 +127,8 @@ fn wrong_requests_get_problem_details_with_their_cause() {
         )
         .await?;
         let nobody = format!("{amf}/namf-comm/v1/ue-contexts/imsi-001010000000999/n1-n2-messages");
-        is_refused(("POST", &nobody, json, r#"{"pduSessionId": 1}"#), 404, "CONTEXT_NOT_FOUND").await?;
+        is_refused(("POST", &nobody, json, r#"{"pduSessionId": 1}"#), 404, "CONTEXT_NOT_FOUND")
+            .await?;
         witness.is_untouched().await?;
 
         // What is no HTTP ends its connection.
@@ -108,7 +139,11 @@ fn wrong_requests_get_problem_details_with_their_cause() {
             let mut stream = tokio::net::TcpStream::connect("127.0.0.17:7777").await?;
             stream.write_all(junk).await?;
             let mut said = Vec::new();
-            let ended = tokio::time::timeout(std::time::Duration::from_secs(5), stream.read_to_end(&mut said)).await;
+            let ended = tokio::time::timeout(
+                std::time::Duration::from_secs(5),
+                stream.read_to_end(&mut said),
+            )
+            .await;
             ensure!(ended.is_ok(), "the connection ends");
         }
         witness.and_all_is_well().await

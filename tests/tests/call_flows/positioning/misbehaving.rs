@@ -1,5 +1,5 @@
-//! A phone that is let in and says what it may not, and one that cannot be found: each gets the cause or a close, a metric counts
-//! it, and the phone beside it is found all the same.
+//! A phone that is let in and says what it may not, and one that cannot be found: each gets the
+//! cause or a close, a metric counts it, and the phone beside it is found all the same.
 use super::*;
 use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
 use martlet_tests::Growth;
@@ -31,10 +31,12 @@ fn a_connected_phone_that_says_what_it_may_not_disturbs_no_other() {
         let (_bad, bad) = bed.phone(2, elsewhere, true, true).await?;
         bed.locate(1).await?;
         bed.locate(2).await?;
-        let lmf_has_both = || good.state() == UeState::Established && bad.state() == UeState::Established;
+        let lmf_has_both =
+            || good.state() == UeState::Established && bad.state() == UeState::Established;
         ensure!(lmf_has_both());
 
-        // A session that nobody opened for it, and LPP whose lengths do not fit: passed over, and the connection goes on.
+        // A session that nobody opened for it, and LPP whose lengths do not fit: passed over, and
+        // the connection goes on.
         let session = Message::Uplink(transport(&[0, 1, 1], b"nobody")).encode()?;
         let lengths = Message::Uplink(transport(&[0, 9, 1], b"1")).encode()?;
         for (why, octets) in [("session", session.clone()), ("lpp payload", lengths)] {
@@ -46,7 +48,8 @@ fn a_connected_phone_that_says_what_it_may_not_disturbs_no_other() {
         let (found, ..) = bed.locate(2).await?;
         ensure!(found.distance(&elsewhere) < 20.0);
 
-        // What nobody can read on after, or is not for it to say: the channel is closed, cleanly, and the phone may come again.
+        // What nobody can read on after, or is not for it to say: the channel is closed, cleanly,
+        // and the phone may come again.
         let downlink = Message::Downlink(transport(&[0, 1, 1], b"1")).encode()?;
         let binding = BindingIdentity::new(vec![7; 16]).context("an identity")?;
         let others = Message::BindingRequest(binding).encode()?;
@@ -63,7 +66,10 @@ fn a_connected_phone_that_says_what_it_may_not_disturbs_no_other() {
             let counted = refused(why);
             bad.say(octets.clone()).await;
             grown(&counted, why).await?;
-            ensure!(bad.wait_for(UeState::Idle, LIMIT).await, "{why}, {octets:02x?}: its channel stays");
+            ensure!(
+                bad.wait_for(UeState::Idle, LIMIT).await,
+                "{why}, {octets:02x?}: its channel stays"
+            );
             ensure!(good.state() == UeState::Established, "{why}: the other one's does not");
             let (found, ..) = bed.locate(1).await?;
             ensure!(found.distance(&there) < 20.0, "{why}");
@@ -84,17 +90,27 @@ fn a_position_that_cannot_be_computed_is_said_and_counted_and_others_are_found()
         for (n, lcs_upp, carrier) in [(2, true, "user plane"), (3, false, "control plane")] {
             let plmn = martlet_security::Plmn::new("001", "01").context("a network")?;
             let mut others = cells();
-            others.iter_mut().for_each(|cell| (cell.identity, cell.pci) = (cell.identity + (1 << 20), cell.pci + 500));
+            others.iter_mut().for_each(|cell| {
+                (cell.identity, cell.pci) = (cell.identity + (1 << 20), cell.pci + 500)
+            });
             let lost = |config: &mut PositioningConfig| {
                 config.surroundings = Surroundings::at(there, plmn, others, PathLoss::default());
             };
-            let (_ue, positioning) = bed.phone_that(n, there, true, lcs_upp, bed.trust()?, lost).await?;
+            let (_ue, positioning) =
+                bed.phone_that(n, there, true, lcs_upp, bed.trust()?, lost).await?;
             let labels = [("carrier", carrier), ("result", "POSITIONING_FAILED")];
             let counted = Growth::of("martlet_lmf_requests_total", &labels);
             let error = bed.locate(n).await.unwrap_err().to_string();
-            ensure!(error.contains("POSITIONING_FAILED") || error.contains("no cell whose place is known"), "{error}");
+            ensure!(
+                error.contains("POSITIONING_FAILED")
+                    || error.contains("no cell whose place is known"),
+                "{error}"
+            );
             ensure!(counted.so_far() == 1.0, "{carrier}: {} were counted", counted.so_far());
-            ensure!((positioning.state() == UeState::Established) == lcs_upp, "its connection is none the worse");
+            ensure!(
+                (positioning.state() == UeState::Established) == lcs_upp,
+                "its connection is none the worse"
+            );
             let (found, ..) = bed.locate(1).await?;
             ensure!(found.distance(&there) < 20.0);
         }

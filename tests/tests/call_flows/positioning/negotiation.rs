@@ -6,7 +6,8 @@ use martlet_sbi_http::{ClientLimits, HttpBinding};
 use std::sync::Arc;
 
 fn config(n: u64) -> UpConfig {
-    let mut config = UpConfig::new("http://127.0.0.17:7777/namf-callback/v1/up-status/somebody".into());
+    let mut config =
+        UpConfig::new("http://127.0.0.17:7777/namf-callback/v1/up-status/somebody".into());
     config.supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n).parse().ok();
     config
 }
@@ -14,7 +15,9 @@ fn config(n: u64) -> UpConfig {
 #[test]
 fn a_connection_goes_on_over_another_amf_and_ends_when_the_amf_says_so() {
     in_namespace(|| async {
-        let bed = Bed::around(async |configure| TestCore::start_on(Sbi::Http, configure).await, |_| {}).await?;
+        let bed =
+            Bed::around(async |configure| TestCore::start_on(Sbi::Http, configure).await, |_| {})
+                .await?;
         let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("a root")?;
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
         let lmf = LmfLocationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default()));

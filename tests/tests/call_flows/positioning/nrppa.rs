@@ -43,10 +43,14 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
     let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
     let there = place(120.0, 140.0);
     for (n, user_plane) in [(1, true), (2, false)] {
-        let (_ue, _positioning) = bed.phone_that(n, there, true, user_plane, bed.trust()?, round_trips).await?;
+        let (_ue, _positioning) =
+            bed.phone_that(n, there, true, user_plane, bed.trust()?, round_trips).await?;
         let (found, method, within) = bed.locate(n).await?;
         let error = found.distance(&there);
-        ensure!(method == "MULTI-RTT" && error < 5.0 && (0.5..6.0).contains(&within), "{method} {error} {within}");
+        ensure!(
+            method == "MULTI-RTT" && error < 5.0 && (0.5..6.0).contains(&within),
+            "{method} {error} {within}"
+        );
     }
     other.shutdown().await;
     bed.core.bodies.check(ROUND_TRIPS).await
@@ -67,7 +71,8 @@ fn a_phone_whose_round_trips_are_measured_at_too_few_places_is_found_by_somethin
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
+        let (_ue, _positioning) =
+            bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
         let (found, method, within) = bed.locate(1).await?;
         ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
         Ok(())
@@ -80,7 +85,11 @@ async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
     let noisy = |config: &mut PositioningConfig| config.surroundings.path_loss.deviation_db = 1.0;
     let (_ue, _positioning) = bed.phone_that(1, there, false, false, bed.trust()?, noisy).await?;
     let (found, method, within) = bed.locate(1).await?;
-    ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method} {}", found.distance(&there));
+    ensure!(
+        method == "NR_ECID" && found.distance(&there) < within,
+        "{method} {}",
+        found.distance(&there)
+    );
     Ok(())
 }
 
@@ -107,7 +116,8 @@ fn nrppa_on_the_wire_is_what_others_read_and_write() {
         .await?;
         let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = bed.phone_that(1, there, true, false, bed.trust()?, round_trips).await?;
+        let (_ue, _positioning) =
+            bed.phone_that(1, there, true, false, bed.trust()?, round_trips).await?;
         bed.locate(1).await?;
         let (_silent, _) = bed.phone_that(2, there, false, false, bed.trust()?, |_| {}).await?;
         bed.locate(2).await?;
@@ -122,8 +132,13 @@ fn nrppa_on_the_wire_is_what_others_read_and_write() {
         for line in recording.fields("nrppa", &["ngap.NRPPa_PDU"]).await? {
             for octets in line.split(',') {
                 let digits: String = octets.chars().filter(char::is_ascii_hexdigit).collect();
-                let octets = (0..digits.len() / 2).map(|n| u8::from_str_radix(&digits[2 * n..2 * n + 2], 16));
-                messages.push(("nrppa".to_owned(), digits.clone(), octets.collect::<Result<Vec<u8>, _>>()?));
+                let octets = (0..digits.len() / 2)
+                    .map(|n| u8::from_str_radix(&digits[2 * n..2 * n + 2], 16));
+                messages.push((
+                    "nrppa".to_owned(),
+                    digits.clone(),
+                    octets.collect::<Result<Vec<u8>, _>>()?,
+                ));
             }
         }
         ensure!(messages.len() >= MESSAGES.len(), "{} messages are too few", messages.len());
@@ -145,7 +160,8 @@ fn what_a_gnb_says_that_is_of_no_use_disturbs_nobody() {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
-        let (_ue, _positioning) = bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
+        let (_ue, _positioning) =
+            bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
         bed.locate(1).await?;
         let (garbage, nobody) = (refused("nrppa message"), refused("nrppa of nobody"));
         // No message at all; an answer that nobody waits for; a routing identity of nobody.
@@ -160,7 +176,8 @@ fn what_a_gnb_says_that_is_of_no_use_disturbs_nobody() {
             );
             other.send_raw_ngap(0, pdu?.encode()?).await?;
         }
-        let told = || refused("nrppa message") + refused("nrppa of nobody") >= garbage + nobody + 3.0;
+        let told =
+            || refused("nrppa message") + refused("nrppa of nobody") >= garbage + nobody + 3.0;
         for _ in 0..100 {
             if told() {
                 break;

@@ -33,13 +33,21 @@ fn a_phone_is_found_over_quic() {
         let quic = channels(Kind::Quinn);
         let (found, method, within) = bed.locate(1).await?;
         ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
-        ensure!(method == "NR_ECID" && found.distance(&there) < within.min(20.0), "{method}, {found:?}");
-        ensure!(channels(Kind::Quinn) > quic && positioning.over() == Some(Kind::Quinn), "it was not QUIC");
+        ensure!(
+            method == "NR_ECID" && found.distance(&there) < within.min(20.0),
+            "{method}, {found:?}"
+        );
+        ensure!(
+            channels(Kind::Quinn) > quic && positioning.over() == Some(Kind::Quinn),
+            "it was not QUIC"
+        );
         // Who asks is told so.
         let told = bed.core.ask("locate/imsi-001010000000001").await?;
         let over = &told["userPlane"];
         ensure!(
-            over["channel"] == "quinn" && over["transport"] == "QUIC over UDP" && over["why"].is_string(),
+            over["channel"] == "quinn"
+                && over["transport"] == "QUIC over UDP"
+                && over["why"].is_string(),
             "{told}"
         );
         // From now on nothing goes over NAS, and one connection does.
@@ -51,11 +59,20 @@ fn a_phone_is_found_over_quic() {
             times.push(start.elapsed());
         }
         times.sort();
-        println!("E-CID over QUIC, two LPP procedures each: median {:?}, at most {:?}", times[25], times[49]);
-        ensure!(bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers, "NAS was used again");
+        println!(
+            "E-CID over QUIC, two LPP procedures each: median {:?}, at most {:?}",
+            times[25], times[49]
+        );
+        ensure!(
+            bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers,
+            "NAS was used again"
+        );
 
         positioning.release().await;
-        ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "the connection was not released");
+        ensure!(
+            positioning.wait_for(UeState::Idle, LIMIT).await,
+            "the connection was not released"
+        );
         bed.locate(1).await?;
         ensure!(positioning.state() == UeState::Established && channels(Kind::Quinn) >= quic + 2.0);
         bed.core.bodies.check(OPERATIONS).await
@@ -76,7 +93,9 @@ fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
         let over: Vec<_> = phones.iter().map(|(_, positioning)| positioning.over()).collect();
         ensure!(over == [Some(Kind::Quinn), Some(Kind::Rustls), Some(Kind::Quinn)], "{over:?}");
 
-        let unknown = Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?).encode()?;
+        let unknown =
+            Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?)
+                .encode()?;
         let refused = || metric("martlet_lmf_refused_total", &[("why", "unknown binding")]);
         let (before, trust) = (refused(), bed.trust()?);
         let answer = tokio::task::spawn_blocking(move || -> Result<Vec<u8>> {
@@ -86,7 +105,10 @@ fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
                 nobody.send_to(&vec![0xc3; length], door)?;
             }
             let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
-            ensure!(connect(Kind::Quinn, door, &other, &Options::default()).is_err(), "it was believed");
+            ensure!(
+                connect(Kind::Quinn, door, &other, &Options::default()).is_err(),
+                "it was believed"
+            );
             let mut channel = connect(Kind::Quinn, door, &trust, &Options::default())?;
             channel.send(&unknown)?;
             let mut answer = Vec::new();
@@ -96,7 +118,11 @@ fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
         ensure!(answer.await?? == [0x45] && refused() > before, "an unknown identity is told so");
         for (n, there) in (1..).zip(&places) {
             let (found, _, within) = bed.locate(n).await?;
-            ensure!(found.distance(there) < within, "phone {n}: {} m, {within}", found.distance(there));
+            ensure!(
+                found.distance(there) < within,
+                "phone {n}: {} m, {within}",
+                found.distance(there)
+            );
         }
         ensure!(phones.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
         Ok(())
@@ -112,7 +138,9 @@ fn a_phone_with_quic_comes_to_an_lmf_without_it_over_tls() {
         bed.locate(1).await?;
         // That nobody listens there is told, and not waited for.
         ensure!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-        ensure!(positioning.state() == UeState::Established && positioning.over() == Some(Kind::Rustls));
+        ensure!(
+            positioning.state() == UeState::Established && positioning.over() == Some(Kind::Rustls)
+        );
         Ok(())
     });
 }

@@ -1,5 +1,5 @@
-//! What anybody may say at the LMF's door, who has no phone that it waits for: each gets a clean close, a metric counts it, and
-//! the phone that is connected is found all the same.
+//! What anybody may say at the LMF's door, who has no phone that it waits for: each gets a clean
+//! close, a metric counts it, and the phone that is connected is found all the same.
 use super::*;
 use martlet_lcs_channel::{Options, connect};
 use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
@@ -39,7 +39,8 @@ fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
         bed.locate(1).await?;
         let trust = bed.trust()?;
 
-        // No TLS; TLS that ends in its first message; a client that does not believe the certificate.
+        // No TLS; TLS that ends in its first message; a client that does not believe the
+        // certificate.
         let before = refused();
         apart(|| {
             for said in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[22, 3, 1, 2, 0, 1]] {
@@ -54,14 +55,21 @@ fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
         })
         .await?;
 
-        // Over TLS: an identity that nobody was given, a message before any identity, a message that is none.
-        let unknown = Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?).encode()?;
-        let uplink = Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session: b"1" };
+        // Over TLS: an identity that nobody was given, a message before any identity, a message
+        // that is none.
+        let unknown =
+            Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?)
+                .encode()?;
+        let uplink =
+            Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session: b"1" };
         let uplink = Message::Uplink(uplink).encode()?;
         let (known, cut) = (trust.clone(), unknown.clone());
         apart(move || {
             ensure!(say(&known, &unknown)? == [0x45], "an unknown identity is told so");
-            ensure!(say(&known, &uplink)?.is_empty() && say(&known, &[0x99; 300])?.is_empty(), "they are closed");
+            ensure!(
+                say(&known, &uplink)?.is_empty() && say(&known, &[0x99; 300])?.is_empty(),
+                "they are closed"
+            );
             // A message that is cut at any octet, and then nothing.
             for at in 1..cut.len() {
                 let mut channel = connect(Kind::Rustls, door(), &known, &Options::default())?;

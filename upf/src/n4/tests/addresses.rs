@@ -22,14 +22,21 @@ fn choosing(cp_seid: u64, v6: bool) -> SessionEstablishmentRequest {
     request.cp_fseid.seid = cp_seid;
     for pdr in &mut request.create_pdrs {
         let is_destination = pdr.pdi.ue_ip_addresses[0].is_destination;
-        let ue = UeIpAddress { is_destination, choose_ipv4: true, choose_ipv6: v6, ..UeIpAddress::default() };
+        let ue = UeIpAddress {
+            is_destination,
+            choose_ipv4: true,
+            choose_ipv6: v6,
+            ..UeIpAddress::default()
+        };
         pdr.pdi.ue_ip_addresses = vec![ue];
     }
     request
 }
 
 fn establish(smf: &mut Smf, request: SessionEstablishmentRequest) -> SessionEstablishmentResponse {
-    let Message::SessionEstablishmentResponse(answer) = smf.session(0, request).message else { panic!() };
+    let Message::SessionEstablishmentResponse(answer) = smf.session(0, request).message else {
+        panic!()
+    };
     answer
 }
 
@@ -63,7 +70,10 @@ fn addresses_are_given_back_with_their_session_and_none_is_given_twice() {
         seids.push(answer.up_fseid.unwrap().seid);
         assert!(given.insert(answer.created_pdrs[0].ue_ip_addresses[0].ipv4.unwrap()), "{given:?}");
     }
-    assert_eq!(establish(&mut smf, choosing(6, false)).cause, Cause::ALL_DYNAMIC_ADDRESSES_ARE_OCCUPIED);
+    assert_eq!(
+        establish(&mut smf, choosing(6, false)).cause,
+        Cause::ALL_DYNAMIC_ADDRESSES_ARE_OCCUPIED
+    );
     // One that is refused for another reason keeps none.
     smf.delete(seids[2]);
     let mut wrong = choosing(7, false);
@@ -83,6 +93,9 @@ fn addresses_are_given_back_with_their_session_and_none_is_given_twice() {
 fn a_data_network_whose_addresses_are_the_smfs_has_none_to_give() {
     let mut smf = Smf::associated();
     let answer = establish(&mut smf, choosing(1, false));
-    assert_eq!((answer.cause, answer.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1))));
+    assert_eq!(
+        (answer.cause, answer.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
+    );
     assert_eq!(smf.n4.counts(), (0, 1));
 }

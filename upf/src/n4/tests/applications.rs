@@ -6,16 +6,22 @@ use martlet_pfcp::*;
 use std::time::Duration;
 
 fn flows(texts: &[String]) -> PfdContext {
-    PfdContext { contents: vec![PfdContents { flow_descriptions: texts.to_vec(), ..PfdContents::default() }] }
+    PfdContext {
+        contents: vec![PfdContents { flow_descriptions: texts.to_vec(), ..PfdContents::default() }],
+    }
 }
 
 fn told(id: &str, texts: &[String]) -> PfdManagementRequest {
     let contexts = if texts.is_empty() { vec![] } else { vec![flows(texts)] };
-    PfdManagementRequest { applications: vec![ApplicationIdsPfds { application_id: ApplicationId::new(id), contexts }] }
+    PfdManagementRequest {
+        applications: vec![ApplicationIdsPfds { application_id: ApplicationId::new(id), contexts }],
+    }
 }
 
 fn manage(smf: &mut Smf, request: PfdManagementRequest) -> PfdManagementResponse {
-    let Message::PfdManagementResponse(answer) = smf.node(request) else { panic!("another answer") };
+    let Message::PfdManagementResponse(answer) = smf.node(request) else {
+        panic!("another answer")
+    };
     answer
 }
 
@@ -59,7 +65,11 @@ fn a_pdr_detects_an_application_by_its_flows_and_as_they_change() {
     assert_eq!(manage(&mut smf, PfdManagementRequest { applications: vec![] }), accepted);
     assert!(!passes(&mut smf, 7000));
     assert_eq!(
-        smf.try_establish(SessionEstablishmentRequest { cp_fseid: FSeid::new(2, SMF), ..detecting("news") }).cause,
+        smf.try_establish(SessionEstablishmentRequest {
+            cp_fseid: FSeid::new(2, SMF),
+            ..detecting("news")
+        })
+        .cause,
         Cause::RULE_CREATION_FAILURE
     );
     assert_eq!(smf.n4.counts(), (1, 1));
@@ -69,12 +79,16 @@ fn a_pdr_detects_an_application_by_its_flows_and_as_they_change() {
 fn an_application_that_nobody_told_of_is_no_rule() {
     let mut smf = Smf::associated();
     let answer = smf.try_establish(detecting("chat"));
-    assert_eq!((answer.cause, answer.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1))));
+    assert_eq!(
+        (answer.cause, answer.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
+    );
     manage(&mut smf, told("chat", &to_port(7000)));
     // An application goes alone.
     let mut both = detecting("chat");
     let flow_description = Some("permit out ip from any to assigned".into());
-    both.create_pdrs[0].pdi.sdf_filters = vec![SdfFilter { flow_description, ..Default::default() }];
+    both.create_pdrs[0].pdi.sdf_filters =
+        vec![SdfFilter { flow_description, ..Default::default() }];
     assert_eq!(smf.try_establish(both).cause, Cause::RULE_CREATION_FAILURE);
     assert_eq!(smf.n4.counts(), (0, 1));
 }
@@ -92,15 +106,21 @@ fn what_cannot_be_detected_is_refused_whole() {
     let wrong = manage(&mut smf, told("a", &["permit sideways".into()]));
     assert_eq!((wrong.cause, wrong.offending_ie), (Cause::MANDATORY_IE_INCORRECT, offending));
     let mut named = told("a", &to_port(1));
-    named.applications[0].contexts[0].contents[0] =
-        PfdContents { domain_names: vec![(b"example.com".to_vec(), None)], ..PfdContents::default() };
+    named.applications[0].contexts[0].contents[0] = PfdContents {
+        domain_names: vec![(b"example.com".to_vec(), None)],
+        ..PfdContents::default()
+    };
     let unseen = manage(&mut smf, named);
     assert_eq!((unseen.cause, unseen.offending_ie), (Cause::SERVICE_NOT_SUPPORTED, offending));
     let many: Vec<String> = (1..=3).flat_map(to_port).collect();
     assert_eq!(manage(&mut smf, told("a", &many)).cause, Cause::NO_RESOURCES_AVAILABLE);
     // One too many takes those beside it along.
-    let three: Vec<_> = ["a", "b", "c"].iter().flat_map(|id| told(id, &to_port(1)).applications).collect();
-    assert_eq!(manage(&mut smf, PfdManagementRequest { applications: three }).cause, Cause::NO_RESOURCES_AVAILABLE);
+    let three: Vec<_> =
+        ["a", "b", "c"].iter().flat_map(|id| told(id, &to_port(1)).applications).collect();
+    assert_eq!(
+        manage(&mut smf, PfdManagementRequest { applications: three }).cause,
+        Cause::NO_RESOURCES_AVAILABLE
+    );
     assert_eq!(smf.n4.applications.len(), 0);
 }
 
@@ -117,7 +137,10 @@ fn named(id: &str, names: &[&str]) -> PfdManagementRequest {
     let contents = vec![PfdContents { domain_names, ..PfdContents::default() }];
     let application_id = ApplicationId::new(id);
     PfdManagementRequest {
-        applications: vec![ApplicationIdsPfds { application_id, contexts: vec![PfdContext { contents }] }],
+        applications: vec![ApplicationIdsPfds {
+            application_id,
+            contexts: vec![PfdContext { contents }],
+        }],
     }
 }
 
@@ -131,7 +154,10 @@ fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
         config.n4.addresses_per_application = 2;
     });
     smf.associate(1);
-    assert_eq!(manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause, Cause::ACCEPTED);
+    assert_eq!(
+        manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause,
+        Cause::ACCEPTED
+    );
     let (seid, teid) = smf.establish(detecting("video"));
     smf.accepted(seid, to_gnb(REMOTE));
     let passes = |smf: &mut Smf, to: [u8; 4]| {
@@ -160,7 +186,10 @@ fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
     smf.pass(Duration::from_secs(1));
     assert!(!passes(&mut smf, one) && passes(&mut smf, two) && passes(&mut smf, three));
     // The same names told again keep what is known, others do not.
-    assert_eq!(manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause, Cause::ACCEPTED);
+    assert_eq!(
+        manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause,
+        Cause::ACCEPTED
+    );
     assert!(passes(&mut smf, two));
     assert_eq!(manage(&mut smf, named("video", &["*.video.example"])).cause, Cause::ACCEPTED);
     assert!(!passes(&mut smf, two));
@@ -172,7 +201,10 @@ fn names_that_cannot_be_detected_are_refused() {
     smf.associate(1);
     assert_eq!(manage(&mut smf, named("a", &["("])).cause, Cause::MANDATORY_IE_INCORRECT);
     for contents in [
-        PfdContents { domain_names: vec![(b"a.example".to_vec(), Some(b"TLS_SNI".to_vec()))], ..Default::default() },
+        PfdContents {
+            domain_names: vec![(b"a.example".to_vec(), Some(b"TLS_SNI".to_vec()))],
+            ..Default::default()
+        },
         PfdContents { urls: vec![b"http://a.example/.*".to_vec()], ..Default::default() },
         PfdContents { custom: Some(vec![1]), ..Default::default() },
     ] {

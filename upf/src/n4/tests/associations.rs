@@ -75,7 +75,9 @@ fn heartbeats_are_answered_and_tell_of_a_restart() {
 fn an_smf_that_stays_away_loses_its_sessions_in_the_end() {
     let (mut smf, ..) = Smf::in_session();
     let sent = smf.pass(Duration::from_secs(10));
-    let [Packet { message: Message::HeartbeatRequest(_), sequence, .. }] = sent[..] else { panic!("{sent:?}") };
+    let [Packet { message: Message::HeartbeatRequest(_), sequence, .. }] = sent[..] else {
+        panic!("{sent:?}")
+    };
     let answer = HeartbeatResponse { recovery: RecoveryTimeStamp(1) };
     assert_eq!(smf.receive(&Packet::node(sequence, answer).encode()), []);
     // The next one is not answered: it is sent three times, a second apart.
@@ -125,7 +127,10 @@ fn sessions_are_kept_for_an_smf_that_was_started_again_and_knows_them() {
         retention,
     };
     let set_up = |smf: &mut Smf, node_id, retention| {
-        let Message::AssociationSetupResponse(answer) = smf.node(request(node_id, retention)) else { panic!() };
+        let Message::AssociationSetupResponse(answer) = smf.node(request(node_id, retention))
+        else {
+            panic!()
+        };
         (answer.cause, answer.flags)
     };
     let node = || NodeId::Ip(super::smf::SMF);
@@ -138,7 +143,10 @@ fn sessions_are_kept_for_an_smf_that_was_started_again_and_knows_them() {
     assert_eq!(smf.n4.counts(), (1, 1));
     // Another node has nothing that could be kept; and who does not ask begins without sessions.
     let other = NodeId::Fqdn("another.smf".into());
-    assert_eq!(set_up(&mut smf, other, Some(martlet_pfcp::SessionRetention {})), (Cause::ACCEPTED, None));
+    assert_eq!(
+        set_up(&mut smf, other, Some(martlet_pfcp::SessionRetention {})),
+        (Cause::ACCEPTED, None)
+    );
     assert_eq!(set_up(&mut smf, node(), None), (Cause::ACCEPTED, None));
     assert_eq!(smf.n4.counts(), (0, 2));
 }

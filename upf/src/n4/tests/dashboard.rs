@@ -17,13 +17,17 @@ const DASHBOARD: &str = include_str!("../../../../deploy/grafana/martlet-upf.jso
 type Exported = BTreeMap<String, Vec<BTreeMap<String, String>>>;
 
 fn exported() -> Exported {
-    let text = prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).expect("metrics");
+    let text =
+        prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).expect("metrics");
     let mut exported = Exported::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let Ok(Expr::VectorSelector(sample)) = parser::parse(line.rsplit_once(' ').expect("a value").0) else {
+        let Ok(Expr::VectorSelector(sample)) =
+            parser::parse(line.rsplit_once(' ').expect("a value").0)
+        else {
             panic!("{line}")
         };
-        let labels = sample.matchers.matchers.iter().map(|m| (m.name.clone(), m.value.clone())).collect();
+        let labels =
+            sample.matchers.matchers.iter().map(|m| (m.name.clone(), m.value.clone())).collect();
         exported.entry(sample.name.expect("a name")).or_default().push(labels);
     }
     exported
@@ -72,7 +76,13 @@ fn faults(query: &str, legend: &str, exported: &Exported) -> Vec<String> {
     };
     let (mut vectors, mut wanted) = (Vec::new(), BTreeSet::new());
     parts(&expr, &mut vectors, &mut wanted);
-    wanted.extend(legend.split("{{").skip(1).filter_map(|rest| rest.split_once("}}")).map(|(label, _)| label.into()));
+    wanted.extend(
+        legend
+            .split("{{")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("}}"))
+            .map(|(label, _)| label.into()),
+    );
     let mut faults = Vec::new();
     let mut known = BTreeSet::new();
     for vector in &vectors {
@@ -83,14 +93,20 @@ fn faults(query: &str, legend: &str, exported: &Exported) -> Vec<String> {
         };
         known.extend(samples.iter().flat_map(|labels| labels.keys().cloned()));
         // Who scrapes adds the instance.
-        for matcher in vector.matchers.matchers.iter().filter(|matcher| matcher.name != "instance") {
-            if !samples.iter().any(|labels| labels.contains_key(&matcher.name) && matches(matcher, labels)) {
+        for matcher in vector.matchers.matchers.iter().filter(|matcher| matcher.name != "instance")
+        {
+            if !samples
+                .iter()
+                .any(|labels| labels.contains_key(&matcher.name) && matches(matcher, labels))
+            {
                 faults.push(format!("{query}: nothing of {name} has {matcher}"));
             }
         }
     }
     wanted.remove("instance");
-    faults.extend(wanted.difference(&known).map(|label| format!("{query}: there is no label {label}")));
+    faults.extend(
+        wanted.difference(&known).map(|label| format!("{query}: there is no label {label}")),
+    );
     faults
 }
 
@@ -105,8 +121,9 @@ fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
     smf.bench.send_n6(7000, b"waits");
     let n4 = Arc::new(Mutex::new(smf.n4));
     let watched = n4.clone();
-    let shown =
-        telemetry::watch(Arc::new(move || Some(watched.lock().unwrap_or_else(PoisonError::into_inner).watched())));
+    let shown = telemetry::watch(Arc::new(move || {
+        Some(watched.lock().unwrap_or_else(PoisonError::into_inner).watched())
+    }));
     crate::metrics::show(&n4.lock().unwrap().watched().counters);
     // Board and governor are one each in a process.
     static ONE: Mutex<()> = Mutex::new(());
@@ -115,7 +132,8 @@ fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
     let mut config = UpfConfig::default();
     let board = BoardConfig { idle: 90.0, throttle: 120.0, ..BoardConfig::default() };
     config.board.root = root.clone();
-    config.board.simulated = Some(SimulatedConfig { board, speed: 100.0, ..SimulatedConfig::default() });
+    config.board.simulated =
+        Some(SimulatedConfig { board, speed: 100.0, ..SimulatedConfig::default() });
     config.governor.enabled = true;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
@@ -140,7 +158,9 @@ fn every_query_asks_for_what_is_exported() {
     let targets: Vec<(&str, &str)> = panels
         .iter()
         .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
-        .map(|t| (t["expr"].as_str().expect("a query"), t["legendFormat"].as_str().expect("a legend")))
+        .map(|t| {
+            (t["expr"].as_str().expect("a query"), t["legendFormat"].as_str().expect("a legend"))
+        })
         .collect();
     assert!(targets.len() > 20 && panels.iter().any(|panel| panel["type"] == "heatmap"));
     let faults: Vec<String> = with_traffic(|| {

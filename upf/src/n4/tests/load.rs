@@ -16,7 +16,9 @@ fn session(n: u8) -> SessionEstablishmentRequest {
 }
 
 fn establish(smf: &mut Smf, n: u8) -> SessionEstablishmentResponse {
-    let Message::SessionEstablishmentResponse(answer) = smf.session(0, session(n)).message else { panic!() };
+    let Message::SessionEstablishmentResponse(answer) = smf.session(0, session(n)).message else {
+        panic!()
+    };
     answer
 }
 
@@ -76,7 +78,10 @@ fn an_smf_that_does_not_know_load_control_hears_nothing_of_it() {
     };
     smf.node(update);
     let answer = establish(&mut smf, 2);
-    assert_eq!((answer.cause, answer.load.map(|load| load.metric)), (Cause::NO_RESOURCES_AVAILABLE, Some(Metric(100))));
+    assert_eq!(
+        (answer.cause, answer.load.map(|load| load.metric)),
+        (Cause::NO_RESOURCES_AVAILABLE, Some(Metric(100)))
+    );
     assert_eq!(answer.overload, None);
 }
 

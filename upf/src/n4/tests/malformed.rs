@@ -12,9 +12,14 @@ fn raw(message_type: u8, seid: Option<u64>, elements: &[u8]) -> Vec<u8> {
 #[test]
 fn octets_that_are_no_message_get_no_answer() {
     let mut smf = Smf::associated();
-    for octets in
-        [&[][..], &[0x20], &[0x20, 1, 0, 4, 0, 0], &raw(99, None, &[]), &raw(2, None, &[]), &raw(56, Some(1), &[])]
-    {
+    for octets in [
+        &[][..],
+        &[0x20],
+        &[0x20, 1, 0, 4, 0, 0],
+        &raw(99, None, &[]),
+        &raw(2, None, &[]),
+        &raw(56, Some(1), &[]),
+    ] {
         assert_eq!(smf.receive(octets), [], "{octets:02x?}");
     }
 }
@@ -33,7 +38,8 @@ fn another_version_is_told_ours() {
 #[test]
 fn a_missing_element_is_named() {
     let mut smf = Smf::associated();
-    let [Packet { message: Message::AssociationSetupResponse(answer), .. }] = &smf.receive(&raw(5, None, &[]))[..]
+    let [Packet { message: Message::AssociationSetupResponse(answer), .. }] =
+        &smf.receive(&raw(5, None, &[]))[..]
     else {
         panic!()
     };
@@ -43,11 +49,18 @@ fn a_missing_element_is_named() {
     let mut octets = raw(50, Some(0), &fseid);
     octets[14] = 10;
     let answers = smf.receive(&octets);
-    let [Packet { seid: Some(CP_SEID), message: Message::SessionEstablishmentResponse(answer), .. }] = &answers[..]
+    let [
+        Packet {
+            seid: Some(CP_SEID), message: Message::SessionEstablishmentResponse(answer), ..
+        },
+    ] = &answers[..]
     else {
         panic!("{answers:?}")
     };
-    assert_eq!((answer.cause, answer.offending_ie), (Cause::MANDATORY_IE_MISSING, Some(OffendingIe(NodeId::TYPE))));
+    assert_eq!(
+        (answer.cause, answer.offending_ie),
+        (Cause::MANDATORY_IE_MISSING, Some(OffendingIe(NodeId::TYPE)))
+    );
 }
 
 #[test]
@@ -56,11 +69,18 @@ fn a_wrong_length_is_named() {
     // Update FAR with a FAR ID of two octets.
     let elements = [0, 10, 0, 6, 0, 108, 0, 2, 0, 1];
     let answers = smf.receive(&raw(52, Some(seid), &elements));
-    let [Packet { seid: Some(CP_SEID), message: Message::SessionModificationResponse(answer), .. }] = &answers[..]
+    let [
+        Packet {
+            seid: Some(CP_SEID), message: Message::SessionModificationResponse(answer), ..
+        },
+    ] = &answers[..]
     else {
         panic!("{answers:?}")
     };
-    assert_eq!((answer.cause, answer.offending_ie), (Cause::INVALID_LENGTH, Some(OffendingIe(FarId::TYPE))));
+    assert_eq!(
+        (answer.cause, answer.offending_ie),
+        (Cause::INVALID_LENGTH, Some(OffendingIe(FarId::TYPE)))
+    );
 }
 
 #[test]
@@ -74,7 +94,10 @@ fn a_session_that_does_not_exist_is_not_found() {
     assert_eq!(smf.delete(42).cause, Cause::SESSION_CONTEXT_NOT_FOUND);
     // Even if what is asked of it is malformed.
     let answers = smf.receive(&raw(52, Some(42), &[0, 10, 0, 6, 0, 108, 0, 2, 0, 1]));
-    let [Packet { message: Message::SessionModificationResponse(answer), .. }] = &answers[..] else { panic!() };
+    let [Packet { message: Message::SessionModificationResponse(answer), .. }] = &answers[..]
+    else {
+        panic!()
+    };
     assert_eq!(answer.cause, Cause::SESSION_CONTEXT_NOT_FOUND);
     assert_eq!(smf.n4.counts(), (1, 1));
 }

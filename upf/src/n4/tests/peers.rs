@@ -1,5 +1,5 @@
-//! Messages of those who have no business with a session, and messages that come again or in another order: nothing is
-//! disturbed, and nothing is left behind.
+//! Messages of those who have no business with a session, and messages that come again or in
+//! another order: nothing is disturbed, and nothing is left behind.
 use super::smf::*;
 use crate::metrics;
 use martlet_pfcp::ie::*;
@@ -36,13 +36,22 @@ fn a_stranger_does_nothing_to_sessions() {
             Packet::session(
                 seid,
                 3,
-                SessionModificationRequest { cp_fseid: Some(FSeid::new(9, STRANGER)), ..Default::default() },
+                SessionModificationRequest {
+                    cp_fseid: Some(FSeid::new(9, STRANGER)),
+                    ..Default::default()
+                },
             ),
             Cause::SESSION_CONTEXT_NOT_FOUND,
         ),
         (Packet::session(seid, 4, SessionDeletionRequest {}), Cause::SESSION_CONTEXT_NOT_FOUND),
-        (Packet::node(5, AssociationReleaseRequestMessage { node_id: node_id() }), Cause::NO_ESTABLISHED_ASSOCIATION),
-        (Packet::node(6, PfdManagementRequest { applications: vec![] }), Cause::NO_ESTABLISHED_ASSOCIATION),
+        (
+            Packet::node(5, AssociationReleaseRequestMessage { node_id: node_id() }),
+            Cause::NO_ESTABLISHED_ASSOCIATION,
+        ),
+        (
+            Packet::node(6, PfdManagementRequest { applications: vec![] }),
+            Cause::NO_ESTABLISHED_ASSOCIATION,
+        ),
     ];
     for (packet, cause) in requests {
         assert_eq!(cause_of(smf.receive_from(STRANGER, &packet.encode())), cause, "{packet:?}");
@@ -106,13 +115,18 @@ fn an_establishment_that_comes_again_much_later_makes_no_second_session() {
     smf.pass(Duration::from_secs(60));
     let again = smf.receive(&octets);
     let Message::SessionEstablishmentResponse(refused) = &again[0].message else { panic!() };
-    assert_eq!((refused.cause, refused.offending_ie), (Cause::REJECTED, Some(OffendingIe(FSeid::TYPE))));
+    assert_eq!(
+        (refused.cause, refused.offending_ie),
+        (Cause::REJECTED, Some(OffendingIe(FSeid::TYPE)))
+    );
     assert_eq!(smf.n4.counts(), (1, 1));
     smf.accepted(seid, to_gnb(REMOTE));
     // Deleted, and its end free for another one.
     smf.delete(seid);
     smf.pass(Duration::from_secs(60));
-    let Message::SessionEstablishmentResponse(made) = &smf.receive(&octets)[0].message else { panic!() };
+    let Message::SessionEstablishmentResponse(made) = &smf.receive(&octets)[0].message else {
+        panic!()
+    };
     assert_eq!(made.cause, Cause::ACCEPTED);
 }
 
@@ -122,7 +136,9 @@ fn sequence_numbers_need_no_order_and_answers_to_nothing_count() {
     for sequence in [900, 5, 0xff_ffff, 0, 901] {
         let sent = smf.receive(&Packet::session(seid, sequence, to_gnb(REMOTE)).encode());
         assert_eq!((sent.len(), sent[0].sequence), (1, sequence));
-        assert!(matches!(&sent[0].message, Message::SessionModificationResponse(m) if m.cause == Cause::ACCEPTED));
+        assert!(
+            matches!(&sent[0].message, Message::SessionModificationResponse(m) if m.cause == Cause::ACCEPTED)
+        );
     }
     let before = dropped("unexpected");
     for sequence in [1, 2, 900] {
@@ -148,7 +164,10 @@ fn asking_for_more_than_there_is_leaves_nothing_behind() {
     let nth = |n: u8| {
         let mut request = establishment();
         request.cp_fseid.seid = n.into();
-        request.create_pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, n].into()));
+        request
+            .create_pdrs
+            .iter_mut()
+            .for_each(|pdr| pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, n].into()));
         request
     };
     let ask = |smf: &mut Smf, request| match smf.session(0, request).message {
@@ -161,15 +180,20 @@ fn asking_for_more_than_there_is_leaves_nothing_behind() {
     }
     let alarms = smf.n4.alarms.len();
     for round in 0..100u8 {
-        // Too many sessions; too many rules in a session that is there; a tunnel and an address that are another one's.
+        // Too many sessions; too many rules in a session that is there; a tunnel and an address
+        // that are another one's.
         assert_eq!(ask(&mut smf, nth(100)).cause, Cause::NO_RESOURCES_AVAILABLE);
         let pdr = |n: u16| CreatePdr { pdr_id: PdrId(n), ..establishment().create_pdrs[0].clone() };
-        let many = SessionModificationRequest { create_pdrs: (10..20).map(pdr).collect(), ..Default::default() };
+        let many = SessionModificationRequest {
+            create_pdrs: (10..20).map(pdr).collect(),
+            ..Default::default()
+        };
         assert_eq!(smf.modify(seids[0], many).cause, Cause::NO_RESOURCES_AVAILABLE);
         let mut foreign = establishment().create_pdrs.remove(1);
         foreign.pdr_id = PdrId(9);
         foreign.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, 3].into());
-        let foreign = SessionModificationRequest { create_pdrs: vec![foreign], ..Default::default() };
+        let foreign =
+            SessionModificationRequest { create_pdrs: vec![foreign], ..Default::default() };
         assert_eq!(smf.modify(seids[0], foreign).cause, Cause::RULE_CREATION_FAILURE, "{round}");
     }
     assert_eq!((smf.n4.counts(), smf.n4.alarms.len(), smf.n4.by_cp.len()), ((3, 1), alarms, 3));
@@ -178,5 +202,8 @@ fn asking_for_more_than_there_is_leaves_nothing_behind() {
         smf.accepted(seid, to_gnb(REMOTE));
         smf.delete(seid);
     }
-    assert_eq!((smf.n4.counts(), smf.n4.by_cp.len(), smf.n4.teids.len(), smf.n4.remote.len()), ((0, 1), 0, 0, 0));
+    assert_eq!(
+        (smf.n4.counts(), smf.n4.by_cp.len(), smf.n4.teids.len(), smf.n4.remote.len()),
+        ((0, 1), 0, 0, 0)
+    );
 }

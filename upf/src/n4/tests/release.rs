@@ -6,7 +6,9 @@ use martlet_pfcp::*;
 use std::time::Duration;
 
 fn update_of(packet: &Packet) -> AssociationUpdateRequest {
-    let Message::AssociationUpdateRequest(request) = packet.message.clone() else { panic!("{packet:?}") };
+    let Message::AssociationUpdateRequest(request) = packet.message.clone() else {
+        panic!("{packet:?}")
+    };
     request
 }
 
@@ -35,7 +37,9 @@ fn at_its_end_the_upf_lets_smfs_move_their_sessions_away() {
     assert!(smf.bench.receive_n6().is_some());
     let mut other = establishment();
     other.cp_fseid.seid = 2;
-    let Message::SessionEstablishmentResponse(refused) = smf.session(0, other).message else { panic!() };
+    let Message::SessionEstablishmentResponse(refused) = smf.session(0, other).message else {
+        panic!()
+    };
     assert_eq!(refused.cause, Cause::REJECTED);
     assert!(smf.n4.leaves_at(smf.now).is_some_and(|at| at > smf.now.instant));
     smf.delete(seid);
@@ -61,13 +65,18 @@ fn usage_is_reported_before_an_association_is_released() {
         for pdr in &mut request.create_pdrs {
             pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, n + 1].into());
         }
-        let Message::SessionEstablishmentResponse(answer) = smf.session(0, request).message else { panic!() };
-        let Some(FTeid::Given { teid, .. }) = answer.created_pdrs[0].local_fteid else { panic!("{answer:?}") };
+        let Message::SessionEstablishmentResponse(answer) = smf.session(0, request).message else {
+            panic!()
+        };
+        let Some(FTeid::Given { teid, .. }) = answer.created_pdrs[0].local_fteid else {
+            panic!("{answer:?}")
+        };
         teids.push(teid);
     }
     // Two of three have used something.
     for (n, teid) in teids.iter().enumerate().take(2) {
-        let packet = udp_packet(([10, 45, 0, n as u8 + 2].into(), 9000), (smf.bench.remote(), 7000), b"up");
+        let packet =
+            udp_packet(([10, 45, 0, n as u8 + 2].into(), 9000), (smf.bench.remote(), 7000), b"up");
         smf.bench.send_n3(&g_pdu(*teid, Some(9), &packet));
         assert!(smf.bench.receive_n6().is_some());
     }
@@ -80,15 +89,17 @@ fn usage_is_reported_before_an_association_is_released() {
         flags: Some(PfcpAuReqFlags(1)),
     };
     let sent = smf.receive(&Packet::node(77, prepare).encode());
-    let (answers, reports): (Vec<Packet>, Vec<Packet>) =
-        sent.into_iter().partition(|packet| matches!(packet.message, Message::AssociationUpdateResponse(_)));
+    let (answers, reports): (Vec<Packet>, Vec<Packet>) = sent
+        .into_iter()
+        .partition(|packet| matches!(packet.message, Message::AssociationUpdateResponse(_)));
     assert_eq!((answers.len(), reports.len()), (1, 2));
     for (n, packet) in reports.iter().enumerate() {
         let (_, report) = report_of(packet.clone()).unwrap();
         assert_eq!(report.report_type, ReportType::USAR);
         assert_eq!(report.usage_reports[0].trigger, UsageReportTrigger::TEBUR);
         assert_eq!(report.usage_reports[0].volume.unwrap().octets[0], Some(30));
-        let answer = SessionReportResponse { cause: Cause::ACCEPTED, offending_ie: None, flags: None };
+        let answer =
+            SessionReportResponse { cause: Cause::ACCEPTED, offending_ie: None, flags: None };
         let after = smf.receive(&Packet::session(1, packet.sequence, answer).encode());
         // Behind the last of them: all is reported.
         assert_eq!(after.len(), n);

@@ -51,7 +51,8 @@ fn a_bar_delays_the_notification() {
     let mut smf = Smf::associated();
     let mut request = establishment();
     let notification_delay = Some(DownlinkDataNotificationDelay(4));
-    request.create_bar = Some(CreateBar { bar_id: BarId(1), notification_delay, suggested_packets: None });
+    request.create_bar =
+        Some(CreateBar { bar_id: BarId(1), notification_delay, suggested_packets: None });
     request.create_fars[1].bar_id = Some(BarId(1));
     let (seid, _) = smf.establish(request);
     smf.bench.send_n6(7000, b"1");
@@ -94,7 +95,11 @@ fn an_answer_from_elsewhere_is_none() {
     smf.accepted(seid, idle());
     smf.bench.send_n6(7000, b"1");
     let report = smf.reports().remove(0).0;
-    let response = SessionReportResponse { cause: Cause::SESSION_CONTEXT_NOT_FOUND, offending_ie: None, flags: None };
+    let response = SessionReportResponse {
+        cause: Cause::SESSION_CONTEXT_NOT_FOUND,
+        offending_ie: None,
+        flags: None,
+    };
     let octets = Packet::session(seid, report.sequence, response).encode();
     smf.n4.receive("127.0.0.66:8805".parse().unwrap(), &octets, smf.now);
     assert_eq!(smf.n4.counts(), (1, 1));
@@ -119,9 +124,13 @@ fn an_error_indication_is_told_to_the_smf_of_its_tunnel() {
 fn idleness_is_told_once_until_there_is_traffic() {
     let mut smf = Smf::without_heartbeats();
     let inactivity_timer = Some(UserPlaneInactivityTimer(30));
-    let (_, teid) = smf.establish(SessionEstablishmentRequest { inactivity_timer, ..establishment() });
+    let (_, teid) =
+        smf.establish(SessionEstablishmentRequest { inactivity_timer, ..establishment() });
     let idle = |sent: Vec<Packet>| {
-        sent.into_iter().filter_map(report_of).filter(|(_, r)| r.report_type == ReportType::UPIR).count()
+        sent.into_iter()
+            .filter_map(report_of)
+            .filter(|(_, r)| r.report_type == ReportType::UPIR)
+            .count()
     };
     assert_eq!(idle(smf.pass(Duration::from_secs(29))), 0);
     // It is sent three times, since nobody answers.

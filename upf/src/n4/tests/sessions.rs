@@ -56,7 +56,8 @@ fn a_tunnel_that_the_smf_gives_has_to_be_ours_and_free() {
     let mut smf = Smf::associated();
     let given = |teid, ip: [u8; 4]| {
         let mut request = establishment();
-        request.create_pdrs[0].pdi.local_fteid = Some(FTeid::Given { teid, ipv4: Some(ip.into()), ipv6: None });
+        request.create_pdrs[0].pdi.local_fteid =
+            Some(FTeid::Given { teid, ipv4: Some(ip.into()), ipv6: None });
         request
     };
     let elsewhere = smf.try_establish(given(1, [127, 0, 0, 9]));
@@ -64,9 +65,13 @@ fn a_tunnel_that_the_smf_gives_has_to_be_ours_and_free() {
     assert_eq!(elsewhere.offending_ie, Some(OffendingIe(FTeid::TYPE)));
     let ours = smf.try_establish(given(1, [127, 0, 0, 8]));
     assert_eq!((ours.cause, ours.created_pdrs), (Cause::ACCEPTED, vec![]));
-    let taken = SessionEstablishmentRequest { cp_fseid: another(2).cp_fseid, ..given(1, [127, 0, 0, 8]) };
+    let taken =
+        SessionEstablishmentRequest { cp_fseid: another(2).cp_fseid, ..given(1, [127, 0, 0, 8]) };
     let taken = smf.try_establish(taken);
-    assert_eq!((taken.cause, taken.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1))));
+    assert_eq!(
+        (taken.cause, taken.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
+    );
 }
 
 /// What is wrong with a request, its cause, the element and the rule at fault.
@@ -75,8 +80,18 @@ type Wrong = (fn(&mut SessionEstablishmentRequest), Cause, Option<u16>, Option<F
 #[test]
 fn rules_that_do_not_fit_together_are_refused_whole() {
     let wrong: [Wrong; 14] = [
-        (|r| r.create_pdrs[1].far_id = None, Cause::CONDITIONAL_IE_MISSING, Some(FarId::TYPE), None),
-        (|r| r.create_pdrs[1].far_id = Some(FarId(77)), Cause::RULE_CREATION_FAILURE, None, Some(FailedRuleId::Pdr(2))),
+        (
+            |r| r.create_pdrs[1].far_id = None,
+            Cause::CONDITIONAL_IE_MISSING,
+            Some(FarId::TYPE),
+            None,
+        ),
+        (
+            |r| r.create_pdrs[1].far_id = Some(FarId(77)),
+            Cause::RULE_CREATION_FAILURE,
+            None,
+            Some(FailedRuleId::Pdr(2)),
+        ),
         (
             |r| r.create_pdrs[1].qer_ids = vec![QerId(77)],
             Cause::RULE_CREATION_FAILURE,
@@ -89,22 +104,53 @@ fn rules_that_do_not_fit_together_are_refused_whole() {
             None,
             Some(FailedRuleId::Pdr(2)),
         ),
-        (|r| r.create_pdrs[1].pdr_id = PdrId(1), Cause::RULE_CREATION_FAILURE, None, Some(FailedRuleId::Pdr(1))),
-        (|r| r.create_fars[1].far_id = FarId(1), Cause::RULE_CREATION_FAILURE, None, Some(FailedRuleId::Far(1))),
-        (|r| r.create_fars[1].bar_id = Some(BarId(3)), Cause::RULE_CREATION_FAILURE, None, Some(FailedRuleId::Far(2))),
+        (
+            |r| r.create_pdrs[1].pdr_id = PdrId(1),
+            Cause::RULE_CREATION_FAILURE,
+            None,
+            Some(FailedRuleId::Pdr(1)),
+        ),
+        (
+            |r| r.create_fars[1].far_id = FarId(1),
+            Cause::RULE_CREATION_FAILURE,
+            None,
+            Some(FailedRuleId::Far(1)),
+        ),
+        (
+            |r| r.create_fars[1].bar_id = Some(BarId(3)),
+            Cause::RULE_CREATION_FAILURE,
+            None,
+            Some(FailedRuleId::Far(2)),
+        ),
         (
             |r| r.create_fars[0].apply_action = ApplyAction(0x12),
             Cause::RULE_CREATION_FAILURE,
             None,
             Some(FailedRuleId::Far(1)),
         ),
-        (|r| r.create_fars[0].forwarding_parameters = None, Cause::CONDITIONAL_IE_MISSING, Some(4), None),
-        (|r| r.create_pdrs[0].pdi.local_fteid = None, Cause::CONDITIONAL_IE_MISSING, Some(FTeid::TYPE), None),
-        (|r| r.create_pdrs[1].pdi.ue_ip_addresses.clear(), Cause::CONDITIONAL_IE_MISSING, Some(93), None),
+        (
+            |r| r.create_fars[0].forwarding_parameters = None,
+            Cause::CONDITIONAL_IE_MISSING,
+            Some(4),
+            None,
+        ),
+        (
+            |r| r.create_pdrs[0].pdi.local_fteid = None,
+            Cause::CONDITIONAL_IE_MISSING,
+            Some(FTeid::TYPE),
+            None,
+        ),
+        (
+            |r| r.create_pdrs[1].pdi.ue_ip_addresses.clear(),
+            Cause::CONDITIONAL_IE_MISSING,
+            Some(93),
+            None,
+        ),
         (
             |r| {
                 let flow_description = Some("permit out ip from nowhere to assigned".into());
-                r.create_pdrs[1].pdi.sdf_filters = vec![SdfFilter { flow_description, ..Default::default() }];
+                r.create_pdrs[1].pdi.sdf_filters =
+                    vec![SdfFilter { flow_description, ..Default::default() }];
             },
             Cause::RULE_CREATION_FAILURE,
             None,
@@ -128,7 +174,11 @@ fn rules_that_do_not_fit_together_are_refused_whole() {
         spoil(&mut request);
         let answer = smf.try_establish(request);
         let expected = (cause, offending.map(OffendingIe), failed, None);
-        assert_eq!((answer.cause, answer.offending_ie, answer.failed_rule, answer.up_fseid), expected, "request {n}");
+        assert_eq!(
+            (answer.cause, answer.offending_ie, answer.failed_rule, answer.up_fseid),
+            expected,
+            "request {n}"
+        );
     }
     assert_eq!(smf.n4.counts(), (0, 1));
     // Nothing is left behind: the session that was meant is made.
@@ -148,7 +198,10 @@ fn an_address_belongs_to_one_session() {
     let mut smf = Smf::associated();
     smf.establish(establishment());
     let answer = smf.try_establish(another(2));
-    assert_eq!((answer.cause, answer.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(2))));
+    assert_eq!(
+        (answer.cause, answer.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(2)))
+    );
     assert_eq!(smf.n4.counts(), (1, 1));
 }
 
@@ -156,16 +209,27 @@ fn an_address_belongs_to_one_session() {
 fn a_modification_that_is_refused_changes_nothing() {
     let (mut smf, seid, teid) = Smf::in_session();
     let before = smf.n4.sessions[&seid].session();
-    let remove =
-        |id| SessionModificationRequest { remove_fars: vec![RemoveFar { far_id: FarId(id) }], ..Default::default() };
+    let remove = |id| SessionModificationRequest {
+        remove_fars: vec![RemoveFar { far_id: FarId(id) }],
+        ..Default::default()
+    };
     let missing = smf.modify(seid, remove(77));
-    assert_eq!((missing.cause, missing.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Far(77))));
+    assert_eq!(
+        (missing.cause, missing.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Far(77)))
+    );
     // A PDR needs it.
     let needed = smf.modify(seid, remove(1));
-    assert_eq!((needed.cause, needed.failed_rule), (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1))));
+    assert_eq!(
+        (needed.cause, needed.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
+    );
     let unknown = smf.modify(
         seid,
-        SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(1) }], ..Default::default() },
+        SessionModificationRequest {
+            query_urrs: vec![QueryUrr { urr_id: UrrId(1) }],
+            ..Default::default()
+        },
     );
     assert_eq!(unknown.failed_rule, Some(FailedRuleId::Urr(1)));
     assert_eq!(smf.n4.sessions[&seid].session(), before);
@@ -179,7 +243,11 @@ fn rules_come_and_go() {
     let mut pdi = establishment().create_pdrs[1].pdi.clone();
     pdi.sdf_filters = vec![SdfFilter { flow_description, ..Default::default() }];
     let create = SessionModificationRequest {
-        create_pdrs: vec![CreatePdr { precedence: Precedence(1), far_id: Some(FarId(3)), ..pdr(3, pdi, None) }],
+        create_pdrs: vec![CreatePdr {
+            precedence: Precedence(1),
+            far_id: Some(FarId(3)),
+            ..pdr(3, pdi, None)
+        }],
         create_fars: vec![CreateFar {
             far_id: FarId(3),
             apply_action: ApplyAction::DROP,
@@ -213,8 +281,13 @@ fn a_pdr_that_gets_another_tunnel_gives_the_old_one_back() {
         urr_ids: vec![],
         qer_ids: vec![],
     };
-    let answer = smf.accepted(seid, SessionModificationRequest { update_pdrs: vec![update], ..Default::default() });
-    let [CreatedPdr { local_fteid: Some(FTeid::Given { teid: new, .. }), .. }] = answer.created_pdrs[..] else {
+    let answer = smf.accepted(
+        seid,
+        SessionModificationRequest { update_pdrs: vec![update], ..Default::default() },
+    );
+    let [CreatedPdr { local_fteid: Some(FTeid::Given { teid: new, .. }), .. }] =
+        answer.created_pdrs[..]
+    else {
         panic!("{answer:?}")
     };
     assert!(new != teid && !smf.bench.has_tunnel(teid) && smf.bench.has_tunnel(new));
@@ -228,7 +301,8 @@ fn a_path_switch_sends_an_end_marker_on_the_old_path() {
         match by_session {
             true => switch.flags = Some(PfcpSmReqFlags(2)),
             false => {
-                let parameters = switch.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
+                let parameters =
+                    switch.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
                 parameters.flags = Some(PfcpSmReqFlags(2));
             }
         }
@@ -247,14 +321,18 @@ fn buffered_packets_are_dropped_when_the_smf_says_so() {
     let mut smf = Smf::associated();
     let (seid, _) = smf.establish(establishment());
     smf.bench.send_n6(7000, b"dropped");
-    smf.accepted(seid, SessionModificationRequest { flags: Some(PfcpSmReqFlags(1)), ..to_gnb(REMOTE) });
+    smf.accepted(
+        seid,
+        SessionModificationRequest { flags: Some(PfcpSmReqFlags(1)), ..to_gnb(REMOTE) },
+    );
     assert_eq!(smf.bench.receive_n3(), None);
 }
 
 #[test]
 fn a_cp_function_may_move_its_end_of_a_session() {
     let (mut smf, seid, _) = Smf::in_session();
-    let moved = SessionModificationRequest { cp_fseid: Some(FSeid::new(0x77, SMF)), ..Default::default() };
+    let moved =
+        SessionModificationRequest { cp_fseid: Some(FSeid::new(0x77, SMF)), ..Default::default() };
     let answer = smf.session(seid, moved);
     assert_eq!(answer.seid, Some(0x77));
     assert_eq!(smf.session(seid, SessionDeletionRequest {}).seid, Some(0x77));

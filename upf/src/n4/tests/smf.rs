@@ -54,7 +54,8 @@ impl Smf {
         smf
     }
 
-    /// With an association and a session whose downlink is forwarded; gives the UP function's SEID and TEID.
+    /// With an association and a session whose downlink is forwarded; gives the UP function's SEID
+    /// and TEID.
     pub fn in_session() -> (Self, u64, u32) {
         let mut smf = Self::associated();
         let (seid, teid) = smf.establish(establishment());
@@ -62,7 +63,8 @@ impl Smf {
         (smf, seid, teid)
     }
 
-    /// With an association of an SMF that knows load and overload control, and no heartbeats to answer.
+    /// With an association of an SMF that knows load and overload control, and no heartbeats to
+    /// answer.
     pub fn informed(configure: impl FnOnce(&mut UpfConfig)) -> Self {
         let mut smf = Self::with(|config| {
             config.n4.heartbeat_s = 0;
@@ -87,7 +89,9 @@ impl Smf {
             cp_features: None,
             retention: None,
         };
-        let Message::AssociationSetupResponse(answer) = self.node(request) else { panic!("another answer") };
+        let Message::AssociationSetupResponse(answer) = self.node(request) else {
+            panic!("another answer")
+        };
         answer
     }
 
@@ -99,7 +103,11 @@ impl Smf {
     /// What somebody else's datagram is answered with.
     pub fn receive_from(&mut self, from: IpAddr, octets: &[u8]) -> Vec<Packet> {
         self.n4.receive(SocketAddr::new(from, PORT), octets, self.now);
-        self.n4.take_outgoing().iter().map(|out| Packet::decode(&out.octets).expect("what was sent reads")).collect()
+        self.n4
+            .take_outgoing()
+            .iter()
+            .map(|out| Packet::decode(&out.octets).expect("what was sent reads"))
+            .collect()
     }
 
     /// What was sent, all of it to the SMF.
@@ -128,11 +136,16 @@ impl Smf {
         self.ask(Packet::session(seid, self.sequence, message))
     }
 
-    pub fn try_establish(&mut self, request: SessionEstablishmentRequest) -> SessionEstablishmentResponse {
+    pub fn try_establish(
+        &mut self,
+        request: SessionEstablishmentRequest,
+    ) -> SessionEstablishmentResponse {
         let cp_seid = request.cp_fseid.seid;
         let answer = self.session(0, request);
         assert_eq!(answer.seid, Some(cp_seid));
-        let Message::SessionEstablishmentResponse(answer) = answer.message else { panic!("another answer") };
+        let Message::SessionEstablishmentResponse(answer) = answer.message else {
+            panic!("another answer")
+        };
         answer
     }
 
@@ -140,8 +153,13 @@ impl Smf {
     pub fn establish(&mut self, request: SessionEstablishmentRequest) -> (u64, u32) {
         let answer = self.try_establish(request);
         assert_eq!(answer.cause, Cause::ACCEPTED, "{answer:?}");
-        let [CreatedPdr { pdr_id: PdrId(1), local_fteid: Some(FTeid::Given { teid, ipv4, ipv6: None }), .. }] =
-            answer.created_pdrs[..]
+        let [
+            CreatedPdr {
+                pdr_id: PdrId(1),
+                local_fteid: Some(FTeid::Given { teid, ipv4, ipv6: None }),
+                ..
+            },
+        ] = answer.created_pdrs[..]
         else {
             panic!("{answer:?}")
         };
@@ -149,13 +167,23 @@ impl Smf {
         (answer.up_fseid.expect("an F-SEID").seid, teid)
     }
 
-    pub fn modify(&mut self, seid: u64, request: SessionModificationRequest) -> SessionModificationResponse {
+    pub fn modify(
+        &mut self,
+        seid: u64,
+        request: SessionModificationRequest,
+    ) -> SessionModificationResponse {
         let answer = self.session(seid, request);
-        let Message::SessionModificationResponse(answer) = answer.message else { panic!("another answer") };
+        let Message::SessionModificationResponse(answer) = answer.message else {
+            panic!("another answer")
+        };
         answer
     }
 
-    pub fn accepted(&mut self, seid: u64, request: SessionModificationRequest) -> SessionModificationResponse {
+    pub fn accepted(
+        &mut self,
+        seid: u64,
+        request: SessionModificationRequest,
+    ) -> SessionModificationResponse {
         let answer = self.modify(seid, request);
         assert_eq!(answer.cause, Cause::ACCEPTED, "{answer:?}");
         answer
@@ -163,7 +191,9 @@ impl Smf {
 
     pub fn delete(&mut self, seid: u64) -> SessionDeletionResponse {
         let answer = self.session(seid, SessionDeletionRequest {});
-        let Message::SessionDeletionResponse(answer) = answer.message else { panic!("another answer") };
+        let Message::SessionDeletionResponse(answer) = answer.message else {
+            panic!("another answer")
+        };
         answer
     }
 
@@ -299,7 +329,10 @@ pub fn measured(
     request
 }
 
-fn far_2(apply_action: ApplyAction, to: Option<UpdateForwardingParameters>) -> SessionModificationRequest {
+fn far_2(
+    apply_action: ApplyAction,
+    to: Option<UpdateForwardingParameters>,
+) -> SessionModificationRequest {
     let far = UpdateFar {
         far_id: FarId(2),
         apply_action: Some(apply_action),

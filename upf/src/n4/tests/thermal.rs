@@ -1,4 +1,5 @@
-//! The thermal governor on a simulated board, in the time of a board that is a hundred times as fast.
+//! The thermal governor on a simulated board, in the time of a board that is a hundred times as
+//! fast.
 use super::smf::*;
 use crate::config::UpfConfig;
 use crate::conformance::{Rig, g_pdu, udp_packet};
@@ -23,10 +24,12 @@ struct Outcome {
 }
 
 async fn burden(governed: bool, seconds: f64) -> Outcome {
-    let root = std::env::temp_dir().join(format!("martlet-thermal-{}-{governed}", std::process::id()));
+    let root =
+        std::env::temp_dir().join(format!("martlet-thermal-{}-{governed}", std::process::id()));
     let mut config = UpfConfig::default();
     config.board.root = root.clone();
-    config.board.simulated = Some(SimulatedConfig { full_rate: FULL, speed: SPEED, ..SimulatedConfig::default() });
+    config.board.simulated =
+        Some(SimulatedConfig { full_rate: FULL, speed: SPEED, ..SimulatedConfig::default() });
     config.governor.enabled = governed;
     assert_eq!(config.check(), []);
     let mut smf = Smf::associated();
@@ -43,7 +46,8 @@ async fn burden(governed: bool, seconds: f64) -> Outcome {
         move || send(bench, teid, &stop)
     });
     let start = Instant::now();
-    let mut outcome = Outcome { hottest: 0.0, throttled_ms: 0, shaped: 0, forwarded: 0, acted: false };
+    let mut outcome =
+        Outcome { hottest: 0.0, throttled_ms: 0, shaped: 0, forwarded: 0, acted: false };
     while start.elapsed().as_secs_f64() < seconds / SPEED {
         tokio::time::sleep(Duration::from_millis(20)).await;
         let celsius = shared.board.top()["temperature"].as_f64().unwrap_or(0.0);
@@ -80,15 +84,25 @@ fn send(mut bench: Bench, teid: u32, stop: &AtomicBool) {
 #[test]
 fn it_keeps_a_board_below_the_set_point_that_throttles_without_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (without, with) = runtime.block_on(async { tokio::join!(burden(false, 450.0), burden(true, 600.0)) });
+    let (without, with) =
+        runtime.block_on(async { tokio::join!(burden(false, 450.0), burden(true, 600.0)) });
     assert!(without.throttled_ms > 1000 && without.hottest >= 79.0, "{} ms", without.throttled_ms);
     assert_eq!((without.shaped, without.acted), (0, false));
     assert_eq!(with.throttled_ms, 0, "{} °C", with.hottest);
-    assert!(with.hottest < 75.5, "{} °C, of which a sensor of half a kelvin can see no more", with.hottest);
+    assert!(
+        with.hottest < 75.5,
+        "{} °C, of which a sensor of half a kelvin can see no more",
+        with.hottest
+    );
     assert!(with.acted && with.shaped > 0 && with.forwarded > 0);
     // All of it is among the metrics.
-    let names: Vec<String> = prometheus::gather().iter().map(|family| family.name().to_string()).collect();
-    for name in ["martlet_governor_predicted_celsius", "martlet_governor_actions_total", "martlet_governor_model"] {
+    let names: Vec<String> =
+        prometheus::gather().iter().map(|family| family.name().to_string()).collect();
+    for name in [
+        "martlet_governor_predicted_celsius",
+        "martlet_governor_actions_total",
+        "martlet_governor_model",
+    ] {
         assert!(names.iter().any(|known| known == name), "{name}");
     }
 }

@@ -20,7 +20,9 @@ fn usage(sent: Vec<Packet>) -> Vec<UsageReport> {
     let mut reports: Vec<(u32, UsageReport)> = sent
         .into_iter()
         .filter_map(report_of)
-        .flat_map(|(packet, report)| report.usage_reports.into_iter().map(move |usage| (packet.sequence, usage)))
+        .flat_map(|(packet, report)| {
+            report.usage_reports.into_iter().map(move |usage| (packet.sequence, usage))
+        })
         .collect();
     reports.dedup_by_key(|(sequence, _)| *sequence);
     reports.into_iter().map(|(_, usage)| usage).collect()
@@ -30,7 +32,9 @@ fn usage(sent: Vec<Packet>) -> Vec<UsageReport> {
 fn a_volume_threshold_makes_a_report() {
     let mut smf = Smf::associated();
     let threshold = VolumeThreshold { total: Some(250), ..Default::default() };
-    let request = measured(establishment(), ReportingTriggers::VOLTH, |urr| urr.volume_threshold = Some(threshold));
+    let request = measured(establishment(), ReportingTriggers::VOLTH, |urr| {
+        urr.volume_threshold = Some(threshold)
+    });
     let (_, teid) = smf.establish(request);
     (0..2).for_each(|_| up(&mut smf, teid));
     assert_eq!(smf.reports().len(), 0);
@@ -39,9 +43,15 @@ fn a_volume_threshold_makes_a_report() {
     let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(report.report_type, ReportType::USAR);
     let [usage] = &report.usage_reports[..] else { panic!("{report:?}") };
-    assert_eq!((usage.urr_id, usage.ur_seqn, usage.trigger), (UrrId(7), UrSeqn(0), UsageReportTrigger::VOLTH));
+    assert_eq!(
+        (usage.urr_id, usage.ur_seqn, usage.trigger),
+        (UrrId(7), UrSeqn(0), UsageReportTrigger::VOLTH)
+    );
     let volume = usage.volume.unwrap();
-    assert_eq!((volume.octets, volume.packets), ([Some(300), Some(300), Some(0)], [Some(3), Some(3), Some(0)]));
+    assert_eq!(
+        (volume.octets, volume.packets),
+        ([Some(300), Some(300), Some(0)], [Some(3), Some(3), Some(0)])
+    );
     assert!(usage.start.is_some() && usage.end.is_some() && usage.duration.is_some());
     (0..3).for_each(|_| up(&mut smf, teid));
     assert_eq!(smf.reports()[0].1.usage_reports[0].ur_seqn, UrSeqn(1));
@@ -50,8 +60,9 @@ fn a_volume_threshold_makes_a_report() {
 #[test]
 fn a_period_makes_reports() {
     let mut smf = Smf::without_heartbeats();
-    let request =
-        measured(establishment(), ReportingTriggers::PERIO, |u| u.measurement_period = Some(MeasurementPeriod(60)));
+    let request = measured(establishment(), ReportingTriggers::PERIO, |u| {
+        u.measurement_period = Some(MeasurementPeriod(60))
+    });
     let (seid, teid) = smf.establish(request);
     up(&mut smf, teid);
     let reports = usage(smf.pass(Duration::from_secs(61)));
@@ -64,16 +75,23 @@ fn a_period_makes_reports() {
     // Without the rule there are no more.
     smf.accepted(
         seid,
-        SessionModificationRequest { remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }], ..Default::default() },
+        SessionModificationRequest {
+            remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }],
+            ..Default::default()
+        },
     );
-    assert_eq!(usage(smf.pass(Duration::from_secs(200))).iter().filter(|u| u.ur_seqn.0 > 1).count(), 0);
+    assert_eq!(
+        usage(smf.pass(Duration::from_secs(200))).iter().filter(|u| u.ur_seqn.0 > 1).count(),
+        0
+    );
 }
 
 #[test]
 fn a_volume_quota_stops_packets_until_there_is_a_new_one() {
     let mut smf = Smf::associated();
     let quota = VolumeQuota { total: Some(100), ..Default::default() };
-    let request = measured(establishment(), ReportingTriggers::VOLQU, |urr| urr.volume_quota = Some(quota));
+    let request =
+        measured(establishment(), ReportingTriggers::VOLQU, |urr| urr.volume_quota = Some(quota));
     let (seid, teid) = smf.establish(request);
     up(&mut smf, teid);
     assert_eq!(smf.reports()[0].1.usage_reports[0].trigger, UsageReportTrigger::VOLQU);
@@ -90,7 +108,10 @@ fn a_volume_quota_stops_packets_until_there_is_a_new_one() {
         time_threshold: None,
         time_quota: None,
     };
-    smf.accepted(seid, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    smf.accepted(
+        seid,
+        SessionModificationRequest { update_urrs: vec![update], ..Default::default() },
+    );
     up(&mut smf, teid);
     assert!(smf.bench.receive_n6().is_some());
 }
@@ -109,7 +130,10 @@ fn a_time_quota_stops_packets_and_a_time_threshold_does_not() {
     up(&mut smf, teid);
     assert!(smf.bench.receive_n6().is_some());
     let reports = usage(smf.pass(Duration::from_secs(15)));
-    assert!(reports.iter().any(|report| report.trigger == UsageReportTrigger::TIMQU), "{reports:?}");
+    assert!(
+        reports.iter().any(|report| report.trigger == UsageReportTrigger::TIMQU),
+        "{reports:?}"
+    );
     up(&mut smf, teid);
     assert_eq!(smf.bench.receive_n6(), None);
 }
@@ -119,9 +143,15 @@ fn usage_is_told_when_asked_and_at_the_end() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
     up(&mut smf, teid);
-    let query = SessionModificationRequest { query_urrs: vec![QueryUrr { urr_id: UrrId(7) }], ..Default::default() };
+    let query = SessionModificationRequest {
+        query_urrs: vec![QueryUrr { urr_id: UrrId(7) }],
+        ..Default::default()
+    };
     let asked = smf.accepted(seid, query).usage_reports;
-    assert_eq!((asked[0].trigger, asked[0].volume.unwrap().octets[1]), (UsageReportTrigger::IMMER, Some(100)));
+    assert_eq!(
+        (asked[0].trigger, asked[0].volume.unwrap().octets[1]),
+        (UsageReportTrigger::IMMER, Some(100))
+    );
     let all = SessionModificationRequest { flags: Some(PfcpSmReqFlags(4)), ..Default::default() };
     assert_eq!(smf.accepted(seid, all).usage_reports[0].volume.unwrap().octets[0], Some(0));
     up(&mut smf, teid);
@@ -135,9 +165,15 @@ fn usage_of_a_rule_that_goes_is_told() {
     let mut smf = Smf::associated();
     let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
     up(&mut smf, teid);
-    let remove = SessionModificationRequest { remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }], ..Default::default() };
+    let remove = SessionModificationRequest {
+        remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }],
+        ..Default::default()
+    };
     let told = smf.accepted(seid, remove).usage_reports;
-    assert_eq!((told[0].trigger, told[0].volume.unwrap().octets[0]), (UsageReportTrigger::TERMR, Some(100)));
+    assert_eq!(
+        (told[0].trigger, told[0].volume.unwrap().octets[0]),
+        (UsageReportTrigger::TERMR, Some(100))
+    );
     up(&mut smf, teid);
     assert_eq!(smf.delete(seid).usage_reports, []);
 }
@@ -148,8 +184,11 @@ fn deletions_that_come_together_are_answered_one_by_one_in_order() {
     let session = |n: u64| {
         let mut request = establishment();
         request.cp_fseid = FSeid::new(n, SMF);
-        let address =
-            UeIpAddress { ipv4: Some([10, 45, 0, 10 + n as u8].into()), is_destination: true, ..Default::default() };
+        let address = UeIpAddress {
+            ipv4: Some([10, 45, 0, 10 + n as u8].into()),
+            is_destination: true,
+            ..Default::default()
+        };
         for pdr in &mut request.create_pdrs {
             for ue in &mut pdr.pdi.ue_ip_addresses {
                 *ue = UeIpAddress { is_destination: ue.is_destination, ..address };
@@ -160,9 +199,11 @@ fn deletions_that_come_together_are_answered_one_by_one_in_order() {
     let (seids, teids): (Vec<u64>, Vec<u32>) = (1..4).map(|n| smf.establish(session(n))).unzip();
     let packet = udp_packet(([10, 45, 0, 12].into(), 9000), (smf.bench.remote(), 7000), &[0; 72]);
     smf.bench.send_n3(&g_pdu(teids[1], Some(9), &packet));
-    let delete = |sequence, seid| Packet::session(seid, sequence, SessionDeletionRequest {}).encode();
+    let delete =
+        |sequence, seid| Packet::session(seid, sequence, SessionDeletionRequest {}).encode();
     let heartbeat = Packet::node(905, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
-    // The second one comes twice, and after the third one its session is asked for once more, behind another request.
+    // The second one comes twice, and after the third one its session is asked for once more,
+    // behind another request.
     let all = [
         delete(901, seids[0]),
         delete(902, seids[1]),
@@ -174,13 +215,17 @@ fn deletions_that_come_together_are_answered_one_by_one_in_order() {
     ];
     smf.n4.receive_all(all.iter().map(|octets| (address(), octets.as_slice())), smf.now);
     let sent = smf.sent();
-    assert_eq!(sent.iter().map(|packet| packet.sequence).collect::<Vec<_>>(), [901, 902, 903, 904, 905, 906]);
+    assert_eq!(
+        sent.iter().map(|packet| packet.sequence).collect::<Vec<_>>(),
+        [901, 902, 903, 904, 905, 906]
+    );
     let answers: Vec<(Cause, Option<u64>)> = sent
         .iter()
         .filter_map(|packet| match &packet.message {
-            Message::SessionDeletionResponse(answer) => {
-                Some((answer.cause, answer.usage_reports.first().and_then(|report| report.volume?.octets[0])))
-            }
+            Message::SessionDeletionResponse(answer) => Some((
+                answer.cause,
+                answer.usage_reports.first().and_then(|report| report.volume?.octets[0]),
+            )),
             _ => None,
         })
         .collect();

@@ -10,7 +10,8 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 impl State {
-    /// Sessions take the native path from here on, and all that the switch has counted of them is known.
+    /// Sessions take the native path from here on, and all that the switch has counted of them is
+    /// known.
     pub fn take_off(&mut self, seids: &[u64]) {
         let mut gone = Vec::new();
         for seid in seids {
@@ -25,8 +26,12 @@ impl State {
         if gone.is_empty() {
             return;
         }
-        let entries = gone.iter().flat_map(|(_, placed, moving)| if *moving { &placed.holds } else { &placed.entries });
-        let updates = entries.map(|entry| Update { operation: Operation::Delete, entry: entry.clone() }).collect();
+        let entries = gone
+            .iter()
+            .flat_map(|(_, placed, moving)| if *moving { &placed.holds } else { &placed.entries });
+        let updates = entries
+            .map(|entry| Update { operation: Operation::Delete, entry: entry.clone() })
+            .collect();
         if let Told::Refused(why) = self.ask(Ask::Write(updates)) {
             // Somebody else has had a hand in it.
             tracing::warn!(why, "the switch's rules are not what they were: they are made anew");
@@ -63,7 +68,8 @@ impl State {
         Ok(self.tables.hop(if matches!(next, Next::Gnb(_)) { ACCESS } else { CORE }, to, hop)?)
     }
 
-    /// The next hops of a plan, which loses the packets of a version that there is no way for, where there are others.
+    /// The next hops of a plan, which loses the packets of a version that there is no way for,
+    /// where there are others.
     fn next_hops(
         &mut self,
         mut plan: Plan,
@@ -93,14 +99,17 @@ impl State {
     pub fn renew_hops(&mut self) {
         for (port, to) in self.tables.hop_targets() {
             let netns = self.netns[usize::from(port == CORE)].clone();
-            let Ok(Ok(hop)) = netns::within(netns.as_deref(), || Ok(neighbours::hop(to))) else { continue };
+            let Ok(Ok(hop)) = netns::within(netns.as_deref(), || Ok(neighbours::hop(to))) else {
+                continue;
+            };
             if let Some(entry) = self.tables.renew_hop(port, to, hop) {
                 self.ask(Ask::Write(vec![Update { operation: Operation::Modify, entry }]));
             }
         }
     }
 
-    /// Makes the entries of sessions that are to move. Gives, with what it needs of next hops, each that can.
+    /// Makes the entries of sessions that are to move. Gives, with what it needs of next hops, each
+    /// that can.
     pub fn prepare(&mut self, seids: &[u64]) -> Vec<u64> {
         let seids = if self.ended { &[] } else { seids };
         let (mut ready, mut hops, mut meters, mut hop_entries) =
@@ -130,9 +139,12 @@ impl State {
                 Err(why) => self.fail(seid, why),
             }
         }
-        let hop_updates =
-            hop_entries.into_iter().map(|entry| Update { operation: Operation::Insert, entry }).collect::<Vec<_>>();
-        let mut done = hop_updates.is_empty() || matches!(self.ask(Ask::Write(hop_updates)), Told::Done);
+        let hop_updates = hop_entries
+            .into_iter()
+            .map(|entry| Update { operation: Operation::Insert, entry })
+            .collect::<Vec<_>>();
+        let mut done =
+            hop_updates.is_empty() || matches!(self.ask(Ask::Write(hop_updates)), Told::Done);
         if done && !meters.is_empty() {
             done &= matches!(self.ask(Ask::Meters(meters)), Told::Done);
         }
@@ -177,8 +189,10 @@ impl State {
             Place::Moving(placed) => Some(&placed.holds),
             _ => None,
         });
-        let updates: Vec<Update> =
-            holds.flatten().map(|entry| Update { operation: Operation::Insert, entry: entry.clone() }).collect();
+        let updates: Vec<Update> = holds
+            .flatten()
+            .map(|entry| Update { operation: Operation::Insert, entry: entry.clone() })
+            .collect();
         match self.ask(Ask::Write(updates)) {
             Told::Done => seids,
             Told::Refused(why) if seids.len() > 1 => {
@@ -197,7 +211,8 @@ impl State {
         for &seid in seids {
             self.carry(seid);
         }
-        let (near, seids): (Vec<u64>, Vec<u64>) = seids.iter().partition(|seid| self.is_near_quota(**seid));
+        let (near, seids): (Vec<u64>, Vec<u64>) =
+            seids.iter().partition(|seid| self.is_near_quota(**seid));
         if held {
             self.take_off(&near);
         } else {
@@ -214,17 +229,26 @@ impl State {
             .map(|counted| counted.index)
             .collect();
         let Told::Counts(counts) = self.ask(Ask::Counts(indexes)) else {
-            return if held { self.take_off(&seids) } else { self.abandon(&seids, "the switch does not answer") };
+            return if held {
+                self.take_off(&seids)
+            } else {
+                self.abandon(&seids, "the switch does not answer")
+            };
         };
         let (mut counts, mut updates) = (counts.into_iter(), Vec::new());
         for seid in &seids {
-            let Some(Known { place: Place::Moving(placed), .. }) = self.known.get_mut(seid) else { continue };
+            let Some(Known { place: Place::Moving(placed), .. }) = self.known.get_mut(seid) else {
+                continue;
+            };
             for counted in &mut placed.counted {
                 (counted.packets, counted.octets) = counts.next().unwrap_or_default();
             }
             for entry in &placed.entries {
-                let was_held =
-                    held && placed.holds.iter().any(|hold| (hold.table, &hold.key) == (entry.table, &entry.key));
+                let was_held = held
+                    && placed
+                        .holds
+                        .iter()
+                        .any(|hold| (hold.table, &hold.key) == (entry.table, &entry.key));
                 let operation = if was_held { Operation::Modify } else { Operation::Insert };
                 updates.push(Update { operation, entry: entry.clone() });
             }

@@ -44,13 +44,18 @@ impl State {
             match wanted.remove(&(entry.table, entry.key.clone())) {
                 Some(own) if own.call == entry.call => {}
                 Some(own) => updates.push(Update { operation: Operation::Modify, entry: own }),
-                None if entry.metadata == OURS => updates.push(Update { operation: Operation::Delete, entry }),
+                None if entry.metadata == OURS => {
+                    updates.push(Update { operation: Operation::Delete, entry })
+                }
                 None => {}
             }
         }
-        updates.extend(wanted.into_values().map(|entry| Update { operation: Operation::Insert, entry }));
+        updates.extend(
+            wanted.into_values().map(|entry| Update { operation: Operation::Insert, entry }),
+        );
         for chunk in updates.chunks(4096) {
-            if let told @ (Told::Lost(_) | Told::Refused(_)) = self.ask(Ask::Write(chunk.to_vec())) {
+            if let told @ (Told::Lost(_) | Told::Refused(_)) = self.ask(Ask::Write(chunk.to_vec()))
+            {
                 tracing::error!(?told, "the switch does not take back what it had");
                 return false;
             }

@@ -12,7 +12,10 @@ const AT_A_TIME: usize = 2048;
 /// Seconds in which a session on the switch must not use up its quota.
 const QUOTA_SECONDS: u64 = 10;
 
-fn direction_of(counters: &Counters, direction: Direction) -> (&crate::counters::Count, &crate::counters::Count) {
+fn direction_of(
+    counters: &Counters,
+    direction: Direction,
+) -> (&crate::counters::Count, &crate::counters::Count) {
     match direction {
         Direction::Uplink => (&counters.uplink_packets, &counters.uplink_octets),
         Direction::Downlink => (&counters.downlink_packets, &counters.downlink_octets),
@@ -20,7 +23,8 @@ fn direction_of(counters: &Counters, direction: Direction) -> (&crate::counters:
 }
 
 impl State {
-    /// Adds what counters of a session have more to its accounts. False where the switch does not tell.
+    /// Adds what counters of a session have more to its accounts. False where the switch does not
+    /// tell.
     pub(super) fn count(&mut self, seid: u64, counted: &mut [Counted]) -> bool {
         let indexes = counted.iter().map(|of| of.index).collect();
         let Told::Counts(counts) = self.ask(Ask::Counts(indexes)) else { return false };
@@ -61,7 +65,8 @@ impl State {
                 taken.push((*seid, std::mem::take(&mut placed.counted)));
             }
         }
-        let indexes: Vec<u32> = taken.iter().flat_map(|(_, counted)| counted.iter().map(|of| of.index)).collect();
+        let indexes: Vec<u32> =
+            taken.iter().flat_map(|(_, counted)| counted.iter().map(|of| of.index)).collect();
         let mut counts = Vec::with_capacity(indexes.len());
         let mut whole = true;
         for chunk in indexes.chunks(AT_A_TIME) {
@@ -88,13 +93,18 @@ impl State {
     pub fn settle_all(&mut self) -> bool {
         let is_there = |known: &&Known| matches!(known.place, Place::Switch(_));
         let limited = |known: &Known| {
-            known.session.urrs.values().any(|urr| urr.volume_threshold.is_some() || urr.volume_quota.is_some())
+            known
+                .session
+                .urrs
+                .values()
+                .any(|urr| urr.volume_threshold.is_some() || urr.volume_quota.is_some())
         };
         let limits = self.known.values().filter(is_there).any(limited);
         if !self.rest.is_over(Instant::now(), self.config.sample(), limits) {
             return true;
         }
-        let seids: Vec<u64> = self.known.iter().filter(|(_, known)| is_there(known)).map(|(seid, _)| *seid).collect();
+        let seids: Vec<u64> =
+            self.known.iter().filter(|(_, known)| is_there(known)).map(|(seid, _)| *seid).collect();
         let before = self.happened.octets;
         let whole = self.settle(&seids);
         self.looked = SystemTime::now();
@@ -116,13 +126,17 @@ impl State {
         }
     }
 
-    /// A quota that is given anew counts from here on: what was counted before is of the one before.
+    /// A quota that is given anew counts from here on: what was counted before is of the one
+    /// before.
     pub(super) fn renew_quotas(&mut self, session: &Session) {
         let Some(known) = self.known.get(&session.seid) else { return };
-        let renewed = session
-            .urrs
-            .values()
-            .any(|urr| known.session.urrs.get(&urr.id).is_some_and(|before| before.quota_given != urr.quota_given));
+        let renewed = session.urrs.values().any(|urr| {
+            known
+                .session
+                .urrs
+                .get(&urr.id)
+                .is_some_and(|before| before.quota_given != urr.quota_given)
+        });
         if renewed && !known.accounts.is_empty() {
             self.settle(&[session.seid]);
             self.carry(session.seid);
@@ -142,7 +156,8 @@ impl State {
                 let account = known.accounts.of(urr);
                 account.carry(&usage);
                 if on_native && usage.uplink_packets + usage.downlink_packets > 0 {
-                    // A threshold that is reached by what passed there is one that the native UPF has told of.
+                    // A threshold that is reached by what passed there is one that the native UPF
+                    // has told of.
                     account.reaches_threshold(urr);
                 }
             }
@@ -163,14 +178,18 @@ impl State {
 
     /// Whether a quota of a session is so nearly used up that the native UPF has to watch over it.
     pub fn is_near_quota(&mut self, seid: u64) -> bool {
-        let margin = (self.config.quota_margin_kb * 1000).max(self.policy.rate(seid).saturating_mul(QUOTA_SECONDS));
+        let margin = (self.config.quota_margin_kb * 1000)
+            .max(self.policy.rate(seid).saturating_mul(QUOTA_SECONDS));
         let Some(known) = self.known.get_mut(&seid) else { return false };
         let Known { session, accounts, .. } = known;
         session.urrs.values().filter(|urr| urr.volume_quota.is_some()).any(|urr| {
             let left = match accounts.get_mut(urr.id) {
                 Some(account) => account.quota_left(urr),
-                // Nothing is known yet of what it has used: to be looked at once it has been carried over.
-                None => urr.volume_quota.and_then(|quota| quota.total.or(quota.uplink).or(quota.downlink)),
+                // Nothing is known yet of what it has used: to be looked at once it has been
+                // carried over.
+                None => urr
+                    .volume_quota
+                    .and_then(|quota| quota.total.or(quota.uplink).or(quota.downlink)),
             };
             left.is_some_and(|left| left < margin)
         })
@@ -185,7 +204,8 @@ impl State {
             for urr in known.session.urrs.values().filter(|urr| urr.volume_threshold.is_some()) {
                 let Some(account) = known.accounts.get_mut(urr.id) else { continue };
                 if account.reaches_threshold(urr) {
-                    let event = Event::UsageReached { seid: *seid, urr: urr.id, limit: Reached::Threshold };
+                    let event =
+                        Event::UsageReached { seid: *seid, urr: urr.id, limit: Reached::Threshold };
                     if self.events.try_send(event).is_err() {
                         account.tell_again();
                     }

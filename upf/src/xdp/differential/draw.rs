@@ -67,11 +67,16 @@ impl Draw {
     fn filter(&mut self) -> SdfFilter {
         let protocol = self.one(&["ip", "17", "6", "1", "58", "50"]);
         let v6 = self.chance(25);
-        let (remote, ue) = (self.network(v6), if self.chance(80) { "assigned".into() } else { "any".to_string() });
-        let ports =
-            if matches!(protocol, "ip" | "17" | "6") { (self.ports(), self.ports()) } else { Default::default() };
+        let (remote, ue) =
+            (self.network(v6), if self.chance(80) { "assigned".into() } else { "any".to_string() });
+        let ports = if matches!(protocol, "ip" | "17" | "6") {
+            (self.ports(), self.ports())
+        } else {
+            Default::default()
+        };
         let text = format!("permit out {protocol} from {remote}{} to {ue}{}", ports.0, ports.1);
-        let tos_traffic_class = self.chance(15).then(|| [self.one(&[0, 0x28, 0xb8]), self.one(&[0xfc, 0xff])]);
+        let tos_traffic_class =
+            self.chance(15).then(|| [self.one(&[0, 0x28, 0xb8]), self.one(&[0xfc, 0xff])]);
         let spi = self.chance(5).then_some(0x1234_5678);
         let flow_label = self.chance(5).then_some([1, 0x23, 0x45]);
         SdfFilter {
@@ -124,37 +129,47 @@ impl Draw {
                 };
                 session.pdrs.insert(id, pdr);
                 let to_tunnel = if up { self.chance(15) } else { self.chance(92) };
-                let destination = if up || !to_tunnel { Interface::Core } else { Interface::Access };
+                let destination =
+                    if up || !to_tunnel { Interface::Core } else { Interface::Access };
                 let action = match self.0.random_range(0..10) {
                     0 => Action::Drop,
                     1 if !up => Action::Buffer { notify: self.chance(50) },
                     _ => Action::Forward,
                 };
                 let tunnel = to_tunnel.then(|| Tunnel { teid: 0xa000 + n, peer: gnb });
-                let far = Far { destination: Some(destination), tunnel, ..Far::new(id.into(), action) };
+                let far =
+                    Far { destination: Some(destination), tunnel, ..Far::new(id.into(), action) };
                 session.fars.insert(id.into(), far);
             }
         }
-        let closed = GateStatus { uplink_closed: self.chance(10), downlink_closed: self.chance(10) };
-        let fast = Some(BitRate { uplink: 1 << 40, downlink: if self.chance(10) { 0 } else { 1 << 40 } });
+        let closed =
+            GateStatus { uplink_closed: self.chance(10), downlink_closed: self.chance(10) };
+        let fast =
+            Some(BitRate { uplink: 1 << 40, downlink: if self.chance(10) { 0 } else { 1 << 40 } });
         for (id, gate, mbr, qfi) in [
             (1, GateStatus::default(), None, Some(9)),
             (2, closed, None, None),
             (3, GateStatus::default(), fast, Some(5)),
         ] {
-            session.qers.insert(id, Qer { id, gate, mbr, gbr: None, qfi, reflective: self.chance(30) });
+            session
+                .qers
+                .insert(id, Qer { id, gate, mbr, gbr: None, qfi, reflective: self.chance(30) });
         }
         for id in [1, 2] {
-            let quota = self
-                .chance(25)
-                .then(|| VolumeLimit { total: Some(self.0.random_range(1..3000)), ..Default::default() });
+            let quota = self.chance(25).then(|| VolumeLimit {
+                total: Some(self.0.random_range(1..3000)),
+                ..Default::default()
+            });
             let urr = Urr {
                 id,
                 duration: false,
                 volume: true,
                 triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
                 period: None,
-                volume_threshold: Some(VolumeLimit { total: Some(self.one(&[100, 1 << 40])), ..Default::default() }),
+                volume_threshold: Some(VolumeLimit {
+                    total: Some(self.one(&[100, 1 << 40])),
+                    ..Default::default()
+                }),
                 volume_quota: quota,
                 time_threshold: None,
                 time_quota: None,
@@ -203,9 +218,11 @@ impl Draw {
 
     fn ip6(&mut self, from: Ipv6Addr, to: Ipv6Addr, ports: (u16, u16)) -> Vec<u8> {
         let (protocol, body) = self.transport(ports.0, ports.1);
-        let headers: Vec<u8> = (0..self.one(&[0, 0, 0, 1, 3])).map(|_| self.one(&[0, 60, 43, 44])).collect();
-        let mut packet =
-            (0x6000_0000u32 | self.one(&[0, 0x0280_0000]) | self.one(&[0, 0x12345])).to_be_bytes().to_vec();
+        let headers: Vec<u8> =
+            (0..self.one(&[0, 0, 0, 1, 3])).map(|_| self.one(&[0, 60, 43, 44])).collect();
+        let mut packet = (0x6000_0000u32 | self.one(&[0, 0x0280_0000]) | self.one(&[0, 0x12345]))
+            .to_be_bytes()
+            .to_vec();
         packet.extend((headers.len() as u16 * 8 + body.len() as u16).to_be_bytes());
         packet.extend([*headers.first().unwrap_or(&protocol), 64]);
         packet.extend(from.octets());

@@ -1,9 +1,11 @@
-//! Of which build a switch process is. It and the programs that start it are two files, and one of them may be stale.
+//! Of which build a switch process is. It and the programs that start it are two files, and one of
+//! them may be stale.
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the switch process is told at its start; one more with each change that another build would not understand.
+/// What the switch process is told at its start; one more with each change that another build would
+/// not understand.
 const COMMAND_LINE: u32 = 2;
 /// How long a program may take to say of which build it is.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -11,9 +13,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What builds have to have in common: version, command line, and the program that the switch runs.
 pub fn build() -> String {
     // FNV-1a, 64 bits.
-    let hash = crate::UPF
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3));
+    let hash = crate::UPF.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+    });
     format!("{}/{COMMAND_LINE}/{hash:016x}", env!("CARGO_PKG_VERSION"))
 }
 
@@ -23,9 +25,13 @@ pub fn build() -> String {
 /// It is not, or does not say so, or cannot be run: what a person can do.
 pub fn check(program: &Path) -> Result<(), String> {
     let shown = program.display();
-    let advice = "build both together (make release; unoptimised: cargo build -p martlet -p martlet-switch-target) and install both";
+    let advice = "build both together (make release; unoptimised: cargo build -p martlet -p \
+                  martlet-switch-target) and install both";
     let cannot = |error: &dyn std::fmt::Display| {
-        format!("the switch program {shown} cannot be run ({error}): {advice}, or put it beside martlet")
+        format!(
+            "the switch program {shown} cannot be run ({error}): {advice}, or put it beside \
+             martlet"
+        )
     };
     let mut command = Command::new(program);
     command.arg("build").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -52,7 +58,8 @@ pub fn check(program: &Path) -> Result<(), String> {
         said => {
             let other = if said.is_empty() { "an older build" } else { said };
             Err(format!(
-                "the switch program {shown} is of another build than this program ({other}, not {own}): {advice}"
+                "the switch program {shown} is of another build than this program ({other}, not \
+                 {own}): {advice}"
             ))
         }
     }
@@ -65,16 +72,18 @@ mod tests {
 
     #[test]
     fn another_build_is_told_of() {
-        let path = std::env::temp_dir().join(format!("martlet-switch-build-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("martlet-switch-build-{}", std::process::id()));
         let says = |script: &str| {
             std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
             check(&path)
         };
         assert_eq!(says(&format!("echo {}", build())), Ok(()));
-        for (script, why) in
-            [("echo 0.0.1/1/0", "another build than this program (0.0.1/1/0, not"), ("exit 2", "an older build")]
-        {
+        for (script, why) in [
+            ("echo 0.0.1/1/0", "another build than this program (0.0.1/1/0, not"),
+            ("exit 2", "an older build"),
+        ] {
             let said = says(script).unwrap_err();
             assert!(said.contains(why) && said.contains("install both"), "{said}");
         }

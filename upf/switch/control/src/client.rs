@@ -21,7 +21,9 @@ pub enum ClientError {
     #[error("another controller is primary, with election {0}: give --election {next} to take its place", next = .0 + 1)]
     NotPrimary(u64),
     /// The switch runs another program.
-    #[error("the switch runs another program than this martlet knows: both have to be of one version")]
+    #[error(
+        "the switch runs another program than this martlet knows: both have to be of one version"
+    )]
     OtherProgram,
     /// What was written is wrong: which update, from 0, and why.
     #[error("{}", .0.first().map_or("the write was refused", |(_, why)| why))]
@@ -47,28 +49,33 @@ fn failed(status: tonic::Status) -> ClientError {
     ClientError::Failed(status.message().to_owned())
 }
 
-/// Of a batch whose errors are more than an answer's header holds, which update is the first that is wrong, from 0, and why.
+/// Of a batch whose errors are more than an answer's header holds, which update is the first that
+/// is wrong, from 0, and why.
 fn one_of_many(message: &str) -> Option<(usize, String)> {
     let (number, why) = message.strip_prefix("update ")?.split_once(": ")?;
     Some((number.parse::<usize>().ok()?.checked_sub(1)?, why.to_owned()))
 }
 
 impl Client {
-    /// Connects, and sees to it that the switch runs the program that this build knows. It reads; to write see
-    /// [`Client::lead`].
+    /// Connects, and sees to it that the switch runs the program that this build knows. It reads;
+    /// to write see [`Client::lead`].
     pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
         let endpoint = Channel::from_shared(format!("http://{address}"))
             .map_err(|error| ClientError::Failed(error.to_string()))?
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW);
         let channel = endpoint.connect().await.map_err(|_| ClientError::Absent(address))?;
-        let mut rpc =
-            P4RuntimeClient::new(channel).max_decoding_message_size(256 << 20).max_encoding_message_size(64 << 20);
-        let program =
-            martlet_p4c_swx::compile(crate::UPF).map_err(|error| ClientError::Failed(format!("upf.p4:{error}")))?;
+        let mut rpc = P4RuntimeClient::new(channel)
+            .max_decoding_message_size(256 << 20)
+            .max_encoding_message_size(64 << 20);
+        let program = martlet_p4c_swx::compile(crate::UPF)
+            .map_err(|error| ClientError::Failed(format!("upf.p4:{error}")))?;
         let request = m::GetForwardingPipelineConfigRequest { device_id: device, response_type: 2 };
-        let config = rpc.get_forwarding_pipeline_config(request).await.map_err(failed)?.into_inner().config;
-        if config.and_then(|config| config.p4info) != Some(convert::info_message(&program.info, "upf")) {
+        let config =
+            rpc.get_forwarding_pipeline_config(request).await.map_err(failed)?.into_inner().config;
+        if config.and_then(|config| config.p4info)
+            != Some(convert::info_message(&program.info, "upf"))
+        {
             return Err(ClientError::OtherProgram);
         }
         Ok(Client { rpc, program, device, election: m::Uint128::default(), _stream: None })
@@ -96,7 +103,12 @@ impl Client {
             };
             let update = Some(stream_request::Update::Arbitration(arbitration));
             let _ = sender.send(m::StreamMessageRequest { update }).await;
-            let mut stream = self.rpc.stream_channel(ReceiverStream::new(receiver)).await.map_err(failed)?.into_inner();
+            let mut stream = self
+                .rpc
+                .stream_channel(ReceiverStream::new(receiver))
+                .await
+                .map_err(failed)?
+                .into_inner();
             let answer = match stream.message().await {
                 Ok(answer) => answer,
                 Err(status) if status.code() == tonic::Code::InvalidArgument && patience > 0 => {
@@ -111,7 +123,9 @@ impl Client {
                 Err(status) => return Err(failed(status)),
             };
             rounds += 1;
-            let Some(stream_response::Update::Arbitration(answer)) = answer.and_then(|answer| answer.update) else {
+            let Some(stream_response::Update::Arbitration(answer)) =
+                answer.and_then(|answer| answer.update)
+            else {
                 return Err(ClientError::Failed("the switch did not answer the election".into()));
             };
             let highest = answer.election_id.unwrap_or_default();
@@ -142,13 +156,20 @@ impl Client {
                     m::UpdateType::Delete
                 }
             };
-            m::Update { r#type: kind as i32, entity: Some(m::Entity { entity: Some(entity::Entity::Table(entry)) }) }
+            m::Update {
+                r#type: kind as i32,
+                entity: Some(m::Entity { entity: Some(entity::Entity::Table(entry)) }),
+            }
         };
         self.send(updates.iter().map(message).collect(), 2).await
     }
 
     /// Sets a meter: octets a second, and at once; `None` lets everything through.
-    pub async fn set_meter(&mut self, index: u32, rate: Option<(u64, u64)>) -> Result<(), ClientError> {
+    pub async fn set_meter(
+        &mut self,
+        index: u32,
+        rate: Option<(u64, u64)>,
+    ) -> Result<(), ClientError> {
         let meter_id = self.program.info.meters[0].id;
         let config = rate.map(|(rate, burst)| m::MeterConfig {
             cir: rate as i64,
@@ -156,7 +177,8 @@ impl Client {
             pir: rate as i64,
             pburst: burst as i64,
         });
-        let entry = m::MeterEntry { meter_id, index: Some(m::Index { index: index.into() }), config };
+        let entry =
+            m::MeterEntry { meter_id, index: Some(m::Index { index: index.into() }), config };
         let entity = Some(m::Entity { entity: Some(entity::Entity::Meter(entry)) });
         self.send(vec![m::Update { r#type: m::UpdateType::Modify as i32, entity }], 0).await
     }
@@ -171,7 +193,11 @@ impl Client {
                 pir: rate as i64,
                 pburst: burst as i64,
             });
-            let entry = m::MeterEntry { meter_id, index: Some(m::Index { index: (*index).into() }), config };
+            let entry = m::MeterEntry {
+                meter_id,
+                index: Some(m::Index { index: (*index).into() }),
+                config,
+            };
             let entity = Some(m::Entity { entity: Some(entity::Entity::Meter(entry)) });
             m::Update { r#type: m::UpdateType::Modify as i32, entity }
         };
@@ -194,7 +220,8 @@ impl Client {
                 let errors = details.iter().enumerate().filter_map(|(n, any)| {
                     let error = m::Error::decode(&any.value[..]).ok()?;
                     // What was left out for another one's sake says nothing of itself.
-                    (error.canonical_code != 0 && error.canonical_code != 10).then_some((n, error.message))
+                    (error.canonical_code != 0 && error.canonical_code != 10)
+                        .then_some((n, error.message))
                 });
                 let errors: Vec<_> = errors.collect();
                 Err(match (errors.is_empty(), one_of_many(status.message())) {
@@ -220,10 +247,18 @@ impl Client {
     /// All entries of a table, or of all.
     pub async fn entries(&mut self, table: Option<&str>) -> Result<Vec<TableEntry>, ClientError> {
         let table_id = match table {
-            Some(name) => self.program.info.tables.iter().find(|table| table.alias == name).map_or(0, |table| table.id),
+            Some(name) => self
+                .program
+                .info
+                .tables
+                .iter()
+                .find(|table| table.alias == name)
+                .map_or(0, |table| table.id),
             None => 0,
         };
-        let found = self.read(entity::Entity::Table(m::TableEntry { table_id, ..Default::default() })).await?;
+        let found = self
+            .read(entity::Entity::Table(m::TableEntry { table_id, ..Default::default() }))
+            .await?;
         let entries = found.into_iter().filter_map(|entity| match entity {
             entity::Entity::Table(entry) => convert::entry(&self.program.info, &entry, false).ok(),
             _ => None,
@@ -256,13 +291,20 @@ impl Client {
         }
         match counts.len() == indexes.len() {
             true => Ok(counts),
-            false => Err(ClientError::Failed("the switch did not tell all counters that it was asked for".into())),
+            false => Err(ClientError::Failed(
+                "the switch did not tell all counters that it was asked for".into(),
+            )),
         }
     }
 
     /// Packets and octets of a counter of `rules`, or of all that have counted.
-    pub async fn counters(&mut self, name: &str, index: Option<u32>) -> Result<Vec<(u32, u64, u64)>, ClientError> {
-        let Some(counter) = self.program.info.counters.iter().find(|counter| counter.alias == name) else {
+    pub async fn counters(
+        &mut self,
+        name: &str,
+        index: Option<u32>,
+    ) -> Result<Vec<(u32, u64, u64)>, ClientError> {
+        let Some(counter) = self.program.info.counters.iter().find(|counter| counter.alias == name)
+        else {
             return Err(ClientError::Failed(format!("there is no counter {name:?}")));
         };
         let asked = m::CounterEntry {

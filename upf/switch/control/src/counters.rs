@@ -1,8 +1,10 @@
-//! Counters that never go backwards, though the switch process may end at any moment and start anew.
+//! Counters that never go backwards, though the switch process may end at any moment and start
+//! anew.
 //!
-//! What the switch counts begins at 0 with each start. A file that is mapped into memory has, for each counter, what it had
-//! reached when it was last looked at; a new start goes on from there. The file is looked after by the kernel, not by the
-//! process, so a process that is killed loses what it counted since the last look, and nothing that anybody was told.
+//! What the switch counts begins at 0 with each start. A file that is mapped into memory has, for
+//! each counter, what it had reached when it was last looked at; a new start goes on from there.
+//! The file is looked after by the kernel, not by the process, so a process that is killed loses
+//! what it counted since the last look, and nothing that anybody was told.
 use crate::error::{Code, WriteError, refuse};
 use crate::model::Target;
 use martlet_p4c_swx::P4Info;
@@ -24,8 +26,8 @@ pub struct Count {
 /// The file, and what is in it of each counter.
 struct Kept {
     file: Option<std::fs::File>,
-    /// By array and index: what the file had at the start, or what a controller has set it to, less what the switch had
-    /// counted then.
+    /// By array and index: what the file had at the start, or what a controller has set it to,
+    /// less what the switch had counted then.
     base: Vec<Vec<(i128, i128)>>,
     last: Vec<Vec<Count>>,
 }
@@ -41,13 +43,21 @@ const OCTETS: u64 = 16;
 
 impl Counters {
     /// The counters of a switch that has just started. The file is made if it is not there.
-    pub fn open(info: P4Info, target: Arc<dyn Target>, path: Option<&Path>) -> std::io::Result<Counters> {
+    pub fn open(
+        info: P4Info,
+        target: Arc<dyn Target>,
+        path: Option<&Path>,
+    ) -> std::io::Result<Counters> {
         let file = path
-            .map(|path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path))
+            .map(|path| {
+                OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+            })
             .transpose()?;
         let sizes: Vec<usize> = info.counters.iter().map(|counter| counter.size as usize).collect();
-        let mut base: Vec<Vec<(i128, i128)>> = sizes.iter().map(|size| vec![(0, 0); *size]).collect();
-        let mut last: Vec<Vec<Count>> = sizes.iter().map(|size| vec![Count::default(); *size]).collect();
+        let mut base: Vec<Vec<(i128, i128)>> =
+            sizes.iter().map(|size| vec![(0, 0); *size]).collect();
+        let mut last: Vec<Vec<Count>> =
+            sizes.iter().map(|size| vec![Count::default(); *size]).collect();
         if let Some(file) = &file {
             let all = sizes.iter().sum::<usize>() * OCTETS as usize;
             let mut octets = vec![0; all];
@@ -72,7 +82,10 @@ impl Counters {
         let array = &self.info.counters[counter];
         match index < array.size {
             true => Ok(()),
-            false => refuse(Code::InvalidArgument, format!("{} has the counters 0 to {}", array.alias, array.size - 1)),
+            false => refuse(
+                Code::InvalidArgument,
+                format!("{} has the counters 0 to {}", array.alias, array.size - 1),
+            ),
         }
     }
 
@@ -80,7 +93,8 @@ impl Counters {
     pub fn read(&self, counter: usize, index: u32) -> Result<Count, WriteError> {
         self.check(counter, index)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        self.look(&mut kept, counter, index).map_err(|message| WriteError { code: Code::Internal, message })
+        self.look(&mut kept, counter, index)
+            .map_err(|message| WriteError { code: Code::Internal, message })
     }
 
     fn look(&self, kept: &mut Kept, counter: usize, index: u32) -> Result<Count, String> {
@@ -98,7 +112,8 @@ impl Counters {
 
     fn keep(&self, kept: &Kept, counter: usize, n: usize, count: Count) {
         if let Some(file) = &kept.file {
-            let before: u64 = self.info.counters[..counter].iter().map(|array| u64::from(array.size)).sum();
+            let before: u64 =
+                self.info.counters[..counter].iter().map(|array| u64::from(array.size)).sum();
             let octets = [count.packets.to_le_bytes(), count.octets.to_le_bytes()].concat();
             if let Err(error) = file.write_all_at(&octets, (before + n as u64) * OCTETS) {
                 tracing::warn!(%error, "a counter is not kept: it may go backwards when the switch starts anew");
@@ -110,11 +125,15 @@ impl Counters {
     pub fn write(&self, counter: usize, index: u32, to: Count) -> Result<(), WriteError> {
         self.check(counter, index)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (packets, octets) =
-            self.target.counter(counter, index).map_err(|message| WriteError { code: Code::Internal, message })?;
+        let (packets, octets) = self
+            .target
+            .counter(counter, index)
+            .map_err(|message| WriteError { code: Code::Internal, message })?;
         let n = index as usize;
-        kept.base[counter][n] =
-            (i128::from(to.packets) - i128::from(packets), i128::from(to.octets) - i128::from(octets));
+        kept.base[counter][n] = (
+            i128::from(to.packets) - i128::from(packets),
+            i128::from(to.octets) - i128::from(octets),
+        );
         kept.last[counter][n] = to;
         self.keep(&kept, counter, n, to);
         Ok(())

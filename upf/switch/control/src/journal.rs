@@ -13,8 +13,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens a journal, and gives the updates that are in it. A write at its end that was cut off is left out, for its
-    /// sender was not answered.
+    /// Opens a journal, and gives the updates that are in it. A write at its end that was cut off
+    /// is left out, for its sender was not answered.
     pub fn open(path: &Path) -> std::io::Result<(Journal, Vec<Update>)> {
         let octets = match std::fs::read(path) {
             Ok(octets) => octets,
@@ -39,7 +39,8 @@ impl Journal {
         let mut file = File::create(&new)?;
         if !updates.is_empty() {
             file.write_all(
-                &WriteRequest { updates: updates.clone(), ..Default::default() }.encode_length_delimited_to_vec(),
+                &WriteRequest { updates: updates.clone(), ..Default::default() }
+                    .encode_length_delimited_to_vec(),
             )?;
         }
         file.sync_all()?;
@@ -50,8 +51,9 @@ impl Journal {
 
     /// Adds what has been written.
     pub fn append<'a>(&self, updates: impl Iterator<Item = &'a Update>) {
-        let kept = updates
-            .filter(|update| !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) })));
+        let kept = updates.filter(|update| {
+            !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) }))
+        });
         let request = WriteRequest { updates: kept.cloned().collect(), ..Default::default() };
         if request.updates.is_empty() {
             return;
@@ -71,9 +73,11 @@ impl Journal {
     }
 }
 
-/// The fewest updates that have the same outcome: the last one of each thing, and insertions of what is there.
+/// The fewest updates that have the same outcome: the last one of each thing, and insertions of
+/// what is there.
 fn compact(updates: Vec<Update>) -> Vec<Update> {
-    let mut last: std::collections::HashMap<Vec<u8>, (usize, Update)> = std::collections::HashMap::new();
+    let mut last: std::collections::HashMap<Vec<u8>, (usize, Update)> =
+        std::collections::HashMap::new();
     for (n, mut update) in updates.into_iter().enumerate() {
         let key = match update.entity.as_ref().and_then(|entity| entity.entity.clone()) {
             Some(entity::Entity::Table(mut entry)) => {

@@ -110,8 +110,12 @@ const fn halves(word: &'static str, high: &'static str, low: &'static str) -> Wo
 const fn optional(word: &'static str, value: u64) -> Word {
     Word { word, place: Place::Argument(word), form: Form::Number, absent: Absent::Is(value) }
 }
-const COUNTER: Word =
-    Word { word: "counter", place: Place::Argument("counter"), form: Form::Number, absent: Absent::FreeCounter };
+const COUNTER: Word = Word {
+    word: "counter",
+    place: Place::Argument("counter"),
+    form: Form::Number,
+    absent: Absent::FreeCounter,
+};
 const METER: Word = optional("meter", 0);
 const VIA: Word = argument("via", "next_hop", Form::Number);
 /// The next hop of packets of IPv6 to the data network; the same unless it is another.
@@ -119,12 +123,14 @@ const VIA_V6: Word = argument("via-v6", "next_hop_v6", Form::Number);
 const PREFIX_KEY: Word = key("prefix", "prefix", Form::Prefix6);
 const PREFIX: Word = argument("prefix", "prefix", Form::Prefix6);
 /// A UE may have an address of IPv4 beside its prefix.
-const UE_BESIDE: Word = Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
+const UE_BESIDE: Word =
+    Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
 const SESSION: Word = argument("session", "session", Form::Number);
 const OF_SESSION: Word = key("session", "session", Form::Number);
 const OF_APPLICATION: Word = key("application", "application", Form::Number);
 
-const PRIORITY: Word = Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) };
+const PRIORITY: Word =
+    Word { word: "priority", place: Place::Priority, form: Form::Number, absent: Absent::Is(1) };
 const TUNNEL: Word = argument("teid", "teid", Form::Number);
 const FROM: Word = argument("from", "source", Form::Address);
 const TO: Word = argument("to", "destination", Form::Address);
@@ -153,14 +159,28 @@ pub const KINDS: &[Kind] = &[
         help: "as decap, where applications say more",
         table: "gtp_decap",
         action: "decap_filtered",
-        words: &[key("teid", "teid", Form::Number), argument("ue", "ue", Form::Address), SESSION, METER],
+        words: &[
+            key("teid", "teid", Form::Number),
+            argument("ue", "ue", Form::Address),
+            SESSION,
+            METER,
+        ],
     },
     Kind {
         name: "decap-v6",
         help: "as decap, of a UE with a prefix of IPv6, alone or beside an address",
         table: "gtp_decap",
         action: "decap_v6",
-        words: &[key("teid", "teid", Form::Number), PREFIX, UE_BESIDE, VIA, VIA_V6, COUNTER, METER, optional("qfi", 0)],
+        words: &[
+            key("teid", "teid", Form::Number),
+            PREFIX,
+            UE_BESIDE,
+            VIA,
+            VIA_V6,
+            COUNTER,
+            METER,
+            optional("qfi", 0),
+        ],
     },
     Kind {
         name: "decap-filtered-v6",

@@ -1,5 +1,6 @@
-//! What may be written into the switch: typed tables from the program's description, batches that are written whole or not
-//! at all, counters that never go backwards, and P4Runtime 1.4 for controllers. It knows no DPDK: a switch is a [`Target`].
+//! What may be written into the switch: typed tables from the program's description, batches that
+//! are written whole or not at all, counters that never go backwards, and P4Runtime 1.4 for
+//! controllers. It knows no DPDK: a switch is a [`Target`].
 //!
 //! | module | what it is |
 //! | --- | --- |

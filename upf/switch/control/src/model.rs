@@ -99,7 +99,8 @@ pub struct Rebuild {
     pub entries: Vec<RawEntry>,
 }
 
-/// A meter: place of its array, index, and octets a second and at once; `None` lets everything through.
+/// A meter: place of its array, index, and octets a second and at once; `None` lets everything
+/// through.
 pub type MeterSetting = (usize, u32, Option<(u64, u64)>);
 
 /// What carries out what has been checked: a switch. Errors are for people.

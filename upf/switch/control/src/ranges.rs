@@ -1,6 +1,7 @@
 //! Ranges as values under masks, which is what a switch without ranges can match.
 
-/// The fewest pairs of value and mask that together match the numbers from `low` to `high`, of so many bits.
+/// The fewest pairs of value and mask that together match the numbers from `low` to `high`, of so
+/// many bits.
 pub fn prefixes(low: u64, high: u64, bits: u32) -> Vec<(u64, u64)> {
     let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
     let mut found = Vec::new();

@@ -1,6 +1,8 @@
-//! RPI's language: what a person writes, as entries of tables, or an error that says where it is wrong.
+//! RPI's language: what a person writes, as entries of tables, or an error that says where it is
+//! wrong.
 //!
-//! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`. [`KINDS`] has them all.
+//! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`.
+//! [`KINDS`] has them all.
 use crate::model::{Call, FieldMatch, Key, TableEntry};
 use crate::tables::highest_qfi;
 use martlet_p4c_swx::{P4Info, p4info};
@@ -77,13 +79,16 @@ fn mask6(length: u32) -> u128 {
 
 /// An address of IPv6 with the length of a prefix, or without.
 fn network6(text: &str, absent: u32) -> Option<(u128, u32)> {
-    let (address, length) = text.split_once('/').map_or((text, Some(absent)), |(a, length)| (a, length.parse().ok()));
+    let (address, length) =
+        text.split_once('/').map_or((text, Some(absent)), |(a, length)| (a, length.parse().ok()));
     Some((address.parse::<Ipv6Addr>().ok()?.to_bits(), length.filter(|length| *length <= 128)?))
 }
 
 fn read(form: Form, text: &str) -> Option<Read> {
     match form {
-        Form::Address6 => text.parse::<Ipv6Addr>().ok().map(|address| Read::Wide(address.to_bits(), 128)),
+        Form::Address6 => {
+            text.parse::<Ipv6Addr>().ok().map(|address| Read::Wide(address.to_bits(), 128))
+        }
         Form::Network6 => network6(text, 128).map(|(bits, length)| Read::Wide(bits, length)),
         // Of a UE, and no other.
         Form::Prefix6 => network6(text, 64)
@@ -98,7 +103,9 @@ fn value(form: Form, text: &str) -> Option<FieldMatch> {
     let exact = |value: Option<u64>| value.map(FieldMatch::Exact);
     match form {
         Form::Number => exact(number(text)),
-        Form::Address => exact(text.parse::<Ipv4Addr>().ok().map(|address| address.to_bits().into())),
+        Form::Address => {
+            exact(text.parse::<Ipv4Addr>().ok().map(|address| address.to_bits().into()))
+        }
         Form::Address6 | Form::Network6 | Form::Prefix6 => None,
         Form::Mac => {
             let parts: Vec<&str> = text.split(':').collect();
@@ -153,8 +160,16 @@ pub fn parse(
         return wrong(end, "a kind of rule is missing: decap, encap, hop and so on");
     };
     let kind = kind(*column, name)?;
-    let table = info.tables.iter().position(|table| table.alias == kind.table).expect("a table of the program");
-    let action = info.actions.iter().position(|action| action.alias == kind.action).expect("an action of the program");
+    let table = info
+        .tables
+        .iter()
+        .position(|table| table.alias == kind.table)
+        .expect("a table of the program");
+    let action = info
+        .actions
+        .iter()
+        .position(|action| action.alias == kind.action)
+        .expect("an action of the program");
     let mut found: Vec<(&Word, usize, Read)> = Vec::new();
     for pair in pairs.chunks(2) {
         let (column, text) = pair[0];
@@ -169,28 +184,36 @@ pub fn parse(
             return wrong(end, format!("{text} needs a value, as {}", word.form.example()));
         };
         let Some(read) = read(word.form, written) else {
-            return wrong(*at, format!("{written:?} is no value of {text}: write one as {}", word.form.example()));
+            return wrong(
+                *at,
+                format!("{written:?} is no value of {text}: write one as {}", word.form.example()),
+            );
         };
         check_width(info, table, action, word, *at, &read)?;
         found.push((word, *at, read));
     }
     let mut of = |word: &'static str| -> Result<Option<Read>, RuleError> {
         let exact = |value| Ok(Some(Read::Match(FieldMatch::Exact(value))));
-        let Some(described) = kind.words.iter().find(|other| other.word == word) else { return Ok(None) };
+        let Some(described) = kind.words.iter().find(|other| other.word == word) else {
+            return Ok(None);
+        };
         if let Some((.., read)) = found.iter().find(|(other, ..)| other.word == word) {
             return Ok(Some(*read));
         }
         match described.absent {
-            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => exact(0),
+            _ if deletion && matches!(described.place, Place::Argument(_) | Place::Halves(..)) => {
+                exact(0)
+            }
             Absent::Is(value) => exact(value),
             Absent::Anything => Ok(None),
             Absent::FreeCounter => match free() {
                 Some(counter) => exact(counter),
                 None => wrong(end, "no counter is free: name one, or delete rules"),
             },
-            Absent::Required => {
-                wrong(end, format!("{} needs {word}, as {word} {}", kind.name, described.form.example()))
-            }
+            Absent::Required => wrong(
+                end,
+                format!("{} needs {word}, as {word} {}", kind.name, described.form.example()),
+            ),
         }
     };
     let mut fields = Vec::new();
@@ -225,7 +248,9 @@ pub fn parse(
             None => None,
         };
         arguments.push(match (read, word.map(|word| word.place)) {
-            (Some(Read::Wide(bits, _)), Some(Place::Halves(name, _))) => half(bits, name == parameter.name),
+            (Some(Read::Wide(bits, _)), Some(Place::Halves(name, _))) => {
+                half(bits, name == parameter.name)
+            }
             (Some(Read::Match(FieldMatch::Exact(value))), _) => value,
             _ => 0,
         });
@@ -237,23 +262,37 @@ pub fn parse(
         },
         None => 0,
     };
-    Ok(TableEntry { table, key: Key { fields, priority }, call: Call { action, arguments }, metadata: Vec::new() })
+    Ok(TableEntry {
+        table,
+        key: Key { fields, priority },
+        call: Call { action, arguments },
+        metadata: Vec::new(),
+    })
 }
 
-/// Where a rule is wrong that the switch refused, by what it said of it: the value that it names, else the rule's key.
+/// Where a rule is wrong that the switch refused, by what it said of it: the value that it names,
+/// else the rule's key.
 pub fn blamed(given: &[(usize, &str)], message: &str) -> usize {
     let Some(((first, name), pairs)) = given.split_first() else { return 1 };
     let Some(kind) = KINDS.iter().find(|kind| kind.name == *name) else { return *first };
     // "action.parameter has …", "table.field: …"
-    let named = message.split([' ', ':']).next().and_then(|text| text.split_once('.')).map(|(_, name)| name);
+    let named = message
+        .split([' ', ':'])
+        .next()
+        .and_then(|text| text.split_once('.'))
+        .map(|(_, name)| name);
     let is_named = |word: &Word| match word.place {
         Place::Key(name) | Place::Argument(name) => named == Some(name),
-        Place::Halves(high, low) | Place::KeyHalves(high, low) => named == Some(high) || named == Some(low),
+        Place::Halves(high, low) | Place::KeyHalves(high, low) => {
+            named == Some(high) || named == Some(low)
+        }
         Place::Priority => message.contains("priority"),
     };
     let is_key = |word: &Word| matches!(word.place, Place::Key(_) | Place::KeyHalves(..));
     let of = |wanted: &dyn Fn(&Word) -> bool| {
-        let pair = pairs.chunks(2).find(|pair| kind.words.iter().any(|word| word.word == pair[0].1 && wanted(word)))?;
+        let pair = pairs
+            .chunks(2)
+            .find(|pair| kind.words.iter().any(|word| word.word == pair[0].1 && wanted(word)))?;
         pair.get(1).map(|(column, _)| *column)
     };
     of(&is_named).or_else(|| of(&is_key)).unwrap_or(*first)
@@ -271,21 +310,32 @@ fn check_width(
         Read::Match(read) => read,
         Read::Wide(bits, length) if bits & !mask6(*length) != 0 => {
             let proper = Ipv6Addr::from_bits(bits & mask6(*length));
-            return wrong(column, format!("the address has bits behind its prefix: write {proper}/{length}"));
+            return wrong(
+                column,
+                format!("the address has bits behind its prefix: write {proper}/{length}"),
+            );
         }
         Read::Wide(..) => return Ok(()),
     };
     let bits = match word.place {
-        Place::Key(name) => info.tables[table].keys.iter().find(|key| key.name == name).map(|key| key.bits),
-        Place::Argument(name) => info.actions[action].parameters.iter().find(|p| p.name == name).map(|p| p.bits),
+        Place::Key(name) => {
+            info.tables[table].keys.iter().find(|key| key.name == name).map(|key| key.bits)
+        }
+        Place::Argument(name) => {
+            info.actions[action].parameters.iter().find(|p| p.name == name).map(|p| p.bits)
+        }
         Place::Halves(..) | Place::KeyHalves(..) => None,
         Place::Priority => Some(24),
     };
     let bits = bits.unwrap_or(64);
     let most = match word.place {
         Place::Argument("qfi") => Some(("a QoS flow", highest_qfi(&info.actions[action]))),
-        Place::Argument("counter") => info.counters.first().map(|of| ("a counter", u64::from(of.size) - 1)),
-        Place::Argument("meter") => info.meters.first().map(|of| ("a meter", u64::from(of.size) - 1)),
+        Place::Argument("counter") => {
+            info.counters.first().map(|of| ("a counter", u64::from(of.size) - 1))
+        }
+        Place::Argument("meter") => {
+            info.meters.first().map(|of| ("a meter", u64::from(of.size) - 1))
+        }
         _ => None,
     };
     if let (Read::Match(FieldMatch::Exact(value)), Some((what, most))) = (Read::Match(*read), most)
@@ -294,7 +344,9 @@ fn check_width(
         return wrong(column, format!("{what} has a number from 0 to {most}, and {value} is none"));
     }
     let largest = match *read {
-        FieldMatch::Exact(value) | FieldMatch::Lpm(value, _) | FieldMatch::Ternary(value, _) => value,
+        FieldMatch::Exact(value) | FieldMatch::Lpm(value, _) | FieldMatch::Ternary(value, _) => {
+            value
+        }
         FieldMatch::Range(low, high) if low > high => {
             return wrong(column, format!("the range from {low} to {high} is empty"));
         }
@@ -305,7 +357,10 @@ fn check_width(
         && value & (0xffff_ffff >> length) != 0
     {
         let proper = Ipv4Addr::from_bits((value & !(0xffff_ffff >> length)) as u32);
-        return wrong(column, format!("the address has bits behind its prefix: write {proper}/{length}"));
+        return wrong(
+            column,
+            format!("the address has bits behind its prefix: write {proper}/{length}"),
+        );
     }
     match bits < 64 && largest >> bits != 0 {
         true => wrong(column, format!("{} has {bits} bits: {largest} does not fit", word.word)),
@@ -317,9 +372,15 @@ fn check_width(
 fn fitting(described: &p4info::Key, read: Option<FieldMatch>) -> FieldMatch {
     let all = if described.bits == 64 { u64::MAX } else { (1 << described.bits) - 1 };
     match (read, described.kind) {
-        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Ternary) => FieldMatch::Ternary(value, all),
-        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Lpm) => FieldMatch::Lpm(value, described.bits),
-        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Range) => FieldMatch::Range(value, value),
+        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Ternary) => {
+            FieldMatch::Ternary(value, all)
+        }
+        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Lpm) => {
+            FieldMatch::Lpm(value, described.bits)
+        }
+        (Some(FieldMatch::Exact(value)), p4info::MatchKind::Range) => {
+            FieldMatch::Range(value, value)
+        }
         (Some(read), _) => read,
         (None, p4info::MatchKind::Lpm) => FieldMatch::Lpm(0, 0),
         (None, p4info::MatchKind::Ternary) => FieldMatch::Ternary(0, 0),
@@ -328,15 +389,20 @@ fn fitting(described: &p4info::Key, read: Option<FieldMatch>) -> FieldMatch {
     }
 }
 
-/// An entry as a person would write it; nothing for what is no rule, such as the ports of the switch.
+/// An entry as a person would write it; nothing for what is no rule, such as the ports of the
+/// switch.
 pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
     let table = &info.tables[entry.table];
     let action = &info.actions[entry.call.action];
-    let kind = KINDS.iter().find(|kind| kind.table == table.alias && kind.action == action.alias)?;
+    let kind =
+        KINDS.iter().find(|kind| kind.table == table.alias && kind.action == action.alias)?;
     let mut text = String::from(kind.name);
     for word in kind.words {
-        let of_key = |name| table.keys.iter().position(|key| key.name == name).map(|n| entry.key.fields[n]);
-        let of_action = |name| action.parameters.iter().position(|p| p.name == name).map(|n| entry.call.arguments[n]);
+        let of_key =
+            |name| table.keys.iter().position(|key| key.name == name).map(|n| entry.key.fields[n]);
+        let of_action = |name| {
+            action.parameters.iter().position(|p| p.name == name).map(|n| entry.call.arguments[n])
+        };
         let wide = |high: u64, low: u64| u128::from(high) << 64 | u128::from(low);
         let read = match word.place {
             Place::Key(name) => Read::Match(of_key(name)?),
@@ -360,10 +426,13 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
         let all = matches!(
             read,
             Read::Wide(_, 0)
-                | Read::Match(FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) | FieldMatch::Range(0, 0xffff))
+                | Read::Match(
+                    FieldMatch::Lpm(_, 0)
+                        | FieldMatch::Ternary(_, 0)
+                        | FieldMatch::Range(0, 0xffff)
+                )
         );
-        let usual =
-            matches!((word.absent, read), (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
+        let usual = matches!((word.absent, read), (Absent::Is(value), Read::Match(FieldMatch::Exact(own))) if value == own);
         if all && word.absent == Absent::Anything || usual && word.word != "priority" {
             continue;
         }
@@ -381,10 +450,14 @@ fn written(word: &Word, read: FieldMatch) -> String {
     let address = |value: u64| Ipv4Addr::from_bits(value as u32);
     match (word.form, read) {
         (Form::Address, FieldMatch::Exact(value)) => address(value).to_string(),
-        (Form::Prefix6, FieldMatch::Exact(high)) => format!("{}/64", Ipv6Addr::from_bits(u128::from(high) << 64)),
-        (Form::Mac, FieldMatch::Exact(value)) => {
-            value.to_be_bytes()[2..].iter().map(|octet| format!("{octet:02x}")).collect::<Vec<_>>().join(":")
+        (Form::Prefix6, FieldMatch::Exact(high)) => {
+            format!("{}/64", Ipv6Addr::from_bits(u128::from(high) << 64))
         }
+        (Form::Mac, FieldMatch::Exact(value)) => value.to_be_bytes()[2..]
+            .iter()
+            .map(|octet| format!("{octet:02x}"))
+            .collect::<Vec<_>>()
+            .join(":"),
         (_, FieldMatch::Lpm(value, length)) => format!("{}/{length}", address(value)),
         (_, FieldMatch::Range(low, high)) if low == high => low.to_string(),
         (_, FieldMatch::Range(low, high)) => format!("{low}-{high}"),
@@ -395,7 +468,9 @@ fn written(word: &Word, read: FieldMatch) -> String {
             58 => "icmpv6".into(),
             other => other.to_string(),
         },
-        (_, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) if word.word == "teid" => format!("{value:#x}"),
+        (_, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) if word.word == "teid" => {
+            format!("{value:#x}")
+        }
         (_, FieldMatch::Exact(value) | FieldMatch::Ternary(value, _)) => value.to_string(),
     }
 }
@@ -429,22 +504,27 @@ mod tests {
         for line in [
             "decap teid 0x1000 ue 10.60.0.1 via 1 counter 7 meter 9 qfi 5",
             "decap-filtered teid 0x1 ue 10.60.0.1 session 4",
-            "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
+            "encap ue 10.60.0.1 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter \
+             8",
             "encap6 ue 10.60.0.1 teid 0x2000 peer 3 qfi 9 via 2 counter 8",
-            "decap-v6 teid 0x1000 prefix 2001:db8:45::/64 ue 10.60.0.1 via 1 via-v6 2 counter 7 meter 9 qfi 5",
+            "decap-v6 teid 0x1000 prefix 2001:db8:45::/64 ue 10.60.0.1 via 1 via-v6 2 counter 7 \
+             meter 9 qfi 5",
             "decap-v6 teid 0x1000 prefix 2001:db8:45::/64 via 1 via-v6 1 counter 7",
             "decap-filtered-v6 teid 0x1 prefix 2001:db8:45::/64 session 4",
-            "encap-v6 prefix 2001:db8:45::/64 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 8",
+            "encap-v6 prefix 2001:db8:45::/64 teid 0x2000 from 192.168.70.1 to 192.168.70.2 qfi 9 \
+             via 2 counter 8",
             "encap6-v6 prefix 2001:db8:45::/64 teid 0x2000 peer 3 qfi 9 via 2 counter 8",
             "encap-filtered-v6 prefix 2001:db8:45::/64 session 4",
-            "application-v6 application 3 session 4 remote 2001:db8::/32 ports 80-90 protocol tcp qfi 9 priority 5",
+            "application-v6 application 3 session 4 remote 2001:db8::/32 ports 80-90 protocol tcp \
+             qfi 9 priority 5",
             "application-v6 application 3 session 4 remote 2001:db8::1 protocol icmpv6 priority 5",
             "application-v6 application 3 session 4 priority 5",
             "uplink-v6 session 4 application 3 via 1 via-v6 2 counter 9",
             "peer6 number 3 from fd70::1 to 2001:db8::2",
             "downlink6 session 4 application 3 teid 0x2000 peer 3 qfi 9 via 2 counter 9",
             "hop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
-            "application application 3 session 4 remote 10.0.0.0/8 ports 80-90 protocol tcp qfi 9 priority 5",
+            "application application 3 session 4 remote 10.0.0.0/8 ports 80-90 protocol tcp qfi 9 \
+             priority 5",
             "uplink session 4 application 3 via 1 counter 9",
             "downlink-closed session 4 application 3 counter 10",
         ] {
@@ -472,14 +552,22 @@ mod tests {
             ("decap teid", 11, "needs a value"),
             ("peer6 number 1 from 10.0.0.1 to fd70::2", 21, "no value of from"),
             ("encap6 ue 10.60.0.1 teid 1 peer fd70::1 qfi 9 via 1", 33, "no value of peer"),
-            ("encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1", 55, "from 0 to 127"),
+            (
+                "encap ue 10.60.0.1 teid 1 from 1.1.1.1 to 2.2.2.2 qfi 256 via 1",
+                55,
+                "from 0 to 127",
+            ),
             ("decap teid 1 ue 10.60.0.1 via 1 qfi 64", 37, "from 0 to 63"),
             ("application application 1 remote 10.1.0.0/8", 34, "write 10.0.0.0/8"),
             ("application-v6 application 1 remote 2001:db8::1/32", 37, "write 2001:db8::/32"),
             ("encap-filtered-v6 prefix 2001:db8::1 session 1", 26, "no value of prefix"),
             ("encap-filtered-v6 prefix 2001:db8::/48 session 1", 26, "no value of prefix"),
             ("application application 1 ports 90-80", 33, "empty"),
-            ("hop number 1 source 02:00:00:00:00 destination 02:00:00:00:00:02 port 1", 21, "no value of source"),
+            (
+                "hop number 1 source 02:00:00:00:00 destination 02:00:00:00:00:02 port 1",
+                21,
+                "no value of source",
+            ),
         ] {
             let error = read(line).expect_err(line);
             assert_eq!(error.column, column, "{line}: {error}");

@@ -1,5 +1,5 @@
-//! The tables of a switch, as a controller sees them: every write is checked against the program, and a batch is written
-//! whole or not at all.
+//! The tables of a switch, as a controller sees them: every write is checked against the program,
+//! and a batch is written whole or not at all.
 use crate::error::{BatchError, Code, WriteError, refuse};
 use crate::model::*;
 use crate::ranges::prefixes;
@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The highest priority that a controller may give.
 pub const HIGHEST_PRIORITY: u32 = 1 << 24;
 
-/// The highest `qfi` of an action: a QoS flow has 6 bits (QFI: TS 38.415, 5.5.3.3). In front of them is, in tunnels to UEs, the
-/// indicator of reflective QoS (RQI: 5.5.3.4), so that 64 may be added there.
+/// The highest `qfi` of an action: a QoS flow has 6 bits (QFI: TS 38.415, 5.5.3.3). In front of
+/// them is, in tunnels to UEs, the indicator of reflective QoS (RQI: 5.5.3.4), so that 64 may be
+/// added there.
 pub fn highest_qfi(action: &Action) -> u64 {
     if action.parameters.iter().any(|parameter| parameter.name == "teid") { 127 } else { 63 }
 }
@@ -86,7 +87,10 @@ impl Tables {
         }
         self.commit(&mut state, staged).map_err(|(table, error)| {
             let last = updates.len().saturating_sub(1);
-            BatchError(vec![(table.map_or(last, |table| self.without_room(&state, updates, table)), error)])
+            BatchError(vec![(
+                table.map_or(last, |table| self.without_room(&state, updates, table)),
+                error,
+            )])
         })
     }
 
@@ -102,23 +106,31 @@ impl Tables {
         }
         if let Err((_, error)) = self.commit(&mut state, staged) {
             let written = |n: &usize| !errors.iter().any(|(m, _)| m == n);
-            let failed: Vec<_> = (0..updates.len()).filter(written).map(|n| (n, error.clone())).collect();
+            let failed: Vec<_> =
+                (0..updates.len()).filter(written).map(|n| (n, error.clone())).collect();
             errors.extend(failed);
         }
         errors
     }
 
-    /// The first update of a batch for which its table has no room: deletions of the batch make room for all of it.
+    /// The first update of a batch for which its table has no room: deletions of the batch make
+    /// room for all of it.
     fn without_room(&self, state: &State, updates: &[Update], table: usize) -> usize {
         let of = |operation| {
-            move |(_, update): &(usize, &Update)| update.operation == operation && update.entry.table == table
+            move |(_, update): &(usize, &Update)| {
+                update.operation == operation && update.entry.table == table
+            }
         };
         let deleted = updates.iter().enumerate().filter(of(Operation::Delete)).count();
         let size = self.program.info.tables[table].size as usize;
         let room = (size + deleted).saturating_sub(state.entries[table].len());
         let mut inserted = updates.iter().enumerate().filter(of(Operation::Insert)).map(|(n, _)| n);
         // Entries with ranges take the room of several: then it is said of the last one.
-        inserted.clone().nth(room).or_else(|| inserted.next_back()).unwrap_or(updates.len().saturating_sub(1))
+        inserted
+            .clone()
+            .nth(room)
+            .or_else(|| inserted.next_back())
+            .unwrap_or(updates.len().saturating_sub(1))
     }
 
     /// Checks an update against the program and what is, or will be, there.
@@ -137,7 +149,10 @@ impl Tables {
         let name = &table.alias;
         match (update.operation, there) {
             (Operation::Insert, true) => {
-                return refuse(Code::AlreadyExists, format!("{name} already has an entry with this key"));
+                return refuse(
+                    Code::AlreadyExists,
+                    format!("{name} already has an entry with this key"),
+                );
             }
             (Operation::Modify | Operation::Delete, false) => {
                 return refuse(Code::NotFound, format!("{name} has no entry with this key"));
@@ -154,7 +169,11 @@ impl Tables {
         if key.fields.len() != table.keys.len() {
             return refuse(
                 Code::InvalidArgument,
-                format!("{name} has {} fields in its key, not {}", table.keys.len(), key.fields.len()),
+                format!(
+                    "{name} has {} fields in its key, not {}",
+                    table.keys.len(),
+                    key.fields.len()
+                ),
             );
         }
         let mut masked = false;
@@ -162,7 +181,10 @@ impl Tables {
             let (of, bits) = (&described.name, described.bits);
             let wide = |value: u64| -> Result<(), WriteError> {
                 match bits < 64 && value >> bits != 0 {
-                    true => refuse(Code::InvalidArgument, format!("{name}.{of} has {bits} bits: {value} does not fit")),
+                    true => refuse(
+                        Code::InvalidArgument,
+                        format!("{name}.{of} has {bits} bits: {value} does not fit"),
+                    ),
                     false => Ok(()),
                 }
             };
@@ -174,13 +196,17 @@ impl Tables {
                     if *length > bits {
                         return refuse(
                             Code::InvalidArgument,
-                            format!("{name}.{of} has {bits} bits: a prefix of {length} is too long"),
+                            format!(
+                                "{name}.{of} has {bits} bits: a prefix of {length} is too long"
+                            ),
                         );
                     }
                     if value & !prefix_mask(*length, bits) != 0 {
                         return refuse(
                             Code::InvalidArgument,
-                            format!("{name}.{of}: the value has bits behind its prefix of {length}"),
+                            format!(
+                                "{name}.{of}: the value has bits behind its prefix of {length}"
+                            ),
                         );
                     }
                 }
@@ -205,7 +231,10 @@ impl Tables {
                     }
                 }
                 (_, kind) => {
-                    return refuse(Code::InvalidArgument, format!("{name}.{of} is matched by {}", kind.names().0));
+                    return refuse(
+                        Code::InvalidArgument,
+                        format!("{name}.{of} is matched by {}", kind.names().0),
+                    );
                 }
             }
         }
@@ -218,7 +247,10 @@ impl Tables {
                 Code::InvalidArgument,
                 format!("the priority {priority} is above {HIGHEST_PRIORITY}, the highest"),
             ),
-            (false, 1..) => refuse(Code::InvalidArgument, format!("entries of {name} have no priority: it is exact")),
+            (false, 1..) => refuse(
+                Code::InvalidArgument,
+                format!("entries of {name} have no priority: it is exact"),
+            ),
             _ => Ok(()),
         }
     }
@@ -230,11 +262,17 @@ impl Tables {
             *id == action.id && !if by_default { *table_only } else { *default_only }
         });
         if !allowed {
-            return refuse(Code::InvalidArgument, format!("{} is no action of {} here", action.alias, table.alias));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{} is no action of {} here", action.alias, table.alias),
+            );
         }
         if call.arguments.len() != action.parameters.len() {
             let (wanted, got) = (action.parameters.len(), call.arguments.len());
-            return refuse(Code::InvalidArgument, format!("{} takes {wanted} parameters, not {got}", action.alias));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{} takes {wanted} parameters, not {got}", action.alias),
+            );
         }
         for (value, parameter) in call.arguments.iter().zip(&action.parameters) {
             let (of, bits) = (&parameter.name, parameter.bits);
@@ -244,18 +282,27 @@ impl Tables {
                     format!("{}.{of} has {bits} bits: {value} does not fit", action.alias),
                 );
             }
-            if parameter.type_name.as_deref() == Some("port_t") && *value >= u64::from(self.target.ports()) {
+            if parameter.type_name.as_deref() == Some("port_t")
+                && *value >= u64::from(self.target.ports())
+            {
                 let ports = self.target.ports();
                 return refuse(
                     Code::InvalidArgument,
-                    format!("{}.{of}: there is no port {value}: ports are 0 to {}", action.alias, ports - 1),
+                    format!(
+                        "{}.{of}: there is no port {value}: ports are 0 to {}",
+                        action.alias,
+                        ports - 1
+                    ),
                 );
             }
             if of == "qfi" && *value > highest_qfi(action) {
                 let most = highest_qfi(action);
                 return refuse(
                     Code::InvalidArgument,
-                    format!("{}.{of}: a QoS flow has a number from 0 to {most}, and {value} is none", action.alias),
+                    format!(
+                        "{}.{of}: a QoS flow has a number from 0 to {most}, and {value} is none",
+                        action.alias
+                    ),
                 );
             }
             // An index beyond an array would wrap round and count for another.
@@ -267,7 +314,10 @@ impl Tables {
             if let Some(array) = array.filter(|array| *value >= u64::from(array.size)) {
                 return refuse(
                     Code::InvalidArgument,
-                    format!("{}.{of}: {value} is beyond {}, which has {}", action.alias, array.alias, array.size),
+                    format!(
+                        "{}.{of}: {value} is beyond {}, which has {}",
+                        action.alias, array.alias, array.size
+                    ),
                 );
             }
         }
@@ -280,7 +330,8 @@ impl Tables {
 
     /// Has the switch do what was staged, and remembers it. An error may be one table's.
     fn commit(&self, state: &mut State, staged: Staged) -> Result<(), (Option<usize>, WriteError)> {
-        let full = |table, message| Err((table, WriteError { code: Code::ResourceExhausted, message }));
+        let full =
+            |table, message| Err((table, WriteError { code: Code::ResourceExhausted, message }));
         let mut changes = Vec::with_capacity(staged.len());
         let mut more = vec![0isize; state.entries.len()];
         let mut masked: Vec<usize> = Vec::new();
@@ -294,7 +345,11 @@ impl Tables {
                 continue;
             }
             let raw = |entry: &TableEntry| self.raw(entry).pop();
-            changes.push(Change { table: *table, before: before.and_then(raw), after: after.as_ref().and_then(raw) });
+            changes.push(Change {
+                table: *table,
+                before: before.and_then(raw),
+                after: after.as_ref().and_then(raw),
+            });
         }
         // A deletion makes room for what comes in the same batch.
         changes.sort_by_key(|change| change.after.is_some());
@@ -302,23 +357,36 @@ impl Tables {
             let described = &self.program.info.tables[table];
             if *more > 0 && state.entries[table].len() as isize + more > described.size as isize {
                 let (name, size) = (&described.alias, described.size);
-                return full(Some(table), format!("{name} has room for {size} entries, and these would be more"));
+                return full(
+                    Some(table),
+                    format!("{name} has room for {size} entries, and these would be more"),
+                );
             }
         }
         let mut rebuilds = Vec::new();
         for table in masked {
             let here = |(of, _): &&(usize, Key)| *of == table;
-            let kept = state.entries[table].values().filter(|entry| !staged.contains_key(&(table, entry.key.clone())));
-            let new = staged.iter().filter(|(place, _)| here(place)).filter_map(|(_, entry)| entry.as_ref());
-            let mut entries: Vec<RawEntry> = kept.chain(new).flat_map(|entry| self.raw(entry)).collect();
+            let kept = state.entries[table]
+                .values()
+                .filter(|entry| !staged.contains_key(&(table, entry.key.clone())));
+            let new = staged
+                .iter()
+                .filter(|(place, _)| here(place))
+                .filter_map(|(_, entry)| entry.as_ref());
+            let mut entries: Vec<RawEntry> =
+                kept.chain(new).flat_map(|entry| self.raw(entry)).collect();
             let described = &self.program.info.tables[table];
             if entries.len() > described.size as usize {
                 let (name, size, n) = (&described.alias, described.size, entries.len());
-                let message =
-                    format!("{name} has room for {size} entries; with their ranges taken apart these are {n}");
+                let message = format!(
+                    "{name} has room for {size} entries; with their ranges taken apart these are \
+                     {n}"
+                );
                 return full(Some(table), message);
             }
-            entries.sort_by(|a, b| (a.priority, &a.values, &a.masks).cmp(&(b.priority, &b.values, &b.masks)));
+            entries.sort_by(|a, b| {
+                (a.priority, &a.values, &a.masks).cmp(&(b.priority, &b.values, &b.masks))
+            });
             rebuilds.push(Rebuild { table, entries });
         }
         if let Err(why) = self.target.commit(&changes, &rebuilds) {
@@ -351,8 +419,10 @@ impl Tables {
                 FieldMatch::Ternary(value, mask) => vec![(value, mask)],
                 FieldMatch::Range(low, high) => prefixes(low, high, bits),
             };
-            all =
-                all.into_iter().flat_map(|done| pairs.iter().map(move |pair| [&done[..], &[*pair]].concat())).collect();
+            all = all
+                .into_iter()
+                .flat_map(|done| pairs.iter().map(move |pair| [&done[..], &[*pair]].concat()))
+                .collect();
         }
         let entry = |pairs: Vec<(u64, u64)>| RawEntry {
             values: pairs.iter().map(|(value, _)| *value).collect(),
@@ -375,7 +445,12 @@ impl Tables {
         }
         let spec = &self.program.spec.tables[table];
         let program = || {
-            let action = self.program.info.actions.iter().position(|action| action.alias == spec.default_action);
+            let action = self
+                .program
+                .info
+                .actions
+                .iter()
+                .position(|action| action.alias == spec.default_action);
             Call { action: action.unwrap_or_default(), arguments: Vec::new() }
         };
         let set = call.clone().unwrap_or_else(program);
@@ -415,37 +490,55 @@ impl Tables {
         self.state().changes != seen
     }
 
-    /// Indexes of the counters that entries count with; nothing where no entry has changed since it was at `seen`, which
-    /// goes on.
+    /// Indexes of the counters that entries count with; nothing where no entry has changed since it
+    /// was at `seen`, which goes on.
     pub fn counters_in_use(&self, seen: &mut u64) -> Option<BTreeSet<u32>> {
         let state = self.state();
         if std::mem::replace(seen, state.changes) == state.changes {
             return None;
         }
         let actions = &self.program.info.actions;
-        let place = |action: usize| actions[action].parameters.iter().position(|parameter| parameter.name == "counter");
+        let place = |action: usize| {
+            actions[action].parameters.iter().position(|parameter| parameter.name == "counter")
+        };
         let places: Vec<Option<usize>> = (0..actions.len()).map(place).collect();
-        let counter = |entry: &TableEntry| entry.call.arguments.get(places[entry.call.action]?).map(|n| *n as u32);
+        let counter = |entry: &TableEntry| {
+            entry.call.arguments.get(places[entry.call.action]?).map(|n| *n as u32)
+        };
         Some(state.entries.iter().flat_map(|table| table.values()).filter_map(counter).collect())
     }
 
     /// Takes everything out of all tables, at once.
     pub fn clear(&self) -> Result<(), WriteError> {
         let mut state = self.state();
-        let staged =
-            state.entries.iter().flat_map(|table| table.values()).map(|entry| ((entry.table, entry.key.clone()), None));
+        let staged = state
+            .entries
+            .iter()
+            .flat_map(|table| table.values())
+            .map(|entry| ((entry.table, entry.key.clone()), None));
         let staged = staged.collect();
         self.commit(&mut state, staged).map_err(|(_, error)| error)
     }
 
     /// Sets a meter: octets a second, and at once; `None` lets everything through.
-    pub fn set_meter(&self, meter: usize, index: u32, rate: Option<(u64, u64)>) -> Result<(), WriteError> {
+    pub fn set_meter(
+        &self,
+        meter: usize,
+        index: u32,
+        rate: Option<(u64, u64)>,
+    ) -> Result<(), WriteError> {
         let array = &self.program.info.meters[meter];
         if index >= array.size {
-            return refuse(Code::InvalidArgument, format!("{} has the meters 0 to {}", array.alias, array.size - 1));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{} has the meters 0 to {}", array.alias, array.size - 1),
+            );
         }
         if rate.is_some_and(|(rate, burst)| rate == 0 || burst == 0) {
-            return refuse(Code::InvalidArgument, "a meter has a rate and a burst of at least 1 octet");
+            return refuse(
+                Code::InvalidArgument,
+                "a meter has a rate and a burst of at least 1 octet",
+            );
         }
         let mut state = self.state();
         if let Err(why) = self.target.set_meter(meter, index, rate) {

@@ -15,8 +15,11 @@ impl Lowering {
         info: &mut P4Info,
         numbers: &mut Numbers,
     ) -> Result<()> {
-        let no_action =
-            Action { name: Name { text: "NoAction".into(), at: control.name.at }, parameters: vec![], body: vec![] };
+        let no_action = Action {
+            name: Name { text: "NoAction".into(), at: control.name.at },
+            parameters: vec![],
+            body: vec![],
+        };
         for action in std::iter::once(&no_action).chain(&control.actions) {
             self.names.take(&action.name)?;
             let mut arguments = Fields::new();
@@ -31,7 +34,10 @@ impl Lowering {
                 if self.roles.contains_key(&parameter.name.text)
                     || arguments.iter().any(|(name, _)| *name == parameter.name.text)
                 {
-                    return error(parameter.name.at, format!("{:?} is already declared", parameter.name.text));
+                    return error(
+                        parameter.name.at,
+                        format!("{:?} is already declared", parameter.name.text),
+                    );
                 }
                 let (name, bits) = (parameter.name.text.clone(), self.names.bits(&parameter.of)?);
                 let type_name = match &parameter.of {
@@ -57,7 +63,11 @@ impl Lowering {
             }
             let named = (!arguments.is_empty()).then_some(of);
             spec.actions.push(spec::Action { name: alias.clone(), arguments: named, instructions });
-            let name = if alias == "NoAction" { alias.clone() } else { format!("{}.{alias}", control.name.text) };
+            let name = if alias == "NoAction" {
+                alias.clone()
+            } else {
+                format!("{}.{alias}", control.name.text)
+            };
             let id = numbers.of(p4info::ACTION, &name);
             info.actions.push(p4info::Action { id, name, alias: alias.clone(), parameters });
             self.actions.insert(alias, action.clone());
@@ -65,8 +75,8 @@ impl Lowering {
         Ok(())
     }
 
-    /// Has the processor fetch the counters whose index an action gives, long before they are counted up: with many rules
-    /// they are in no cache.
+    /// Has the processor fetch the counters whose index an action gives, long before they are
+    /// counted up: with many rules they are in no cache.
     pub(crate) fn prefetch(&mut self, action: &Action, apply: &[Statement]) -> Result<()> {
         let mut counted = Vec::new();
         counts(apply, &mut counted);
@@ -74,7 +84,8 @@ impl Lowering {
             let Statement::Assign(path, _) = statement else { continue };
             let (field, _) = self.field(path)?;
             for (counter, index) in &counted {
-                // What is dropped is counted seldom; the counter that is counted last is that of all packets.
+                // What is dropped is counted seldom; the counter that is counted last is that of
+                // all packets.
                 if self.field(index).is_ok_and(|(of, _)| of == field)
                     && counted.last().is_some_and(|(last, _)| last == counter)
                 {
@@ -93,7 +104,8 @@ fn counts(statements: &[Statement], to: &mut Vec<(String, Vec<Name>)>) {
     for statement in statements {
         match statement {
             Statement::Call(Expression::Call(path, arguments, _)) => {
-                if let ([counter, method], [Expression::Path(index), _]) = (&path[..], &arguments[..])
+                if let ([counter, method], [Expression::Path(index), _]) =
+                    (&path[..], &arguments[..])
                     && method.text == "count"
                 {
                     to.push((counter.text.clone(), index.clone()));

@@ -51,8 +51,8 @@ impl Code {
         self.lines.push((labels, Op::Jump(instruction, label.into(), operands)));
     }
 
-    /// The text of each instruction: jumps to jumps go to where those go, jumps to the next line and lines that nothing
-    /// reaches are left out, and a line has one label at most.
+    /// The text of each instruction: jumps to jumps go to where those go, jumps to the next line
+    /// and lines that nothing reaches are left out, and a line has one label at most.
     pub fn finish(mut self) -> Vec<String> {
         self.tidy();
         self.text()
@@ -79,11 +79,16 @@ impl Code {
     fn text(self) -> Vec<String> {
         let used = self.used();
         let line = |(labels, op): (Vec<String>, Op)| {
-            let label =
-                labels.into_iter().find(|label| used.contains(label)).map(|l| format!("{l} : ")).unwrap_or_default();
+            let label = labels
+                .into_iter()
+                .find(|label| used.contains(label))
+                .map(|l| format!("{l} : "))
+                .unwrap_or_default();
             match op {
                 Op::Plain(text) => format!("{label}{text}"),
-                Op::Jump(name, to, operands) => format!("{label}{name} {to} {operands}").trim_end().to_owned(),
+                Op::Jump(name, to, operands) => {
+                    format!("{label}{name} {to} {operands}").trim_end().to_owned()
+                }
             }
         };
         self.lines.into_iter().map(line).collect()

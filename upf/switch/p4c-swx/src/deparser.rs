@@ -5,7 +5,10 @@ use crate::lower::{Lowering, Result, Role};
 
 impl Lowering {
     pub(crate) fn deparser(&mut self, deparser: &Control) -> Result<()> {
-        if !(deparser.actions.is_empty() && deparser.tables.is_empty() && deparser.instances.is_empty()) {
+        if !(deparser.actions.is_empty()
+            && deparser.tables.is_empty()
+            && deparser.instances.is_empty())
+        {
             return error(deparser.name.at, "a deparser emits headers, and nothing else");
         }
         for statement in &deparser.apply {
@@ -17,7 +20,8 @@ impl Lowering {
                 {
                     match &arguments[..] {
                         [Expression::Path(path)]
-                            if path.len() == 2 && self.roles.get(&path[0].text) == Some(&Role::Headers) =>
+                            if path.len() == 2
+                                && self.roles.get(&path[0].text) == Some(&Role::Headers) =>
                         {
                             self.header_type(&path[1])?;
                             self.code.push(format!("emit h.{}", path[1].text));
@@ -25,12 +29,21 @@ impl Lowering {
                         _ => return error(path[0].at, "emit takes one header"),
                     }
                 }
-                Statement::Call(other) => return error(other.at(), "a deparser emits headers, and nothing else"),
-                Statement::Assign(path, _) => return error(path[0].at, "a deparser emits headers, and nothing else"),
-                Statement::If(condition, ..) => {
-                    return error(condition.at(), "a deparser emits the headers that are valid: write no condition");
+                Statement::Call(other) => {
+                    return error(other.at(), "a deparser emits headers, and nothing else");
                 }
-                Statement::Return(at) => return error(*at, "a deparser emits headers, and nothing else"),
+                Statement::Assign(path, _) => {
+                    return error(path[0].at, "a deparser emits headers, and nothing else");
+                }
+                Statement::If(condition, ..) => {
+                    return error(
+                        condition.at(),
+                        "a deparser emits the headers that are valid: write no condition",
+                    );
+                }
+                Statement::Return(at) => {
+                    return error(*at, "a deparser emits headers, and nothing else");
+                }
             }
         }
         Ok(())

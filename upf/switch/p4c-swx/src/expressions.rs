@@ -89,13 +89,19 @@ impl Parser_ {
         self.binary(4)
     }
 
-    /// Operators by level, the loosest first. P4's precedence: `||`, `&&`, equality, order, `|`, `^`, `&`, sums.
+    /// Operators by level, the loosest first. P4's precedence: `||`, `&&`, equality, order, `|`,
+    /// `^`, `&`, sums.
     pub(crate) fn binary(&mut self, level: usize) -> Result<Expression> {
         const LEVELS: [&[(&str, Binary)]; 8] = [
             &[("||", Binary::Either)],
             &[("&&", Binary::Both)],
             &[("==", Binary::Equal), ("!=", Binary::Unequal)],
-            &[("<=", Binary::AtMost), (">=", Binary::AtLeast), ("<", Binary::Less), (">", Binary::Greater)],
+            &[
+                ("<=", Binary::AtMost),
+                (">=", Binary::AtLeast),
+                ("<", Binary::Less),
+                (">", Binary::Greater),
+            ],
             &[("|", Binary::Or)],
             &[("^", Binary::Xor)],
             &[("&", Binary::And)],
@@ -128,7 +134,10 @@ impl Parser_ {
         }
         if self.take("(") {
             if self.is_word("bit") {
-                return error(at, "casts are not within the subset: assign to a field of the other width");
+                return error(
+                    at,
+                    "casts are not within the subset: assign to a field of the other width",
+                );
             }
             let inner = self.deeper(Self::expression)?;
             self.expect(")")?;
@@ -170,7 +179,11 @@ impl Parser_ {
         self.expect("<")?;
         let at = self.at();
         let Type::Bit(bits, _) = self.a_type()? else {
-            return error(at, "lookahead of a header is not within the subset: lookahead<bit<8>>() gives a number");
+            return error(
+                at,
+                "lookahead of a header is not within the subset: lookahead<bit<8>>() gives a \
+                 number",
+            );
         };
         self.expect(">")?;
         self.expect("(")?;

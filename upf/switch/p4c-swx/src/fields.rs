@@ -22,7 +22,10 @@ impl Lowering {
             return Ok((format!("t.{name}"), *bits));
         }
         let Some(role) = self.roles.get(&first.text) else { return unknown(first) };
-        let found = |fields: &[(&str, u32)], name: &Name| match fields.iter().find(|(field, _)| *field == name.text) {
+        let found = |fields: &[(&str, u32)], name: &Name| match fields
+            .iter()
+            .find(|(field, _)| *field == name.text)
+        {
             Some((field, bits)) => Ok((format!("m.{field}"), *bits)),
             None => unknown(name),
         };
@@ -31,13 +34,18 @@ impl Lowering {
                 let of = self.header_type(header)?;
                 match self.names.headers[of].iter().find(|(name, _)| *name == field.text) {
                     Some((name, bits)) => Ok((format!("h.{}.{name}", header.text), *bits)),
-                    None => error(field.at, format!("the header {:?} has no field {:?}", header.text, field.text)),
+                    None => error(
+                        field.at,
+                        format!("the header {:?} has no field {:?}", header.text, field.text),
+                    ),
                 }
             }
-            (Role::Metadata, [field]) => match self.metadata.iter().find(|(name, _)| *name == field.text) {
-                Some((name, bits)) => Ok((format!("m.{name}"), *bits)),
-                None => unknown(field),
-            },
+            (Role::Metadata, [field]) => {
+                match self.metadata.iter().find(|(name, _)| *name == field.text) {
+                    Some((name, bits)) => Ok((format!("m.{name}"), *bits)),
+                    None => unknown(field),
+                }
+            }
             (Role::Input, [field]) => found(INPUT, field),
             (Role::Output, [field]) => found(OUTPUT, field),
             _ => error(first.at, "a field is expected here"),
@@ -54,7 +62,9 @@ impl Lowering {
     /// The header that a path such as `hdr.ipv4` names, with the method behind it.
     pub fn header_of<'a>(&self, path: &'a [Name]) -> Option<(&'a Name, &'a Name)> {
         match path {
-            [first, header, method] if self.roles.get(&first.text) == Some(&Role::Headers) => Some((header, method)),
+            [first, header, method] if self.roles.get(&first.text) == Some(&Role::Headers) => {
+                Some((header, method))
+            }
             _ => None,
         }
     }

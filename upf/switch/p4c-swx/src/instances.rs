@@ -8,7 +8,12 @@ use crate::p4info::{self, Numbers, P4Info};
 const LARGEST: u64 = 1 << 22;
 
 impl Lowering {
-    pub(crate) fn instances(&mut self, control: &Control, info: &mut P4Info, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn instances(
+        &mut self,
+        control: &Control,
+        info: &mut P4Info,
+        numbers: &mut Numbers,
+    ) -> Result<()> {
         for instance in &control.instances {
             self.names.take(&instance.name)?;
             let Some(size) = instance.arguments.first() else {
@@ -26,15 +31,28 @@ impl Lowering {
             let entry = (alias.clone(), size);
             match instance.of.text.as_str() {
                 "Counter" => {
-                    info.counters.push(p4info::Array { id: numbers.of(p4info::COUNTER, &name), name, alias, size });
+                    info.counters.push(p4info::Array {
+                        id: numbers.of(p4info::COUNTER, &name),
+                        name,
+                        alias,
+                        size,
+                    });
                     self.counters.push(entry);
                 }
                 "Meter" => {
-                    info.meters.push(p4info::Array { id: numbers.of(p4info::METER, &name), name, alias, size });
+                    info.meters.push(p4info::Array {
+                        id: numbers.of(p4info::METER, &name),
+                        name,
+                        alias,
+                        size,
+                    });
                     self.meters.push(entry);
                 }
                 other => {
-                    return error(instance.of.at, format!("{other:?} is not within the subset: Counter and Meter are"));
+                    return error(
+                        instance.of.at,
+                        format!("{other:?} is not within the subset: Counter and Meter are"),
+                    );
                 }
             }
         }

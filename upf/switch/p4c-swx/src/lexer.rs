@@ -25,10 +25,11 @@ pub struct Token {
     pub at: Position,
 }
 
-// Longer ones first. `>>` is not among them, for it also closes two type arguments; shifts are outside the subset.
+// Longer ones first. `>>` is not among them, for it also closes two type arguments; shifts are
+// outside the subset.
 const SIGNS: [&str; 31] = [
-    "&&&", "==", "!=", "<=", ">=", "&&", "||", "++", "<<", "..", "(", ")", "{", "}", "[", "]", "<", ">", ";", ":", ",",
-    ".", "=", "+", "-", "*", "&", "|", "^", "!", "~",
+    "&&&", "==", "!=", "<=", ">=", "&&", "||", "++", "<<", "..", "(", ")", "{", "}", "[", "]", "<",
+    ">", ";", ":", ",", ".", "=", "+", "-", "*", "&", "|", "^", "!", "~",
 ];
 
 /// The longest source that is read, in octets.
@@ -64,7 +65,8 @@ impl Lexer<'_> {
         taken
     }
 
-    /// Skips blanks, comments, and `#include <core.p4>` and the like, whose content the compiler has built in.
+    /// Skips blanks, comments, and `#include <core.p4>` and the like, whose content the compiler
+    /// has built in.
     fn skip(&mut self) -> Result<(), CompileError> {
         loop {
             let at = self.at;
@@ -73,7 +75,9 @@ impl Lexer<'_> {
             } else if self.rest.starts_with("//") {
                 self.take_while(|c| c != '\n');
             } else if self.rest.starts_with("/*") {
-                let Some(end) = self.rest.find("*/") else { return error(at, "this comment is not closed: write */") };
+                let Some(end) = self.rest.find("*/") else {
+                    return error(at, "this comment is not closed: write */");
+                };
                 let length = self.rest[..end + 2].chars().count();
                 for _ in 0..length {
                     self.next();
@@ -85,7 +89,8 @@ impl Lexer<'_> {
                     return error(
                         at,
                         format!(
-                            "{} is not within the subset: only #include <core.p4> and #include <swx.p4> are",
+                            "{} is not within the subset: only #include <core.p4> and #include \
+                             <swx.p4> are",
                             line.trim()
                         ),
                     );
@@ -98,7 +103,10 @@ impl Lexer<'_> {
 
     fn number(&mut self, at: Position) -> Result<Kind, CompileError> {
         let text = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_');
-        let wrong = || CompileError { at, message: format!("{text} is no number: write one as 42, 0x2a or 16w0x2a") };
+        let wrong = || CompileError {
+            at,
+            message: format!("{text} is no number: write one as 42, 0x2a or 16w0x2a"),
+        };
         let (width, digits) = match text.split_once('w') {
             Some((width, digits)) => (Some(width.parse::<u32>().map_err(|_| wrong())?), digits),
             None => (None, text.as_str()),
@@ -148,7 +156,10 @@ impl Lexer<'_> {
 /// Cuts a source into tokens; the last of them is the end.
 pub fn tokens(source: &str) -> Result<Vec<Token>, CompileError> {
     if source.len() > LONGEST {
-        return error(Position { line: 1, column: 1 }, format!("the program is longer than {LONGEST} octets"));
+        return error(
+            Position { line: 1, column: 1 },
+            format!("the program is longer than {LONGEST} octets"),
+        );
     }
     let mut lexer = Lexer { rest: source, at: Position { line: 1, column: 1 } };
     let mut tokens = Vec::new();

@@ -1,8 +1,8 @@
 //! A compiler from a subset of P4_16 to DPDK's software switch (SWX).
 //!
-//! In goes a program; out come the pipeline as a [`Spec`], whose text is a `.spec` file, and the [`P4Info`] that
-//! controllers load. What is outside the subset is refused with line and column, never guessed. The README says what the
-//! subset is.
+//! In goes a program; out come the pipeline as a [`Spec`], whose text is a `.spec` file, and the
+//! [`P4Info`] that controllers load. What is outside the subset is refused with line and column,
+//! never guessed. The README says what the subset is.
 mod actions;
 mod ast;
 mod code;

@@ -60,9 +60,12 @@ pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
 }
 
 /// The same, and what is known of the program then.
-pub(crate) fn lower_blocks(declarations: &[Declaration]) -> Result<(Program, Lowering, Blocks<'_>)> {
+pub(crate) fn lower_blocks(
+    declarations: &[Declaration],
+) -> Result<(Program, Lowering, Blocks<'_>)> {
     let (mut lowering, blocks) = begin(declarations)?;
-    let program = lowering.program(blocks.parser, blocks.control, blocks.deparser, &blocks.packets)?;
+    let program =
+        lowering.program(blocks.parser, blocks.control, blocks.deparser, &blocks.packets)?;
     Ok((program, lowering, blocks))
 }
 
@@ -86,11 +89,14 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
             Declaration::Header(name, _, annotations) => {
                 for annotation in annotations {
                     match (annotation.name.text.as_str(), &annotation.value) {
-                        ("controller_header", Some(value)) => packet_headers.push((name.text.clone(), value.clone())),
+                        ("controller_header", Some(value)) => {
+                            packet_headers.push((name.text.clone(), value.clone()))
+                        }
                         _ => {
                             return error(
                                 annotation.name.at,
-                                "of headers only @controller_header(\"packet_in\") is within the subset",
+                                "of headers only @controller_header(\"packet_in\") is within the \
+                                 subset",
                             );
                         }
                     }
@@ -101,7 +107,10 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
     }
     let end = Position { line: 1, column: 1 };
     let [Declaration::Package(package, blocks, main)] = packages[..] else {
-        return error(end, "a program has one package: Switch(MyParser(), MyControl(), MyDeparser()) main;");
+        return error(
+            end,
+            "a program has one package: Switch(MyParser(), MyControl(), MyDeparser()) main;",
+        );
     };
     let [parser, control, deparser] = &blocks[..] else {
         return error(package.at, "Switch takes three blocks: parser, control, deparser");
@@ -109,14 +118,19 @@ fn begin(declarations: &[Declaration]) -> Result<(Lowering, Blocks<'_>)> {
     if package.text != "Switch" || main.text != "main" {
         return error(package.at, "the package is Switch(...) main");
     }
-    let Some(parser) = parsers.get(&parser.text) else { return error(parser.at, "this is no parser") };
+    let Some(parser) = parsers.get(&parser.text) else {
+        return error(parser.at, "this is no parser");
+    };
     let block = |name: &Name| match controls.get(&name.text) {
         Some(control) => Ok(*control),
         None => error(name.at, "this is no control"),
     };
     let (control, deparser) = (block(control)?, block(deparser)?);
     if controls.len() != 2 || parsers.len() != 1 {
-        return error(package.at, "a program has one parser and two controls, all of them in the package");
+        return error(
+            package.at,
+            "a program has one parser and two controls, all of them in the package",
+        );
     }
     let lowering = Lowering {
         names,
@@ -156,7 +170,12 @@ impl Lowering {
         self.signature(
             &control.name,
             &control.parameters,
-            &[("inout", Headers), ("inout", Metadata), ("swx_input_t", Input), ("swx_output_t", Output)],
+            &[
+                ("inout", Headers),
+                ("inout", Metadata),
+                ("swx_input_t", Input),
+                ("swx_output_t", Output),
+            ],
         )?;
         let mut spec = Spec::default();
         let mut info = P4Info::default();
@@ -180,7 +199,11 @@ impl Lowering {
         let done = self.code.label();
         self.statements(&control.apply, &done)?;
         self.code.place(done);
-        self.signature(&deparser.name, &deparser.parameters, &[("packet_out", Packet), ("in", Headers)])?;
+        self.signature(
+            &deparser.name,
+            &deparser.parameters,
+            &[("packet_out", Packet), ("in", Headers)],
+        )?;
         let dropped = self.code.label();
         if self.drops {
             self.code.jump("jmpneq", &dropped, "m.drop 0".into());
@@ -195,16 +218,21 @@ impl Lowering {
 
         for (_, of) in &self.headers {
             if !spec.structs.iter().any(|s| s.name == *of) {
-                spec.structs.push(spec::Struct { name: of.clone(), fields: self.names.headers[of].clone() });
+                spec.structs.push(spec::Struct {
+                    name: of.clone(),
+                    fields: self.names.headers[of].clone(),
+                });
             }
         }
         spec.headers = self.headers.clone();
         for bits in &self.ahead {
             let of = format!("ahead{bits}_h");
-            spec.structs.push(spec::Struct { name: of.clone(), fields: vec![("value".into(), *bits)] });
+            spec.structs
+                .push(spec::Struct { name: of.clone(), fields: vec![("value".into(), *bits)] });
             spec.headers.push((format!("ahead{bits}"), of));
         }
-        let mut fields: Fields = INPUT.iter().chain(OUTPUT).map(|(name, bits)| ((*name).into(), *bits)).collect();
+        let mut fields: Fields =
+            INPUT.iter().chain(OUTPUT).map(|(name, bits)| ((*name).into(), *bits)).collect();
         if self.drops {
             fields.push(("drop".into(), 8));
         }

@@ -22,7 +22,9 @@ impl Names {
     /// Refuses a name that is given twice.
     pub fn take(&mut self, name: &Name) -> Result<()> {
         match self.taken.insert(name.text.clone(), name.at) {
-            Some(first) => error(name.at, format!("{:?} is already declared at {first}", name.text)),
+            Some(first) => {
+                error(name.at, format!("{:?} is already declared at {first}", name.text))
+            }
             None => Ok(()),
         }
     }
@@ -30,9 +32,10 @@ impl Names {
     /// The width of a type.
     pub fn bits(&self, of: &Type) -> Result<u32> {
         match of {
-            Type::Bit(bits, at) if *bits == 0 || *bits > 64 || bits % 8 != 0 => {
-                error(*at, format!("bit<{bits}> is not within the subset: SWX has whole octets, 8 to 64 bits"))
-            }
+            Type::Bit(bits, at) if *bits == 0 || *bits > 64 || bits % 8 != 0 => error(
+                *at,
+                format!("bit<{bits}> is not within the subset: SWX has whole octets, 8 to 64 bits"),
+            ),
             Type::Bit(bits, _) => Ok(*bits),
             Type::Named(name) => match self.typedefs.get(&name.text) {
                 Some(bits) => Ok(*bits),
@@ -82,7 +85,9 @@ impl Names {
     pub fn number(&self, value: &Expression, bits: Option<u32>) -> Result<u64> {
         let (own, number) = match value {
             Expression::Number(own, number, _) => (*own, *number),
-            Expression::Path(path) if path.len() == 1 && self.constants.contains_key(&path[0].text) => {
+            Expression::Path(path)
+                if path.len() == 1 && self.constants.contains_key(&path[0].text) =>
+            {
                 let (own, number) = self.constants[&path[0].text];
                 (Some(own), number)
             }
@@ -107,7 +112,10 @@ fn distinct(fields: &[Field]) -> Result<()> {
     let mut seen = BTreeMap::new();
     for field in fields {
         if let Some(first) = seen.insert(&field.name.text, field.name.at) {
-            return error(field.name.at, format!("the field {:?} is already declared at {first}", field.name.text));
+            return error(
+                field.name.at,
+                format!("the field {:?} is already declared at {first}", field.name.text),
+            );
         }
     }
     Ok(())

@@ -128,13 +128,16 @@ pub(crate) const COUNTER: u32 = 0x12;
 pub(crate) const METER: u32 = 0x14;
 pub(crate) const PACKET: u32 = 0x17;
 
-/// Gives each name of a kind a number that depends on nothing but the name, unless two names collide.
+/// Gives each name of a kind a number that depends on nothing but the name, unless two names
+/// collide.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(std::collections::BTreeSet<u32>);
 
 impl Numbers {
     pub(crate) fn of(&mut self, kind: u32, name: &str) -> u32 {
-        let hash = name.bytes().fold(0x811c_9dc5u32, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193));
+        let hash = name.bytes().fold(0x811c_9dc5u32, |hash, octet| {
+            (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193)
+        });
         let mut number = (kind << 24) | (hash & 0x00ff_ffff);
         while !self.0.insert(number) {
             number = (kind << 24) | (number.wrapping_add(1) & 0x00ff_ffff);
@@ -177,20 +180,36 @@ impl P4Info {
         for action in &self.actions {
             writeln!(text, "actions {{\n{}", preamble(action.id, &action.name, &action.alias))?;
             for (id, Parameter { name, bits, .. }) in (1..).zip(&action.parameters) {
-                writeln!(text, "  params {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n  }}")?;
+                writeln!(
+                    text,
+                    "  params {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n  }}"
+                )?;
             }
             writeln!(text, "}}")?;
         }
-        for (kind, arrays, unit) in [("counters", &self.counters, "BOTH"), ("meters", &self.meters, "BYTES")] {
+        for (kind, arrays, unit) in
+            [("counters", &self.counters, "BOTH"), ("meters", &self.meters, "BYTES")]
+        {
             for array in arrays {
                 let head = preamble(array.id, &array.name, &array.alias);
-                writeln!(text, "{kind} {{\n{head}\n  spec {{\n    unit: {unit}\n  }}\n  size: {}\n}}", array.size)?;
+                writeln!(
+                    text,
+                    "{kind} {{\n{head}\n  spec {{\n    unit: {unit}\n  }}\n  size: {}\n}}",
+                    array.size
+                )?;
             }
         }
         for packet in &self.packets {
-            writeln!(text, "controller_packet_metadata {{\n{}", preamble(packet.id, &packet.name, &packet.name))?;
+            writeln!(
+                text,
+                "controller_packet_metadata {{\n{}",
+                preamble(packet.id, &packet.name, &packet.name)
+            )?;
             for (id, (name, bits)) in (1..).zip(&packet.fields) {
-                writeln!(text, "  metadata {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n  }}")?;
+                writeln!(
+                    text,
+                    "  metadata {{\n    id: {id}\n    name: {name:?}\n    bitwidth: {bits}\n  }}"
+                )?;
             }
             writeln!(text, "}}")?;
         }

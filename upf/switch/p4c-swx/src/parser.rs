@@ -172,13 +172,20 @@ impl Parser_ {
         let at = self.at();
         if self.take("bit") {
             self.expect("<")?;
-            let Kind::Number(None, width) = self.advance().kind else { return error(at, "write a width: bit<16>") };
+            let Kind::Number(None, width) = self.advance().kind else {
+                return error(at, "write a width: bit<16>");
+            };
             self.expect(">")?;
             return Ok(Type::Bit(u32::try_from(width).unwrap_or(u32::MAX), at));
         }
         for word in ["bool", "int", "varbit", "tuple", "error", "string", "list"] {
             if self.is_word(word) {
-                return error(at, format!("the type {word} is not within the subset: use bit<8>, bit<16> and so on"));
+                return error(
+                    at,
+                    format!(
+                        "the type {word} is not within the subset: use bit<8>, bit<16> and so on"
+                    ),
+                );
             }
         }
         Ok(Type::Named(self.name()?))
@@ -213,8 +220,17 @@ impl Parser_ {
         if self.take("control") {
             return self.control().map(Declaration::Control);
         }
-        for word in ["extern", "enum", "header_union", "package", "action", "table", "match_kind", "error", "value_set"]
-        {
+        for word in [
+            "extern",
+            "enum",
+            "header_union",
+            "package",
+            "action",
+            "table",
+            "match_kind",
+            "error",
+            "value_set",
+        ] {
             if self.is_word(word) {
                 return error(at, format!("{word} is not within the subset here"));
             }
@@ -283,7 +299,10 @@ impl Parser_ {
                 if self.is_sign("}") {
                     return error(
                         name.at,
-                        format!("the state {} has no transition: write transition accept;", name.text),
+                        format!(
+                            "the state {} has no transition: write transition accept;",
+                            name.text
+                        ),
                     );
                 }
                 body.push(self.statement()?);
@@ -337,7 +356,10 @@ impl Parser_ {
         }
         let value = self.sum()?;
         if self.is_sign("..") {
-            return error(self.at(), "ranges in select are not within the subset: write values, or a mask with &&&");
+            return error(
+                self.at(),
+                "ranges in select are not within the subset: write values, or a mask with &&&",
+            );
         }
         if self.take("&&&") {
             return Ok(Match::Masked(value, self.sum()?));
@@ -349,8 +371,14 @@ impl Parser_ {
         let name = self.name()?;
         let parameters = self.parameters()?;
         self.expect("{")?;
-        let mut control =
-            Control { name, parameters, instances: vec![], actions: vec![], tables: vec![], apply: vec![] };
+        let mut control = Control {
+            name,
+            parameters,
+            instances: vec![],
+            actions: vec![],
+            tables: vec![],
+            apply: vec![],
+        };
         loop {
             self.annotations()?;
             if self.take("apply") {
@@ -364,7 +392,10 @@ impl Parser_ {
             } else if self.take("table") {
                 control.tables.push(self.table()?);
             } else if self.is_word("bit") {
-                return error(self.at(), "variables are not within the subset: make it a field of the metadata");
+                return error(
+                    self.at(),
+                    "variables are not within the subset: make it a field of the metadata",
+                );
             } else {
                 control.instances.push(self.instance()?);
             }
@@ -421,7 +452,10 @@ impl Parser_ {
                 "default_action" => {
                     let action = self.name()?;
                     if self.take("(") && !self.take(")") {
-                        return error(self.at(), "a default action with arguments is not within the subset");
+                        return error(
+                            self.at(),
+                            "a default action with arguments is not within the subset",
+                        );
                     }
                     self.expect(";")?;
                     table.default = Some((action, constant));
@@ -434,7 +468,8 @@ impl Parser_ {
                     return error(
                         at,
                         format!(
-                            "the table property {other:?} is not within the subset: key, actions, default_action and size are"
+                            "the table property {other:?} is not within the subset: key, actions, \
+                             default_action and size are"
                         ),
                     );
                 }

@@ -1,9 +1,10 @@
 //! What a packet does between two tables, in one piece.
 //!
-//! SWX takes up other packets while a table is looked up, and goes on with one call for all instructions up to the next
-//! table, but only where nothing outside jumps into the midst of them: each such place begins a piece of its own, with a
-//! call of its own. So the instructions behind each table are written out whole, up to the tables that they lead to, even
-//! where others lead to the same: what is gained is up to half of all calls, and what it costs is a longer program.
+//! SWX takes up other packets while a table is looked up, and goes on with one call for all
+//! instructions up to the next table, but only where nothing outside jumps into the midst of them:
+//! each such place begins a piece of its own, with a call of its own. So the instructions behind
+//! each table are written out whole, up to the tables that they lead to, even where others lead to
+//! the same: what is gained is up to half of all calls, and what it costs is a longer program.
 use crate::code::{Line, Op};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +65,9 @@ impl<'a> Program<'a> {
         loop {
             match &self.lines[n].1 {
                 Op::Jump("jmp", to, _) => n = self.places[to.as_str()],
-                Op::Plain(text) if text.starts_with("table ") => return Next::Wait((text.clone(), self.end(n + 1))),
+                Op::Plain(text) if text.starts_with("table ") => {
+                    return Next::Wait((text.clone(), self.end(n + 1)));
+                }
                 _ => return Next::Line(n),
             }
         }
@@ -81,13 +84,16 @@ impl<'a> Program<'a> {
     /// Where instruction `n` leads: if it jumps, and else.
     fn successors(&self, n: usize) -> (Option<Next>, Option<Next>) {
         match &self.lines[n].1 {
-            Op::Jump(_, to, _) => (Some(self.resolve(self.places[to.as_str()])), Some(self.resolve(n + 1))),
+            Op::Jump(_, to, _) => {
+                (Some(self.resolve(self.places[to.as_str()])), Some(self.resolve(n + 1)))
+            }
             op if op.ends() => (None, None),
             Op::Plain(_) => (None, Some(self.resolve(n + 1))),
         }
     }
 
-    /// The instructions from `n` on up to tables, each behind all that lead to it; what comes if no jump is taken is next.
+    /// The instructions from `n` on up to tables, each behind all that lead to it; what comes if no
+    /// jump is taken is next.
     fn order(&self, n: usize, seen: &mut BTreeSet<usize>, reversed: &mut Vec<usize>) {
         // A stack instead of calls: programs are long.
         let mut path = vec![(n, 0)];
@@ -144,7 +150,9 @@ impl<'a> Program<'a> {
         for (position, n) in order.iter().enumerate() {
             let (jump, go_on) = self.successors(*n);
             let op = match (&self.lines[*n].1, jump) {
-                (Op::Jump(name, _, operands), Some(jump)) => Op::Jump(name, label(jump), operands.clone()),
+                (Op::Jump(name, _, operands), Some(jump)) => {
+                    Op::Jump(name, label(jump), operands.clone())
+                }
                 (op, _) => op.clone(),
             };
             to.push((vec![own[n].clone()], op));
@@ -175,14 +183,17 @@ mod tests {
             let words: Vec<&str> = line.splitn(3, ' ').collect();
             let jumps = ["jmp", "jmph", "jmpnh", "jmpeq", "jmpneq"];
             match jumps.iter().find(|jump| **jump == words[0]) {
-                Some(jump) => code.jump(jump, words[1], words.get(2).copied().unwrap_or_default().into()),
+                Some(jump) => {
+                    code.jump(jump, words[1], words.get(2).copied().unwrap_or_default().into())
+                }
                 None => code.push(line.into()),
             }
         }
         code.finish_in_regions()
     }
 
-    /// What happens to a packet: the instructions that it meets, if the n-th condition holds when `holds` has the bit n.
+    /// What happens to a packet: the instructions that it meets, if the n-th condition holds when
+    /// `holds` has the bit n.
     fn run(lines: &[String], holds: u32) -> Vec<String> {
         let mut met = Vec::new();
         let mut conditions = BTreeSet::new();
@@ -235,7 +246,8 @@ mod tests {
     #[test]
     fn a_packet_meets_the_same_as_before() {
         let (plain, regions) = (PROGRAM, finished(PROGRAM));
-        let plain: Vec<String> = plain.lines().map(|line| line.trim().to_owned()).filter(|l| !l.is_empty()).collect();
+        let plain: Vec<String> =
+            plain.lines().map(|line| line.trim().to_owned()).filter(|l| !l.is_empty()).collect();
         for holds in 0..32 {
             assert_eq!(run(&regions, holds), run(&plain, holds), "{holds:b}: {regions:#?}");
         }
@@ -248,11 +260,19 @@ mod tests {
         let piece = |n: usize| lines[..=n].iter().filter(|line| waits(line)).count();
         for (n, line) in lines.iter().enumerate() {
             let line = line.split_once(" : ").map_or(line.as_str(), |(_, line)| line);
-            let Some(label) = line.starts_with("jmp").then(|| line.split(' ').nth(1).expect("a label")) else {
+            let Some(label) =
+                line.starts_with("jmp").then(|| line.split(' ').nth(1).expect("a label"))
+            else {
                 continue;
             };
-            let to = lines.iter().position(|line| line.starts_with(&format!("{label} : "))).expect("a label");
-            assert!(waits(&lines[to]) || piece(to) == piece(n), "{line} leads out of its piece: {lines:#?}");
+            let to = lines
+                .iter()
+                .position(|line| line.starts_with(&format!("{label} : ")))
+                .expect("a label");
+            assert!(
+                waits(&lines[to]) || piece(to) == piece(n),
+                "{line} leads out of its piece: {lines:#?}"
+            );
         }
     }
 
@@ -269,6 +289,10 @@ mod tests {
              tx m.port",
         );
         let count = |text: &str| lines.iter().filter(|line| line.ends_with(text)).count();
-        assert_eq!((count("table t"), count("table u"), count("tx m.port")), (1, 1, 1), "{lines:#?}");
+        assert_eq!(
+            (count("table t"), count("table u"), count("tx m.port")),
+            (1, 1, 1),
+            "{lines:#?}"
+        );
     }
 }

@@ -4,11 +4,19 @@ use crate::error::error;
 use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
 
 impl Lowering {
-    /// Checks the parameters of a block, and what the first names of paths in it stand for. What is asked of a parameter
-    /// is its type where the architecture gives it, else its direction.
-    pub(crate) fn signature(&mut self, block: &Name, parameters: &[Parameter], wanted: &[(&str, Role)]) -> Result<()> {
+    /// Checks the parameters of a block, and what the first names of paths in it stand for. What is
+    /// asked of a parameter is its type where the architecture gives it, else its direction.
+    pub(crate) fn signature(
+        &mut self,
+        block: &Name,
+        parameters: &[Parameter],
+        wanted: &[(&str, Role)],
+    ) -> Result<()> {
         if parameters.len() != wanted.len() {
-            return error(block.at, format!("{} takes {} parameters: {wanted:?}", block.text, wanted.len()));
+            return error(
+                block.at,
+                format!("{} takes {} parameters: {wanted:?}", block.text, wanted.len()),
+            );
         }
         self.roles.clear();
         for (parameter, (asked, role)) in parameters.iter().zip(wanted) {
@@ -19,7 +27,9 @@ impl Lowering {
             match role {
                 Role::Headers => self.take_headers(of)?,
                 Role::Metadata => self.take_metadata(of)?,
-                _ if of.text != *asked => return error(of.at, format!("this parameter is of the type {asked}")),
+                _ if of.text != *asked => {
+                    return error(of.at, format!("this parameter is of the type {asked}"));
+                }
                 _ => {}
             }
             let direction = match role {
@@ -29,7 +39,10 @@ impl Lowering {
                 Role::Packet => None,
             };
             if parameter.direction.as_ref().map(|d| d.text.as_str()) != direction {
-                return error(name.at, format!("the direction of this parameter is {:?}", direction.unwrap_or("none")));
+                return error(
+                    name.at,
+                    format!("the direction of this parameter is {:?}", direction.unwrap_or("none")),
+                );
             }
             if self.roles.insert(name.text.clone(), *role).is_some() {
                 return error(name.at, "two parameters have this name");
@@ -65,7 +78,10 @@ impl Lowering {
         let metadata = self.names.fields(fields)?;
         for (taken, _) in INPUT.iter().chain(OUTPUT).chain(&[("drop", 8)]) {
             if let Some(field) = fields.iter().find(|field| field.name.text == *taken) {
-                return error(field.name.at, format!("{taken:?} is a name of the architecture: choose another"));
+                return error(
+                    field.name.at,
+                    format!("{taken:?} is a name of the architecture: choose another"),
+                );
             }
         }
         if !self.metadata.is_empty() && !self.metadata.starts_with(&metadata) {

@@ -86,13 +86,21 @@ impl fmt::Display for Spec {
             of.fields.iter().try_for_each(|(name, bits)| writeln!(f, "\tbit<{bits}> {name}"))?;
             writeln!(f, "}}\n")?;
         }
-        self.headers.iter().try_for_each(|(name, of)| writeln!(f, "header {name} instanceof {of}"))?;
+        self.headers
+            .iter()
+            .try_for_each(|(name, of)| writeln!(f, "header {name} instanceof {of}"))?;
         writeln!(f, "\nmetadata instanceof {}\n", self.metadata)?;
-        self.registers.iter().try_for_each(|(name, size)| writeln!(f, "regarray {name} size {size} initval 0"))?;
-        self.meters.iter().try_for_each(|(name, size)| writeln!(f, "metarray {name} size {size}"))?;
+        self.registers
+            .iter()
+            .try_for_each(|(name, size)| writeln!(f, "regarray {name} size {size} initval 0"))?;
+        self.meters
+            .iter()
+            .try_for_each(|(name, size)| writeln!(f, "metarray {name} size {size}"))?;
         for action in &self.actions {
             match &action.arguments {
-                Some(arguments) => writeln!(f, "\naction {} args instanceof {arguments} {{", action.name)?,
+                Some(arguments) => {
+                    writeln!(f, "\naction {} args instanceof {arguments} {{", action.name)?
+                }
                 None => writeln!(f, "\naction {} args none {{", action.name)?,
             }
             action.instructions.iter().try_for_each(|line| writeln!(f, "\t{line}"))?;

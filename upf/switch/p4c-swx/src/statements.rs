@@ -16,7 +16,9 @@ impl Lowering {
         for statement in statements {
             match statement {
                 Statement::Assign(path, value) => self.assignment(path, value)?,
-                Statement::Call(Expression::Call(path, arguments, _)) => self.call(path, arguments)?,
+                Statement::Call(Expression::Call(path, arguments, _)) => {
+                    self.call(path, arguments)?
+                }
                 Statement::Call(other) => return error(other.at(), "a call is expected here"),
                 Statement::Return(_) => self.code.jump("jmp", done, String::new()),
                 Statement::If(condition, then, otherwise) => {
@@ -57,10 +59,18 @@ impl Lowering {
     }
 
     /// `x = f(…)`: checksums, and colours of meters.
-    fn assigned_call(&mut self, to: &str, path: &[Name], called: &[Name], arguments: &[Expression]) -> Result<()> {
+    fn assigned_call(
+        &mut self,
+        to: &str,
+        path: &[Name],
+        called: &[Name],
+        arguments: &[Expression],
+    ) -> Result<()> {
         match (called, arguments) {
             ([function], [Expression::Path(header)]) if function.text == "header_checksum" => {
-                let [first, name] = &header[..] else { return error(function.at, "header_checksum takes a header") };
+                let [first, name] = &header[..] else {
+                    return error(function.at, "header_checksum takes a header");
+                };
                 if self.roles.get(&first.text) != Some(&Role::Headers) {
                     return error(first.at, "header_checksum takes a header");
                 }
@@ -71,12 +81,14 @@ impl Lowering {
                         "the checksum of a header goes into a field of 16 bits of the same header",
                     );
                 }
-                // Whatever the field had is in the sum and, complemented, before it: it takes itself out.
+                // Whatever the field had is in the sum and, complemented, before it: it takes
+                // itself out.
                 self.code.push(format!("ckadd {to} h.{}", name.text));
                 Ok(())
             }
             ([meter, method], [index, octets])
-                if method.text == "execute" && self.meters.iter().any(|(name, _)| *name == meter.text) =>
+                if method.text == "execute"
+                    && self.meters.iter().any(|(name, _)| *name == meter.text) =>
             {
                 if !to.starts_with("m.") {
                     return error(path[0].at, "the colour of a meter goes into metadata");
@@ -88,7 +100,8 @@ impl Lowering {
             }
             _ => error(
                 called[0].at,
-                "this call is not within the subset: header_checksum(header) and meter.execute(index, octets) are",
+                "this call is not within the subset: header_checksum(header) and \
+                 meter.execute(index, octets) are",
             ),
         }
     }
@@ -122,8 +135,7 @@ impl Lowering {
             }
             leaf => {
                 let operand = self.leaf(leaf, Some(bits))?;
-                let begins_with_it =
-                    matches!(&**left, Expression::Path(path) if self.field(path).is_ok_and(|(f, _)| f == to));
+                let begins_with_it = matches!(&**left, Expression::Path(path) if self.field(path).is_ok_and(|(f, _)| f == to));
                 if operand == to && !begins_with_it {
                     let temporary = self.temporary(bits);
                     self.code.push(format!("mov {temporary} {operand}"));
@@ -134,9 +146,14 @@ impl Lowering {
             }
         };
         if to.starts_with("t.")
-            || right.starts_with("t.") && !to.starts_with("m.") && matches!(instruction, "add" | "sub")
+            || right.starts_with("t.")
+                && !to.starts_with("m.")
+                && matches!(instruction, "add" | "sub")
         {
-            return error(*at, "SWX has no sum of a header and a parameter: put the parameter into metadata first");
+            return error(
+                *at,
+                "SWX has no sum of a header and a parameter: put the parameter into metadata first",
+            );
         }
         self.assign(to, bits, left)?;
         self.code.push(format!("{instruction} {to} {right}"));
@@ -145,7 +162,9 @@ impl Lowering {
 
     fn operand(&self, expression: &Expression) -> Result<Operand> {
         match expression {
-            Expression::Path(path) if !(path.len() == 1 && self.names.constants.contains_key(&path[0].text)) => {
+            Expression::Path(path)
+                if !(path.len() == 1 && self.names.constants.contains_key(&path[0].text)) =>
+            {
                 self.field(path).map(|(field, bits)| Operand::Field(field, bits))
             }
             Expression::Number(..) | Expression::Path(_) => Ok(Operand::Number),
@@ -179,14 +198,20 @@ impl Lowering {
             let instruction = match method.text.as_str() {
                 "setValid" => "validate",
                 "setInvalid" => "invalidate",
-                other => return error(method.at, format!("{other:?} of a header is not within the subset here")),
+                other => {
+                    return error(
+                        method.at,
+                        format!("{other:?} of a header is not within the subset here"),
+                    );
+                }
             };
             self.code.push(format!("{instruction} h.{}", header.text));
             return Ok(());
         }
         match (path, arguments) {
             ([packet, method], [Expression::Path(header)])
-                if self.roles.get(&packet.text) == Some(&Role::Packet) && method.text == "extract" =>
+                if self.roles.get(&packet.text) == Some(&Role::Packet)
+                    && method.text == "extract" =>
             {
                 match &header[..] {
                     [first, name] if self.roles.get(&first.text) == Some(&Role::Headers) => {
@@ -217,7 +242,10 @@ impl Lowering {
                 if !body.parameters.is_empty() {
                     return error(
                         action.at,
-                        format!("the action {:?} has parameters: only a table gives them", action.text),
+                        format!(
+                            "the action {:?} has parameters: only a table gives them",
+                            action.text
+                        ),
                     );
                 }
                 let end = self.code.label();
@@ -229,7 +257,11 @@ impl Lowering {
                 let written: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
                 error(
                     path[0].at,
-                    format!("the call {}(…) with {} arguments is not known here", written.join("."), arguments.len()),
+                    format!(
+                        "the call {}(…) with {} arguments is not known here",
+                        written.join("."),
+                        arguments.len()
+                    ),
                 )
             }
         }
@@ -277,14 +309,20 @@ impl Lowering {
                 }
                 Ok(())
             }
-            Expression::Binary(operator, left, right, _) => self.comparison(*operator, left, right, label, when),
+            Expression::Binary(operator, left, right, _) => {
+                self.comparison(*operator, left, right, label, when)
+            }
             Expression::Call(path, arguments, behind) if arguments.is_empty() => {
                 if let Some((header, method)) = self.header_of(path)
                     && method.text == "isValid"
                     && behind.is_empty()
                 {
                     self.header_type(header)?;
-                    self.code.jump(if when { "jmpv" } else { "jmpnv" }, label, format!("h.{}", header.text));
+                    self.code.jump(
+                        if when { "jmpv" } else { "jmpnv" },
+                        label,
+                        format!("h.{}", header.text),
+                    );
                     return Ok(());
                 }
                 let ([table, method], [outcome]) = (&path[..], &behind[..]) else {

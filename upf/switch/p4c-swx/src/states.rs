@@ -11,7 +11,10 @@ impl Lowering {
             if matches!(state.name.text.as_str(), "accept" | "reject")
                 || states.insert(state.name.text.clone(), (state, self.code.label())).is_some()
             {
-                return error(state.name.at, format!("the state {:?} is already declared", state.name.text));
+                return error(
+                    state.name.at,
+                    format!("the state {:?} is already declared", state.name.text),
+                );
             }
         }
         if !states.contains_key("start") {
@@ -23,13 +26,20 @@ impl Lowering {
         let mut path = Vec::new();
         visit("start", &states, &mut path, &mut order)?;
         order.reverse();
-        if let Some(unreached) = parser.states.iter().find(|state| !order.iter().any(|o| o.name == state.name)) {
-            return error(unreached.name.at, format!("no transition leads to the state {:?}", unreached.name.text));
+        if let Some(unreached) =
+            parser.states.iter().find(|state| !order.iter().any(|o| o.name == state.name))
+        {
+            return error(
+                unreached.name.at,
+                format!("no transition leads to the state {:?}", unreached.name.text),
+            );
         }
         for state in order {
             self.code.place(states[&state.name.text].1.clone());
             self.statements(&state.body, &accept)?;
-            let to = |name: &Name| if name.text == "accept" { accept.clone() } else { states[&name.text].1.clone() };
+            let to = |name: &Name| {
+                if name.text == "accept" { accept.clone() } else { states[&name.text].1.clone() }
+            };
             match &state.transition {
                 Transition::To(name) => self.code.jump("jmp", &to(name), String::new()),
                 Transition::Select(of, cases) => self.select(of, cases, &to, &accept)?,
@@ -61,17 +71,27 @@ impl Lowering {
             }
             let everything = matches!(matches[..], [Match::Default]);
             if matches.len() != fields.len() && !everything {
-                return error(*at, format!("{} values are expected here, one for each field of select", fields.len()));
+                return error(
+                    *at,
+                    format!(
+                        "{} values are expected here, one for each field of select",
+                        fields.len()
+                    ),
+                );
             }
             let next = self.code.label();
             let mut tests = Vec::new();
             for (a_match, (field, bits)) in matches.iter().zip(&fields) {
                 match a_match {
                     Match::Default => {}
-                    Match::Value(value) => tests.push(format!("{field} {}", self.names.number(value, Some(*bits))?)),
+                    Match::Value(value) => {
+                        tests.push(format!("{field} {}", self.names.number(value, Some(*bits))?))
+                    }
                     Match::Masked(value, mask) => {
-                        let (value, mask) =
-                            (self.names.number(value, Some(*bits))?, self.names.number(mask, Some(*bits))?);
+                        let (value, mask) = (
+                            self.names.number(value, Some(*bits))?,
+                            self.names.number(mask, Some(*bits))?,
+                        );
                         let temporary = self.temporary(*bits);
                         self.code.push(format!("mov {temporary} {field}"));
                         self.code.push(format!("and {temporary} {mask}"));
@@ -93,9 +113,13 @@ impl Lowering {
             self.code.place(next);
         }
         if !decided {
-            // P4_16 rejects here; a packet that no rule is for goes to the native path, so programs say it.
+            // P4_16 rejects here; a packet that no rule is for goes to the native path, so programs
+            // say it.
             let at = of[0].at();
-            return error(at, "this select has no default: write one, for what comes to none of the cases");
+            return error(
+                at,
+                "this select has no default: write one, for what comes to none of the cases",
+            );
         }
         self.code.jump("jmp", accept, String::new());
         Ok(())
@@ -103,7 +127,8 @@ impl Lowering {
 }
 
 impl Lowering {
-    /// The next octets of the packet, which stay in it: a header of them alone, which nothing emits.
+    /// The next octets of the packet, which stay in it: a header of them alone, which nothing
+    /// emits.
     fn lookahead(&mut self, packet: &Name, bits: u32, at: Position) -> Result<(String, u32)> {
         if self.roles.get(&packet.text) != Some(&Role::Packet) {
             return error(packet.at, "what is looked ahead in is the packet");
@@ -112,7 +137,10 @@ impl Lowering {
         if self.headers.iter().any(|(name, _)| *name == format!("ahead{bits}")) {
             return error(
                 at,
-                format!("ahead{bits} is the name of what is looked ahead at: name that header otherwise"),
+                format!(
+                    "ahead{bits} is the name of what is looked ahead at: name that header \
+                     otherwise"
+                ),
             );
         }
         if !self.ahead.contains(&bits) {
@@ -145,14 +173,19 @@ fn visit<'a>(
             "reject" => {
                 return error(
                     target.at,
-                    "reject is not within the subset: accept, and let the control drop what it does not want",
+                    "reject is not within the subset: accept, and let the control drop what it \
+                     does not want",
                 );
             }
-            other if !states.contains_key(other) => return error(target.at, format!("there is no state {other:?}")),
+            other if !states.contains_key(other) => {
+                return error(target.at, format!("there is no state {other:?}"));
+            }
             other if path.iter().any(|on_the_way| on_the_way == other) => {
                 return error(
                     target.at,
-                    format!("the state {other:?} leads back to itself, which is not within the subset"),
+                    format!(
+                        "the state {other:?} leads back to itself, which is not within the subset"
+                    ),
                 );
             }
             other => visit(other, states, path, order)?,

@@ -30,7 +30,8 @@ impl Lowering {
             let mut references = Vec::new();
             for reference in &table.actions {
                 let name = &reference.name;
-                let Some(action) = info.actions.iter().find(|action| action.alias == name.text) else {
+                let Some(action) = info.actions.iter().find(|action| action.alias == name.text)
+                else {
                     return error(name.at, format!("{:?} is no action", name.text));
                 };
                 if actions.iter().any(|(taken, _)| *taken == name.text) {
@@ -41,26 +42,45 @@ impl Lowering {
                     scope = match annotation.name.text.as_str() {
                         "tableonly" => spec::Scope::TableOnly,
                         "defaultonly" => spec::Scope::DefaultOnly,
-                        other => return error(annotation.name.at, format!("@{other} is not within the subset here")),
+                        other => {
+                            return error(
+                                annotation.name.at,
+                                format!("@{other} is not within the subset here"),
+                            );
+                        }
                     };
                 }
                 actions.push((name.text.clone(), scope));
-                references.push((action.id, scope == spec::Scope::DefaultOnly, scope == spec::Scope::TableOnly));
+                references.push((
+                    action.id,
+                    scope == spec::Scope::DefaultOnly,
+                    scope == spec::Scope::TableOnly,
+                ));
             }
             let listed = actions.iter().find(|(name, _)| *name == default.text);
             let Some((_, scope)) = listed else {
-                return error(default.at, format!("{:?} is not among the actions of the table", default.text));
+                return error(
+                    default.at,
+                    format!("{:?} is not among the actions of the table", default.text),
+                );
             };
-            if *scope == spec::Scope::TableOnly || !self.actions[&default.text].parameters.is_empty() {
+            if *scope == spec::Scope::TableOnly
+                || !self.actions[&default.text].parameters.is_empty()
+            {
                 return error(
                     default.at,
                     format!(
-                        "{:?} cannot be the default action: it has parameters, or is for entries alone",
+                        "{:?} cannot be the default action: it has parameters, or is for entries \
+                         alone",
                         default.text
                     ),
                 );
             }
-            let default_id = info.actions.iter().find(|action| action.alias == default.text).map(|action| action.id);
+            let default_id = info
+                .actions
+                .iter()
+                .find(|action| action.alias == default.text)
+                .map(|action| action.id);
             spec.tables.push(spec::Table {
                 name: alias.clone(),
                 keys,
@@ -83,9 +103,13 @@ impl Lowering {
         Ok(())
     }
 
-    /// The fields of a table's key for SWX, which wants them in one struct and one after the other, and for controllers.
+    /// The fields of a table's key for SWX, which wants them in one struct and one after the other,
+    /// and for controllers.
     #[allow(clippy::type_complexity)]
-    pub(crate) fn keys(&mut self, table: &Table) -> Result<(Vec<(String, spec::Match)>, Vec<p4info::Key>)> {
+    pub(crate) fn keys(
+        &mut self,
+        table: &Table,
+    ) -> Result<(Vec<(String, spec::Match)>, Vec<p4info::Key>)> {
         let mut described: Vec<p4info::Key> = Vec::new();
         let mut fields = Vec::new();
         for (id, key) in (1..).zip(&table.keys) {
@@ -107,7 +131,12 @@ impl Lowering {
             for annotation in &key.annotations {
                 match (annotation.name.text.as_str(), &annotation.value) {
                     ("name", Some(value)) => name = value.clone(),
-                    _ => return error(annotation.name.at, "of keys only @name(\"...\") is within the subset"),
+                    _ => {
+                        return error(
+                            annotation.name.at,
+                            "of keys only @name(\"...\") is within the subset",
+                        );
+                    }
                 }
             }
             if described.iter().any(|other| other.name == name) {
@@ -141,15 +170,16 @@ impl Lowering {
         let Some((of, first)) = fields[0].0.rsplit_once('.') else { return false };
         let all: Vec<&str> = match of.strip_prefix("h.") {
             Some(header) => {
-                let Some((_, of)) = self.headers.iter().find(|(name, _)| name == header) else { return false };
+                let Some((_, of)) = self.headers.iter().find(|(name, _)| name == header) else {
+                    return false;
+                };
                 self.names.headers[of].iter().map(|(name, _)| name.as_str()).collect()
             }
             None => self.metadata.iter().map(|(name, _)| name.as_str()).collect(),
         };
         let Some(start) = all.iter().position(|name| *name == first) else { return false };
-        fields
-            .iter()
-            .enumerate()
-            .all(|(n, (field, _))| all.get(start + n).is_some_and(|name| *field == format!("{of}.{name}")))
+        fields.iter().enumerate().all(|(n, (field, _))| {
+            all.get(start + n).is_some_and(|name| *field == format!("{of}.{name}"))
+        })
     }
 }

@@ -1,10 +1,12 @@
-//! The second target, C for the kernel: what it is given to refuse beside what the subset refuses, and what the text has of a program.
-//! That the text does what DPDK's pipeline does is tested in `target/tests/engines.rs`.
+//! The second target, C for the kernel: what it is given to refuse beside what the subset refuses,
+//! and what the text has of a program. That the text does what DPDK's pipeline does is tested in
+//! `target/tests/engines.rs`.
 use martlet_p4c_swx::compile_ebpf;
 
 const PROGRAM: &str = include_str!("../../p4/upf.p4");
 
-/// A small program, with a header that is taken, one that may be put in front, and a table with masks.
+/// A small program, with a header that is taken, one that may be put in front, and a table with
+/// masks.
 const SMALL: &str = "header e_h { bit<48> d; bit<48> s; bit<16> t; }
 header i_h { bit<32> a; bit<32> b; }
 struct h_t { i_h front; e_h e; i_h i; }
@@ -35,7 +37,11 @@ Switch(P(), C(), D()) main;
 fn the_user_plane_and_a_small_program_become_c() {
     let made = compile_ebpf(PROGRAM).expect("the user plane");
     assert_eq!(made.layout.tables.len(), 12);
-    for text in ["EXACT_TABLE(gtp_decap, 40960, 131072, 64)", "MASKED_TABLE_3(applications_v6", "LONGEST_PARSED 122"] {
+    for text in [
+        "EXACT_TABLE(gtp_decap, 40960, 131072, 64)",
+        "MASKED_TABLE_3(applications_v6",
+        "LONGEST_PARSED 122",
+    ] {
         assert!(made.code.contains(text), "{text}");
     }
     // Only the link's header moves: all others leave where they came, or are new.
@@ -50,8 +56,18 @@ fn the_user_plane_and_a_small_program_become_c() {
 fn what_the_kernel_cannot_do_is_refused_where_it_stands() {
     for (what, with, at, why) in [
         ("hdr.front.setValid()", "hdr.i.setValid()", "i.setValid", "cannot make it valid"),
-        ("meta.x : ternary; meta.y : range;", "meta.y : range; meta.x : ternary;", "range", "entries are found by it"),
-        ("meta.x : ternary; meta.y : range;", "meta.x : exact; meta.z : exact;", "", "more than 64 bits"),
+        (
+            "meta.x : ternary; meta.y : range;",
+            "meta.y : range; meta.x : ternary;",
+            "range",
+            "entries are found by it",
+        ),
+        (
+            "meta.x : ternary; meta.y : range;",
+            "meta.x : exact; meta.z : exact;",
+            "",
+            "more than 64 bits",
+        ),
         (
             "p.emit(hdr.e); p.emit(hdr.i);",
             "p.emit(hdr.i); p.emit(hdr.e);",
@@ -68,7 +84,8 @@ fn what_the_kernel_cannot_do_is_refused_where_it_stands() {
         let error = compile_ebpf(&source).expect_err(with);
         assert!(error.message.contains(why), "{with}: {error}");
         if !at.is_empty() {
-            let begin = source.find(with).expect("it is there") + with.rfind(at).expect("a part of it");
+            let begin =
+                source.find(with).expect("it is there") + with.rfind(at).expect("a part of it");
             let line = source[..begin].matches('\n').count() as u32 + 1;
             assert_eq!(error.at.line, line, "{with}: {error}");
         }

@@ -26,8 +26,8 @@ control D(packet_out p, in h_t hdr) { apply { p.emit(hdr.e); } }
 Switch(P(), C(), D()) main;
 ";
 
-/// Puts `with` in the place of `what` and expects the refusal at the beginning of `at` in it, saying `why`. Gives what is
-/// otherwise.
+/// Puts `with` in the place of `what` and expects the refusal at the beginning of `at` in it,
+/// saying `why`. Gives what is otherwise.
 fn refused((what, with, at, why): &(&str, &str, &str, &str)) -> Option<String> {
     assert!(SMALL.contains(what), "{what}");
     let source = SMALL.replacen(what, with, 1);
@@ -48,7 +48,10 @@ fn refused((what, with, at, why): &(&str, &str, &str, &str)) -> Option<String> {
 #[test]
 fn the_small_program_and_the_real_one_compile() {
     let program = compile(SMALL).expect("the small program");
-    assert_eq!(program.spec.apply, ["rx m.ingress_port", "extract h.e", "table t", "emit h.e", "tx m.egress_port"]);
+    assert_eq!(
+        program.spec.apply,
+        ["rx m.ingress_port", "extract h.e", "table t", "emit h.e", "tx m.egress_port"]
+    );
     let program = compile(PROGRAM).expect("the user plane");
     assert_eq!(program.info.tables.len(), 12);
 }
@@ -66,23 +69,48 @@ fn what_is_outside_the_subset_is_refused_where_it_stands() {
         ("header e_h", "#include <v1model.p4>\nheader e_h", "#include", "not within the subset"),
         ("transition accept", "transition reject", "reject", "not within the subset"),
         ("transition accept", "transition start", "start", "leads back to itself"),
-        ("transition accept;", "transition select(hdr.e.t) { 0x800: accept; }", "hdr", "no default"),
-        ("transition accept;", "transition select(hdr.e.t) { 1..2: accept; default: accept; }", "..", "ranges"),
-        ("p.extract(hdr.e);", "hdr.e.t = p.lookahead<bit<16>>();", "bit", "a number or a constant is expected"),
+        (
+            "transition accept;",
+            "transition select(hdr.e.t) { 0x800: accept; }",
+            "hdr",
+            "no default",
+        ),
+        (
+            "transition accept;",
+            "transition select(hdr.e.t) { 1..2: accept; default: accept; }",
+            "..",
+            "ranges",
+        ),
+        (
+            "p.extract(hdr.e);",
+            "hdr.e.t = p.lookahead<bit<16>>();",
+            "bit",
+            "a number or a constant is expected",
+        ),
         (
             "transition accept;",
             "transition select(p.lookahead<e_h>()) { default: accept; }",
             "e_h",
             "not within the subset",
         ),
-        ("transition accept;", "transition select(p.lookahead<bit<4>>()) { default: accept; }", "bit", "whole octets"),
+        (
+            "transition accept;",
+            "transition select(p.lookahead<bit<4>>()) { default: accept; }",
+            "bit",
+            "whole octets",
+        ),
         (
             "transition accept;",
             "transition select(hdr.lookahead<bit<8>>()) { default: accept; }",
             "hdr",
             "is the packet",
         ),
-        ("transition accept;", "transition select(p.lookahead()) { default: accept; }", "()", "is expected"),
+        (
+            "transition accept;",
+            "transition select(p.lookahead()) { default: accept; }",
+            "()",
+            "is expected",
+        ),
         ("t.apply();", "exit;", "exit", "not within the subset"),
         ("t.apply();", "switch (t.apply().action_run) { }", "switch", "not within the subset"),
         ("t.apply();", "bit<16> local = 1;", "bit", "not within the subset"),
@@ -92,7 +120,12 @@ fn what_is_outside_the_subset_is_refused_where_it_stands() {
         ("t.apply();", "meta.x = ~meta.x;", "~", "not within the subset"),
         ("size = 16;", "size = 16; idle_timeout = true;", "idle_timeout", "not within the subset"),
         ("const default_action = none;", "default_action = go(1);", "1", "with arguments"),
-        ("Counter<bit<32>>(16) n;", "Register<bit<32>>(16) n;", "Register", "not within the subset"),
+        (
+            "Counter<bit<32>>(16) n;",
+            "Register<bit<32>>(16) n;",
+            "Register",
+            "not within the subset",
+        ),
     ];
     assert_eq!(cases.iter().filter_map(refused).collect::<Vec<_>>(), [""; 0]);
 }
@@ -146,19 +179,30 @@ fn no_nesting_breaks_the_compiler() {
 
 #[test]
 fn keys_of_several_structs_are_put_together_before_the_table() {
-    let source = SMALL.replacen("hdr.e.d : exact;", "hdr.e.t : exact; meta.x : exact; hdr.e.d : exact;", 1);
+    let source =
+        SMALL.replacen("hdr.e.d : exact;", "hdr.e.t : exact; meta.x : exact; hdr.e.d : exact;", 1);
     let program = compile(&source).expect("keys of two structs");
     let at = program.spec.apply.iter().position(|line| line == "table t").expect("the table");
-    assert_eq!(program.spec.apply[at - 3..at], ["mov m.t_key0 h.e.t", "mov m.t_key1 m.x", "mov m.t_key2 h.e.d"]);
+    assert_eq!(
+        program.spec.apply[at - 3..at],
+        ["mov m.t_key0 h.e.t", "mov m.t_key1 m.x", "mov m.t_key2 h.e.d"]
+    );
 }
 
 #[test]
 fn what_is_looked_ahead_at_stays_in_the_packet() {
-    let select = "transition select(p.lookahead<bit<8>>()) { 0x45: more; 0x60 &&& 0xf0: more; default: accept; }
+    let select = "transition select(p.lookahead<bit<8>>()) { 0x45: more; 0x60 &&& 0xf0: more; \
+                  default: accept; }
     }
     state more { p.extract(hdr.e); transition accept;";
-    let program = compile(&SMALL.replacen("transition accept;", select, 1)).expect("within the subset");
-    let at = program.spec.apply.iter().position(|line| line == "lookahead h.ahead8").expect("the instruction");
+    let program =
+        compile(&SMALL.replacen("transition accept;", select, 1)).expect("within the subset");
+    let at = program
+        .spec
+        .apply
+        .iter()
+        .position(|line| line == "lookahead h.ahead8")
+        .expect("the instruction");
     assert_eq!(program.spec.apply[at - 1], "extract h.e");
     let next = &program.spec.apply[at + 1];
     assert!(next.starts_with("jmpeq ") && next.ends_with(" h.ahead8.value 69"), "{next}");
@@ -166,7 +210,8 @@ fn what_is_looked_ahead_at_stays_in_the_packet() {
     assert!(!program.spec.apply.iter().any(|line| line.starts_with("emit h.ahead")));
 }
 
-/// What the fuzz target does, for a while: programs with pieces taken out, doubled and put elsewhere.
+/// What the fuzz target does, for a while: programs with pieces taken out, doubled and put
+/// elsewhere.
 #[test]
 fn whatever_the_text_there_is_an_answer() {
     let mut random = 0x9e37_79b9_7f4a_7c15u64;

@@ -36,7 +36,10 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             let mut free = Free::of(client).await?;
             let info = client.program().info.clone();
             let deletion = operation == Operation::Delete;
-            let entry = rules::parse(&info, &words[2..], text.chars().count() + 1, deletion, &mut || free.next());
+            let entry =
+                rules::parse(&info, &words[2..], text.chars().count() + 1, deletion, &mut || {
+                    free.next()
+                });
             let entry = entry.map_err(wrong)?;
             if verb == "try" {
                 println!("{}", described(client, &entry));
@@ -46,7 +49,10 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             match client.write(&[Update { operation, entry: entry.clone() }]).await {
                 Err(ClientError::Refused(errors)) => {
                     let message = errors.into_iter().next().map(|(_, why)| why).unwrap_or_default();
-                    return Err(wrong(RuleError { column: rules::blamed(&words[2..], &message), message }));
+                    return Err(wrong(RuleError {
+                        column: rules::blamed(&words[2..], &message),
+                        message,
+                    }));
                 }
                 outcome => outcome?,
             }
@@ -65,12 +71,17 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
             }
         }
         ["watch", rounds] => {
-            let number =
-                |_| wrong(RuleError { column: words[1].0, message: format!("{rounds:?} is no number of rounds") });
+            let number = |_| {
+                wrong(RuleError {
+                    column: words[1].0,
+                    message: format!("{rounds:?} is no number of rounds"),
+                })
+            };
             watch(client, 1, Some(rounds.parse().map_err(number)?)).await
         }
         ["meter", meter, rate, burst] => {
-            let number = |text: &str| text.parse::<u64>().with_context(|| format!("{text:?} is no number"));
+            let number =
+                |text: &str| text.parse::<u64>().with_context(|| format!("{text:?} is no number"));
             client.lead(election).await?;
             let rate = (number(rate)?, number(burst)?);
             Ok(client.set_meter(number(meter)? as u32, Some(rate)).await?)
@@ -82,7 +93,10 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
                 message: format!("what shall be done with the rule? {}", RULE_VERBS.join(", ")),
             }))
         }
-        _ => Err(wrong(RuleError { column: words[0].0, message: format!("one of {} is expected", VERBS.join(", ")) })),
+        _ => Err(wrong(RuleError {
+            column: words[0].0,
+            message: format!("one of {} is expected", VERBS.join(", ")),
+        })),
     }
 }
 
@@ -148,9 +162,18 @@ impl Free {
 fn described(client: &Client, entry: &TableEntry) -> String {
     let info = &client.program().info;
     let (table, action) = (&info.tables[entry.table], &info.actions[entry.call.action]);
-    let fields = entry.key.fields.iter().zip(&table.keys).map(|(field, key)| format!("{}={field:x?}", key.name));
-    let arguments =
-        entry.call.arguments.iter().zip(&action.parameters).map(|(value, p)| format!("{}={value:#x}", p.name));
+    let fields = entry
+        .key
+        .fields
+        .iter()
+        .zip(&table.keys)
+        .map(|(field, key)| format!("{}={field:x?}", key.name));
+    let arguments = entry
+        .call
+        .arguments
+        .iter()
+        .zip(&action.parameters)
+        .map(|(value, p)| format!("{}={value:#x}", p.name));
     let (fields, arguments): (Vec<_>, Vec<_>) = (fields.collect(), arguments.collect());
     format!(
         "{}: {} priority={} -> {}({})",
@@ -166,7 +189,8 @@ fn described(client: &Client, entry: &TableEntry) -> String {
 async fn shown(client: &mut Client) -> Result<Vec<(TableEntry, String)>> {
     let entries = client.entries(None).await?;
     let info = &client.program().info;
-    let shown = entries.into_iter().filter_map(|entry| rules::show(info, &entry).map(|text| (entry, text)));
+    let shown =
+        entries.into_iter().filter_map(|entry| rules::show(info, &entry).map(|text| (entry, text)));
     Ok(shown.collect())
 }
 
@@ -186,7 +210,8 @@ fn placed(file: &Path, number: usize, line: &str, error: &RuleError) -> String {
 
 /// The rules of a file, each with its line; every line that is wrong is told.
 async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry)>> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("{} cannot be read", file.display()))?;
     let mut free = Free::of(client).await?;
     let info = &client.program().info;
     // Counters that the file names are not given to its other rules.
@@ -217,15 +242,22 @@ async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry
 }
 
 /// Adds all rules of a file, between two packets, or none.
-pub async fn load(client: &mut Client, election: Option<u64>, file: &Path, dry_run: bool) -> Result<()> {
+pub async fn load(
+    client: &mut Client,
+    election: Option<u64>,
+    file: &Path,
+    dry_run: bool,
+) -> Result<()> {
     let rules = read(client, file).await?;
     if dry_run {
         rules.iter().for_each(|(_, entry)| println!("{}", described(client, entry)));
         return Ok(());
     }
     client.lead(election).await?;
-    let updates: Vec<Update> =
-        rules.iter().map(|(_, entry)| Update { operation: Operation::Insert, entry: entry.clone() }).collect();
+    let updates: Vec<Update> = rules
+        .iter()
+        .map(|(_, entry)| Update { operation: Operation::Insert, entry: entry.clone() })
+        .collect();
     let started = std::time::Instant::now();
     match client.write(&updates).await {
         Ok(()) => {}
@@ -263,8 +295,11 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
     let info = client.program().info.clone();
     // A rule of the file that names no counter has that of its counterpart.
     let keyed = |entry: &TableEntry| (entry.table, entry.key.clone());
-    let there: BTreeMap<_, _> =
-        shown(client).await?.into_iter().map(|(entry, text)| (keyed(&entry), (entry, text))).collect();
+    let there: BTreeMap<_, _> = shown(client)
+        .await?
+        .into_iter()
+        .map(|(entry, text)| (keyed(&entry), (entry, text)))
+        .collect();
     let text = std::fs::read_to_string(file)?;
     let lines: Vec<&str> = text.lines().collect();
     let mut seen = BTreeSet::new();
@@ -272,9 +307,13 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
     for (line, mut entry) in wanted {
         let key = keyed(&entry);
         let found = there.get(&key);
-        let names_counter = rules::words(lines[line - 1]).iter().any(|(_, word)| *word == "counter");
-        if let Some((other, _)) = found.filter(|(other, _)| !names_counter && other.call.action == entry.call.action) {
-            let place = info.actions[entry.call.action].parameters.iter().position(|p| p.name == "counter");
+        let names_counter =
+            rules::words(lines[line - 1]).iter().any(|(_, word)| *word == "counter");
+        if let Some((other, _)) =
+            found.filter(|(other, _)| !names_counter && other.call.action == entry.call.action)
+        {
+            let place =
+                info.actions[entry.call.action].parameters.iter().position(|p| p.name == "counter");
             if let Some(place) = place {
                 entry.call.arguments[place] = other.call.arguments[place];
             }
@@ -300,8 +339,12 @@ pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
 
 /// Counts by rule.
 pub async fn counters(client: &mut Client) -> Result<()> {
-    let counts: BTreeMap<u32, (u64, u64)> =
-        client.counters("rules", None).await?.into_iter().map(|(n, packets, octets)| (n, (packets, octets))).collect();
+    let counts: BTreeMap<u32, (u64, u64)> = client
+        .counters("rules", None)
+        .await?
+        .into_iter()
+        .map(|(n, packets, octets)| (n, (packets, octets)))
+        .collect();
     let rules = shown(client).await?;
     println!("{:>14} {:>18}  rule", "packets", "octets");
     for (entry, text) in rules {
@@ -349,8 +392,10 @@ pub async fn watch(client: &mut Client, every: u64, rounds: Option<u32>) -> Resu
 /// What may be written.
 pub fn help() -> String {
     let mut text = String::from(
-        "rule add|try|set KIND WORD VALUE …   add a rule, show what it would be, change it\nrule del KIND KEY …                  delete it\n\
-         rule list [KIND] · rule load|save|diff FILE · counters · watch [ROUNDS] · meter NUMBER OCTETS-A-SECOND OCTETS-AT-ONCE · quit\n\nkinds:\n",
+        "rule add|try|set KIND WORD VALUE …   add a rule, show what it would be, change it\nrule \
+         del KIND KEY …                  delete it\nrule list [KIND] · rule load|save|diff FILE · \
+         counters · watch [ROUNDS] · meter NUMBER OCTETS-A-SECOND OCTETS-AT-ONCE · \
+         quit\n\nkinds:\n",
     );
     for kind in rules::KINDS {
         let words: Vec<String> = kind

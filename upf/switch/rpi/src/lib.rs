@@ -47,7 +47,8 @@ enum SwitchCommand {
         #[arg(long)]
         rounds: Option<u32>,
     },
-    /// Set what a session's meter lets through, in octets a second and at once; without them, everything
+    /// Set what a session's meter lets through, in octets a second and at once; without them,
+    /// everything
     Meter {
         /// Which
         number: u32,
@@ -124,7 +125,8 @@ enum RuleCommand {
 /// Runs a command, on this thread, until it is done.
 ///
 /// # Errors
-/// What a person can do about it: no switch answers, another controller leads, or a rule is wrong, and where.
+/// What a person can do about it: no switch answers, another controller leads, or a rule is wrong,
+/// and where.
 pub fn run(args: SwitchArgs) -> Result<()> {
     if let Some(SwitchCommand::Run { arguments }) = &args.command {
         return start(arguments);
@@ -139,11 +141,15 @@ pub fn run(args: SwitchArgs) -> Result<()> {
             Some(SwitchCommand::Rule(command)) => {
                 let line = |verb: &str, rule: &[String]| format!("rule {verb} {}", rule.join(" "));
                 let text = match &command {
-                    RuleCommand::Add { dry_run: true, rule } | RuleCommand::Try { rule } => line("try", rule),
+                    RuleCommand::Add { dry_run: true, rule } | RuleCommand::Try { rule } => {
+                        line("try", rule)
+                    }
                     RuleCommand::Add { rule, .. } => line("add", rule),
                     RuleCommand::Set { rule } => line("set", rule),
                     RuleCommand::Del { rule } => line("del", rule),
-                    RuleCommand::List { kind } => format!("rule list {}", kind.as_deref().unwrap_or_default()),
+                    RuleCommand::List { kind } => {
+                        format!("rule list {}", kind.as_deref().unwrap_or_default())
+                    }
                     RuleCommand::Load { file, dry_run } => {
                         return commands::load(&mut client, election, file, *dry_run).await;
                     }
@@ -153,7 +159,9 @@ pub fn run(args: SwitchArgs) -> Result<()> {
                 commands::line(&mut client, election, &text).await
             }
             Some(SwitchCommand::Counters) => commands::counters(&mut client).await,
-            Some(SwitchCommand::Watch { every, rounds }) => commands::watch(&mut client, every.max(1), rounds).await,
+            Some(SwitchCommand::Watch { every, rounds }) => {
+                commands::watch(&mut client, every.max(1), rounds).await
+            }
             Some(SwitchCommand::Meter { number, rate, burst }) => {
                 client.lead(election).await?;
                 Ok(client.set_meter(number, rate.zip(burst)).await?)
@@ -168,7 +176,11 @@ fn start(arguments: &[String]) -> Result<()> {
     let beside = own.with_file_name("martlet-switch");
     let program = if beside.exists() { beside } else { PathBuf::from("martlet-switch") };
     martlet_switch_control::build::check(&program).map_err(anyhow::Error::msg)?;
-    let error =
-        std::os::unix::process::CommandExt::exec(std::process::Command::new(&program).arg("run").args(arguments));
-    bail!("{} cannot be run ({error}): build it with make release, or put it beside martlet", program.display())
+    let error = std::os::unix::process::CommandExt::exec(
+        std::process::Command::new(&program).arg("run").args(arguments),
+    );
+    bail!(
+        "{} cannot be run ({error}): build it with make release, or put it beside martlet",
+        program.display()
+    )
 }

@@ -17,34 +17,50 @@ pub fn candidates(line: &str) -> (usize, Vec<String>) {
         [] => VERBS.to_vec(),
         ["rule"] => RULE_VERBS.to_vec(),
         ["rule", "load" | "save" | "diff"] => return (start, files(begun)),
-        ["rule", "add" | "try" | "set" | "del" | "list"] => KINDS.iter().map(|kind| kind.name).collect(),
+        ["rule", "add" | "try" | "set" | "del" | "list"] => {
+            KINDS.iter().map(|kind| kind.name).collect()
+        }
         ["rule", "add" | "try" | "set" | "del", kind, ref pairs @ ..] if pairs.len() % 2 == 0 => {
-            let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
+            let words =
+                KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
             let given = |word: &str| pairs.iter().step_by(2).any(|other| *other == word);
             words.iter().map(|word| word.word).filter(|word| !given(word)).collect()
         }
         ["rule", "add" | "try" | "set" | "del", kind, .., word] => {
-            let words = KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
+            let words =
+                KINDS.iter().find(|other| other.name == kind).map_or(&[][..], |kind| kind.words);
             match words.iter().find(|other| other.word == word).map(|word| word.form) {
-                Some(martlet_switch_control::rules::Form::Protocol) => vec!["tcp", "udp", "icmp", "icmpv6"],
+                Some(martlet_switch_control::rules::Form::Protocol) => {
+                    vec!["tcp", "udp", "icmp", "icmpv6"]
+                }
                 _ => vec![],
             }
         }
         _ => vec![],
     };
-    (start, all.into_iter().filter(|word| word.starts_with(begun)).map(|word| format!("{word} ")).collect())
+    (
+        start,
+        all.into_iter()
+            .filter(|word| word.starts_with(begun))
+            .map(|word| format!("{word} "))
+            .collect(),
+    )
 }
 
 /// Files that a name may go on to, folders with their stroke.
 fn files(begun: &str) -> Vec<String> {
-    let (folder, start) = begun.rsplit_once('/').map_or(("", begun), |(folder, _)| begun.split_at(folder.len() + 1));
-    let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else { return vec![] };
+    let (folder, start) =
+        begun.rsplit_once('/').map_or(("", begun), |(folder, _)| begun.split_at(folder.len() + 1));
+    let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else {
+        return vec![];
+    };
     let fitting = entries.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let end = if entry.path().is_dir() { "/" } else { " " };
         // A name with blanks cannot be said in a line.
         let fits = name.starts_with(start) && !name.contains(char::is_whitespace);
-        (fits && (start.starts_with('.') || !name.starts_with('.'))).then(|| format!("{folder}{name}{end}"))
+        (fits && (start.starts_with('.') || !name.starts_with('.')))
+            .then(|| format!("{folder}{name}{end}"))
     });
     let mut all: Vec<String> = fitting.collect();
     all.sort();
@@ -115,7 +131,10 @@ mod tests {
         let of = |line: &str| candidates(line).1;
         assert_eq!(of("ru"), ["rule "]);
         assert_eq!(of("rule lo"), ["load "]);
-        assert_eq!(of("rule add de"), ["decap ", "decap-filtered ", "decap-v6 ", "decap-filtered-v6 "]);
+        assert_eq!(
+            of("rule add de"),
+            ["decap ", "decap-filtered ", "decap-v6 ", "decap-filtered-v6 "]
+        );
         assert_eq!(of("rule add decap teid 1 "), ["ue ", "via ", "counter ", "meter ", "qfi "]);
         assert_eq!(of("rule add application protocol t"), ["tcp "]);
         assert!(of("rule add decap teid ").is_empty());

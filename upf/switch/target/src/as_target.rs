@@ -18,10 +18,16 @@ impl SwitchTarget {
     /// Looks up the numbers.
     pub fn new(switch: Arc<Switch>) -> Result<SwitchTarget, SwitchError> {
         let info = &switch.program().info;
-        let tables = info.tables.iter().map(|table| switch.table(&table.alias)).collect::<Result<_, _>>()?;
-        let actions = info.actions.iter().map(|action| switch.action(&action.alias)).collect::<Result<_, _>>()?;
+        let tables =
+            info.tables.iter().map(|table| switch.table(&table.alias)).collect::<Result<_, _>>()?;
+        let actions = info
+            .actions
+            .iter()
+            .map(|action| switch.action(&action.alias))
+            .collect::<Result<_, _>>()?;
         let holds = |of: &martlet_p4c_swx::p4info::Action| of.alias.starts_with("hold_");
-        let holding = info.actions.iter().enumerate().filter(|(_, of)| holds(of)).map(|(n, _)| n).collect();
+        let holding =
+            info.actions.iter().enumerate().filter(|(_, of)| holds(of)).map(|(n, _)| n).collect();
         Ok(SwitchTarget { switch, tables, actions, holding })
     }
 
@@ -65,12 +71,16 @@ impl model::Target for SwitchTarget {
 
     fn set_default(&self, table: usize, call: &Call) -> Result<(), String> {
         let action = self.actions[call.action];
-        self.switch.set_default(self.tables[table], action, &call.arguments).map_err(|error| error.to_string())
+        self.switch
+            .set_default(self.tables[table], action, &call.arguments)
+            .map_err(|error| error.to_string())
     }
 
     fn counter(&self, counter: usize, index: u32) -> Result<(u64, u64), String> {
         let name = &self.switch.program().info.counters[counter].alias;
-        let read = |of: &str| self.switch.register(&format!("{name}_{of}"), index).map_err(|error| error.to_string());
+        let read = |of: &str| {
+            self.switch.register(&format!("{name}_{of}"), index).map_err(|error| error.to_string())
+        };
         Ok((read("packets")?, read("octets")?))
     }
 
@@ -96,7 +106,10 @@ impl model::Target for SwitchTarget {
 
     fn status(&self) -> Vec<(String, String)> {
         let mut status = vec![
-            ("target".into(), format!("{} (a software switch: no hardware)", crate::dpdk::version())),
+            (
+                "target".into(),
+                format!("{} (a software switch: no hardware)", crate::dpdk::version()),
+            ),
             ("engine".into(), self.switch.engine().name().into()),
         ];
         for port in 0..HOLD {

@@ -12,7 +12,8 @@ use std::path::Path;
 pub enum Ports<'a> {
     /// By hand or by sockets; see [`Switch`](crate::Switch).
     Rings,
-    /// To measure: so many packets of a pcap file for ever, at port 0; what comes out is counted and dropped.
+    /// To measure: so many packets of a pcap file for ever, at port 0; what comes out is counted
+    /// and dropped.
     Memory {
         /// The file.
         pcap: &'a Path,
@@ -55,14 +56,20 @@ fn text(value: &str) -> CString {
 }
 
 /// Configures and builds the pipeline of `m`.
-pub(crate) fn assemble(m: *mut Raw, spec: &Spec, ports: Ports<'_>, engine: Engine) -> Result<(), SwitchError> {
+pub(crate) fn assemble(
+    m: *mut Raw,
+    spec: &Spec,
+    ports: Ports<'_>,
+    engine: Engine,
+) -> Result<(), SwitchError> {
     let pcap = match ports {
         Ports::Rings => None,
         Ports::Memory { pcap, packets } => Some((text(&pcap.to_string_lossy()), packets)),
     };
     if engine == Engine::MachineCode {
-        let library =
-            LIBRARY.ok_or_else(|| SwitchError::Unknown("machine code of the pipeline in this build".into()))?;
+        let library = LIBRARY.ok_or_else(|| {
+            SwitchError::Unknown("machine code of the pipeline in this build".into())
+        })?;
         return load(m, library, pcap);
     }
     // SAFETY: `m` is a new switch, and all texts live until the end of each call.
@@ -70,7 +77,9 @@ pub(crate) fn assemble(m: *mut Raw, spec: &Spec, ports: Ports<'_>, engine: Engin
         match &pcap {
             None => checked(ffi::mswx_ring_ports(m), || "ports".into())?,
             Some((pcap, packets)) => {
-                checked(ffi::mswx_memory_ports(m, pcap.as_ptr(), *packets), || format!("ports on {pcap:?}"))?
+                checked(ffi::mswx_memory_ports(m, pcap.as_ptr(), *packets), || {
+                    format!("ports on {pcap:?}")
+                })?
             }
         }
     }
@@ -78,24 +87,35 @@ pub(crate) fn assemble(m: *mut Raw, spec: &Spec, ports: Ports<'_>, engine: Engin
 }
 
 /// Takes a pipeline that DPDK wrote as C and a compiler made a library of.
-pub(crate) fn load(m: *mut Raw, library: &[u8], pcap: Option<(CString, u32)>) -> Result<(), SwitchError> {
+pub(crate) fn load(
+    m: *mut Raw,
+    library: &[u8],
+    pcap: Option<(CString, u32)>,
+) -> Result<(), SwitchError> {
     let name = c"martlet-pipeline";
-    let failed = |error: std::io::Error| SwitchError::Port(format!("no memory for the pipeline's code: {error}"));
-    let file = nix::sys::memfd::memfd_create(name, nix::sys::memfd::MFdFlags::empty()).map_err(|e| failed(e.into()))?;
+    let failed = |error: std::io::Error| {
+        SwitchError::Port(format!("no memory for the pipeline's code: {error}"))
+    };
+    let file = nix::sys::memfd::memfd_create(name, nix::sys::memfd::MFdFlags::empty())
+        .map_err(|e| failed(e.into()))?;
     let mut file = std::fs::File::from(file);
     file.write_all(library).map_err(failed)?;
     let path = text(&format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
     let (pcap_text, packets) = pcap.map_or((None, 0), |(text, packets)| (Some(text), packets));
     let pcap = pcap_text.as_ref().map_or(std::ptr::null(), |text| text.as_ptr());
     // SAFETY: `m` is a new switch, and the texts live until the end of the call.
-    checked(unsafe { ffi::mswx_load(m, path.as_ptr(), pcap, packets) }, || "the pipeline's code is loaded".into())
+    checked(unsafe { ffi::mswx_load(m, path.as_ptr(), pcap, packets) }, || {
+        "the pipeline's code is loaded".into()
+    })
 }
 
 fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
-    let lines = |instructions: &[String]| instructions.iter().map(|line| text(line)).collect::<Vec<_>>();
-    let pointers = |lines: &[CString]| lines.iter().map(|line| line.as_ptr()).collect::<Vec<*const c_char>>();
-    // SAFETY, for all calls: `m` is a new switch, DPDK copies what it is given, and all texts and arrays live until the
-    // end of each call and are as long as said.
+    let lines =
+        |instructions: &[String]| instructions.iter().map(|line| text(line)).collect::<Vec<_>>();
+    let pointers =
+        |lines: &[CString]| lines.iter().map(|line| line.as_ptr()).collect::<Vec<*const c_char>>();
+    // SAFETY, for all calls: `m` is a new switch, DPDK copies what it is given, and all texts and
+    // arrays live until the end of each call and are as long as said.
     for of in &spec.structs {
         let names: Vec<CString> = of.fields.iter().map(|(name, _)| text(name)).collect();
         let fields: Vec<ffi::Field> = names
@@ -104,22 +124,30 @@ fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
             .map(|(name, (_, bits))| ffi::Field { name: name.as_ptr(), bits: *bits })
             .collect();
         // SAFETY: see above.
-        let status = unsafe { ffi::mswx_struct(m, text(&of.name).as_ptr(), fields.as_ptr(), fields.len() as u32) };
+        let status = unsafe {
+            ffi::mswx_struct(m, text(&of.name).as_ptr(), fields.as_ptr(), fields.len() as u32)
+        };
         checked(status, || format!("struct {}", of.name))?;
     }
     for (name, of) in &spec.headers {
         // SAFETY: see above.
-        checked(unsafe { ffi::mswx_header(m, text(name).as_ptr(), text(of).as_ptr()) }, || format!("header {name}"))?;
+        checked(unsafe { ffi::mswx_header(m, text(name).as_ptr(), text(of).as_ptr()) }, || {
+            format!("header {name}")
+        })?;
     }
     // SAFETY: see above.
     checked(unsafe { ffi::mswx_metadata(m, text(&spec.metadata).as_ptr()) }, || "metadata".into())?;
     for (name, size) in &spec.registers {
         // SAFETY: see above.
-        checked(unsafe { ffi::mswx_registers(m, text(name).as_ptr(), *size) }, || format!("registers {name}"))?;
+        checked(unsafe { ffi::mswx_registers(m, text(name).as_ptr(), *size) }, || {
+            format!("registers {name}")
+        })?;
     }
     for (name, size) in &spec.meters {
         // SAFETY: see above.
-        checked(unsafe { ffi::mswx_meters(m, text(name).as_ptr(), *size) }, || format!("meters {name}"))?;
+        checked(unsafe { ffi::mswx_meters(m, text(name).as_ptr(), *size) }, || {
+            format!("meters {name}")
+        })?;
     }
     for action in &spec.actions {
         let lines = lines(&action.instructions);
@@ -128,7 +156,13 @@ fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
         let pointers = pointers(&lines);
         // SAFETY: see above.
         let status = unsafe {
-            ffi::mswx_action(m, text(&action.name).as_ptr(), arguments, pointers.as_ptr(), pointers.len() as u32)
+            ffi::mswx_action(
+                m,
+                text(&action.name).as_ptr(),
+                arguments,
+                pointers.as_ptr(),
+                pointers.len() as u32,
+            )
         };
         checked(status, || format!("action {}", action.name))?;
     }
@@ -137,7 +171,10 @@ fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
         let keys: Vec<ffi::Key> = names
             .iter()
             .zip(&table.keys)
-            .map(|(name, (_, kind))| ffi::Key { name: name.as_ptr(), wildcard: i32::from(*kind == Match::Wildcard) })
+            .map(|(name, (_, kind))| ffi::Key {
+                name: name.as_ptr(),
+                wildcard: i32::from(*kind == Match::Wildcard),
+            })
             .collect();
         let names: Vec<CString> = table.actions.iter().map(|(name, _)| text(name)).collect();
         let actions: Vec<ffi::TableAction> = names
@@ -168,7 +205,9 @@ fn interpret(m: *mut Raw, spec: &Spec) -> Result<(), SwitchError> {
     let lines = lines(&spec.apply);
     let pointers = pointers(&lines);
     // SAFETY: see above.
-    checked(unsafe { ffi::mswx_apply(m, pointers.as_ptr(), pointers.len() as u32) }, || "the instructions".into())?;
+    checked(unsafe { ffi::mswx_apply(m, pointers.as_ptr(), pointers.len() as u32) }, || {
+        "the instructions".into()
+    })?;
     // SAFETY: see above.
     checked(unsafe { ffi::mswx_build(m) }, || "the pipeline is built".into())
 }

@@ -1,9 +1,10 @@
-//! Programs of the kernel by the names of their instructions (RFC 9669): so short that no compiler is needed for them.
+//! Programs of the kernel by the names of their instructions (RFC 9669): so short that no compiler
+//! is needed for them.
 use std::collections::HashMap;
 use std::os::fd::RawFd;
 
-/// A register. What a program gives is in the first; functions of the kernel take theirs from the second on, and leave alone what is
-/// in those from the seventh on.
+/// A register. What a program gives is in the first; functions of the kernel take theirs from the
+/// second on, and leave alone what is in those from the seventh on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Register(u8);
 

@@ -51,7 +51,8 @@ pub struct Measured {
 
 fn checksum(header: &mut [u8]) {
     header[10..12].fill(0);
-    let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum: u32 =
+        header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
 }
@@ -79,14 +80,21 @@ pub(crate) const FIRST_UE: u32 = 0x0a3c_0001;
 pub(crate) const FIRST_TEID: u32 = 0x1000;
 const REMOTE: u32 = 0x0808_0808;
 
-/// The frame of one UE. The smallest in a tunnel is larger than the smallest of Ethernet: it is as small as it can be then.
+/// The frame of one UE. The smallest in a tunnel is larger than the smallest of Ethernet: it is as
+/// small as it can be then.
 pub(crate) fn frame(way: Way, ue: u32, octets: usize) -> Vec<u8> {
     let inside = octets.saturating_sub(4 + 14);
     let ethernet = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &[8, 0]].concat();
     let packet = match way {
-        Way::Encapsulation => ipv4(REMOTE, FIRST_UE + ue, &udp(53, 1000, &vec![0; inside.saturating_sub(28)])),
+        Way::Encapsulation => {
+            ipv4(REMOTE, FIRST_UE + ue, &udp(53, 1000, &vec![0; inside.saturating_sub(28)]))
+        }
         Way::Decapsulation => {
-            let inner = ipv4(FIRST_UE + ue, REMOTE, &udp(1000, 53, &vec![0; inside.saturating_sub(28 + 44)]));
+            let inner = ipv4(
+                FIRST_UE + ue,
+                REMOTE,
+                &udp(1000, 53, &vec![0; inside.saturating_sub(28 + 44)]),
+            );
             let mut gtp = vec![0x34, 255];
             gtp.extend(((inner.len() + 8) as u16).to_be_bytes());
             gtp.extend((FIRST_TEID + ue).to_be_bytes());
@@ -115,8 +123,18 @@ pub(crate) fn rule(
     action: &str,
     arguments: Vec<u64>,
 ) -> Update {
-    let table = program.info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
-    let action = program.info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
+    let table = program
+        .info
+        .tables
+        .iter()
+        .position(|of| of.alias == table)
+        .expect("a table of the program");
+    let action = program
+        .info
+        .actions
+        .iter()
+        .position(|of| of.alias == action)
+        .expect("an action of the program");
     let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
     Update {
         operation: Operation::Insert,
@@ -129,7 +147,8 @@ pub fn run(bench: &Bench) -> Result<Measured, String> {
     let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| error.to_string())?);
     dpdk::start(768).map_err(|error| error.to_string())?;
     let pcap = std::env::temp_dir().join(format!("martlet-bench-{}.pcap", std::process::id()));
-    // As many packets as the source takes, of UEs at random, so that no cache has the rules by chance.
+    // As many packets as the source takes, of UEs at random, so that no cache has the rules by
+    // chance.
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
         random ^= random << 13;
@@ -138,7 +157,8 @@ pub fn run(bench: &Bench) -> Result<Measured, String> {
         random
     };
     let packets = 16 * 1024;
-    let frames = (0..packets).map(|_| frame(bench.way, (next() % u64::from(bench.rules)) as u32, bench.frame));
+    let frames = (0..packets)
+        .map(|_| frame(bench.way, (next() % u64::from(bench.rules)) as u32, bench.frame));
     write_pcap(&pcap, frames).map_err(|error| format!("{}: {error}", pcap.display()))?;
     let outcome = measure(bench, program, &pcap, packets);
     let _ = std::fs::remove_file(&pcap);
@@ -162,16 +182,26 @@ fn measure(
         first[0].entry.call = first[1].entry.call.clone();
     }
     let out = 5;
-    first.push(rule(&program, "l2_forward", 1, "l2", vec![0x0200_0000_0003, 0x0200_0000_0004, out]));
+    first.push(rule(
+        &program,
+        "l2_forward",
+        1,
+        "l2",
+        vec![0x0200_0000_0003, 0x0200_0000_0004, out],
+    ));
     tables.write(&first).map_err(|error| error.to_string())?;
     let rules: Vec<Update> = (0..bench.rules)
         .map(|n| {
             let meter = if bench.metered { u64::from(n) + 1 } else { 0 };
             let (ue, counter) = (u64::from(FIRST_UE + n), u64::from(n));
             match bench.way {
-                Way::Decapsulation => {
-                    rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", vec![ue, counter, meter, 1, 0])
-                }
+                Way::Decapsulation => rule(
+                    &program,
+                    "gtp_decap",
+                    u64::from(FIRST_TEID + n),
+                    "decap",
+                    vec![ue, counter, meter, 1, 0],
+                ),
                 Way::Encapsulation => {
                     let (here, there) = (
                         u64::from(Ipv4Addr::new(192, 168, 70, 1).to_bits()),
@@ -208,7 +238,9 @@ fn measure(
     }
     for other in (0..7).filter(|port| *port != out as u32) {
         if switch.sunk(other).0 != 0 {
-            return Err(format!("packets left by port {other}, without a rule: the measurement is void"));
+            return Err(format!(
+                "packets left by port {other}, without a rule: the measurement is void"
+            ));
         }
     }
     let octets_out = (before.1 - from.1) as f64 / (before.0 - from.0) as f64;

@@ -13,8 +13,10 @@ pub(crate) const ATTACH_XDP: u32 = 37;
 
 /// Calls bpf(2) with the first octets of its argument.
 fn bpf<T>(command: i64, argument: &T) -> std::io::Result<i64> {
-    // SAFETY: the kernel reads as many octets as said, and what they point to lives until the end of the call.
-    let outcome = unsafe { libc::syscall(libc::SYS_bpf, command, argument as *const T, size_of::<T>()) };
+    // SAFETY: the kernel reads as many octets as said, and what they point to lives until the end
+    // of the call.
+    let outcome =
+        unsafe { libc::syscall(libc::SYS_bpf, command, argument as *const T, size_of::<T>()) };
     if outcome < 0 { Err(std::io::Error::last_os_error()) } else { Ok(outcome) }
 }
 
@@ -45,8 +47,17 @@ struct MapAttributes {
 }
 
 /// Makes a map whose keys have four octets.
-pub(crate) fn make_map(kind: u32, value: u32, entries: u32, flags: u32, text: &str) -> std::io::Result<OwnedFd> {
-    bpf_open(MAP_CREATE, &MapAttributes { kind, key: 4, value, entries, flags, inner: 0, node: 0, name: name(text) })
+pub(crate) fn make_map(
+    kind: u32,
+    value: u32,
+    entries: u32,
+    flags: u32,
+    text: &str,
+) -> std::io::Result<OwnedFd> {
+    bpf_open(
+        MAP_CREATE,
+        &MapAttributes { kind, key: 4, value, entries, flags, inner: 0, node: 0, name: name(text) },
+    )
 }
 
 /// `union bpf_attr` of BPF_PROG_LOAD, up to the type of attachment.
@@ -66,7 +77,12 @@ struct Load {
 }
 
 /// Loads a program.
-pub(crate) fn load(kind: u32, attach_type: u32, code: &[u64], text: &str) -> std::io::Result<OwnedFd> {
+pub(crate) fn load(
+    kind: u32,
+    attach_type: u32,
+    code: &[u64],
+    text: &str,
+) -> std::io::Result<OwnedFd> {
     let load = Load {
         kind,
         instructions: code.len() as u32,
@@ -94,7 +110,12 @@ struct Link {
 }
 
 /// Attaches a program to an interface, for as long as what this gives is open.
-pub(crate) fn attach(program: &OwnedFd, ifindex: u32, attach_type: u32, flags: u32) -> std::io::Result<OwnedFd> {
+pub(crate) fn attach(
+    program: &OwnedFd,
+    ifindex: u32,
+    attach_type: u32,
+    flags: u32,
+) -> std::io::Result<OwnedFd> {
     let program = program.as_raw_fd() as u32;
     bpf_open(LINK_CREATE, &Link { program, ifindex, attach_type, flags, order: [0; 2] })
 }
@@ -111,6 +132,7 @@ struct Update {
 
 /// Writes an entry of a map, of four octets.
 pub(crate) fn set(map: &OwnedFd, key: u32, value: u32) -> std::io::Result<()> {
-    let (map, key, value) = (map.as_raw_fd() as u32, (&raw const key) as u64, (&raw const value) as u64);
+    let (map, key, value) =
+        (map.as_raw_fd() as u32, (&raw const key) as u64, (&raw const value) as u64);
     bpf(MAP_UPDATE_ELEM, &Update { map, rest: 0, key, value, flags: 0 }).map(drop)
 }

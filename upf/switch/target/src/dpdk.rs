@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 static STARTED: Mutex<Option<Result<(), SwitchError>>> = Mutex::new(None);
 
-/// Starts DPDK with so many MiB for tables and packets, which are taken from the system as they are used. Later calls
-/// have the outcome of the first.
+/// Starts DPDK with so many MiB for tables and packets, which are taken from the system as they are
+/// used. Later calls have the outcome of the first.
 pub fn start(memory_mib: u32) -> Result<(), SwitchError> {
     let mut started = STARTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     started.get_or_insert_with(|| initialize(memory_mib)).clone()
@@ -16,7 +16,8 @@ pub fn start(memory_mib: u32) -> Result<(), SwitchError> {
 fn initialize(memory_mib: u32) -> Result<(), SwitchError> {
     // The calling thread may run on every processor that it may run on now, not on the first alone.
     let processors = affinity();
-    let lcores = format!("0@({})", processors.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    let lcores =
+        format!("0@({})", processors.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
     let memory = memory_mib.to_string();
     let words = [
         "martlet-switch",
@@ -32,11 +33,14 @@ fn initialize(memory_mib: u32) -> Result<(), SwitchError> {
         "--log-level",
         "lib.eal:error",
     ];
-    let words: Vec<CString> = words.iter().map(|word| CString::new(*word).expect("no zeroes")).collect();
-    let pointers: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
+    let words: Vec<CString> =
+        words.iter().map(|word| CString::new(*word).expect("no zeroes")).collect();
+    let pointers: Vec<*const c_char> =
+        words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
     // DPDK keeps the arguments.
     let words = Box::leak(words.into_boxed_slice());
-    // SAFETY: as many arguments as said, which live for ever, with the null behind them that C programs have.
+    // SAFETY: as many arguments as said, which live for ever, with the null behind them that C
+    // programs have.
     let status = unsafe { ffi::mswx_start(words.len() as i32, pointers.leak().as_ptr()) };
     checked(status, || format!("DPDK does not start with {memory_mib} MiB"))?;
     // SAFETY: DPDK is started.
@@ -46,8 +50,11 @@ fn initialize(memory_mib: u32) -> Result<(), SwitchError> {
 
 fn affinity() -> Vec<usize> {
     let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0));
-    let all =
-        set.map(|set| (0..nix::sched::CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).collect::<Vec<_>>());
+    let all = set.map(|set| {
+        (0..nix::sched::CpuSet::count())
+            .filter(|n| set.is_set(*n).unwrap_or(false))
+            .collect::<Vec<_>>()
+    });
     all.ok().filter(|all| !all.is_empty()).unwrap_or_else(|| vec![0])
 }
 

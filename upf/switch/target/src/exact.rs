@@ -1,4 +1,5 @@
-//! The test of `c/exact.c`, our tables whose keys match as they are: the same as a map, whatever is done with them.
+//! The test of `c/exact.c`, our tables whose keys match as they are: the same as a map, whatever is
+//! done with them.
 use crate::{dpdk, ffi};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -48,7 +49,11 @@ fn lives(key_size: u32, size: u32, rounds: u32) {
             if status == 0 {
                 map.insert(key, random);
             } else {
-                assert!(map.len() == size as usize && !map.contains_key(&key), "refused with {} of {size}", map.len());
+                assert!(
+                    map.len() == size as usize && !map.contains_key(&key),
+                    "refused with {} of {size}",
+                    map.len()
+                );
                 refused += 1;
             }
             assert!(map.len() <= size as usize, "more than there is room for");

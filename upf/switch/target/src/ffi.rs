@@ -55,7 +55,8 @@ pub struct PortCounters {
     pub packets_out: u64,
     /// Their octets.
     pub octets_out: u64,
-    /// Frames that went by the pipeline, to the native path: cut off, or with a header that does not add up.
+    /// Frames that went by the pipeline, to the native path: cut off, or with a header that does
+    /// not add up.
     pub bypassed: u64,
     /// Frames too short or too long to be any.
     pub runts: u64,
@@ -97,7 +98,12 @@ unsafe extern "C" {
     pub fn mswx_ring_ports(m: *mut Raw) -> c_int;
     pub fn mswx_memory_ports(m: *mut Raw, pcap: *const c_char, packets: u32) -> c_int;
     pub fn mswx_build(m: *mut Raw) -> c_int;
-    pub fn mswx_load(m: *mut Raw, library: *const c_char, pcap: *const c_char, packets: u32) -> c_int;
+    pub fn mswx_load(
+        m: *mut Raw,
+        library: *const c_char,
+        pcap: *const c_char,
+        packets: u32,
+    ) -> c_int;
     pub fn mswx_free(m: *mut Raw);
     pub fn mswx_table_number(m: *mut Raw, name: *const c_char) -> c_int;
     pub fn mswx_action_number(m: *mut Raw, name: *const c_char) -> c_int;
@@ -110,15 +116,32 @@ unsafe extern "C" {
         failed: *mut u32,
     ) -> c_int;
     pub fn mswx_default(m: *mut Raw, table: u32, action: u32, arguments: *const u64) -> c_int;
-    pub fn mswx_register_read(m: *mut Raw, name: *const c_char, index: u32, value: *mut u64) -> c_int;
+    pub fn mswx_register_read(
+        m: *mut Raw,
+        name: *const c_char,
+        index: u32,
+        value: *mut u64,
+    ) -> c_int;
     pub fn mswx_register_write(m: *mut Raw, name: *const c_char, index: u32, value: u64) -> c_int;
-    pub fn mswx_meter_set(m: *mut Raw, name: *const c_char, index: u32, meter: *const Meter) -> c_int;
+    pub fn mswx_meter_set(
+        m: *mut Raw,
+        name: *const c_char,
+        index: u32,
+        meter: *const Meter,
+    ) -> c_int;
     pub fn mswx_inject(m: *mut Raw, port: u32, frame: *const u8, length: u32) -> c_int;
     pub fn mswx_queued(m: *mut Raw, port: u32) -> u32;
     pub fn mswx_collect(m: *mut Raw, port: u32, frame: *mut u8, size: u32) -> c_int;
     pub fn mswx_run(m: *mut Raw, instructions: u32);
-    pub fn mswx_open_lane(m: *mut Raw, port: u32, ifindex: u32, queue: u32, bypass: c_int) -> c_int;
-    pub fn mswx_live(m: *mut Raw, port: u32, program: c_int, area: c_int, interface: *const c_char) -> c_int;
+    pub fn mswx_open_lane(m: *mut Raw, port: u32, ifindex: u32, queue: u32, bypass: c_int)
+    -> c_int;
+    pub fn mswx_live(
+        m: *mut Raw,
+        port: u32,
+        program: c_int,
+        area: c_int,
+        interface: *const c_char,
+    ) -> c_int;
     pub fn mswx_close_lanes(m: *mut Raw, port: u32);
     pub fn mswx_alive(m: *mut Raw, at: *mut u64);
     pub fn mswx_spin(m: *mut Raw, nanoseconds: u64);

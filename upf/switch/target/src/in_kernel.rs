@@ -1,4 +1,5 @@
-//! The switch process with its pipeline in the kernel: the engine `xdp`. Ports are interfaces; all above them is as with DPDK.
+//! The switch process with its pipeline in the kernel: the engine `xdp`. Ports are interfaces; all
+//! above them is as with DPDK.
 use crate::ports::{Binding, By};
 use crate::serve::{ACCESS, CORE, NATIVE_N3, NATIVE_N6, Settings, begin, listen};
 use crate::{rpc, sockets};
@@ -11,12 +12,12 @@ use tokio::sync::Notify;
 fn interface(binding: &Binding) -> Result<&str, String> {
     match binding {
         Binding::Interface(By::Best | By::Xdp, name) => Ok(name),
-        Binding::Interface(By::Packet, name) => {
-            Err(format!("{name}: the engine xdp takes frames of interfaces by XDP alone: write {name}"))
-        }
-        Binding::Files(_) => {
-            Err("the engine xdp has interfaces alone as its ports: captures are for --engine swx".into())
-        }
+        Binding::Interface(By::Packet, name) => Err(format!(
+            "{name}: the engine xdp takes frames of interfaces by XDP alone: write {name}"
+        )),
+        Binding::Files(_) => Err("the engine xdp has interfaces alone as its ports: captures are \
+                                  for --engine swx"
+            .into()),
     }
 }
 
@@ -54,7 +55,9 @@ async fn look_after(switch: &XdpSwitch, wired: &[Wired], links: &mut Option<Link
 /// It cannot have its ports, or the kernel refuses its programs.
 pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<(), String> {
     let mut wired = Vec::new();
-    for (wire, outside, inside) in [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)] {
+    for (wire, outside, inside) in
+        [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)]
+    {
         let Some((peer, native)) = wire else { continue };
         let (peer, native) = (interface(peer)?, interface(native)?);
         // The way without a switch comes first, and stays.
@@ -76,7 +79,8 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     let keeper = keeper.map_err(|error| format!("no thread for packets that wait: {error}"))?;
     let listener = listen(&settings, "xdp", remembered.restored).await?;
     let counted = switch.clone();
-    let look = tokio::spawn(remembered.look(move || (0..PORTS).map(|port| counted.port(port).came).sum()));
+    let look =
+        tokio::spawn(remembered.look(move || (0..PORTS).map(|port| counted.port(port).came).sum()));
     let outcome = tokio::select! {
         outcome = rpc::serve(server, listener, bell) => outcome,
         error = look_after(&switch, &wired, &mut links) => Err(error),

@@ -1,4 +1,5 @@
-//! Rules issued over P4Runtime while packets of another rule pass: how long it takes, and whether a packet is lost.
+//! Rules issued over P4Runtime while packets of another rule pass: how long it takes, and whether a
+//! packet is lost.
 use crate::as_target::SwitchTarget;
 use crate::assemble::{Engine, Ports};
 use crate::bench::{FIRST_TEID, FIRST_UE, Way, frame, rule};
@@ -69,10 +70,12 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| text(&error))?);
     dpdk::start(768).map_err(|error| text(&error))?;
-    let switch = Switch::new(program.clone(), Ports::Rings, engine).map_err(|error| text(&error))?;
+    let switch =
+        Switch::new(program.clone(), Ports::Rings, engine).map_err(|error| text(&error))?;
     let switch = Arc::new(switch);
     let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| text(&error))?);
-    let counters = Counters::open(program.info.clone(), target.clone(), None).map_err(|error| text(&error))?;
+    let counters =
+        Counters::open(program.info.clone(), target.clone(), None).map_err(|error| text(&error))?;
     let tables = Arc::new(Tables::new(program.clone(), target));
     let server = Server::new(tables, Arc::new(counters), None, base(&program), 1);
     server.begin(Vec::new()).map_err(|error| text(&error))?;
@@ -81,15 +84,25 @@ pub fn run(rules: u32, samples: u32, engine: Engine) -> Result<Issued, String> {
         let arguments = vec![u64::from(FIRST_UE + n), u64::from(n), 0, 1, 0];
         rule(&program, "gtp_decap", u64::from(FIRST_TEID + n), "decap", arguments)
     };
-    let hop = rule(&program, "l2_forward", 1, "l2", vec![0x0200_0000_0003, 0x0200_0000_0004, CORE.into()]);
+    let hop = rule(
+        &program,
+        "l2_forward",
+        1,
+        "l2",
+        vec![0x0200_0000_0003, 0x0200_0000_0004, CORE.into()],
+    );
     let inserted: Vec<Update> = (1..=rules).map(decap).collect();
-    let deleted: Vec<Update> =
-        inserted.iter().map(|update| Update { operation: Operation::Delete, ..update.clone() }).collect();
+    let deleted: Vec<Update> = inserted
+        .iter()
+        .map(|update| Update { operation: Operation::Delete, ..update.clone() })
+        .collect();
 
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| text(&error))?;
     let client = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| text(&error))?;
+        let listener =
+            tokio::net::TcpListener::bind("127.0.0.1:0").await.map_err(|error| text(&error))?;
         let address = listener.local_addr().map_err(|error| text(&error))?;
         tokio::spawn(rpc::serve(server, listener, Arc::default()));
         let mut client = Client::connect(address, 1).await.map_err(|error| text(&error))?;

@@ -1,8 +1,10 @@
-//! Ports by AF_XDP: a program at the entry of an interface hands each frame to the switch, or leaves it to the kernel, whose
-//! own forwarding between the wire's ends is the way without a switch. No frame goes both ways.
+//! Ports by AF_XDP: a program at the entry of an interface hands each frame to the switch, or
+//! leaves it to the kernel, whose own forwarding between the wire's ends is the way without a
+//! switch. No frame goes both ways.
 //!
-//! The program looks at when the switch's loop last said that it lives. A switch that has ended, was killed, hangs or has no
-//! processor gets no frame from [`PATIENCE`] on, however long the kernel takes to clear up after it.
+//! The program looks at when the switch's loop last said that it lives. A switch that has ended,
+//! was killed, hangs or has no processor gets no frame from [`PATIENCE`] on, however long the
+//! kernel takes to clear up after it.
 use crate::assembler::*;
 use crate::bpf::{self, ATTACH_XDP, MAP_TYPE_ARRAY, MAP_TYPE_XSKMAP, MMAPABLE, PROG_TYPE_XDP};
 use crate::error::SwitchError;
@@ -16,7 +18,8 @@ pub const PATIENCE: Duration = Duration::from_millis(70);
 /// Receive queues of an interface that a port takes frames from.
 const QUEUES: u32 = 16;
 
-/// The longest packet that fits into a chunk of the sockets' memory (`c/xsk.c`), with its Ethernet header and a VLAN's.
+/// The longest packet that fits into a chunk of the sockets' memory (`c/xsk.c`), with its Ethernet
+/// header and a VLAN's.
 const LONGEST: u32 = 2048 - 256 - 18;
 
 /// How a program is attached: in the driver, or behind it.
@@ -26,7 +29,8 @@ const GENERIC: u32 = 1 << 1;
 /// Frames that wait for the program to send them, and octets of each (`c/live.c`).
 const LIVE: u32 = 512;
 const LIVE_SLOT: u32 = 2048;
-/// Octets of the memory that they lie in: the number of the next one, a gap, and the frames, each behind its length and a gap.
+/// Octets of the memory that they lie in: the number of the next one, a gap, and the frames, each
+/// behind its length and a gap.
 const LIVE_AREA: u32 = LIVE_FIRST + LIVE * LIVE_SLOT;
 const LIVE_FIRST: u32 = 64;
 const LIVE_HEADER: u32 = 8;
@@ -35,15 +39,16 @@ const ETHERNET: i32 = 14;
 /// The first interface of every network namespace, which runs of a program say that they come from.
 const LOOPBACK: i32 = 1;
 
-/// What the program does with frames of ours: the memory that they lie in, and the interface that they leave by.
+/// What the program does with frames of ours: the memory that they lie in, and the interface that
+/// they leave by.
 #[derive(Debug, Clone, Copy)]
 struct Out {
     area: RawFd,
     ifindex: u32,
 }
 
-/// The program. What comes is the kernel's `PATIENCE` after `alive`, and where no socket is there for the queue. A run that the
-/// switch asks for takes the next frame of its memory, and sends it.
+/// The program. What comes is the kernel's `PATIENCE` after `alive`, and where no socket is there
+/// for the queue. A run that the switch asks for takes the next frame of its memory, and sends it.
 fn program(alive: RawFd, sockets: RawFd, out: Option<Out>) -> Vec<u64> {
     let mut code = Assembler::default();
     code.mov(CONTEXT, R1);
@@ -64,7 +69,8 @@ const CONTEXT: Register = R6;
 
 /// Of frames that come.
 fn coming(code: &mut Assembler, alive: RawFd, sockets: RawFd) {
-    // The clock is read after what the switch has said, so what is between them is below nothing where it says more meanwhile.
+    // The clock is read after what the switch has said, so what is between them is below nothing
+    // where it says more meanwhile.
     code.map_value(R1, alive);
     code.load64(R7, R1, 0);
     code.call(Helper::CoarseTime);
@@ -123,7 +129,8 @@ fn leaving(code: &mut Assembler, out: Out) {
     code.give(xdp::DROP);
 }
 
-/// A word in memory shared with programs of the kernel, in which the switch's loop says that it lives.
+/// A word in memory shared with programs of the kernel, in which the switch's loop says that it
+/// lives.
 #[derive(Debug)]
 pub struct Alive {
     map: OwnedFd,
@@ -180,8 +187,8 @@ pub struct Lanes {
     pub in_driver: bool,
 }
 
-/// Opens an interface as a port. From when the switch starts on its frames come there; what the pipeline must not see goes to
-/// the port `bypass`.
+/// Opens an interface as a port. From when the switch starts on its frames come there; what the
+/// pipeline must not see goes to the port `bypass`.
 pub fn open(
     switch: &Switch,
     alive: &Arc<Alive>,
@@ -189,24 +196,30 @@ pub fn open(
     interface: &str,
     bypass: Option<u32>,
 ) -> Result<Lanes, SwitchError> {
-    let failed = |what: &str, error: std::io::Error| SwitchError::Port(format!("{interface}: AF_XDP: {what}: {error}"));
+    let failed = |what: &str, error: std::io::Error| {
+        SwitchError::Port(format!("{interface}: AF_XDP: {what}: {error}"))
+    };
     let ifindex = crate::sockets::number(interface)?;
     let longest = crate::sockets::longest(interface)?;
     if longest > LONGEST {
         return Err(SwitchError::Port(format!(
-            "{interface}: AF_XDP takes packets of up to {LONGEST} octets, and it has a link of {longest}"
+            "{interface}: AF_XDP takes packets of up to {LONGEST} octets, and it has a link of \
+             {longest}"
         )));
     }
     let queues = martlet_interface::queues(interface);
     if queues > QUEUES {
         return Err(SwitchError::Port(format!(
-            "{interface}: AF_XDP takes up to {QUEUES} receive queues, and it has {queues}: ethtool -L {interface} combined 1"
+            "{interface}: AF_XDP takes up to {QUEUES} receive queues, and it has {queues}: \
+             ethtool -L {interface} combined 1"
         )));
     }
     let sockets = bpf::make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets");
     let sockets = sockets.map_err(|error| failed("no map", error))?;
     let (alive, sockets_fd) = (alive.map.as_raw_fd(), sockets.as_raw_fd());
-    let made = |out| bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &program(alive, sockets_fd, out), "martlet_switch");
+    let made = |out| {
+        bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &program(alive, sockets_fd, out), "martlet_switch")
+    };
     // Only where sockets make a packet buffer for each frame is a program the better way.
     let area = if martlet_interface::is_veth(interface) {
         bpf::make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").ok()
@@ -220,24 +233,32 @@ pub fn open(
     });
     let (program, area) = match sends {
         Some((program, area)) => (program, Some(area)),
-        None => (made(None).map_err(|error| failed("the kernel refuses its program", error))?, None),
+        None => {
+            (made(None).map_err(|error| failed("the kernel refuses its program", error))?, None)
+        }
     };
     let attach = |flags| bpf::attach(&program, ifindex, ATTACH_XDP, flags);
     let (link, in_driver) = match attach(IN_DRIVER) {
         Ok(link) => (link, true),
         // Another program is there: behind it, frames would be what it leaves.
-        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => return Err(failed("it has a program", error)),
-        Err(_) => (attach(GENERIC).map_err(|error| failed("no program may be attached", error))?, false),
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            return Err(failed("it has a program", error));
+        }
+        Err(_) => {
+            (attach(GENERIC).map_err(|error| failed("no program may be attached", error))?, false)
+        }
     };
     for queue in 0..queues {
-        let opened =
-            switch.open_lane(port, ifindex, queue, bypass).and_then(|socket| bpf::set(&sockets, queue, socket as u32));
+        let opened = switch
+            .open_lane(port, ifindex, queue, bypass)
+            .and_then(|socket| bpf::set(&sockets, queue, socket as u32));
         if let Err(error) = opened {
             switch.close_lanes(port);
             return Err(failed("no socket", error));
         }
     }
-    // The kernel runs a program that is attached in a driver at once, and others only after it has waited for all processors.
+    // The kernel runs a program that is attached in a driver at once, and others only after it has
+    // waited for all processors.
     let out = area.filter(|_| in_driver).and_then(|area| {
         let told = switch.send_by_program(port, program.as_raw_fd(), area.as_raw_fd(), interface);
         told.ok().map(|()| (program, area))
@@ -252,12 +273,17 @@ mod tests {
     #[test]
     fn the_kernel_takes_the_program() {
         // Not everybody may have it look.
-        let Ok(alive) = Alive::new() else { return eprintln!("SKIPPED: no right to load programs of the kernel") };
-        let sockets = bpf::make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets").expect("a map");
-        let area = bpf::make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").expect("a map");
+        let Ok(alive) = Alive::new() else {
+            return eprintln!("SKIPPED: no right to load programs of the kernel");
+        };
+        let sockets =
+            bpf::make_map(MAP_TYPE_XSKMAP, 4, QUEUES, 0, "switch_sockets").expect("a map");
+        let area =
+            bpf::make_map(MAP_TYPE_ARRAY, LIVE_AREA, 1, MMAPABLE, "switch_frames").expect("a map");
         for out in [None, Some(Out { area: area.as_raw_fd(), ifindex: 7 })] {
             let code = program(alive.map.as_raw_fd(), sockets.as_raw_fd(), out);
-            bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &code, "martlet_switch").expect("a program that the kernel takes");
+            bpf::load(PROG_TYPE_XDP, ATTACH_XDP, &code, "martlet_switch")
+                .expect("a program that the kernel takes");
         }
     }
 }

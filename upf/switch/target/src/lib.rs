@@ -1,8 +1,8 @@
-//! The switch itself: a compiled P4 program on DPDK's software switch pipeline (SWX), with ports, tables, counters and
-//! meters, in one process and without huge pages.
+//! The switch itself: a compiled P4 program on DPDK's software switch pipeline (SWX), with ports,
+//! tables, counters and meters, in one process and without huge pages.
 //!
-//! What may be written into its tables is the affair of `martlet-switch-control`, which checks it; this crate carries it
-//! out, all of a batch between two packets.
+//! What may be written into its tables is the affair of `martlet-switch-control`, which checks it;
+//! this crate carries it out, all of a batch between two packets.
 mod as_target;
 mod assemble;
 mod assembler;

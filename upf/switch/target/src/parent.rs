@@ -1,8 +1,9 @@
 //! A process that does not outlive the one that started it, however that ends.
 //!
-//! Its standard input is a pipe that the other one holds open, and nobody else: at the pipe's end, it ends. The kernel's own
-//! signal at a parent's death comes with the thread that started the process, and not at all where that was dead before it
-//! was asked for; it is asked for too, for a pipe says nothing once somebody has handed it on.
+//! Its standard input is a pipe that the other one holds open, and nobody else: at the pipe's end,
+//! it ends. The kernel's own signal at a parent's death comes with the thread that started the
+//! process, and not at all where that was dead before it was asked for; it is asked for too, for a
+//! pipe says nothing once somebody has handed it on.
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, raise};
 use std::io::Read;
@@ -12,7 +13,8 @@ use std::time::Duration;
 /// For so long a process that has been told to end may take.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Has this process be told to end (SIGTERM) when the one that started it has ended, and end it is, after [`PATIENCE`].
+/// Has this process be told to end (SIGTERM) when the one that started it has ended, and end it is,
+/// after [`PATIENCE`].
 pub fn end_with_it() {
     let parent = nix::unistd::getppid();
     let _ = prctl::set_pdeathsig(Signal::SIGTERM);

@@ -1,5 +1,5 @@
-//! Ports on files: what comes in is read from one capture, what leaves is written into another, as by tcpdump and Wireshark
-//! (draft-ietf-opsawg-pcap).
+//! Ports on files: what comes in is read from one capture, what leaves is written into another, as
+//! by tcpdump and Wireshark (draft-ietf-opsawg-pcap).
 use crate::switch::Switch;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::{DataLink, Endianness, PcapError, TsResolution};
@@ -27,7 +27,8 @@ fn failed(error: PcapError) -> Error {
     }
 }
 
-/// The frames of a capture, one after the other, as far as they were captured; an error is the last that comes.
+/// The frames of a capture, one after the other, as far as they were captured; an error is the last
+/// that comes.
 pub struct Reader<R: Read>(Option<PcapReader<R>>);
 
 impl Reader<File> {
@@ -45,11 +46,16 @@ impl<R: Read> Reader<R> {
     pub fn new(file: R) -> Result<Self> {
         let reader = PcapReader::new(file).map_err(|error| match error {
             PcapError::IoError(error) => error,
-            other => wrong(format!("this is no pcap file (of pcapng: editcap -F pcap makes one of it): {other}")),
+            other => wrong(format!(
+                "this is no pcap file (of pcapng: editcap -F pcap makes one of it): {other}"
+            )),
         })?;
         match reader.header().datalink {
             DataLink::ETHERNET => Ok(Reader(Some(reader))),
-            other => Err(wrong(format!("its frames are of link type {}, not of Ethernet", u32::from(other)))),
+            other => Err(wrong(format!(
+                "its frames are of link type {}, not of Ethernet",
+                u32::from(other)
+            ))),
         }
     }
 }
@@ -58,7 +64,8 @@ impl<R: Read> Iterator for Reader<R> {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let frame = self.0.as_mut()?.next_packet()?.map(|packet| packet.data.into_owned()).map_err(failed);
+        let frame =
+            self.0.as_mut()?.next_packet()?.map(|packet| packet.data.into_owned()).map_err(failed);
         if frame.is_err() {
             self.0 = None;
         }
@@ -66,7 +73,8 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// What a writer of captures writes to, which keeps it for itself, and what of it has to be flushed.
+/// What a writer of captures writes to, which keeps it for itself, and what of it has to be
+/// flushed.
 struct Shared<W>(Arc<Mutex<W>>);
 
 impl<W: Write> Write for Shared<W> {
@@ -137,7 +145,8 @@ struct Bound {
     next: Option<Vec<u8>>,
 }
 
-/// A thread that carries frames between files and ports; it ends with this, and then everything is in the files.
+/// A thread that carries frames between files and ports; it ends with this, and then everything is
+/// in the files.
 pub struct Carrier {
     stop: Arc<AtomicBool>,
     read: Arc<AtomicBool>,
@@ -145,16 +154,26 @@ pub struct Carrier {
 }
 
 impl Carrier {
-    /// Binds ports of a switch to files. Frames are read as soon as its thread runs, in the order of the files.
+    /// Binds ports of a switch to files. Frames are read as soon as its thread runs, in the order
+    /// of the files.
     ///
     /// # Errors
     /// A file cannot be opened or made: which, and why.
-    pub fn start(switch: &Arc<Switch>, ports: &[(u32, Files)]) -> std::result::Result<Carrier, String> {
+    pub fn start(
+        switch: &Arc<Switch>,
+        ports: &[(u32, Files)],
+    ) -> std::result::Result<Carrier, String> {
         let mut all = Vec::new();
         for (port, files) in ports {
             let said = |path: &Path, error: Error| format!("{}: {error}", path.display());
-            let reader = files.read.as_deref().map(|path| Reader::open(path).map_err(|error| said(path, error)));
-            let writer = files.write.as_deref().map(|path| Writer::create(path).map_err(|error| said(path, error)));
+            let reader = files
+                .read
+                .as_deref()
+                .map(|path| Reader::open(path).map_err(|error| said(path, error)));
+            let writer = files
+                .write
+                .as_deref()
+                .map(|path| Writer::create(path).map_err(|error| said(path, error)));
             let (reader, writer) = (reader.transpose()?, writer.transpose()?);
             let name = files.read.as_ref().map_or(String::new(), |path| path.display().to_string());
             all.push(Bound { port: *port, name, reader, writer, next: None });
@@ -188,7 +207,8 @@ impl Drop for Carrier {
 impl Bound {
     /// Puts frames into the port, as long as they find room.
     fn feed(&mut self, switch: &Switch) {
-        // What waits there goes first: so little is under way that all of it has room where it leaves.
+        // What waits there goes first: so little is under way that all of it has room where it
+        // leaves.
         if switch.waiting(self.port) > 0 {
             return;
         }
@@ -214,7 +234,9 @@ impl Bound {
                     self.next = Some(frame);
                     return;
                 }
-                Err(error) => tracing::warn!(file = self.name, octets = frame.len(), %error, "a frame is left out"),
+                Err(error) => {
+                    tracing::warn!(file = self.name, octets = frame.len(), %error, "a frame is left out")
+                }
             }
         }
     }
@@ -249,7 +271,9 @@ fn carry(switch: &Switch, mut ports: Vec<Bound>, stop: &AtomicBool, read: &Atomi
         if busy {
             continue;
         }
-        let ended = |port: &Bound| port.reader.is_none() && port.next.is_none() && switch.waiting(port.port) == 0;
+        let ended = |port: &Bound| {
+            port.reader.is_none() && port.next.is_none() && switch.waiting(port.port) == 0
+        };
         read.store(ports.iter().all(ended), Ordering::Relaxed);
         for writer in ports.iter_mut().filter_map(|port| port.writer.as_mut()) {
             let _ = writer.flush();
@@ -271,7 +295,8 @@ mod tests {
         let mut octets = Vec::new();
         let mut writer = Writer::new(&mut octets).unwrap();
         frames.iter().for_each(|frame| writer.write(SystemTime::now(), frame).unwrap());
-        let read: Vec<Vec<u8>> = Reader::new(&octets[..]).unwrap().map(|frame| frame.unwrap()).collect();
+        let read: Vec<Vec<u8>> =
+            Reader::new(&octets[..]).unwrap().map(|frame| frame.unwrap()).collect();
         assert_eq!(read, frames);
         // Of the other byte order, as another machine writes it.
         let mut swapped = octets.clone();
@@ -281,7 +306,8 @@ mod tests {
             swapped[at..at + 16].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
             at += 16 + frame.len();
         }
-        let read: Vec<Vec<u8>> = Reader::new(&swapped[..]).unwrap().map(|frame| frame.unwrap()).collect();
+        let read: Vec<Vec<u8>> =
+            Reader::new(&swapped[..]).unwrap().map(|frame| frame.unwrap()).collect();
         assert_eq!(read, frames);
         // Cut off, it says so; what is none is refused.
         for length in 24..octets.len() {

@@ -1,4 +1,5 @@
-//! What a port of the switch is bound to, as it is written: `eth0`, `xdp:eth0`, `packet:eth0` or `pcap:IN,OUT`.
+//! What a port of the switch is bound to, as it is written: `eth0`, `xdp:eth0`, `packet:eth0` or
+//! `pcap:IN,OUT`.
 use crate::error::SwitchError;
 use crate::lanes::{self, Alive, Lanes};
 use crate::pcap::Files;
@@ -43,7 +44,9 @@ impl FromStr for Binding {
                 let files = Files { read: file(read), write: file(write) };
                 return match files.read.is_some() || files.write.is_some() {
                     true => Ok(Binding::Files(files)),
-                    false => Err("a port on files has one of them at least: pcap:IN,OUT or pcap:,OUT".into()),
+                    false => Err("a port on files has one of them at least: pcap:IN,OUT or \
+                                  pcap:,OUT"
+                        .into()),
                 };
             }
             other => return Err(format!("{other:?} is no kind of port: xdp, packet or pcap")),
@@ -51,7 +54,9 @@ impl FromStr for Binding {
         match rest {
             "" => Err("the name of an interface is missing".into()),
             // What `strlen` may be of IFNAMSIZ.
-            name if name.len() > 15 => Err(format!("{name:?} is too long for the name of an interface")),
+            name if name.len() > 15 => {
+                Err(format!("{name:?} is too long for the name of an interface"))
+            }
             name => Ok(Binding::Interface(by, name.into())),
         }
     }
@@ -75,7 +80,8 @@ pub struct Open {
     pub by: &'static str,
 }
 
-/// Binds a port to an interface, before the switch starts. What the pipeline must not see goes to the port `other`.
+/// Binds a port to an interface, before the switch starts. What the pipeline must not see goes to
+/// the port `other`.
 pub fn bind(
     switch: &Switch,
     alive: Option<&Arc<Alive>>,
@@ -86,13 +92,16 @@ pub fn bind(
     let by_lanes = |alive: &Arc<Alive>| {
         let everybody = sockets::listen_to_all(interface)?;
         let lanes = lanes::open(switch, alive, port, interface, Some(other))?;
-        let by = if lanes.in_driver { "af_xdp, in the driver" } else { "af_xdp, behind the driver" };
+        let by =
+            if lanes.in_driver { "af_xdp, in the driver" } else { "af_xdp, behind the driver" };
         Ok(Open { _lanes: Some(lanes), _fds: vec![everybody], by })
     };
     match (by, alive) {
         (By::Packet, _) => {}
         (By::Xdp, Some(alive)) => return by_lanes(alive),
-        (By::Xdp, None) => return Err(SwitchError::Port(format!("{interface}: the kernel has no AF_XDP"))),
+        (By::Xdp, None) => {
+            return Err(SwitchError::Port(format!("{interface}: the kernel has no AF_XDP")));
+        }
         (By::Best, None) => {}
         (By::Best, Some(alive)) => match by_lanes(alive) {
             Ok(open) => return Ok(open),

@@ -5,12 +5,13 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::server::TcpIncoming;
 
-/// Octets of requests that may be under way to the server: a batch of some thousand updates comes in one go, without an answer
-/// in between that there is room for more.
+/// Octets of requests that may be under way to the server: a batch of some thousand updates comes
+/// in one go, without an answer in between that there is room for more.
 const WINDOW: u32 = 4 << 20;
 
-/// What connects. Answers leave at once: a kernel that keeps a short one back until the one before has been acknowledged (Nagle)
-/// waits for 40 ms where the other side is slow to acknowledge, and each write has two such answers.
+/// What connects. Answers leave at once: a kernel that keeps a short one back until the one before
+/// has been acknowledged (Nagle) waits for 40 ms where the other side is slow to acknowledge, and
+/// each write has two such answers.
 fn incoming(listener: TcpListener) -> TcpIncoming {
     TcpIncoming::from(listener).with_nodelay(Some(true))
 }

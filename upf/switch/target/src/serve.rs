@@ -35,7 +35,8 @@ pub struct Settings {
     pub n6: Option<(Binding, Binding)>,
     /// Rules that it begins with, one a line, in the language of RPI.
     pub rules: Option<PathBuf>,
-    /// For how long it looks for packets before it sleeps; without it, it learns how long is worth it.
+    /// For how long it looks for packets before it sleeps; without it, it learns how long is worth
+    /// it.
     pub spin: Option<Duration>,
     /// Where rules and counters are kept.
     pub state: Option<PathBuf>,
@@ -47,10 +48,12 @@ pub struct Settings {
     pub device: u64,
 }
 
-/// Between two looks at what rules have counted, which is what may be lost when the process is killed.
+/// Between two looks at what rules have counted, which is what may be lost when the process is
+/// killed.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Ports of the program: towards gNBs, towards the data network, and the native UPF's side of both wires.
+/// Ports of the program: towards gNBs, towards the data network, and the native UPF's side of both
+/// wires.
 pub const ACCESS: u32 = 0;
 /// See [`ACCESS`].
 pub const CORE: u32 = 1;
@@ -63,15 +66,28 @@ pub const NATIVE_N6: u32 = 3;
 pub fn base(program: &Program) -> Vec<Update> {
     let entry = |table: &str, port: u32, action: &str, arguments: &[u64]| {
         let info = &program.info;
-        let table = info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
-        let action = info.actions.iter().position(|of| of.alias == action).expect("an action of the program");
+        let table =
+            info.tables.iter().position(|of| of.alias == table).expect("a table of the program");
+        let action = info
+            .actions
+            .iter()
+            .position(|of| of.alias == action)
+            .expect("an action of the program");
         let call = Call { action, arguments: arguments.to_vec() };
         let key = Key { fields: vec![FieldMatch::Exact(port.into())], priority: 0 };
-        Update { operation: Operation::Insert, entry: TableEntry { table, key, call, metadata: Vec::new() } }
+        Update {
+            operation: Operation::Insert,
+            entry: TableEntry { table, key, call, metadata: Vec::new() },
+        }
     };
     vec![
         // What is for everybody is no rule's; frames are as long as their port takes.
-        entry("interfaces", ACCESS, "access", &[u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX, 0, 0, 0]),
+        entry(
+            "interfaces",
+            ACCESS,
+            "access",
+            &[u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX, 0, 0, 0],
+        ),
         entry("interfaces", CORE, "core", &[0xffff]),
         entry("interfaces", NATIVE_N3, "native", &[ACCESS.into()]),
         entry("interfaces", NATIVE_N6, "native", &[CORE.into()]),
@@ -93,21 +109,26 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
             }
         }
     }
-    let program = Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| format!("upf.p4:{error}"))?);
+    let program =
+        Arc::new(martlet_p4c_swx::compile(UPF).map_err(|error| format!("upf.p4:{error}"))?);
     dpdk::start(settings.memory).map_err(|error| text(&error))?;
-    let switch = Switch::new(program.clone(), Ports::Rings, settings.engine).map_err(|error| text(&error))?;
+    let switch = Switch::new(program.clone(), Ports::Rings, settings.engine)
+        .map_err(|error| text(&error))?;
     let switch = Arc::new(switch);
     let target = Arc::new(SwitchTarget::new(switch.clone()).map_err(|error| text(&error))?);
     let (server, remembered) = begin(&settings, program, target)?;
     let (mut open, mut captures) = (Vec::new(), Vec::new());
-    let alive = Alive::new().inspect_err(|error| tracing::info!(%error, "ports have packet sockets")).ok();
+    let alive =
+        Alive::new().inspect_err(|error| tracing::info!(%error, "ports have packet sockets")).ok();
     if let Some(alive) = &alive {
         switch.tell(alive);
     }
     if let Some(spin) = settings.spin {
         switch.spin(spin);
     }
-    for (wire, outside, inside) in [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)] {
+    for (wire, outside, inside) in
+        [(&settings.n3, ACCESS, NATIVE_N3), (&settings.n6, CORE, NATIVE_N6)]
+    {
         let Some((peer, native)) = wire else { continue };
         for (binding, port, other) in [(peer, outside, inside), (native, inside, outside)] {
             match binding {
@@ -128,7 +149,9 @@ pub async fn serve(settings: Settings, end: impl Future<Output = ()>) -> Result<
     switch.start().map_err(|error| text(&error))?;
     let listener = listen(&settings, settings.engine.name(), remembered.restored).await?;
     let counted = switch.clone();
-    let look = tokio::spawn(remembered.look(move || (0..PORTS).map(|port| counted.port(port).packets_in).sum()));
+    let look = tokio::spawn(
+        remembered.look(move || (0..PORTS).map(|port| counted.port(port).packets_in).sum()),
+    );
     let served = rpc::serve(server, listener, bell(&switch)?);
     let outcome = tokio::select! {
         outcome = served => outcome,
@@ -161,7 +184,9 @@ pub(crate) fn begin(
     let tables = Arc::new(Tables::new(program.clone(), target.clone()));
     let (mut journal, mut before, mut kept) = (None, Vec::new(), None);
     if let Some(state) = &settings.state {
-        let failed = |error: std::io::Error| format!("{}: rules cannot be kept there: {error}", state.display());
+        let failed = |error: std::io::Error| {
+            format!("{}: rules cannot be kept there: {error}", state.display())
+        };
         std::fs::create_dir_all(state).map_err(failed)?;
         let (opened, updates) = Journal::open(&state.join("rules")).map_err(failed)?;
         (journal, before) = (Some(Arc::new(opened)), updates);
@@ -169,9 +194,12 @@ pub(crate) fn begin(
     }
     let counters = Counters::open(program.info.clone(), target, kept.as_deref());
     let counters = Arc::new(counters.map_err(|error| format!("counters cannot be kept: {error}"))?);
-    let server = Server::new(tables.clone(), counters.clone(), journal, base(&program), settings.device);
+    let server =
+        Server::new(tables.clone(), counters.clone(), journal, base(&program), settings.device);
     let restored = before.len();
-    server.begin(before).map_err(|error| format!("the rules of before cannot be restored: {error}"))?;
+    server
+        .begin(before)
+        .map_err(|error| format!("the rules of before cannot be restored: {error}"))?;
     if let Some(file) = &settings.rules {
         write_rules(&tables, file)?;
     }
@@ -185,7 +213,8 @@ pub(crate) async fn listen(
     restored: usize,
 ) -> Result<tokio::net::TcpListener, String> {
     let listener = tokio::net::TcpListener::bind(settings.listen).await;
-    let listener = listener.map_err(|error| format!("P4Runtime cannot be served at {}: {error}", settings.listen))?;
+    let listener = listener
+        .map_err(|error| format!("P4Runtime cannot be served at {}: {error}", settings.listen))?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     tracing::info!(%address, engine, restored, "the switch is ready");
     println!("ready {address}");
@@ -196,7 +225,8 @@ impl Remembered {
     /// Looks at what rules have counted, from time to time. `packets` says how many have come.
     pub(crate) async fn look(self, packets: impl Fn() -> u64) {
         let (mut seen, mut used) = (0, Arc::new(BTreeSet::new()));
-        // Packets that had come at the last looks: where none has come since, none has been counted.
+        // Packets that had come at the last looks: where none has come since, none has been
+        // counted.
         let (mut come, mut since) = (0u64, 2);
         loop {
             let (counters, mut before) = (self.counters.clone(), used.clone());
@@ -224,7 +254,9 @@ impl Remembered {
 fn bell(switch: &Arc<Switch>) -> Result<Arc<Notify>, String> {
     let notify = Arc::<Notify>::default();
     let told = notify.clone();
-    let failed = |error: &dyn std::fmt::Display| format!("packets for the controller cannot be waited for: {error}");
+    let failed = |error: &dyn std::fmt::Display| {
+        format!("packets for the controller cannot be waited for: {error}")
+    };
     let fd = switch.bell().try_clone_to_owned().map_err(|error| failed(&error))?;
     // SAFETY: a descriptor of its own, which is closed with what is registered.
     let fd = unsafe { AsyncFd::register(fd) }.map_err(|error| failed(&error))?;
@@ -240,7 +272,8 @@ fn bell(switch: &Arc<Switch>) -> Result<Arc<Notify>, String> {
 
 /// Writes the rules of a file, all or none; one that is there is changed.
 fn write_rules(tables: &Tables, file: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let info = &tables.program().info;
     let (mut next, mut updates) = (0, Vec::new());
     for (n, line) in text.lines().enumerate() {
@@ -254,10 +287,14 @@ fn write_rules(tables: &Tables, file: &Path) -> Result<(), String> {
             Some(u64::from(info.counters[0].size) - next)
         };
         let entry = rules::parse(info, &words, line.chars().count() + 1, false, &mut free);
-        let entry =
-            entry.map_err(|error| format!("{}:{}:{}: {}", file.display(), n + 1, error.column, error.message))?;
+        let entry = entry.map_err(|error| {
+            format!("{}:{}:{}: {}", file.display(), n + 1, error.column, error.message)
+        })?;
         let there = tables.entry(entry.table, &entry.key).is_some();
-        updates.push(Update { operation: if there { Operation::Modify } else { Operation::Insert }, entry });
+        updates.push(Update {
+            operation: if there { Operation::Modify } else { Operation::Insert },
+            entry,
+        });
     }
     tables.write(&updates).map_err(|error| format!("{}: {error}", file.display()))
 }

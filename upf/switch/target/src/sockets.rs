@@ -1,9 +1,11 @@
-//! Ports on interfaces: packet sockets, and what keeps the kernel's hands off their frames while the switch lives.
+//! Ports on interfaces: packet sockets, and what keeps the kernel's hands off their frames while
+//! the switch lives.
 //!
-//! Each wire has an interface towards the peer and one towards the native UPF. A rule of traffic control forwards frames
-//! between the two in the kernel: that is the way without a switch. While a switch lives, a program at the entry of both
-//! interfaces (tcx, Linux 6.6) drops what the switch has taken. The kernel removes that program when the switch's process
-//! ends, however it ends, so the way without a switch is there from the next frame on.
+//! Each wire has an interface towards the peer and one towards the native UPF. A rule of traffic
+//! control forwards frames between the two in the kernel: that is the way without a switch. While a
+//! switch lives, a program at the entry of both interfaces (tcx, Linux 6.6) drops what the switch
+//! has taken. The kernel removes that program when the switch's process ends, however it ends, so
+//! the way without a switch is there from the next frame on.
 use crate::assembler::{Assembler, TC_SHOT};
 use crate::bpf;
 use crate::error::SwitchError;
@@ -18,7 +20,8 @@ fn failed(interface: &str, what: &str, error: impl std::fmt::Display) -> SwitchE
 
 /// The number of an interface.
 pub(crate) fn number(interface: &str) -> Result<u32, SwitchError> {
-    nix::net::if_::if_nametoindex(interface).map_err(|error| failed(interface, "there is no such interface", error))
+    nix::net::if_::if_nametoindex(interface)
+        .map_err(|error| failed(interface, "there is no such interface", error))
 }
 
 /// The place of that rule among others of its interface.
@@ -28,17 +31,23 @@ const PREFERENCE: u32 = 4242;
 pub fn join(one: &str, other: &str) -> Result<(), SwitchError> {
     for (from, to) in [(one, other), (other, one)] {
         number(from)?;
-        let tc = |arguments: String| Command::new("tc").args(arguments.split(' ')).stderr(Stdio::null()).output();
-        let failed_to_run = |error| failed(from, "tc, of the package iproute2, cannot be run", error);
-        // It stays when a switch ends, so it may be there; and it is not taken away while it forwards.
-        let there = tc(format!("filter show dev {from} ingress pref {PREFERENCE}")).map_err(failed_to_run)?;
+        let tc = |arguments: String| {
+            Command::new("tc").args(arguments.split(' ')).stderr(Stdio::null()).output()
+        };
+        let failed_to_run =
+            |error| failed(from, "tc, of the package iproute2, cannot be run", error);
+        // It stays when a switch ends, so it may be there; and it is not taken away while it
+        // forwards.
+        let there = tc(format!("filter show dev {from} ingress pref {PREFERENCE}"))
+            .map_err(failed_to_run)?;
         if String::from_utf8_lossy(&there.stdout).contains(&format!("to device {to})")) {
             continue;
         }
         let _ = tc(format!("qdisc add dev {from} clsact"));
         let _ = tc(format!("filter del dev {from} ingress pref {PREFERENCE}"));
         let rule = format!(
-            "filter add dev {from} ingress pref {PREFERENCE} protocol all u32 match u32 0 0 action mirred egress redirect dev {to}"
+            "filter add dev {from} ingress pref {PREFERENCE} protocol all u32 match u32 0 0 \
+             action mirred egress redirect dev {to}"
         );
         let made = tc(rule).map_err(failed_to_run)?;
         if !made.status.success() {
@@ -60,12 +69,17 @@ pub fn part(one: &str, other: &str) {
     }
 }
 
-/// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one packet each.
+/// Has the other end of a veth pair send frames as a wire would carry them: with checksums, one
+/// packet each.
 pub fn plain(interface: &str) -> Result<(), SwitchError> {
     number(interface)?;
     // Segmentation needs checksums, so it goes first.
-    let features =
-        [Feature::Segmentation, Feature::GenericSegmentation, Feature::GenericReceive, Feature::TransmitChecksums];
+    let features = [
+        Feature::Segmentation,
+        Feature::GenericSegmentation,
+        Feature::GenericReceive,
+        Feature::TransmitChecksums,
+    ];
     for feature in features {
         match martlet_interface::turn(interface, feature, false) {
             Err(error) if feature == Feature::TransmitChecksums => {
@@ -77,8 +91,8 @@ pub fn plain(interface: &str) -> Result<(), SwitchError> {
     Ok(())
 }
 
-/// Has one end of a veth pair take the frames that XDP programs send at the other end when there is no program here, too:
-/// without it they are lost there.
+/// Has one end of a veth pair take the frames that XDP programs send at the other end when there is
+/// no program here, too: without it they are lost there.
 pub(crate) fn take_from_programs(interface: &str, on: bool) {
     if let Err(error) = martlet_interface::turn(interface, Feature::GenericReceive, on) {
         tracing::debug!(interface, %error, on, "generic receive offload cannot be turned");
@@ -87,7 +101,8 @@ pub(crate) fn take_from_programs(interface: &str, on: bool) {
 
 /// The longest packet that an interface sends, in octets.
 pub(crate) fn longest(interface: &str) -> Result<u32, SwitchError> {
-    martlet_interface::longest(interface).map_err(|error| failed(interface, "its longest packet is not told", error))
+    martlet_interface::longest(interface)
+        .map_err(|error| failed(interface, "its longest packet is not told", error))
 }
 
 /// A port on an interface.
@@ -101,8 +116,13 @@ pub struct Port {
 /// Opens an interface. From here on its frames come here, and here alone.
 pub fn open(interface: &str) -> Result<Port, SwitchError> {
     let ifindex = number(interface)?;
-    let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
-        .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
+    let socket = socket(
+        AddressFamily::Packet,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
+        None,
+    )
+    .map_err(|error| failed(interface, "no packet socket (run as root)", error))?;
     set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)
         .map_err(|error| failed(interface, "it cannot leave out what it sends", error))?;
     // 8 MiB: some 30 ms of a full link.
@@ -122,15 +142,22 @@ pub fn open(interface: &str) -> Result<Port, SwitchError> {
     address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
     address.sll_ifindex = ifindex as i32;
     // SAFETY: an address of the length said.
-    let status = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32) };
+    let status = unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of_val(&address) as u32)
+    };
     if status < 0 {
-        return Err(failed(interface, "its frames cannot be taken", std::io::Error::last_os_error()));
+        return Err(failed(
+            interface,
+            "its frames cannot be taken",
+            std::io::Error::last_os_error(),
+        ));
     }
     promiscuous(&socket, interface, ifindex)?;
     Ok(Port { socket, divert })
 }
 
-/// Frames for others than this machine are what a switch is for: as long as the socket is open, the interface takes them.
+/// Frames for others than this machine are what a switch is for: as long as the socket is open, the
+/// interface takes them.
 fn promiscuous(socket: &OwnedFd, interface: &str, ifindex: u32) -> Result<(), SwitchError> {
     // SAFETY: `packet_mreq` is plain data for which all zeroes is a value.
     let mut request: libc::packet_mreq = unsafe { std::mem::zeroed() };
@@ -147,12 +174,17 @@ fn promiscuous(socket: &OwnedFd, interface: &str, ifindex: u32) -> Result<(), Sw
         )
     };
     if status < 0 {
-        return Err(failed(interface, "it does not take frames for others", std::io::Error::last_os_error()));
+        return Err(failed(
+            interface,
+            "it does not take frames for others",
+            std::io::Error::last_os_error(),
+        ));
     }
     Ok(())
 }
 
-/// What keeps an interface taking frames for others, where frames come another way than by packet sockets.
+/// What keeps an interface taking frames for others, where frames come another way than by packet
+/// sockets.
 pub fn listen_to_all(interface: &str) -> Result<OwnedFd, SwitchError> {
     let ifindex = number(interface)?;
     let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)
@@ -164,12 +196,19 @@ pub fn listen_to_all(interface: &str) -> Result<OwnedFd, SwitchError> {
 fn set(socket: &OwnedFd, level: i32, option: i32, value: i32) -> std::io::Result<()> {
     // SAFETY: a number of the length said.
     let status = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32)
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            size_of::<i32>() as u32,
+        )
     };
     if status < 0 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Drops all frames that enter by an interface, behind packet sockets, as long as the descriptor is open.
+/// Drops all frames that enter by an interface, behind packet sockets, as long as the descriptor is
+/// open.
 fn divert(ifindex: u32) -> std::io::Result<OwnedFd> {
     const PROG_TYPE_SCHED_CLS: u32 = 3;
     const TCX_INGRESS: u32 = 46;

@@ -54,11 +54,13 @@ pub struct Rebuild {
     pub entries: Vec<Entry>,
 }
 
-/// The switch of the C part. DPDK lets one thread run the pipeline while another changes tables and reads counters; there
-/// is one of each, for the first is our thread, and changes are made under a lock.
+/// The switch of the C part. DPDK lets one thread run the pipeline while another changes tables and
+/// reads counters; there is one of each, for the first is our thread, and changes are made under a
+/// lock.
 #[derive(Debug)]
 struct Handle(*mut Raw);
-// SAFETY: see above; everything else that is called from several threads (ring, pool, counters) is made for it.
+// SAFETY: see above; everything else that is called from several threads (ring, pool, counters) is
+// made for it.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -91,13 +93,17 @@ const BUFFERS: u32 = 32 * 1024 - 1;
 
 impl Switch {
     /// Makes a switch of a program. [`dpdk::start`](crate::dpdk::start) comes first.
-    pub fn new(program: Arc<Program>, ports: Ports<'_>, engine: Engine) -> Result<Switch, SwitchError> {
+    pub fn new(
+        program: Arc<Program>,
+        ports: Ports<'_>,
+        engine: Engine,
+    ) -> Result<Switch, SwitchError> {
         let spec = program.clone();
         Switch::built(program, engine, |raw| assemble(raw, &spec.spec, ports, engine))
     }
 
-    /// The same of a pipeline of others, between rings: what DPDK wrote as C text for a `.spec` file, as a library. `program` says
-    /// what its tables are, to write entries.
+    /// The same of a pipeline of others, between rings: what DPDK wrote as C text for a `.spec`
+    /// file, as a library. `program` says what its tables are, to write entries.
     #[doc(hidden)]
     pub fn of_library(program: Arc<Program>, library: &[u8]) -> Result<Switch, SwitchError> {
         Switch::built(program, Engine::MachineCode, |raw| load(raw, library, None))
@@ -109,10 +115,13 @@ impl Switch {
         assemble: impl FnOnce(*mut Raw) -> Result<(), SwitchError>,
     ) -> Result<Switch, SwitchError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = CString::new(format!("switch{}", NEXT.fetch_add(1, Ordering::Relaxed))).expect("no zeroes");
+        let name = CString::new(format!("switch{}", NEXT.fetch_add(1, Ordering::Relaxed)))
+            .expect("no zeroes");
         let mut raw = std::ptr::null_mut();
         // SAFETY: a place for the pointer, and a text that lives until the end of the call.
-        checked(unsafe { ffi::mswx_new(&mut raw, name.as_ptr(), BUFFERS) }, || "no memory for packets".into())?;
+        checked(unsafe { ffi::mswx_new(&mut raw, name.as_ptr(), BUFFERS) }, || {
+            "no memory for packets".into()
+        })?;
         let handle = Arc::new(Handle(raw));
         assemble(raw)?;
         let eventfd = || {
@@ -120,13 +129,15 @@ impl Switch {
                 .map_err(|error| SwitchError::Port(format!("no eventfd: {error}")))
         };
         let (wake, bell) = (Arc::new(eventfd()?), eventfd()?);
-        // SAFETY: a switch that is built, whose thread does not run yet; the bell is closed after the thread has ended.
+        // SAFETY: a switch that is built, whose thread does not run yet; the bell is closed after
+        // the thread has ended.
         unsafe { ffi::mswx_bell(raw, bell.as_raw_fd()) };
         let (writing, pausing, thread, sockets, alive) = Default::default();
         Ok(Switch { handle, program, engine, writing, pausing, wake, bell, thread, sockets, alive })
     }
 
-    /// A descriptor, non-blocking, that becomes readable when packets have come for the controller, and is to be read then.
+    /// A descriptor, non-blocking, that becomes readable when packets have come for the controller,
+    /// and is to be read then.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -147,7 +158,8 @@ impl Switch {
 
     /// The number of a table.
     pub fn table(&self, name: &str) -> Result<u32, SwitchError> {
-        let text = CString::new(name).map_err(|_| SwitchError::Unknown(format!("table {name:?}")))?;
+        let text =
+            CString::new(name).map_err(|_| SwitchError::Unknown(format!("table {name:?}")))?;
         // SAFETY: a switch that is built, and a text.
         u32::try_from(unsafe { ffi::mswx_table_number(self.raw(), text.as_ptr()) })
             .map_err(|_| SwitchError::Unknown(format!("table {name:?}")))
@@ -155,20 +167,25 @@ impl Switch {
 
     /// The number of an action.
     pub fn action(&self, name: &str) -> Result<u32, SwitchError> {
-        let text = CString::new(name).map_err(|_| SwitchError::Unknown(format!("action {name:?}")))?;
+        let text =
+            CString::new(name).map_err(|_| SwitchError::Unknown(format!("action {name:?}")))?;
         // SAFETY: a switch that is built, and a text.
         u32::try_from(unsafe { ffi::mswx_action_number(self.raw(), text.as_ptr()) })
             .map_err(|_| SwitchError::Unknown(format!("action {name:?}")))
     }
 
-    /// Makes all changes between two packets, or none of them. Entries have as many numbers as their table and action
-    /// have fields and parameters: who calls has checked it.
+    /// Makes all changes between two packets, or none of them. Entries have as many numbers as
+    /// their table and action have fields and parameters: who calls has checked it.
     pub fn commit(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), SwitchError> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let optional = |entry: &Option<Entry>| entry.as_ref().map(raw_entry);
-        let entries: Vec<_> =
-            changes.iter().map(|change| (optional(&change.before), optional(&change.after))).collect();
-        let pointer = |entry: &Option<ffi::Entry>| entry.as_ref().map_or(std::ptr::null(), |entry| entry as *const _);
+        let entries: Vec<_> = changes
+            .iter()
+            .map(|change| (optional(&change.before), optional(&change.after)))
+            .collect();
+        let pointer = |entry: &Option<ffi::Entry>| {
+            entry.as_ref().map_or(std::ptr::null(), |entry| entry as *const _)
+        };
         let raw_changes: Vec<ffi::Change> = changes
             .iter()
             .zip(&entries)
@@ -178,8 +195,10 @@ impl Switch {
                 after: pointer(after),
             })
             .collect();
-        let lists: Vec<Vec<ffi::Entry>> =
-            rebuilds.iter().map(|rebuild| rebuild.entries.iter().map(raw_entry).collect()).collect();
+        let lists: Vec<Vec<ffi::Entry>> = rebuilds
+            .iter()
+            .map(|rebuild| rebuild.entries.iter().map(raw_entry).collect())
+            .collect();
         let raw_rebuilds: Vec<ffi::Rebuild> = rebuilds
             .iter()
             .zip(&lists)
@@ -190,8 +209,8 @@ impl Switch {
             })
             .collect();
         let mut failed = 0;
-        // SAFETY: arrays as long as said, of entries with as many numbers as SWX reads of them, which live until the end
-        // of the call; the lock keeps other changes away.
+        // SAFETY: arrays as long as said, of entries with as many numbers as SWX reads of them,
+        // which live until the end of the call; the lock keeps other changes away.
         let status = unsafe {
             ffi::mswx_commit(
                 self.raw(),
@@ -202,12 +221,21 @@ impl Switch {
                 &mut failed,
             )
         };
-        if status < 0 { Err(SwitchError::Refused { index: failed as usize, errno: -status }) } else { Ok(()) }
+        if status < 0 {
+            Err(SwitchError::Refused { index: failed as usize, errno: -status })
+        } else {
+            Ok(())
+        }
     }
 
-    /// The same, and packets that wait (actions `hold_uplink`, `hold_downlink`) meet the new tables before any packet that
-    /// comes later. No packet passes meanwhile; the kernel's queues have those that come.
-    pub fn commit_and_release(&self, changes: &[Change], rebuilds: &[Rebuild]) -> Result<(), SwitchError> {
+    /// The same, and packets that wait (actions `hold_uplink`, `hold_downlink`) meet the new tables
+    /// before any packet that comes later. No packet passes meanwhile; the kernel's queues have
+    /// those that come.
+    pub fn commit_and_release(
+        &self,
+        changes: &[Change],
+        rebuilds: &[Rebuild],
+    ) -> Result<(), SwitchError> {
         if self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
             self.commit(changes, rebuilds)?;
             // SAFETY: no thread runs the pipeline.
@@ -227,7 +255,12 @@ impl Switch {
     }
 
     /// Sets what a table does where no entry matches.
-    pub fn set_default(&self, table: u32, action: u32, arguments: &[u64]) -> Result<(), SwitchError> {
+    pub fn set_default(
+        &self,
+        table: u32,
+        action: u32,
+        arguments: &[u64],
+    ) -> Result<(), SwitchError> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: as many arguments as the action has; the lock keeps other changes away.
         checked(unsafe { ffi::mswx_default(self.raw(), table, action, arguments.as_ptr()) }, || {
@@ -237,25 +270,34 @@ impl Switch {
 
     /// Reads a register.
     pub fn register(&self, name: &str, index: u32) -> Result<u64, SwitchError> {
-        let text = CString::new(name).map_err(|_| SwitchError::Unknown(format!("register {name:?}")))?;
+        let text =
+            CString::new(name).map_err(|_| SwitchError::Unknown(format!("register {name:?}")))?;
         let mut value = 0;
         // SAFETY: a text and a place for the value.
-        let status = unsafe { ffi::mswx_register_read(self.raw(), text.as_ptr(), index, &mut value) };
+        let status =
+            unsafe { ffi::mswx_register_read(self.raw(), text.as_ptr(), index, &mut value) };
         checked(status, || format!("register {name}[{index}]")).map(|()| value)
     }
 
     /// Writes a register.
     pub fn set_register(&self, name: &str, index: u32, value: u64) -> Result<(), SwitchError> {
-        let text = CString::new(name).map_err(|_| SwitchError::Unknown(format!("register {name:?}")))?;
+        let text =
+            CString::new(name).map_err(|_| SwitchError::Unknown(format!("register {name:?}")))?;
         // SAFETY: a text.
         let status = unsafe { ffi::mswx_register_write(self.raw(), text.as_ptr(), index, value) };
         checked(status, || format!("register {name}[{index}]"))
     }
 
     /// Sets what a meter lets through, in octets a second and at once; `None` is everything.
-    pub fn set_meter(&self, name: &str, index: u32, rate: Option<(u64, u64)>) -> Result<(), SwitchError> {
+    pub fn set_meter(
+        &self,
+        name: &str,
+        index: u32,
+        rate: Option<(u64, u64)>,
+    ) -> Result<(), SwitchError> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = CString::new(name).map_err(|_| SwitchError::Unknown(format!("meter {name:?}")))?;
+        let text =
+            CString::new(name).map_err(|_| SwitchError::Unknown(format!("meter {name:?}")))?;
         let (octets_per_second, burst) = rate.unwrap_or_default();
         let meter = ffi::Meter { octets_per_second, burst };
         // SAFETY: a text and a meter.
@@ -264,10 +306,12 @@ impl Switch {
         })
     }
 
-    /// Puts a frame into a port. A frame of the controller begins with the number of the port that it leaves by.
+    /// Puts a frame into a port. A frame of the controller begins with the number of the port that
+    /// it leaves by.
     pub fn inject(&self, port: u32, frame: &[u8]) -> Result<(), SwitchError> {
         // SAFETY: a frame as long as said.
-        let status = unsafe { ffi::mswx_inject(self.raw(), port, frame.as_ptr(), frame.len() as u32) };
+        let status =
+            unsafe { ffi::mswx_inject(self.raw(), port, frame.as_ptr(), frame.len() as u32) };
         checked(status, || format!("a frame into port {port}"))?;
         let _ = self.wake.write(1);
         Ok(())
@@ -283,23 +327,31 @@ impl Switch {
     pub fn collect(&self, port: u32) -> Option<Vec<u8>> {
         let mut frame = vec![0; 2048];
         // SAFETY: room as large as said.
-        let length = unsafe { ffi::mswx_collect(self.raw(), port, frame.as_mut_ptr(), frame.len() as u32) };
+        let length =
+            unsafe { ffi::mswx_collect(self.raw(), port, frame.as_mut_ptr(), frame.len() as u32) };
         frame.truncate(usize::try_from(length).unwrap_or(0));
         (!frame.is_empty()).then_some(frame)
     }
 
     /// Runs the pipeline by hand, where no thread does, until what was put in is through.
     pub fn settle(&self) {
-        assert!(self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none(), "its thread runs it");
+        assert!(
+            self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none(),
+            "its thread runs it"
+        );
         for _ in 0..8 {
             // SAFETY: no other thread runs it.
             unsafe { ffi::mswx_run(self.raw(), 16 * 1024) };
         }
     }
 
-    /// Runs ports in memory for so many nanoseconds of the processor's time; gives the nanoseconds that it took.
+    /// Runs ports in memory for so many nanoseconds of the processor's time; gives the nanoseconds
+    /// that it took.
     pub fn measure(&self, nanoseconds: u64) -> u64 {
-        assert!(self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none(), "its thread runs it");
+        assert!(
+            self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none(),
+            "its thread runs it"
+        );
         // SAFETY: no other thread runs it.
         unsafe {
             ffi::mswx_enlist();
@@ -315,7 +367,8 @@ impl Switch {
         (packets, octets)
     }
 
-    /// Binds a port to a socket, before the switch starts. What the pipeline must not see goes to `bypass`.
+    /// Binds a port to a socket, before the switch starts. What the pipeline must not see goes to
+    /// `bypass`.
     pub fn attach(&self, port: u32, socket: OwnedFd, bypass: Option<u32>) {
         let bypass = bypass.map_or(-1, |port| port as i32);
         // SAFETY: the socket lives as long as the switch, among `sockets`.
@@ -329,17 +382,23 @@ impl Switch {
         unsafe { ffi::mswx_attach(self.raw(), port, -1, to as i32) }
     }
 
-    /// Binds a port to a receive queue of an interface by AF_XDP, before the switch starts; gives the socket, which stays the
-    /// port's.
-    pub(crate) fn open_lane(&self, port: u32, ifindex: u32, queue: u32, bypass: Option<u32>) -> std::io::Result<RawFd> {
+    /// Binds a port to a receive queue of an interface by AF_XDP, before the switch starts; gives
+    /// the socket, which stays the port's.
+    pub(crate) fn open_lane(
+        &self,
+        port: u32,
+        ifindex: u32,
+        queue: u32,
+        bypass: Option<u32>,
+    ) -> std::io::Result<RawFd> {
         let bypass = bypass.map_or(-1, |port| port as i32);
         // SAFETY: a switch that is built, whose thread does not run yet.
         let fd = unsafe { ffi::mswx_open_lane(self.raw(), port, ifindex, queue, bypass) };
         if fd < 0 { Err(std::io::Error::from_raw_os_error(-fd)) } else { Ok(fd) }
     }
 
-    /// Has frames leave a port on AF_XDP by an XDP program where many wait, before the switch starts. Program and memory stay
-    /// open for as long as the switch runs.
+    /// Has frames leave a port on AF_XDP by an XDP program where many wait, before the switch
+    /// starts. Program and memory stay open for as long as the switch runs.
     pub(crate) fn send_by_program(
         &self,
         port: u32,
@@ -366,7 +425,8 @@ impl Switch {
         *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = Some(alive.clone());
     }
 
-    /// For how long the thread looks for packets before it sleeps, always. Without it, it learns how long is worth it.
+    /// For how long the thread looks for packets before it sleeps, always. Without it, it learns
+    /// how long is worth it.
     pub fn spin(&self, time: Duration) {
         // SAFETY: a switch that is built, whose thread does not run yet.
         unsafe { ffi::mswx_spin(self.raw(), u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)) }
@@ -384,7 +444,10 @@ impl Switch {
             // SAFETY: the one thread that runs the pipeline.
             unsafe { ffi::mswx_loop(handle.0, wake.as_raw_fd()) }
         });
-        *thread = Some(made.map_err(|error| SwitchError::Port(format!("no thread for the switch: {error}")))?);
+        *thread =
+            Some(made.map_err(|error| {
+                SwitchError::Port(format!("no thread for the switch: {error}"))
+            })?);
         Ok(())
     }
 
@@ -416,7 +479,8 @@ impl Switch {
                 tracing::warn!(
                     times,
                     ?longest,
-                    "the switch had no processor for so long that the kernel took over its wires: packets may have been overtaken"
+                    "the switch had no processor for so long that the kernel took over its wires: \
+                     packets may have been overtaken"
                 );
             }
         }

@@ -1,5 +1,6 @@
-//! From capture to capture: what goes in is read from pcap files, what comes out is written into others, for every action of
-//! every table of the program; and the switch process with files as its ports.
+//! From capture to capture: what goes in is read from pcap files, what comes out is written into
+//! others, for every action of every table of the program; and the switch process with files as its
+//! ports.
 mod bed;
 mod common;
 mod process;
@@ -42,12 +43,20 @@ const OTHERS: &[(&str, u64, &str, &[u64])] = &[
 
 const N_PORTS: u32 = 8;
 
-fn entry(tables: &Tables, (table, key, action, arguments): (&str, u64, &str, &[u64])) -> TableEntry {
+fn entry(
+    tables: &Tables,
+    (table, key, action, arguments): (&str, u64, &str, &[u64]),
+) -> TableEntry {
     let info = &tables.program().info;
     let table = info.tables.iter().position(|of| of.alias == table).expect(table);
     let action = info.actions.iter().position(|of| of.alias == action).expect(action);
     let key = Key { fields: vec![FieldMatch::Exact(key)], priority: 0 };
-    TableEntry { table, key, call: Call { action, arguments: arguments.to_vec() }, metadata: vec![] }
+    TableEntry {
+        table,
+        key,
+        call: Call { action, arguments: arguments.to_vec() },
+        metadata: vec![],
+    }
 }
 
 fn write_file(path: &Path, frames: &[Vec<u8>]) {
@@ -64,7 +73,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("martlet-captures-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("martlet-captures-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).expect("a folder");
         Folder(path)
     }
@@ -118,8 +128,15 @@ fn ue6(n: u16) -> Ipv6Addr {
 const HOST6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, 2);
 
 /// A packet of TCP.
-fn tcp6(source: Ipv6Addr, destination: Ipv6Addr, ports: (u16, u16), hop_limit: u8, n: u8) -> Vec<u8> {
-    let mut packet = ipv6(hop_limit, source, destination, &[tcp(ports.0, ports.1), payload(n)].concat());
+fn tcp6(
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    ports: (u16, u16),
+    hop_limit: u8,
+    n: u8,
+) -> Vec<u8> {
+    let mut packet =
+        ipv6(hop_limit, source, destination, &[tcp(ports.0, ports.1), payload(n)].concat());
     packet[6] = 6;
     packet
 }
@@ -136,14 +153,27 @@ fn cases() -> Vec<Case> {
     let down = |ue, ttl, n| udp_packet(REMOTE, ue, (53, 1000), ttl, n);
     let web = |ttl, n| tcp_packet(UE2, REMOTE, (1000, 85), ttl, n);
     let web_down = |ttl, n| tcp_packet(REMOTE, UE2, (85, 1000), ttl, n);
-    let as_is = |port, to, frame: Vec<u8>, what| -> Case { (what, port, frame.clone(), vec![(to, frame)]) };
-    let to_controller =
-        |frame: Vec<u8>, what| -> Case { (what, 4, frame.clone(), vec![(7, for_controller(4, &frame))]) };
+    let as_is =
+        |port, to, frame: Vec<u8>, what| -> Case { (what, port, frame.clone(), vec![(to, frame)]) };
+    let to_controller = |frame: Vec<u8>, what| -> Case {
+        (what, 4, frame.clone(), vec![(7, for_controller(4, &frame))])
+    };
     vec![
-        ("gtp_decap.decap, l2_forward.l2", 0, in_tunnel(0x1001, &up(UE, 64, 1)), vec![(1, to_network(&up(UE, 63, 1)))]),
-        ("gtp_encap.encap", 1, ethernet(&down(UE, 64, 2)), vec![(0, to_gnb(0x2001, 9, &down(UE, 63, 2)))]),
         (
-            "gtp_decap.decap_filtered, applications.application, uplink_terminations.uplink_forward",
+            "gtp_decap.decap, l2_forward.l2",
+            0,
+            in_tunnel(0x1001, &up(UE, 64, 1)),
+            vec![(1, to_network(&up(UE, 63, 1)))],
+        ),
+        (
+            "gtp_encap.encap",
+            1,
+            ethernet(&down(UE, 64, 2)),
+            vec![(0, to_gnb(0x2001, 9, &down(UE, 63, 2)))],
+        ),
+        (
+            "gtp_decap.decap_filtered, applications.application, \
+             uplink_terminations.uplink_forward",
             0,
             in_tunnel(0x1002, &web(64, 3)),
             vec![(1, to_network(&web(63, 3)))],
@@ -156,19 +186,49 @@ fn cases() -> Vec<Case> {
             vec![(0, to_gnb(0x2002, 7, &web_down(63, 5)))],
         ),
         ("downlink_terminations.gate_closed", 1, ethernet(&down(UE2, 64, 6)), vec![]),
-        as_is(0, 2, in_tunnel(0x1002, &tcp_packet(UE2, REMOTE, (1000, 91), 64, 7)), "applications: a miss"),
-        as_is(0, 2, in_tunnel(0x1003, &up(UE3, 64, 8)), "gtp_decap.hold_uplink: back to the native side at the end"),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x1002, &tcp_packet(UE2, REMOTE, (1000, 91), 64, 7)),
+            "applications: a miss",
+        ),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x1003, &up(UE3, 64, 8)),
+            "gtp_decap.hold_uplink: back to the native side at the end",
+        ),
         as_is(1, 3, ethernet(&down(UE3, 64, 9)), "gtp_encap.hold_downlink"),
         ("l2_forward: a miss drops", 0, in_tunnel(0x1005, &up(UE5, 64, 10)), vec![]),
-        as_is(0, 2, in_tunnel(0x7777, &up(NOBODY, 64, 11)), "gtp_default_forward.to_native, gtp_decap: a miss"),
-        as_is(0, 2, ethernet(&down(NOBODY, 64, 12)), "ip_default_forward.to_native from the access"),
-        as_is(1, 3, ethernet(&down(NOBODY, 64, 13)), "ip_default_forward.to_native, gtp_encap: a miss"),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x7777, &up(NOBODY, 64, 11)),
+            "gtp_default_forward.to_native, gtp_decap: a miss",
+        ),
+        as_is(
+            0,
+            2,
+            ethernet(&down(NOBODY, 64, 12)),
+            "ip_default_forward.to_native from the access",
+        ),
+        as_is(
+            1,
+            3,
+            ethernet(&down(NOBODY, 64, 13)),
+            "ip_default_forward.to_native, gtp_encap: a miss",
+        ),
         as_is(2, 0, ethernet(&down(NOBODY, 64, 14)), "interfaces.native"),
         as_is(3, 1, ethernet(&up(UE, 64, 15)), "interfaces.native"),
         to_controller(in_tunnel(0x7777, &up(NOBODY, 64, 16)), "gtp_default_forward.to_controller"),
         to_controller(ethernet(&down(NOBODY, 64, 17)), "ip_default_forward.to_controller"),
         ("gtp_default_forward.drop", 5, in_tunnel(0x7777, &up(NOBODY, 64, 18)), vec![]),
-        ("gtp_decap.decap over IPv6", 0, in_tunnel6(0x1001, &up(UE, 64, 20)), vec![(1, to_network(&up(UE, 63, 20)))]),
+        (
+            "gtp_decap.decap over IPv6",
+            0,
+            in_tunnel6(0x1001, &up(UE, 64, 20)),
+            vec![(1, to_network(&up(UE, 63, 20)))],
+        ),
         (
             "gtp_encap.encap6, ipv6_peers.tunnel6",
             1,
@@ -182,8 +242,18 @@ fn cases() -> Vec<Case> {
             ethernet(&down(UE8, 64, 23)),
             vec![(0, to_gnb6(0x2008, 6, &down(UE8, 63, 23)))],
         ),
-        as_is(0, 2, in_tunnel6(0x7777, &up(NOBODY, 64, 24)), "gtp_default_forward.to_native over IPv6"),
-        as_is(0, 2, ethernet6(&ipv6(64, GNB6, N36, &udp(1, 2, &payload(25)))), "ip_default_forward.to_native of IPv6"),
+        as_is(
+            0,
+            2,
+            in_tunnel6(0x7777, &up(NOBODY, 64, 24)),
+            "gtp_default_forward.to_native over IPv6",
+        ),
+        as_is(
+            0,
+            2,
+            ethernet6(&ipv6(64, GNB6, N36, &udp(1, 2, &payload(25)))),
+            "ip_default_forward.to_native of IPv6",
+        ),
         (
             "gtp_decap.decap_v6: a packet of IPv6 leaves by the next hop for it",
             0,
@@ -203,7 +273,8 @@ fn cases() -> Vec<Case> {
             vec![(0, to_gnb(0x200a, 9, &udp6(HOST6, ue6(10), 63, 32)))],
         ),
         (
-            "gtp_decap.decap_filtered_v6, applications_v6.application, uplink_terminations.uplink_forward_v6",
+            "gtp_decap.decap_filtered_v6, applications_v6.application, \
+             uplink_terminations.uplink_forward_v6",
             0,
             in_tunnel6(0x100b, &tcp6(ue6(11), HOST6, (1000, 85), 64, 33)),
             vec![(1, to_network6(&tcp6(ue6(11), HOST6, (1000, 85), 63, 33)))],
@@ -214,25 +285,60 @@ fn cases() -> Vec<Case> {
             ethernet6(&tcp6(HOST6, ue6(11), (85, 1000), 64, 34)),
             vec![(0, to_gnb(0x200b, 7, &tcp6(HOST6, ue6(11), (85, 1000), 63, 34)))],
         ),
-        ("uplink_terminations.gate_closed of IPv6", 0, in_tunnel(0x100b, &udp6(ue6(11), HOST6, 64, 35)), vec![]),
-        ("downlink_terminations.gate_closed of IPv6", 1, ethernet6(&udp6(HOST6, ue6(11), 64, 36)), vec![]),
+        (
+            "uplink_terminations.gate_closed of IPv6",
+            0,
+            in_tunnel(0x100b, &udp6(ue6(11), HOST6, 64, 35)),
+            vec![],
+        ),
+        (
+            "downlink_terminations.gate_closed of IPv6",
+            1,
+            ethernet6(&udp6(HOST6, ue6(11), 64, 36)),
+            vec![],
+        ),
         (
             "gtp_encap_v6.encap6",
             1,
             ethernet6(&udp6(HOST6, ue6(12), 64, 37)),
             vec![(0, to_gnb6(0x200c, 5, &udp6(HOST6, ue6(12), 63, 37)))],
         ),
-        as_is(0, 2, in_tunnel(0x1003, &udp6(ue6(13), HOST6, 64, 38)), "gtp_decap.hold_uplink of IPv6"),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x1003, &udp6(ue6(13), HOST6, 64, 38)),
+            "gtp_decap.hold_uplink of IPv6",
+        ),
         as_is(1, 3, ethernet6(&udp6(HOST6, ue6(13), 64, 39)), "gtp_encap_v6.hold_downlink"),
         as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(11), HOST6, 64, 40)), "another's prefix"),
-        as_is(0, 2, in_tunnel(0x1001, &udp6(ue6(10), HOST6, 64, 41)), "IPv6 of a UE that has an address alone"),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x1001, &udp6(ue6(10), HOST6, 64, 41)),
+            "IPv6 of a UE that has an address alone",
+        ),
         as_is(0, 2, in_tunnel(0x100b, &up([0; 4], 64, 42)), "IPv4 of a UE that has a prefix alone"),
         as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), HOST6, 1, 43)), "one hop and no further"),
         as_is(1, 3, ethernet6(&udp6(HOST6, ue6(10), 1, 44)), "one hop and no further"),
-        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), "ff02::2".parse().unwrap(), 64, 45)), "for a group"),
-        as_is(0, 2, in_tunnel(0x100a, &udp6(ue6(10), "fe80::1".parse().unwrap(), 64, 46)), "for the link"),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x100a, &udp6(ue6(10), "ff02::2".parse().unwrap(), 64, 45)),
+            "for a group",
+        ),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x100a, &udp6(ue6(10), "fe80::1".parse().unwrap(), 64, 46)),
+            "for the link",
+        ),
         as_is(0, 2, in_tunnel(0x100b, &udp_without_ports(ue6(11), 47)), "ports that are cut off"),
-        as_is(0, 2, in_tunnel(0x100b, &behind_options(ue6(11), 48)), "applications_v6: behind an extension header"),
+        as_is(
+            0,
+            2,
+            in_tunnel(0x100b, &behind_options(ue6(11), 48)),
+            "applications_v6: behind an extension header",
+        ),
         (
             "gtp_decap.decap_v6: extension headers are the packet's own affair",
             0,
@@ -270,7 +376,9 @@ fn to_network6(packet: &[u8]) -> Vec<u8> {
 /// Every action of every table that an entry may have is in an entry here.
 fn all_are_there(tables: &Tables) {
     let info = &tables.program().info;
-    let name = |id: u32| info.actions.iter().find(|action| action.id == id).map_or("", |action| &action.alias);
+    let name = |id: u32| {
+        info.actions.iter().find(|action| action.id == id).map_or("", |action| &action.alias)
+    };
     let mut wanted = BTreeSet::new();
     for table in &info.tables {
         for (action, default_only, _) in &table.actions {
@@ -281,7 +389,9 @@ fn all_are_there(tables: &Tables) {
     }
     let entries = (0..info.tables.len()).flat_map(|table| tables.entries(table));
     let there: BTreeSet<String> = entries
-        .map(|entry| format!("{}.{}", info.tables[entry.table].alias, info.actions[entry.call.action].alias))
+        .map(|entry| {
+            format!("{}.{}", info.tables[entry.table].alias, info.actions[entry.call.action].alias)
+        })
         .collect();
     let missing: Vec<_> = wanted.difference(&there).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
@@ -292,19 +402,24 @@ fn every_action_of_every_table_does_what_it_says() {
     for engine in engines() {
         let bed = Bed::new(engine, &[HOPS, KINDS, OWN].concat());
         let Bed { switch, tables, .. } = &bed;
-        let others = OTHERS.iter().map(|of| Update { operation: Operation::Insert, entry: entry(tables, *of) });
+        let others = OTHERS
+            .iter()
+            .map(|of| Update { operation: Operation::Insert, entry: entry(tables, *of) });
         tables.write(&others.collect::<Vec<_>>()).expect("all of them");
         all_are_there(tables);
 
         let folder = Folder::new("actions");
         let cases = cases();
-        let mut expected: BTreeMap<u32, Vec<Vec<u8>>> = (0..N_PORTS).map(|port| (port, vec![])).collect();
+        let mut expected: BTreeMap<u32, Vec<Vec<u8>>> =
+            (0..N_PORTS).map(|port| (port, vec![])).collect();
         for (_, _, _, out) in &cases {
-            out.iter().for_each(|(port, frame)| expected.entry(*port).or_default().push(frame.clone()));
+            out.iter()
+                .for_each(|(port, frame)| expected.entry(*port).or_default().push(frame.clone()));
         }
         let mut ports = Vec::new();
         for port in 0..N_PORTS {
-            let frames: Vec<_> = cases.iter().filter(|case| case.1 == port).map(|case| case.2.clone()).collect();
+            let frames: Vec<_> =
+                cases.iter().filter(|case| case.1 == port).map(|case| case.2.clone()).collect();
             let read = (!frames.is_empty()).then(|| folder.file("in", port));
             if let Some(path) = &read {
                 write_file(path, &frames);
@@ -334,18 +449,28 @@ fn every_action_of_every_table_does_what_it_says() {
                 let found = cases.iter().find(|case| case.3.iter().any(|(_, out)| out == frame));
                 found.map_or("a frame that nobody asked for", |case| case.0)
             };
-            let lost: Vec<_> = wanted.iter().filter(|frame| !came.contains(frame)).map(of).collect();
+            let lost: Vec<_> =
+                wanted.iter().filter(|frame| !came.contains(frame)).map(of).collect();
             let more: Vec<_> = came.iter().filter(|frame| !wanted.contains(frame)).collect();
-            assert!(came == wanted, "{engine:?}, port {port}: missing {lost:?}, too much {more:x?}");
+            assert!(
+                came == wanted,
+                "{engine:?}, port {port}: missing {lost:?}, too much {more:x?}"
+            );
         }
         // And counted: packets, and octets as a URR counts them.
         let count = |counter: &str, index| bed.count(counter, index);
         assert_eq!([count("rules", 1), count("rules", 2)], [(2, 196), (1, 98)]);
-        assert_eq!([count("rules", 15), count("rules", 17), count("rules", 16)], [(1, 98), (1, 98), (0, 0)]);
+        assert_eq!(
+            [count("rules", 15), count("rules", 17), count("rules", 16)],
+            [(1, 98), (1, 98), (0, 0)]
+        );
         assert_eq!([count("rules", 10), count("rules", 12)], [(1, 110); 2]);
         // Of IPv6 with its longer header; both versions by one counter.
         assert_eq!([count("rules", 20), count("rules", 21)], [(3, 118 + 98 + 126), (1, 118)]);
-        assert_eq!([count("rules", 22), count("rules", 24), count("rules", 26)], [(1, 130), (1, 130), (1, 118)]);
+        assert_eq!(
+            [count("rules", 22), count("rules", 24), count("rules", 26)],
+            [(1, 130), (1, 130), (1, 118)]
+        );
         assert_eq!([count("dropped", 23), count("dropped", 25)], [(1, 118); 2]);
         assert_eq!([count("dropped", 11), count("dropped", 13)], [(1, 98); 2]);
         assert_eq!([count("rules", 11), count("rules", 13)], [(0, 0); 2]);
@@ -357,9 +482,12 @@ fn a_switch_process_carries_captures() {
     const FRAMES: u32 = 20_000;
     let folder = Folder::new("process");
     let rules = folder.0.join("rules");
-    let text = HOPS.lines().chain(OWN.lines().filter(|line| line.contains(" 0x1001 "))).map(str::trim);
+    let text =
+        HOPS.lines().chain(OWN.lines().filter(|line| line.contains(" 0x1001 "))).map(str::trim);
     std::fs::write(&rules, text.collect::<Vec<_>>().join("\n")).expect("a file");
-    let inner = |n: u32, ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &[&payload(0)[..], &n.to_be_bytes()].concat()));
+    let inner = |n: u32, ttl| {
+        ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &[&payload(0)[..], &n.to_be_bytes()].concat()))
+    };
     // Every other one has no rule.
     let teid = |n: u32| if n.is_multiple_of(2) { 0x1001 } else { 0x7777 };
     let all: Vec<Vec<u8>> = (0..FRAMES).map(|n| in_tunnel(teid(n), &inner(n, 64))).collect();
@@ -369,7 +497,8 @@ fn a_switch_process_carries_captures() {
         let read = read.map_or(String::new(), |port| folder.file("in", port).display().to_string());
         format!("pcap:{read},{}", folder.file("out", write).display())
     };
-    let (access, native3, core, native6) = (pcap(Some(0), 0), pcap(None, 2), pcap(Some(1), 1), pcap(None, 3));
+    let (access, native3, core, native6) =
+        (pcap(Some(0), 0), pcap(None, 2), pcap(Some(1), 1), pcap(None, 3));
     let words = [
         ["--rules", rules.to_str().expect("text")],
         ["--access", &access],
@@ -391,7 +520,10 @@ fn a_switch_process_carries_captures() {
     let native: Vec<Vec<u8>> = all.iter().skip(1).step_by(2).cloned().collect();
     assert!(read_file(&folder.file("out", 1)) == by_rule, "all of them, in order");
     assert!(read_file(&folder.file("out", 2)) == native, "all of them, in order");
-    assert_eq!((read_file(&folder.file("out", 0)), read_file(&folder.file("out", 3))), (vec![], vec![]));
+    assert_eq!(
+        (read_file(&folder.file("out", 0)), read_file(&folder.file("out", 3))),
+        (vec![], vec![])
+    );
 }
 
 #[test]
@@ -403,7 +535,9 @@ fn a_port_or_a_rule_that_is_wrong_is_told() {
     };
     let (not, rules) = (file("not.pcap", &[0; 40]), file("rules", b"decap teid 1 ue 10.60.0.1\n"));
     let absent = "pcap:/nowhere/in.pcap";
-    let wire = |port: &str| ["--access", port, "--native-n3", "pcap:,/dev/null"].map(String::from).to_vec();
+    let wire = |port: &str| {
+        ["--access", port, "--native-n3", "pcap:,/dev/null"].map(String::from).to_vec()
+    };
     for (words, said) in [
         (wire(&format!("pcap:{not}")), "no pcap file"),
         (wire(absent), "/nowhere/in.pcap"),

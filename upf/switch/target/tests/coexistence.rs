@@ -1,5 +1,5 @@
-//! The switch in its wires: default forwarding to the native side and back, a flow that moves onto the switch while packets
-//! pass, and the switch killed in mid-traffic.
+//! The switch in its wires: default forwarding to the native side and back, a flow that moves onto
+//! the switch while packets pass, and the switch killed in mid-traffic.
 mod common;
 mod process;
 mod wires;
@@ -20,19 +20,38 @@ fn numbered(n: u32) -> Vec<u8> {
 }
 
 fn start(engine: &str) -> Process {
-    let wires = ["--access", "access", "--native-n3", "native3", "--core", "core", "--native-n6", "native6"];
+    let wires = [
+        "--access",
+        "access",
+        "--native-n3",
+        "native3",
+        "--core",
+        "core",
+        "--native-n6",
+        "native6",
+    ];
     Process::start(&[&wires[..], &["--engine", engine]].concat())
 }
 
 fn write(address: SocketAddr, operation: Operation, text: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut client = Client::connect(address, 1).await.expect("a switch");
         client.lead(None).await.expect("the only controller");
         let info = client.program().info.clone();
         let update = |line: &str| {
-            let entry = rules::parse(&info, &rules::words(line), 0, operation == Operation::Delete, &mut || None);
-            Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
+            let entry = rules::parse(
+                &info,
+                &rules::words(line),
+                0,
+                operation == Operation::Delete,
+                &mut || None,
+            );
+            Update {
+                operation,
+                entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))),
+            }
         };
         let updates: Vec<Update> = text.lines().map(update).collect();
         client.write(&updates).await.expect("written");
@@ -41,12 +60,14 @@ fn write(address: SocketAddr, operation: Operation, text: &str) {
 
 /// With an engine; the far ends may take frames that programs of the kernel send.
 fn in_wires(engine: &str, take_from_programs: bool) {
-    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
+    {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
         if take_from_programs {
-            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true).expect("a feature of veth");
+            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true)
+                .expect("a feature of veth");
         }
     }
     let (gnb, upf, dn) = (End::open("gnb"), End::open("upf3"), End::open("dn"));
@@ -58,7 +79,8 @@ fn in_wires(engine: &str, take_from_programs: bool) {
     assert_eq!(gnb.wait(1), [50]);
     assert!(dn.received().is_empty());
 
-    // A rule comes while packets pass, and goes again: each packet is there once, in order on either side.
+    // A rule comes while packets pass, and goes again: each packet is there once, in order on
+    // either side.
     const ALL: u32 = 1500;
     let address = switch.address;
     let sender = std::thread::scope(|scope| {
@@ -72,7 +94,8 @@ fn in_wires(engine: &str, take_from_programs: bool) {
         write(
             address,
             Operation::Insert,
-            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 5\nhop number 1 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
+            "decap teid 0x1000 ue 10.60.0.1 via 1 counter 5\nhop number 1 source \
+             02:00:00:00:00:01 destination 02:00:00:00:00:02 port 1",
         );
         std::thread::sleep(Duration::from_millis(200));
         write(address, Operation::Delete, "decap teid 0x1000");
@@ -80,7 +103,12 @@ fn in_wires(engine: &str, take_from_programs: bool) {
     });
     sender.expect("sent");
     let (native, moved) = (upf.wait(1), dn.wait(1));
-    assert!(!moved.is_empty() && native.len() > moved.len() / 10, "{} {}", native.len(), moved.len());
+    assert!(
+        !moved.is_empty() && native.len() > moved.len() / 10,
+        "{} {}",
+        native.len(),
+        moved.len()
+    );
     for side in [&native, &moved] {
         assert!(side.is_sorted(), "in order");
     }
@@ -109,13 +137,17 @@ fn in_wires(engine: &str, take_from_programs: bool) {
     let lost: Vec<u32> = (first..first + 600).filter(|n| !native.contains(n)).collect();
     assert!(lost.len() <= 100, "{} packets of one a millisecond were lost: {lost:?}", lost.len());
     assert!(native.is_sorted_by(|a, b| a < b), "in order, none twice");
-    println!("{} packets, sent one a millisecond, were lost when the switch was killed", lost.len());
+    println!(
+        "{} packets, sent one a millisecond, were lost when the switch was killed",
+        lost.len()
+    );
     // And a new one takes over in its turn.
     let switch = start(engine);
     (0..20).for_each(|n| gnb.send(&numbered(20_000 + n)));
     assert_eq!(upf.wait(20).len(), 20);
 
-    // One that hangs: the native path takes over, and nothing is lost, nor there twice, when it goes on.
+    // One that hangs: the native path takes over, and nothing is lost, nor there twice, when it
+    // goes on.
     let signal = |signal| {
         // SAFETY: a signal to the switch that this test has started.
         unsafe { libc::kill(switch.id() as i32, signal) };
@@ -159,26 +191,31 @@ fn the_switch_in_the_kernel_where_nobody_takes_frames_of_programs() {
 
 /// Has the packets of a tunnel wait at the switch, or go on to the native side.
 fn hold(address: SocketAddr, operation: Operation) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut client = Client::connect(address, 1).await.expect("a switch");
         client.lead(None).await.expect("the only controller");
         let info = client.program().info.clone();
         let table = info.tables.iter().position(|of| of.alias == "gtp_decap").expect("a table");
-        let action = info.actions.iter().position(|of| of.alias == "hold_uplink").expect("an action");
+        let action =
+            info.actions.iter().position(|of| of.alias == "hold_uplink").expect("an action");
         let key = Key { fields: vec![FieldMatch::Exact(0x1000)], priority: 0 };
-        let entry = TableEntry { table, key, call: Call { action, arguments: vec![] }, metadata: vec![] };
+        let entry =
+            TableEntry { table, key, call: Call { action, arguments: vec![] }, metadata: vec![] };
         client.write(&[Update { operation, entry }]).await.expect("written");
     });
 }
 
 /// More packets wait than the queue of a veth has room for.
 fn many_wait(engine: &str) {
-    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
+    {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
-        martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true).expect("a feature of veth");
+        martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, true)
+            .expect("a feature of veth");
     }
     let (gnb, upf) = (End::open("gnb"), End::open("upf3"));
     let switch = start(engine);
@@ -213,10 +250,12 @@ fn many_wait_at_the_switch_in_the_kernel() {
 fn far_end_stops() {
     let taking = |on| {
         for far in ["gnb", "upf3", "dn", "upf6"] {
-            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, on).expect("a feature of veth");
+            martlet_interface::turn(far, martlet_interface::Feature::GenericReceive, on)
+                .expect("a feature of veth");
         }
     };
-    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
+    {
         ip(&format!("link add {far} type veth peer name {near}"));
         ip(&format!("link set {far} up"));
         ip(&format!("link set {near} up"));
@@ -233,7 +272,9 @@ fn far_end_stops() {
     }
     let received = upf.wait(1);
     let lost = (100..1100).take_while(|n| !received.contains(n)).count();
-    println!("{lost} packets, sent one a millisecond, were lost until the switch went behind the driver");
+    println!(
+        "{lost} packets, sent one a millisecond, were lost until the switch went behind the driver"
+    );
     assert!(lost > 0, "the far end went on taking them, so that nothing was shown");
     assert!((700..1100).all(|n| received.contains(&n)), "lost for longer: {lost}");
 }

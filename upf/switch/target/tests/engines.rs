@@ -1,5 +1,5 @@
-//! The same rules and the same frames for both engines, DPDK's pipeline and the programs of the kernel: what comes out is the same,
-//! octet for octet, and so is what is counted.
+//! The same rules and the same frames for both engines, DPDK's pipeline and the programs of the
+//! kernel: what comes out is the same, octet for octet, and so is what is counted.
 mod bed;
 mod common;
 
@@ -49,7 +49,8 @@ impl Both {
         assert_eq!(self.swx.write(operation, text), write(&self.tables, operation, text));
     }
 
-    /// What comes out of both: port and frame; nothing of what is dropped, or does not see the pipeline.
+    /// What comes out of both: port and frame; nothing of what is dropped, or does not see the
+    /// pipeline.
     fn through(&self, what: &str, port: u32, frame: &[u8]) -> Option<(u32, Vec<u8>)> {
         let swx = self.swx.through(port, frame);
         let (outcome, octets) = self.xdp.through(port, frame).expect("the program runs");
@@ -69,7 +70,11 @@ impl Both {
     fn counters_are_the_same(&self) {
         for index in 0..COUNTERS {
             for (n, counter) in ["rules", "dropped"].into_iter().enumerate() {
-                assert_eq!(self.xdp.counter(n, index), Ok(self.swx.count(counter, index)), "{counter} {index}");
+                assert_eq!(
+                    self.xdp.counter(n, index),
+                    Ok(self.swx.count(counter, index)),
+                    "{counter} {index}"
+                );
             }
         }
     }
@@ -80,7 +85,9 @@ fn frames() -> Vec<(u32, Vec<u8>)> {
     let ue = |n: u8| [10, 60, 0, n];
     let v6 = |n: u16| std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x45, n, 0, 0, 0, 7);
     let host = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x98, 0, 0, 0, 0, 2);
-    let in_tunnel = |teid, inner: &[u8]| ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))));
+    let in_tunnel = |teid, inner: &[u8]| {
+        ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))))
+    };
     let tcp6 = |source, destination, ports: (u16, u16)| {
         let mut packet = ipv6(64, source, destination, &tcp(ports.0, ports.1));
         packet[6] = 6;
@@ -100,7 +107,9 @@ fn frames() -> Vec<(u32, Vec<u8>)> {
         all.push((2, ethernet(&ipv4(17, 64, REMOTE, ue(n), &udp(53, 1000, &[n; 9])))));
     }
     for n in [0xa, 0xb, 0xc] {
-        for inner in [tcp6(v6(n), host, (1000, 85)), ipv6(64, v6(n), host, &udp(1000, 53, &[7; 40]))] {
+        for inner in
+            [tcp6(v6(n), host, (1000, 85)), ipv6(64, v6(n), host, &udp(1000, 53, &[7; 40]))]
+        {
             all.extend([0x100a, 0x100b, 0x1000].map(|teid| (0, in_tunnel(teid, &inner))));
             all.extend([0x100a, 0x100b].map(|teid| (0, in_tunnel6(teid, &inner))));
         }
@@ -115,7 +124,8 @@ fn frames() -> Vec<(u32, Vec<u8>)> {
 #[test]
 fn both_engines_make_the_same_of_every_way() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
-    let out: Vec<_> = frames().iter().map(|(port, frame)| both.through("whole", *port, frame)).collect();
+    let out: Vec<_> =
+        frames().iter().map(|(port, frame)| both.through("whole", *port, frame)).collect();
     for port in 0..4 {
         assert!(out.iter().flatten().any(|(by, _)| *by == port), "something leaves by port {port}");
     }
@@ -133,10 +143,19 @@ fn both_engines_make_the_same_of_every_way() {
     both.counters_are_the_same();
 }
 
-/// What the ports of both are told by whoever leads them: our own end of tunnels, over both versions.
+/// What the ports of both are told by whoever leads them: our own end of tunnels, over both
+/// versions.
 fn with_own_end(both: &Both) {
     let [high, low] = [(N36.to_bits() >> 64) as u64, N36.to_bits() as u64];
-    let own = [u32::MAX.into(), u32::MAX.into(), u64::MAX, u64::MAX, u32::from_be_bytes(N3).into(), high, low];
+    let own = [
+        u32::MAX.into(),
+        u32::MAX.into(),
+        u64::MAX,
+        u64::MAX,
+        u32::from_be_bytes(N3).into(),
+        high,
+        low,
+    ];
     for tables in [&both.swx.tables, &both.tables] {
         let mut entry = base(tables.program()).remove(0).entry;
         entry.call.arguments = own.to_vec();
@@ -148,11 +167,16 @@ fn with_own_end(both: &Both) {
 fn what_a_ue_sends_to_our_own_end_of_tunnels_is_the_native_side_s() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
     let of_v6 = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0x45, 0xa, 0, 0, 0, 7);
-    let beside = |address: std::net::Ipv6Addr, bit: u32| std::net::Ipv6Addr::from_bits(address.to_bits() ^ 1 << bit);
+    let beside = |address: std::net::Ipv6Addr, bit: u32| {
+        std::net::Ipv6Addr::from_bits(address.to_bits() ^ 1 << bit)
+    };
     let to = |address| ipv4(17, 64, UE, address, &udp(2152, 2152, &gtp(0x1000, 1, 9, &[0x45; 30])));
     let to6 = |address| ipv6(64, of_v6, address, &udp(2152, 2152, &gtp(0x1000, 1, 9, &[0x45; 30])));
     let tunnelled = |teid, inner: &[u8]| {
-        [in_tunnel6(teid, inner), ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner))))]
+        [
+            in_tunnel6(teid, inner),
+            ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(teid, 1, 9, inner)))),
+        ]
     };
     let all = |inner: &[u8], teid, port| {
         for frame in tunnelled(teid, inner) {
@@ -197,8 +221,12 @@ fn with_sum(mut frame: Vec<u8>) -> Vec<u8> {
 #[test]
 fn both_engines_make_the_same_of_frames_that_are_damaged() {
     let Some(both) = Both::new(&[HOPS, KINDS, OWN].concat()) else { return };
-    let mut random = std::env::var("MARTLET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0x5eed_5eed);
-    let rounds = std::env::var("MARTLET_DIFFERENTIAL").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
+    let mut random = std::env::var("MARTLET_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok())
+        .unwrap_or(0x5eed_5eed);
+    let rounds =
+        std::env::var("MARTLET_DIFFERENTIAL").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
     for _ in 0..rounds {
         for (port, frame) in frames() {
             let mut frame = frame.clone();
@@ -233,7 +261,9 @@ fn packets_cut_off_within_their_headers_are_the_same_to_both() {
             let mut short = frame[..length].to_vec();
             match short[12..14] {
                 [8, 0] => short[16..18].copy_from_slice(&((length - 14) as u16).to_be_bytes()),
-                [0x86, 0xdd] if length >= 54 => short[18..20].copy_from_slice(&((length - 54) as u16).to_be_bytes()),
+                [0x86, 0xdd] if length >= 54 => {
+                    short[18..20].copy_from_slice(&((length - 54) as u16).to_be_bytes())
+                }
                 _ => {}
             }
             both.through("cut off", port, &with_sum(short));
@@ -247,5 +277,8 @@ fn the_engine_in_the_kernel_is_not_measured_in_memory() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_martlet-switch"));
     let said = command.args(["bench", "decap", "--engine", "xdp"]).output().expect("it starts");
     let why = String::from_utf8_lossy(&said.stderr);
-    assert!(!said.status.success() && said.stdout.is_empty() && why.contains("martlet lab switch"), "{why}");
+    assert!(
+        !said.status.success() && said.stdout.is_empty() && why.contains("martlet lab switch"),
+        "{why}"
+    );
 }

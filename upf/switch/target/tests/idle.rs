@@ -20,7 +20,9 @@ fn used(pid: u32) -> Duration {
 #[test]
 fn a_switch_with_nothing_to_carry_sleeps_until_a_packet_comes() {
     in_namespace(|| {
-        for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+        for (far, near) in
+            [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
+        {
             // Nobody asks for neighbours here, and no link says that it has come up.
             ip(&format!("link add {far} type veth peer name {near}"));
             for interface in [far, near] {

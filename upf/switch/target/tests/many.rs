@@ -1,5 +1,5 @@
-//! Many frames at once: they leave a veth by a program where its other end takes such frames, else by the socket, and either way
-//! all of them come, once each and in order.
+//! Many frames at once: they leave a veth by a program where its other end takes such frames, else
+//! by the socket, and either way all of them come, once each and in order.
 mod common;
 mod process;
 mod wires;
@@ -13,14 +13,17 @@ use wires::{End, in_namespace, ip};
 /// Of the frame by which a switch asks whether frames of programs are taken.
 const ASKING: u16 = 0x88b5;
 
-/// Frames wait for a switch that stands still for a moment, and leave together. Gives how often it asked the other end.
+/// Frames wait for a switch that stands still for a moment, and leave together. Gives how often it
+/// asked the other end.
 fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
     const ROUNDS: u32 = 5;
     const FRAMES: u32 = 300;
-    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")] {
+    for (far, near) in [("gnb", "access"), ("upf3", "native3"), ("dn", "core"), ("upf6", "native6")]
+    {
         ip(&format!("link add {far} type veth peer name {near}"));
         for interface in [far, near] {
-            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
+            let _ =
+                std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
             ip(&format!("link set {interface} up"));
         }
     }
@@ -28,8 +31,13 @@ fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
     let upf3 = nix::net::if_::if_nametoindex("upf3").expect("the interface");
     let program = other_end_takes_frames_of_programs.then(|| traffic.pass(upf3).expect("attached"));
     let (gnb, upf, asked) = (End::open("gnb"), End::open("upf3"), End::open_for("upf3", ASKING));
-    let ports =
-        [["--access", "access"], ["--native-n3", "native3"], ["--core", "core"], ["--native-n6", "native6"]].concat();
+    let ports = [
+        ["--access", "access"],
+        ["--native-n3", "native3"],
+        ["--core", "core"],
+        ["--native-n6", "native6"],
+    ]
+    .concat();
     let switch = Process::start(&[&ports[..], &["--memory", "360"]].concat());
     let signal = |signal| {
         // SAFETY: a signal to our child.
@@ -48,7 +56,8 @@ fn all_come(other_end_takes_frames_of_programs: bool) -> usize {
         let late = stopped.elapsed() > Duration::from_millis(30);
         signal(libc::SIGCONT);
         let came = upf.wait(FRAMES as usize);
-        // The kernel takes frames from a switch that stands still for longer, and those may overtake.
+        // The kernel takes frames from a switch that stands still for longer, and those may
+        // overtake.
         if !late {
             assert_eq!(came, (sent..sent + FRAMES).collect::<Vec<_>>());
             rounds += 1;

@@ -63,29 +63,39 @@ impl Traffic {
     }
 }
 
-/// Frames that the kernel had no room for: on a machine without time for its native UPF, the queue of the TUN device is full.
+/// Frames that the kernel had no room for: on a machine without time for its native UPF, the queue
+/// of the TUN device is full.
 fn no_room() -> u64 {
     let table = std::fs::read("/proc/thread-self/net/dev").expect("interfaces");
     let dropped = |line: String| -> Option<u64> {
         let (_, numbers) = line.split_once(':')?;
-        let numbers: Vec<u64> = numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        let numbers: Vec<u64> =
+            numbers.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         Some(numbers.get(3)? + numbers.get(11)?)
     };
     table.lines().filter_map(|line| dropped(line.expect("text"))).sum()
 }
 
-/// What was sent has come, once each and in order, at either end; but for what the kernel says that it had no room for.
+/// What was sent has come, once each and in order, at either end; but for what the kernel says that
+/// it had no room for.
 fn all_came(bed: &Bed, first: u32, sent: u32) {
     for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
         let came = end.wait(sent as usize);
         let due: Vec<u32> = (first..first + sent).collect();
         let at = came.iter().zip(&due).position(|(a, b)| a != b);
-        if came.is_sorted_by(|a, b| a < b) && came.len() < due.len() && (due.len() - came.len()) as u64 <= no_room() {
+        if came.is_sorted_by(|a, b| a < b)
+            && came.len() < due.len()
+            && (due.len() - came.len()) as u64 <= no_room()
+        {
             println!("{name}: the kernel had no room for {} packets", due.len() - came.len());
             continue;
         }
         let around = at.map(|at| &came[at..came.len().min(at + 12)]);
-        assert!(came == due, "{name}: {} of {sent} came, not as sent from {at:?} on: {around:?}", came.len());
+        assert!(
+            came == due,
+            "{name}: {} of {sent} came, not as sent from {at:?} on: {around:?}",
+            came.len()
+        );
     }
 }
 
@@ -95,8 +105,9 @@ fn a_hot_session_moves(native: DatapathChoice) {
     });
     bed.apply(&session());
     // Little traffic stays where it is.
-    let quiet =
-        Traffic::during(&mut bed, 1, Duration::from_millis(10), |_| std::thread::sleep(Duration::from_millis(600)));
+    let quiet = Traffic::during(&mut bed, 1, Duration::from_millis(10), |_| {
+        std::thread::sleep(Duration::from_millis(600))
+    });
     all_came(&bed, 1, quiet);
     assert_eq!(bed.says("movedOn"), 0);
     // 16 Mbit/s each way are hot.
@@ -125,7 +136,8 @@ fn a_hot_session_moves(native: DatapathChoice) {
     assert!(took <= Duration::from_secs(1), "{took:?}");
     all_came(&bed, first, hot);
     let rest = bed.usage();
-    // To the packet and to the octet, whichever path each took: with the quiet ones, which nobody took before.
+    // To the packet and to the octet, whichever path each took: with the quiet ones, which nobody
+    // took before.
     assert_eq!(rest.uplink_packets + on_switch, u64::from(hot + quiet));
     let cold = Traffic::during(&mut bed, 1, Duration::from_millis(40), |bed| {
         bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
@@ -138,7 +150,10 @@ fn a_hot_session_moves(native: DatapathChoice) {
     assert_eq!((traffic.uplink.octets, traffic.downlink.octets), (all * 1000, all * 1000));
     let last = bed.datapath.remove(1);
     assert_eq!((last[0].uplink_packets, last[0].downlink_packets), (cold.into(), cold.into()));
-    assert_eq!((last[0].uplink_octets, last[0].downlink_octets), (u64::from(cold) * 1000, u64::from(cold) * 1000));
+    assert_eq!(
+        (last[0].uplink_octets, last[0].downlink_octets),
+        (u64::from(cold) * 1000, u64::from(cold) * 1000)
+    );
     let counters = bed.datapath.counters();
     assert_eq!((counters.uplink_packets.get(), counters.downlink_octets.get()), (all, all * 1000));
 }
@@ -227,7 +242,10 @@ fn volumes_and_limits() {
                     Event::UsageReached { limit: Reached::Threshold, .. } => {
                         let usage = bed.usage();
                         reported += usage.uplink_octets + usage.downlink_octets;
-                        assert!(usage.uplink_octets + usage.downlink_octets >= 200_000, "{usage:?}");
+                        assert!(
+                            usage.uplink_octets + usage.downlink_octets >= 200_000,
+                            "{usage:?}"
+                        );
                         reports += 1;
                     }
                     Event::UsageReached { limit: Reached::Quota, .. } => quota = true,
@@ -241,14 +259,19 @@ fn volumes_and_limits() {
     reported += whole.uplink_octets + whole.downlink_octets;
     // To the octet: the packet that reaches the quota is the last one.
     assert_eq!(reported, QUOTA, "{}", bed.datapath.details());
-    assert!(quota && switched && reports >= 3, "{quota} {switched} {reports}: {}", bed.datapath.details());
+    assert!(
+        quota && switched && reports >= 3,
+        "{quota} {switched} {reports}: {}",
+        bed.datapath.details()
+    );
     assert_eq!(bed.on_switch(), 0, "the last of a quota is the native UPF's");
     let came = bed.dn.wait(0).len() + bed.gnb.wait(0).len();
     assert_eq!(came as u64, QUOTA / 1000);
     assert!(u64::from(sent) * 2 >= QUOTA / 1000);
 }
 
-/// A UE's packet to our own end of tunnels, whose sender others would take for us, is dropped though its session is on the switch.
+/// A UE's packet to our own end of tunnels, whose sender others would take for us, is dropped
+/// though its session is on the switch.
 fn a_tunnel_to_ourselves_is_none() {
     let mut bed = Bed::new(DatapathChoice::Kernel, |config| config.policy = OffloadPolicy::All);
     bed.apply(&session());
@@ -301,18 +324,28 @@ fn a_switch_is_killed(native: DatapathChoice) {
     });
     for (name, end) in [("data network", &bed.dn), ("gNB", &bed.gnb)] {
         let mut came = end.wait(sent as usize - 100);
-        // A switch that starts goes on by its rules at once: it may overtake what the native UPF has left.
+        // A switch that starts goes on by its rules at once: it may overtake what the native UPF
+        // has left.
         let until = came.iter().position(|n| *n >= restarted).unwrap_or(came.len());
         assert!(came[..until].is_sorted_by(|a, b| a < b), "{name}: in order");
         came.sort_unstable();
         assert!(came.is_sorted_by(|a, b| a < b), "{name}: none twice");
         let lost: Vec<u32> = (0..sent).filter(|n| came.binary_search(n).is_err()).collect();
-        println!("{name}: of {sent} packets, one a millisecond, {} were lost when the switch was killed", lost.len());
+        println!(
+            "{name}: of {sent} packets, one a millisecond, {} were lost when the switch was killed",
+            lost.len()
+        );
         let runs: Vec<&[u32]> = lost.chunk_by(|a, b| a + 1 == *b).collect();
         println!("{:?}", runs.iter().map(|run| (run[0], run.len())).collect::<Vec<_>>());
-        // Within 100 ms the native path has all of them, but for what the kernel says that it had no room for.
+        // Within 100 ms the native path has all of them, but for what the kernel says that it had
+        // no room for.
         assert!(runs.first().is_none_or(|run| run.len() <= 100), "{runs:?}");
-        assert!(lost.len() as u64 <= 100 + no_room(), "from {:?} to {:?}", lost.first(), lost.last());
+        assert!(
+            lost.len() as u64 <= 100 + no_room(),
+            "from {:?} to {:?}",
+            lost.first(),
+            lost.last()
+        );
     }
     assert_eq!(bed.on_switch(), 1, "its rules are there again");
     // It really is: the native UPF sees no packet of it.
@@ -322,9 +355,13 @@ fn a_switch_is_killed(native: DatapathChoice) {
     });
     all_came(&bed, 100_000, more);
     assert_eq!(bed.datapath.forwarded(1), seen);
-    // What was counted and not yet told when the switch was killed may be missing, and nothing else; never less than before.
+    // What was counted and not yet told when the switch was killed may be missing, and nothing
+    // else; never less than before.
     let usage = bed.usage();
-    assert!(usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)), "{usage:?} {sent} {more}");
+    assert!(
+        usage.uplink_packets >= before.max(u64::from(sent + more).saturating_sub(500)),
+        "{usage:?} {sent} {more}"
+    );
     assert!(usage.uplink_packets <= u64::from(sent + more));
 }
 

@@ -1,8 +1,10 @@
-//! What our compiler writes beside `.spec` files of others: the examples of DPDK, which `deploy/install/swx-headers.sh` fetches.
+//! What our compiler writes beside `.spec` files of others: the examples of DPDK, which
+//! `deploy/install/swx-headers.sh` fetches.
 //!
-//! For examples that the subset of P4 can say, a P4 program that says the same is compiled by us; DPDK's own reader and code writer
-//! take both texts, and the same packets and entries have to give the same. And every form of statement that we write is one
-//! that an example has, or one of a short list, which DPDK's reader takes when Martlet is built.
+//! For examples that the subset of P4 can say, a P4 program that says the same is compiled by us;
+//! DPDK's own reader and code writer take both texts, and the same packets and entries have to give
+//! the same. And every form of statement that we write is one that an example has, or one of a
+//! short list, which DPDK's reader takes when Martlet is built.
 mod common;
 mod examples;
 
@@ -37,24 +39,36 @@ struct Round<'a> {
     frames: &'a [(u32, Vec<u8>)],
 }
 
-/// Runs an example and our program, ours in both engines; `names` are arrays of the example and ours that count the same.
-fn compare(example: &str, source: &str, round: &Round<'_>, names: &[(&str, &str)]) -> Option<Outcome> {
+/// Runs an example and our program, ours in both engines; `names` are arrays of the example and
+/// ours that count the same.
+fn compare(
+    example: &str,
+    source: &str,
+    round: &Round<'_>,
+    names: &[(&str, &str)],
+) -> Option<Outcome> {
     let examples = Examples::find()?;
     let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     dpdk::start(768).expect("DPDK");
     let program = Arc::new(program(source));
-    let theirs = examples.library(&examples.text(example)).unwrap_or_else(|why| panic!("{example}: {why}"));
-    let ours = examples.library(&program.spec.to_string()).unwrap_or_else(|why| panic!("ours of {example}: {why}"));
+    let theirs =
+        examples.library(&examples.text(example)).unwrap_or_else(|why| panic!("{example}: {why}"));
+    let ours = examples
+        .library(&program.spec.to_string())
+        .unwrap_or_else(|why| panic!("ours of {example}: {why}"));
     let theirs_name = |name: &&(&str, &str)| name.0.to_owned();
     let ours_name = |name: &&(&str, &str)| name.1.to_owned();
     let run = |switch: Switch, array: &dyn Fn(&&(&str, &str)) -> String| {
         let arrays: Vec<String> = names.iter().map(|name| array(&name)).collect();
         outcome(&program, Arc::new(switch), round, &arrays)
     };
-    let expected = run(Switch::of_library(program.clone(), &theirs).expect("their pipeline"), &theirs_name);
-    let compiled = run(Switch::of_library(program.clone(), &ours).expect("our pipeline"), &ours_name);
+    let expected =
+        run(Switch::of_library(program.clone(), &theirs).expect("their pipeline"), &theirs_name);
+    let compiled =
+        run(Switch::of_library(program.clone(), &ours).expect("our pipeline"), &ours_name);
     assert_eq!(compiled, expected, "{example}, as machine code");
-    let interpreted = Switch::new(program.clone(), Ports::Rings, Engine::Interpreter).expect("our pipeline");
+    let interpreted =
+        Switch::new(program.clone(), Ports::Rings, Engine::Interpreter).expect("our pipeline");
     assert_eq!(run(interpreted, &ours_name), expected, "{example}, interpreted");
     Some(expected)
 }
@@ -66,9 +80,15 @@ fn program(source: &str) -> Program {
     program
 }
 
-fn outcome(program: &Arc<Program>, switch: Arc<Switch>, round: &Round<'_>, arrays: &[String]) -> Outcome {
+fn outcome(
+    program: &Arc<Program>,
+    switch: Arc<Switch>,
+    round: &Round<'_>,
+    arrays: &[String],
+) -> Outcome {
     if !round.updates.is_empty() {
-        let target = Arc::new(SwitchTarget::new(switch.clone()).expect("the same tables and actions"));
+        let target =
+            Arc::new(SwitchTarget::new(switch.clone()).expect("the same tables and actions"));
         Tables::new(program.clone(), target).write(round.updates).expect("entries");
     }
     if let Some((n, rate)) = round.meters {
@@ -83,7 +103,9 @@ fn outcome(program: &Arc<Program>, switch: Arc<Switch>, round: &Round<'_>, array
             frames.extend(std::iter::from_fn(|| switch.collect(port)).map(|frame| (port, frame)));
         }
     }
-    let counted = arrays.iter().flat_map(|array| (0..8).map(|n| switch.register(array, n).expect("a register")));
+    let counted = arrays
+        .iter()
+        .flat_map(|array| (0..8).map(|n| switch.register(array, n).expect("a register")));
     Outcome { frames, counted: counted.collect() }
 }
 
@@ -100,7 +122,11 @@ fn from(source: u8, octets: usize) -> Vec<u8> {
 fn link_addresses_change_places() {
     let frames = [(0, from(1, 20)), (1, from(2, 200)), (2, from(3, 0)), (3, from(4, 1400))];
     let round = Round { updates: &[], meters: None, frames: &frames };
-    let Some(outcome) = compare("l2fwd_macswp", include_str!("examples/l2fwd_macswp.p4"), &round, &[]) else { return };
+    let Some(outcome) =
+        compare("l2fwd_macswp", include_str!("examples/l2fwd_macswp.p4"), &round, &[])
+    else {
+        return;
+    };
     assert_eq!(outcome.frames.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [1, 0, 3, 2]);
     let (came, left) = (&frames[0].1, &outcome.frames[0].1);
     assert_eq!((&left[..6], &left[6..12], &left[12..]), (&came[6..12], &came[..6], &came[12..]));
@@ -108,7 +134,9 @@ fn link_addresses_change_places() {
 
 #[test]
 fn packets_and_octets_are_counted_by_their_source() {
-    let frames: Vec<_> = [(1, 0), (2, 5), (1, 100), (7, 1000), (2, 1)].map(|(n, octets)| (0, from(n, octets))).into();
+    let frames: Vec<_> = [(1, 0), (2, 5), (1, 100), (7, 1000), (2, 1)]
+        .map(|(n, octets)| (0, from(n, octets)))
+        .into();
     let round = Round { updates: &[], meters: None, frames: &frames };
     let names = [("pkt_counters", "sources_packets"), ("byte_counters", "sources_octets")];
     let source = with_ipv4(include_str!("examples/registers.p4"));
@@ -120,8 +148,9 @@ fn packets_and_octets_are_counted_by_their_source() {
 #[test]
 fn meters_give_the_same_colours() {
     // So slow that nothing more is let through while the test lasts.
-    let frames: Vec<_> =
-        [(1, 400), (1, 400), (2, 900), (1, 400), (2, 100), (3, 1400)].map(|(n, octets)| (4, from(n, octets))).into();
+    let frames: Vec<_> = [(1, 400), (1, 400), (2, 900), (1, 400), (2, 100), (3, 1400)]
+        .map(|(n, octets)| (4, from(n, octets)))
+        .into();
     let round = Round { updates: &[], meters: Some((8, (1, 1000))), frames: &frames };
     let source = with_ipv4(include_str!("examples/meter.p4"));
     let Some(outcome) = compare("meter", &source, &round, &[]) else { return };
@@ -132,10 +161,15 @@ fn meters_give_the_same_colours() {
 #[test]
 fn frames_enter_a_tunnel_by_an_entry_of_a_table() {
     let source = with_ipv4(include_str!("examples/vxlan.p4"));
-    let action =
-        program(&source).info.actions.iter().position(|action| action.alias == "vxlan_encap").expect("an action");
+    let action = program(&source)
+        .info
+        .actions
+        .iter()
+        .position(|action| action.alias == "vxlan_encap")
+        .expect("an action");
     let (source_v4, destination_v4) = ([192, 0, 2, 1], [192, 0, 2, 2]);
-    // The header around as it is before the length of what is inside is added: 50 octets of its own.
+    // The header around as it is before the length of what is inside is added: 50 octets of its
+    // own.
     let mut around = ipv4(17, 64, source_v4, destination_v4, &[0; 30]);
     around[6] = 0;
     around[10..12].fill(0);
@@ -168,7 +202,10 @@ fn frames_enter_a_tunnel_by_an_entry_of_a_table() {
         ];
         let key = Key { fields: vec![FieldMatch::Exact(0xaabb_ccdd_0000 + n)], priority: 0 };
         let call = Call { action, arguments: arguments.to_vec() };
-        Update { operation: Operation::Insert, entry: TableEntry { table: 0, key, call, metadata: Vec::new() } }
+        Update {
+            operation: Operation::Insert,
+            entry: TableEntry { table: 0, key, call, metadata: Vec::new() },
+        }
     };
     let updates: Vec<Update> = (0..4).map(|n| entry(n, n)).collect();
     let to = |n: u8, octets: usize| {
@@ -188,7 +225,8 @@ fn frames_enter_a_tunnel_by_an_entry_of_a_table() {
     }
 }
 
-/// Forms of statements that no example has; DPDK's reader takes each of them when Martlet is built, or the build breaks.
+/// Forms of statements that no example has; DPDK's reader takes each of them when Martlet is built,
+/// or the build breaks.
 const OURS_ALONE: [&str; 14] = [
     "V wildcard",
     "and V V",
@@ -209,9 +247,16 @@ const OURS_ALONE: [&str; 14] = [
 #[test]
 fn what_we_write_has_the_forms_of_the_examples() {
     let Some(examples) = Examples::find() else { return };
-    let theirs: BTreeSet<String> = examples.names().iter().flat_map(|name| forms(&examples.text(name))).collect();
+    let theirs: BTreeSet<String> =
+        examples.names().iter().flat_map(|name| forms(&examples.text(name))).collect();
     // They are read at all, and as they are meant.
-    for form in ["extract H", "table W", "mov V V", "default_action W args none const", "regarray W size N initval N"] {
+    for form in [
+        "extract H",
+        "table W",
+        "mov V V",
+        "default_action W args none const",
+        "regarray W size N initval N",
+    ] {
         assert!(theirs.contains(form), "{form}: {theirs:?}");
     }
     let ours = forms(&compile(UPF).expect("our program").spec.to_string());
@@ -230,14 +275,18 @@ fn the_reader_of_dpdk_takes_what_we_write_and_says_where_it_does_not() {
         examples.code(&examples.text(&name)).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
     // It does look.
-    for (what, with) in
-        [("\trx m.", "\trxx m."), (" instanceof ", " instance "), ("\tsize ", "\tsizes "), ("bit<", "bits<")]
-    {
+    for (what, with) in [
+        ("\trx m.", "\trxx m."),
+        (" instanceof ", " instance "),
+        ("\tsize ", "\tsizes "),
+        ("bit<", "bits<"),
+    ] {
         let wrong = spec.replacen(what, with, 1);
         let line = spec[..spec.find(what).expect("it is there")].lines().count();
         let why = examples.code(&wrong).expect_err(with);
         assert!(
-            why.contains(&format!(":{}:", line + usize::from(what.starts_with('\t')))) || why.contains("rror"),
+            why.contains(&format!(":{}:", line + usize::from(what.starts_with('\t'))))
+                || why.contains("rror"),
             "{with}: {why}"
         );
     }

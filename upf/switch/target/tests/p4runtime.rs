@@ -55,7 +55,11 @@ fn by_a_controller_of_others(engine: &str, python: &std::ffi::OsStr) {
         .env("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
         .output()
         .expect("python");
-    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert!(output.status.success() && said.contains("fine"), "{said}");
     let _ = std::fs::remove_dir_all(&state);
 }
@@ -75,9 +79,10 @@ async fn outlive_a_killed_process(engine: &str) {
     use martlet_switch_control::model::{Operation, Update};
     use martlet_switch_control::rules;
     let state = folder(&format!("killed-{engine}"));
-    let listed = |entries: Vec<martlet_switch_control::model::TableEntry>, client: &Client| -> Vec<String> {
-        entries.iter().filter_map(|entry| rules::show(&client.program().info, entry)).collect()
-    };
+    let listed =
+        |entries: Vec<martlet_switch_control::model::TableEntry>, client: &Client| -> Vec<String> {
+            entries.iter().filter_map(|entry| rules::show(&client.program().info, entry)).collect()
+        };
     let expected;
     {
         let switch = start(engine, &state);
@@ -85,7 +90,8 @@ async fn outlive_a_killed_process(engine: &str) {
         client.lead(None).await.expect("the only controller");
         let update = |client: &Client, operation, line: &str| {
             let info = &client.program().info;
-            let entry = rules::parse(info, &rules::words(line), 0, false, &mut || None).expect("a rule");
+            let entry =
+                rules::parse(info, &rules::words(line), 0, false, &mut || None).expect("a rule");
             Update { operation, entry }
         };
         for (operation, line) in [

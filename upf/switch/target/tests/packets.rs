@@ -1,5 +1,5 @@
-//! Frames in at a port, out at a port, for each table and action; from and to pcap files, so that what runs is the P4
-//! program and nothing that a test made for itself.
+//! Frames in at a port, out at a port, for each table and action; from and to pcap files, so that
+//! what runs is the P4 program and nothing that a test made for itself.
 mod bed;
 mod common;
 
@@ -20,7 +20,8 @@ const FILTERED: &str = "
     application application 2 session 4 protocol udp priority 5
     uplink session 4 application 1 via 1 counter 10
     uplink-closed session 4 application 2 counter 11
-    downlink session 4 application 1 teid 0x2001 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
+    downlink session 4 application 1 teid 0x2001 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 \
+                        counter 12
     downlink-closed session 4 application 2 counter 13
 ";
 
@@ -38,7 +39,11 @@ fn a_packet_leaves_its_tunnel_and_enters_it() {
         let bed = Bed::new(engine, &with(RULES));
         for length in [0, 1, 5, 18, 100, 1372] {
             let inner = |ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &vec![7; length]));
-            assert_eq!(bed.through(0, &uplink(&inner(64))), out_1(&inner(63)), "{engine:?} {length}");
+            assert_eq!(
+                bed.through(0, &uplink(&inner(64))),
+                out_1(&inner(63)),
+                "{engine:?} {length}"
+            );
             let packet = |ttl| ipv4(17, ttl, REMOTE, UE, &udp(53, 1000, &vec![8; length]));
             let expected = vec![(0, to_gnb(0x2000, 9, &packet(63)))];
             assert_eq!(bed.through(1, &ethernet(&packet(64))), expected, "{engine:?} {length}");
@@ -96,7 +101,10 @@ fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
             ("a packet at its last hop", uplink(&ipv4(17, 1, UE, REMOTE, &udp(1000, 53, b"")))),
             ("a fragment", fragment),
             ("ARP", [&[0xff; 6][..], &[2, 0, 0, 0, 0, 9], &[8, 6], &[1; 28]].concat()),
-            ("a packet of IPv6 that is cut off", [&[2; 12][..], &[0x86, 0xdd], &[0x60; 90]].concat()),
+            (
+                "a packet of IPv6 that is cut off",
+                [&[2; 12][..], &[0x86, 0xdd], &[0x60; 90]].concat(),
+            ),
             ("an unknown tunnel over IPv6", in_tunnel6(9, &inner)),
             ("an extension header of IPv6", {
                 let mut frame = in_tunnel6(0x1000, &inner);
@@ -119,13 +127,15 @@ fn what_has_no_rule_goes_to_the_native_path_as_it_is_and_comes_back() {
                 frame
             }),
         ] {
-            // What the pipeline must not see goes by it, where a wire is bound; here it is dropped and counted.
+            // What the pipeline must not see goes by it, where a wire is bound; here it is dropped
+            // and counted.
             let before = bed.switch.port(0).bypassed;
             let out = bed.through(0, &frame);
             if bed.switch.port(0).bypassed == before {
                 assert_eq!(out, vec![(2, frame)], "{engine:?}: {what}");
             } else {
-                let expected = ["a header that does not add up", "a packet of IPv6 that is cut off"];
+                let expected =
+                    ["a header that does not add up", "a packet of IPv6 that is cut off"];
                 assert!(expected.contains(&what), "{engine:?}: {what}");
                 assert_eq!(out, vec![]);
             }
@@ -152,7 +162,11 @@ fn a_tunnel_may_be_over_ipv6() {
         let bed = Bed::new(engine, &with(OVER_IPV6));
         for length in [0, 1, 5, 18, 100, 1352] {
             let inner = |ttl| ipv4(17, ttl, UE, REMOTE, &udp(1000, 53, &vec![7; length]));
-            assert_eq!(bed.through(0, &in_tunnel6(0x1000, &inner(64))), out_1(&inner(63)), "{engine:?} {length}");
+            assert_eq!(
+                bed.through(0, &in_tunnel6(0x1000, &inner(64))),
+                out_1(&inner(63)),
+                "{engine:?} {length}"
+            );
             let packet = |ttl| ipv4(17, ttl, REMOTE, UE, &udp(53, 1000, &vec![8; length]));
             let expected = vec![(0, to_gnb6(0x2000, 9, &packet(63)))];
             assert_eq!(bed.through(1, &ethernet(&packet(64))), expected, "{engine:?} {length}");
@@ -197,13 +211,23 @@ fn applications_are_told_apart_and_gates_close() {
         let dns = ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"who"));
         assert_eq!(bed.through(0, &uplink(&dns)), vec![], "a closed gate");
         let other = uplink(&ipv4(6, 64, UE, REMOTE, &tcp(1000, 91)));
-        assert_eq!(bed.through(0, &other), vec![(2, other.clone())], "no application: the native path");
+        assert_eq!(
+            bed.through(0, &other),
+            vec![(2, other.clone())],
+            "no application: the native path"
+        );
         let elsewhere = uplink(&ipv4(6, 64, UE, [9, 9, 9, 9], &tcp(1000, 85)));
         assert_eq!(bed.through(0, &elsewhere), vec![(2, elsewhere.clone())]);
         let down = ethernet(&ipv4(6, 64, REMOTE, UE, &tcp(85, 1000)));
         let [(0, frame)] = &bed.through(1, &down)[..] else { panic!("no packet") };
-        assert_eq!((&frame[14 + 28 + 4..14 + 28 + 8], frame[14 + 28 + 14]), (&[0, 0, 0x20, 1][..], 7));
-        assert_eq!(bed.through(1, &ethernet(&ipv4(17, 64, REMOTE, UE, &udp(53, 1000, b"you")))), vec![]);
+        assert_eq!(
+            (&frame[14 + 28 + 4..14 + 28 + 8], frame[14 + 28 + 14]),
+            (&[0, 0, 0x20, 1][..], 7)
+        );
+        assert_eq!(
+            bed.through(1, &ethernet(&ipv4(17, 64, REMOTE, UE, &udp(53, 1000, b"you")))),
+            vec![]
+        );
         assert_eq!(bed.count("rules", 10), (1, 40));
         assert_eq!(bed.count("dropped", 11), (1, 31));
         assert_eq!(bed.count("rules", 11), (0, 0));
@@ -258,7 +282,8 @@ fn a_batch_is_written_whole_or_not_at_all() {
     for (text, why) in [
         ("decap teid 7 ue 10.60.0.7 via 1\ndecap teid 0x1000 ue 10.60.0.1 via 1", "already has"),
         (
-            "decap teid 7 ue 10.60.0.7 via 1\nhop number 9 source 02:00:00:00:00:01 destination 02:00:00:00:00:02 port 7",
+            "decap teid 7 ue 10.60.0.7 via 1\nhop number 9 source 02:00:00:00:00:01 destination \
+             02:00:00:00:00:02 port 7",
             "no port 7",
         ),
     ] {
@@ -267,37 +292,48 @@ fn a_batch_is_written_whole_or_not_at_all() {
         assert_eq!(bed.tables.len(bed.table("gtp_decap")), 1);
     }
     // What RPI does not let through, other controllers may write.
-    for (parameter, value, why) in
-        [("counter", 262_144, "beyond rules"), ("meter", 262_144, "beyond session_meter"), ("qfi", 64, "from 0 to 63")]
-    {
+    for (parameter, value, why) in [
+        ("counter", 262_144, "beyond rules"),
+        ("meter", 262_144, "beyond session_meter"),
+        ("qfi", 64, "from 0 to 63"),
+    ] {
         let mut updates = ["decap teid 7 ue 10.60.0.7 via 1", "decap teid 8 ue 10.60.0.8 via 1"]
             .map(|line| bed.update(Operation::Insert, line));
         let call = &mut updates[1].entry.call;
         let parameters = &bed.tables.program().info.actions[call.action].parameters;
-        call.arguments[parameters.iter().position(|of| of.name == parameter).expect("a parameter")] = value;
+        call.arguments
+            [parameters.iter().position(|of| of.name == parameter).expect("a parameter")] = value;
         let error = bed.tables.write(&updates).expect_err(parameter).to_string();
         assert!(error.starts_with("update 2: ") && error.contains(why), "{error}");
         assert_eq!(bed.tables.len(bed.table("gtp_decap")), 1);
     }
-    assert!(bed.write(Operation::Delete, "decap teid 99").expect_err("not there").contains("no entry"));
+    assert!(
+        bed.write(Operation::Delete, "decap teid 99").expect_err("not there").contains("no entry")
+    );
     // A table takes as many entries as it says, and not one more.
-    let many: String =
-        (0..131_072).map(|n| format!("decap teid {} ue 10.60.0.1 via 1 counter 1\n", 0x10_0000 + n)).collect();
+    let many: String = (0..131_072)
+        .map(|n| format!("decap teid {} ue 10.60.0.1 via 1 counter 1\n", 0x10_0000 + n))
+        .collect();
     assert!(bed.write(Operation::Insert, &many).expect_err("too many").contains("room for 131072"));
     let fits: String = many.lines().take(131_071).map(|line| format!("{line}\n")).collect();
     bed.write(Operation::Insert, &fits).expect("as many as it says");
     let inner = ipv4(17, 64, UE, REMOTE, &udp(1000, 53, b"hello"));
     assert_eq!(bed.through(0, &uplink(&inner)).len(), 1);
-    let last = ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(0x10_0000 + 131_070, 1, 9, &inner))));
+    let last =
+        ethernet(&ipv4(17, 64, GNB, N3, &udp(2152, 2152, &gtp(0x10_0000 + 131_070, 1, 9, &inner))));
     assert_eq!(bed.through(0, &last)[0].0, 1);
 }
 
 #[test]
 fn from_pcap_to_pcap() {
     // The same packets from a file, through DPDK's own source, as many times as the file has them.
-    let path = std::env::temp_dir().join(format!("martlet-switch-test-{}.pcap", std::process::id()));
-    bench::write_pcap(&path, (0..3).map(|n| uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &[n; 30])))))
-        .expect("a file");
+    let path =
+        std::env::temp_dir().join(format!("martlet-switch-test-{}.pcap", std::process::id()));
+    bench::write_pcap(
+        &path,
+        (0..3).map(|n| uplink(&ipv4(17, 64, UE, REMOTE, &udp(1000, 53, &[n; 30])))),
+    )
+    .expect("a file");
     let bed = Bed::of(Engine::best(), Ports::Memory { pcap: &path, packets: 3 });
     let switch = &bed.switch;
     switch.measure(2_000_000);
@@ -311,6 +347,9 @@ fn from_pcap_to_pcap() {
     assert!(switch.sunk(2).0 - before <= 16);
     // And those that are counted and have not left yet.
     let (counted, octets) = bed.count("rules", 5);
-    assert!((packets..=packets + 16).contains(&counted) && octets == counted * 58, "{counted} {octets} {packets}");
+    assert!(
+        (packets..=packets + 16).contains(&counted) && octets == counted * 58,
+        "{counted} {octets} {packets}"
+    );
     let _ = std::fs::remove_file(&path);
 }

@@ -44,7 +44,8 @@ fn kill(pid: i32, signal: i32) {
 #[test]
 fn it_ends_with_who_started_it() {
     let mark = "127.0.0.77:39559";
-    // The other end of its pipe is gone, as when a core is killed: at once, while DPDK starts, and when it carries packets.
+    // The other end of its pipe is gone, as when a core is killed: at once, while DPDK starts, and
+    // when it carries packets.
     for wait in [0, 3, 20, 80, 300] {
         let mut child = start(mark);
         std::thread::sleep(Duration::from_millis(wait));

@@ -1,5 +1,5 @@
-//! Which sessions are on a switch that is the UPF's datapath, by each policy, and rules that a person writes beside. `hot` is in
-//! `offload.rs`.
+//! Which sessions are on a switch that is the UPF's datapath, by each policy, and rules that a
+//! person writes beside. `hot` is in `offload.rs`.
 mod common;
 mod native;
 mod process;
@@ -17,7 +17,8 @@ use wires::in_namespace;
 
 const OTHER: [u8; 4] = [10, 60, 1, 1];
 
-/// A second session: another UE, with another tunnel each way, another QoS flow, and of this data network.
+/// A second session: another UE, with another tunnel each way, another QoS flow, and of this data
+/// network.
 fn other(dnn: Option<&str>) -> Session {
     let mut session = session();
     session.seid = 2;
@@ -55,8 +56,9 @@ fn one_each(bed: &Bed, n: u32) {
     }
 }
 
-/// Which sessions the switch carries. One that has had no processor for 70 ms leaves packets to the native UPF, so that it takes
-/// several rounds to tell: who is on the switch has rounds without the native UPF, who is not has none.
+/// Which sessions the switch carries. One that has had no processor for 70 ms leaves packets to the
+/// native UPF, so that it takes several rounds to tell: who is on the switch has rounds without the
+/// native UPF, who is not has none.
 fn by_switch(bed: &Bed, first: u32) -> [bool; 2] {
     let mut on = [false; 2];
     for round in 0..5 {
@@ -112,7 +114,11 @@ fn dnn_takes_those_of_a_data_network() {
 
 #[test]
 fn rule_takes_those_of_a_network_of_ues() {
-    let rule = OffloadRule { ue: Some("10.60.0.0/24".into()), gnb: Some("192.168.70.2".into()), qfi: None };
+    let rule = OffloadRule {
+        ue: Some("10.60.0.0/24".into()),
+        gnb: Some("192.168.70.2".into()),
+        qfi: None,
+    };
     with(OffloadPolicy::Rule, |config| config.rules = vec![rule], [true, false]);
 }
 
@@ -123,15 +129,26 @@ fn rule_takes_those_of_a_qos_flow() {
 }
 
 fn write(election: u64, operation: Operation, text: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let mut client = Client::connect(LISTEN.parse().expect("an address"), 1).await.expect("a switch");
+        let mut client =
+            Client::connect(LISTEN.parse().expect("an address"), 1).await.expect("a switch");
         // The UPF leads it, and does again when this has gone.
         client.lead(Some(election)).await.expect("a higher election");
         let info = client.program().info.clone();
         let update = |line: &str| {
-            let entry = rules::parse(&info, &rules::words(line), 0, operation == Operation::Delete, &mut || None);
-            Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
+            let entry = rules::parse(
+                &info,
+                &rules::words(line),
+                0,
+                operation == Operation::Delete,
+                &mut || None,
+            );
+            Update {
+                operation,
+                entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))),
+            }
         };
         let updates: Vec<Update> = text.lines().map(|line| update(line.trim())).collect();
         client.write(&updates).await.expect("written");
@@ -143,7 +160,8 @@ fn rules_of_a_person_carry_a_session_beside_those_of_the_upf() {
     in_namespace(|| {
         let mut bed = Bed::new(DatapathChoice::Kernel, |config| {
             config.policy = OffloadPolicy::Rule;
-            config.rules = vec![OffloadRule { ue: Some("10.60.0.0/24".into()), ..OffloadRule::default() }];
+            config.rules =
+                vec![OffloadRule { ue: Some("10.60.0.0/24".into()), ..OffloadRule::default() }];
         });
         bed.apply(&session());
         bed.apply(&other(None));
@@ -159,10 +177,16 @@ fn rules_of_a_person_carry_a_session_beside_those_of_the_upf() {
         let mut changed = session();
         changed.qers.get_mut(&1).expect("a QER").reflective = true;
         bed.apply(&changed);
-        bed.eventually("it leads again, and the session comes back", |bed| bed.says("movedOn") == 2);
+        bed.eventually("it leads again, and the session comes back", |bed| {
+            bed.says("movedOn") == 2
+        });
         assert_eq!(by_switch(&bed, 200), [true, true]);
         // The UPF has had the next one.
         write(2_000, Operation::Delete, rules);
-        assert_eq!(by_switch(&bed, 300), [true, false], "without its rules the session is native again");
+        assert_eq!(
+            by_switch(&bed, 300),
+            [true, false],
+            "without its rules the session is native again"
+        );
     });
 }

@@ -1,9 +1,11 @@
-//! Programs at the entrances of ports, for as long as the [`Links`] live: the kernel takes them off when the process ends, however
-//! it ends, and the way without a switch is there from the next frame on.
+//! Programs at the entrances of ports, for as long as the [`Links`] live: the kernel takes them off
+//! when the process ends, however it ends, and the way without a switch is there from the next
+//! frame on.
 //!
-//! Frames that programs send come to the other end of a veth only where it takes such: it has a program, too, or generic receive
-//! offload. So a frame that means nothing asks first, and again where frames are missing ([`FarEnds`](crate::FarEnds)). Where one is not taken, all ports have their programs behind the driver
-//! (generic XDP), which sends as everybody does, and slower.
+//! Frames that programs send come to the other end of a veth only where it takes such: it has a
+//! program, too, or generic receive offload. So a frame that means nothing asks first, and again
+//! where frames are missing ([`FarEnds`](crate::FarEnds)). Where one is not taken, all ports have
+//! their programs behind the driver (generic XDP), which sends as everybody does, and slower.
 use crate::error::XdpError;
 use crate::far_end::sent_by;
 use crate::frames::Frame;
@@ -22,7 +24,8 @@ pub struct Wired {
     pub interface: String,
     /// The port at the other end of the wire, for what the pipeline must not see.
     pub bypass: u32,
-    /// The native UPF is behind it: where the far end of a veth is here, it is made to take frames that programs send.
+    /// The native UPF is behind it: where the far end of a veth is here, it is made to take frames
+    /// that programs send.
     pub native: bool,
 }
 
@@ -41,9 +44,15 @@ impl XdpSwitch {
             flags,
             ..Default::default()
         };
-        // SAFETY: the program's descriptor is open, and the options are as long as they say and outlive the call.
+        // SAFETY: the program's descriptor is open, and the options are as long as they say and
+        // outlive the call.
         let link = unsafe {
-            libbpf_sys::bpf_link_create(program.as_raw_fd(), ifindex as i32, libbpf_sys::BPF_XDP, &raw const options)
+            libbpf_sys::bpf_link_create(
+                program.as_raw_fd(),
+                ifindex as i32,
+                libbpf_sys::BPF_XDP,
+                &raw const options,
+            )
         };
         if link < 0 {
             return Err(io::Error::from_raw_os_error(-link));
@@ -83,7 +92,8 @@ impl XdpSwitch {
                 .map_err(|error| failed(format!("nothing can be sent there: {error}")))?;
             if port.native
                 && let Some(far) = martlet_interface::peer(&port.interface)
-                && let Err(error) = martlet_interface::turn(&far, martlet_interface::Feature::GenericReceive, true)
+                && let Err(error) =
+                    martlet_interface::turn(&far, martlet_interface::Feature::GenericReceive, true)
             {
                 tracing::debug!(far, %error, "generic receive offload cannot be turned on");
             }
@@ -93,12 +103,16 @@ impl XdpSwitch {
         }
         let program = self.loaded.enter()?;
         let all = |flags| -> Result<Vec<OwnedFd>, (usize, io::Error)> {
-            let link = |(n, ifindex): (usize, &u32)| self.link(&program, *ifindex, flags).map_err(|error| (n, error));
+            let link = |(n, ifindex): (usize, &u32)| {
+                self.link(&program, *ifindex, flags).map_err(|error| (n, error))
+            };
             numbers.iter().enumerate().map(link).collect()
         };
         let failed = |(n, error): (usize, io::Error)| {
             let why = match error.raw_os_error() {
-                Some(libc::EBUSY) => "it has a program already: ip link set dev IFACE xdp off takes it away".into(),
+                Some(libc::EBUSY) => {
+                    "it has a program already: ip link set dev IFACE xdp off takes it away".into()
+                }
                 _ => format!("no program may be attached: {error}"),
             };
             XdpError::Port(ports[n].interface.clone(), why)
@@ -111,20 +125,29 @@ impl XdpSwitch {
                 };
                 tracing::warn!(
                     interface = port.interface,
-                    "its other end takes no frames of XDP programs (ethtool -K IFACE gro on there): XDP behind the driver, which is slower"
+                    "its other end takes no frames of XDP programs (ethtool -K IFACE gro on \
+                     there): XDP behind the driver, which is slower"
                 );
             }
-            Err((_, error)) if error.raw_os_error() == Some(libc::EBUSY) => return Err(failed((0, error))),
+            Err((_, error)) if error.raw_os_error() == Some(libc::EBUSY) => {
+                return Err(failed((0, error)));
+            }
             Err((n, error)) => {
                 tracing::warn!(interface = ports[n].interface, %error, "XDP behind the driver, which is slower")
             }
         }
         // What is put together when it is received would be too long.
         for port in ports {
-            let _ = martlet_interface::turn(&port.interface, martlet_interface::Feature::GenericReceive, false);
+            let _ = martlet_interface::turn(
+                &port.interface,
+                martlet_interface::Feature::GenericReceive,
+                false,
+            );
         }
         let links = all(libbpf_sys::XDP_FLAGS_SKB_MODE).map_err(failed)?;
-        self.send_by_sockets(Some(ports.iter().zip(&numbers).map(|(port, ifindex)| (port.port, *ifindex)).collect()));
+        self.send_by_sockets(Some(
+            ports.iter().zip(&numbers).map(|(port, ifindex)| (port.port, *ifindex)).collect(),
+        ));
         Ok(Links { _links: links, in_driver: false })
     }
 }

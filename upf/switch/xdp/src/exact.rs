@@ -1,8 +1,9 @@
-//! One copy of a table with exact keys, which no packet meets while it is written: lines of four keys, two of which a key may be
-//! in (`bpf/pipeline.h`), and slots with what is done.
+//! One copy of a table with exact keys, which no packet meets while it is written: lines of four
+//! keys, two of which a key may be in (`bpf/pipeline.h`), and slots with what is done.
 //!
-//! A key for which both lines are full has another one move to that one's other line, and so on: four fifths of all places are
-//! enough for any keys, but for bad luck that nobody has seen; then the table is said to be full.
+//! A key for which both lines are full has another one move to that one's other line, and so on:
+//! four fifths of all places are enough for any keys, but for bad luck that nobody has seen; then
+//! the table is said to be full.
 use martlet_bpf::Memory;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,10 +80,12 @@ impl Exact {
     }
 
     fn place(&self, key: u64) -> Option<(u32, u32)> {
-        let places = lines_of(key, self.lines).into_iter().flat_map(|line| (0..KEYS).map(move |n| (line, n)));
-        places
+        let places = lines_of(key, self.lines)
             .into_iter()
-            .find(|&(line, n)| self.slot(line, n).load(Relaxed) != 0 && self.key(line, n).load(Relaxed) == key)
+            .flat_map(|line| (0..KEYS).map(move |n| (line, n)));
+        places.into_iter().find(|&(line, n)| {
+            self.slot(line, n).load(Relaxed) != 0 && self.key(line, n).load(Relaxed) == key
+        })
     }
 
     /// The slot of a key.
@@ -104,7 +107,9 @@ impl Exact {
     }
 
     fn put_into(&self, line: u32, key: u64, slot: u32) -> bool {
-        let Some(n) = (0..KEYS).find(|n| self.slot(line, *n).load(Relaxed) == 0) else { return false };
+        let Some(n) = (0..KEYS).find(|n| self.slot(line, *n).load(Relaxed) == 0) else {
+            return false;
+        };
         self.key(line, n).store(key, Relaxed);
         self.slot(line, n).store(slot, Relaxed);
         true
@@ -161,15 +166,20 @@ mod tests {
 
     fn table(slots: u32) -> Exact {
         let lines = (slots * 5 / 4).div_ceil(4).max(4);
-        let file = nix::sys::memfd::memfd_create(c"lines", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).expect("memory");
-        nix::unistd::ftruncate(&file, (Exact::octets(lines) as i64 + 4095) & !4095).expect("memory");
-        let memory = Memory::map(file.as_fd(), 0, Exact::octets(lines), Access::ReadWrite).expect("memory");
+        let file = nix::sys::memfd::memfd_create(c"lines", nix::sys::memfd::MFdFlags::MFD_CLOEXEC)
+            .expect("memory");
+        nix::unistd::ftruncate(&file, (Exact::octets(lines) as i64 + 4095) & !4095)
+            .expect("memory");
+        let memory =
+            Memory::map(file.as_fd(), 0, Exact::octets(lines), Access::ReadWrite).expect("memory");
         Exact::new(Arc::new(memory), 1, lines, slots)
     }
 
     #[test]
     fn as_many_keys_as_there_are_slots_find_room() {
-        for (slots, spread) in [(1, 1), (64, 1), (4096, 1), (131_072, 1), (131_072, 1 << 32), (10_000, 0x9e37_79b9)] {
+        for (slots, spread) in
+            [(1, 1), (64, 1), (4096, 1), (131_072, 1), (131_072, 1 << 32), (10_000, 0x9e37_79b9)]
+        {
             let mut table = table(slots);
             for n in 0..u64::from(slots) {
                 assert!(table.insert(n.wrapping_mul(spread)).is_some(), "{n} of {slots}");

@@ -1,5 +1,5 @@
-//! Whether the far ends of veth go on taking frames that programs send: what programs have given to interfaces is compared with what
-//! these say that they have sent.
+//! Whether the far ends of veth go on taking frames that programs send: what programs have given to
+//! interfaces is compared with what these say that they have sent.
 use crate::attach::{Links, Wired};
 use crate::switch::{PORTS, XdpSwitch};
 
@@ -27,13 +27,14 @@ pub struct FarEnds {
 }
 
 impl FarEnds {
-    /// To be called again and again. Whether frames of programs get lost at a far end: then the ports want to be
-    /// [attached](XdpSwitch::attach) anew.
+    /// To be called again and again. Whether frames of programs get lost at a far end: then the
+    /// ports want to be [attached](XdpSwitch::attach) anew.
     pub fn lose(&mut self, switch: &XdpSwitch, ports: &[Wired], links: &Links) -> bool {
         if !links.in_driver {
             return false;
         }
-        let given = (0..PORTS).map(|port| switch.port(port)).map(|port| port.left + port.bypassed).sum();
+        let given =
+            (0..PORTS).map(|port| switch.port(port)).map(|port| port.left + port.bypassed).sum();
         let sent = ports.iter().map(|port| sent_by(&port.interface)).sum();
         self.missing = match self.before.replace((given, sent)) {
             Some(before) if are_missing(before, (given, sent)) => self.missing + 1,

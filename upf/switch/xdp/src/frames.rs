@@ -1,5 +1,6 @@
-//! Frames of ours for the pipeline: `again` of `bpf/programs.bpf.c` takes them out of memory that it shares with this process, and
-//! has them go where the pipeline says (BPF_PROG_TEST_RUN with live frames, Linux 5.18).
+//! Frames of ours for the pipeline: `again` of `bpf/programs.bpf.c` takes them out of memory that
+//! it shares with this process, and has them go where the pipeline says (BPF_PROG_TEST_RUN with
+//! live frames, Linux 5.18).
 use crate::control::{Control, Work};
 use crate::error::XdpError;
 use martlet_bpf::{Memory, Run};
@@ -7,15 +8,17 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Frames that are sent at once, octets of `struct slot` (`bpf/ports.h`), and where its frame begins.
+/// Frames that are sent at once, octets of `struct slot` (`bpf/ports.h`), and where its frame
+/// begins.
 pub(crate) const SLOTS: usize = 256;
 const SLOT: usize = 2064;
 const FRAME: usize = 16;
 /// The longest frame, in octets, as `LONGEST_FRAME` there.
 pub const LONGEST: usize = 2032;
 const SHORTEST: usize = 14;
-/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth holds, 256, of which it may take a
-/// while until those that have left it make room. What finds none is lost.
+/// Frames that the kernel takes before it looks at what comes: fewer than the queue of a veth
+/// holds, 256, of which it may take a while until those that have left it make room. What finds
+/// none is lost.
 const AT_ONCE: u32 = 64;
 
 /// What becomes of a frame.
@@ -73,7 +76,9 @@ impl Frames {
     /// Sends a frame out of a port by its socket.
     fn send_by_socket(&self, port: u32, octets: &[u8]) -> io::Result<()> {
         let Some((socket, interfaces)) = &self.sockets else { return Ok(()) };
-        let Some((_, ifindex)) = interfaces.iter().find(|(of, _)| *of == port) else { return Ok(()) };
+        let Some((_, ifindex)) = interfaces.iter().find(|(of, _)| *of == port) else {
+            return Ok(());
+        };
         // SAFETY: `sockaddr_ll` is plain data for which all zeroes is a value.
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         to.sll_family = libc::AF_PACKET as u16;
@@ -97,7 +102,9 @@ impl Frames {
             let (outcome, octets) = self.try_one(frame)?;
             let port = match outcome {
                 Outcome::Out(port) => port,
-                Outcome::Past => self.control.bypass(frame.port).load(std::sync::atomic::Ordering::Acquire),
+                Outcome::Past => {
+                    self.control.bypass(frame.port).load(std::sync::atomic::Ordering::Acquire)
+                }
                 Outcome::Gone => return Ok(outcome),
             };
             self.send_by_socket(port, &octets)?;
@@ -109,9 +116,13 @@ impl Frames {
     fn place(&self, n: usize, frame: &Frame) -> io::Result<()> {
         if !(SHORTEST..=LONGEST).contains(&frame.octets.len()) {
             let length = frame.octets.len();
-            return Err(io::Error::other(format!("a frame has {SHORTEST} to {LONGEST} octets, not {length}")));
+            return Err(io::Error::other(format!(
+                "a frame has {SHORTEST} to {LONGEST} octets, not {length}"
+            )));
         }
-        let head = [frame.octets.len() as u32, frame.port, frame.past.into(), 0].map(u32::to_ne_bytes).concat();
+        let head = [frame.octets.len() as u32, frame.port, frame.past.into(), 0]
+            .map(u32::to_ne_bytes)
+            .concat();
         self.memory.write(n * SLOT, &head);
         self.memory.write(n * SLOT + FRAME, &frame.octets);
         Ok(())
@@ -125,7 +136,8 @@ impl Frames {
         }
     }
 
-    /// Sends frames, [`SLOTS`] at the most, in their order. Frames for port 6 stay: who gave them keeps them.
+    /// Sends frames, [`SLOTS`] at the most, in their order. Frames for port 6 stay: who gave them
+    /// keeps them.
     pub fn send(&self, frames: &[Frame]) -> io::Result<Vec<Outcome>> {
         if self.sockets.is_some() {
             return self.send_by_sockets(frames);
@@ -155,8 +167,8 @@ impl Frames {
         self.sockets.is_some()
     }
 
-    /// Has so many of the frames that wait go, or be dropped; [`AT_ONCE`] at a time at the most, during which nothing else comes on
-    /// this processor.
+    /// Has so many of the frames that wait go, or be dropped; [`AT_ONCE`] at a time at the most,
+    /// during which nothing else comes on this processor.
     pub fn drain(&self, times: u32) -> io::Result<()> {
         self.control.work(Work::Drain);
         Run { frame: &[0; 64], ifindex: 0 }.live(self.program.as_fd(), times.max(1), AT_ONCE)
@@ -167,7 +179,8 @@ impl Frames {
         self.send_by_sockets(std::slice::from_ref(frame)).map(|outcomes| outcomes[0])
     }
 
-    /// Has one frame go through the pipeline without sending it: what becomes of it, and what it is then.
+    /// Has one frame go through the pipeline without sending it: what becomes of it, and what it is
+    /// then.
     pub fn try_one(&self, frame: &Frame) -> io::Result<(Outcome, Vec<u8>)> {
         self.place(0, frame)?;
         self.control.next().store(0, std::sync::atomic::Ordering::Release);

@@ -1,13 +1,15 @@
-//! Packets of flows that move here wait for those that are still with the native UPF: in a queue, in memory that the programs and
-//! this process share.
+//! Packets of flows that move here wait for those that are still with the native UPF: in a queue,
+//! in memory that the programs and this process share.
 //!
-//! When flows are released, what waited of them goes first. Entries that have just been released are marked; while the queue says
-//! that a hand-over is under way, a packet that meets such an entry joins the queue, too. A mark is there for one hand-over: in the
-//! next, packets of that flow would join the queue as long as the one copy of the tables is met, and overtake themselves by the
-//! other. `drain` of `bpf/programs.bpf.c` has the queue's packets go, in their order. The hand-over ends with one step that nobody
-//! can join in between (`joined` in `bpf/pipeline.h`), once none is left. Where packets come so fast that some always are, `drain`
-//! takes that step itself behind the last one: the kernel runs it such that nothing comes on the same processor meanwhile, which is
-//! the one that the packets came on.
+//! When flows are released, what waited of them goes first. Entries that have just been released
+//! are marked; while the queue says that a hand-over is under way, a packet that meets such an
+//! entry joins the queue, too. A mark is there for one hand-over: in the next, packets of that flow
+//! would join the queue as long as the one copy of the tables is met, and overtake themselves by
+//! the other. `drain` of `bpf/programs.bpf.c` has the queue's packets go, in their order. The
+//! hand-over ends with one step that nobody can join in between (`joined` in `bpf/pipeline.h`),
+//! once none is left. Where packets come so fast that some always are, `drain` takes that step
+//! itself behind the last one: the kernel runs it such that nothing comes on the same processor
+//! meanwhile, which is the one that the packets came on.
 use crate::error::XdpError;
 use crate::frames::{Frame, Frames, Outcome};
 use crate::switch::HOLD;
@@ -45,7 +47,11 @@ pub(crate) struct Holding {
 
 impl Holding {
     pub fn new(map: impl Fn(&str, usize) -> Result<Memory, XdpError>) -> Result<Holding, XdpError> {
-        Ok(Holding { words: map(".data.queue", 40)?, slots: map("waiting", QUEUE as usize * SLOT)?, since: None })
+        Ok(Holding {
+            words: map(".data.queue", 40)?,
+            slots: map("waiting", QUEUE as usize * SLOT)?,
+            since: None,
+        })
     }
 
     /// Twice the frames that ever came, and one more during a hand-over.
@@ -135,15 +141,16 @@ impl Holding {
         self.pass_over();
     }
 
-    /// What nobody came for goes to the native side; so does what follows, until flows are released.
+    /// What nobody came for goes to the native side; so does what follows, until flows are
+    /// released.
     pub fn look(&mut self, frames: &Frames) {
         if self.waits() && self.since.get_or_insert_with(Instant::now).elapsed() >= LONGEST_HOLD {
             self.give_back(frames);
         }
     }
 
-    /// Has `change` release flows, with the mark that it is given, and what waited of them go before all that comes later. The
-    /// caller has the mark taken off again.
+    /// Has `change` release flows, with the mark that it is given, and what waited of them go
+    /// before all that comes later. The caller has the mark taken off again.
     pub fn release<T>(
         &mut self,
         fence: &Fence,
@@ -164,7 +171,8 @@ impl Holding {
             let (scan, tail) = (self.scan().load(Acquire), self.tail());
             let in_batch = began.elapsed() > POLITE;
             self.words.u32(28).store(in_batch.into(), Release);
-            let _there = in_batch.then(|| OnProcessor::of(self.word(tail.wrapping_sub(1), 2).load(Acquire)));
+            let _there =
+                in_batch.then(|| OnProcessor::of(self.word(tail.wrapping_sub(1), 2).load(Acquire)));
             if (scan != tail || in_batch) && self.go_on(frames, false).is_err() {
                 break;
             }
@@ -176,7 +184,8 @@ impl Holding {
             }
             if began.elapsed() > LONGEST_HANDOVER {
                 tracing::warn!(
-                    "packets of flows that moved come faster than those that waited leave: some are overtaken"
+                    "packets of flows that moved come faster than those that waited leave: some \
+                     are overtaken"
                 );
                 break;
             }

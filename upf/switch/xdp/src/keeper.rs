@@ -1,4 +1,5 @@
-//! A thread that looks after what programs give to this process: packets that wait, and those for the controller.
+//! A thread that looks after what programs give to this process: packets that wait, and those for
+//! the controller.
 use crate::switch::XdpSwitch;
 use std::io;
 use std::os::fd::AsRawFd;

@@ -1,7 +1,8 @@
 //! The switch in the kernel: the P4 program of `../p4`, compiled to XDP, at the entrances of ports.
 //!
-//! It does what the switch on DPDK does ([`martlet_switch_control::Target`]), without DPDK: tables are memory that this process and
-//! the programs share, of which packets meet one copy while the other is written.
+//! It does what the switch on DPDK does ([`martlet_switch_control::Target`]), without DPDK: tables
+//! are memory that this process and the programs share, of which packets meet one copy while the
+//! other is written.
 //!
 //! | module | what it is |
 //! | --- | --- |

@@ -34,7 +34,8 @@ impl Loaded {
         let info = &made.program.info;
         for mut map in open.maps_mut() {
             let name = map.name().to_string_lossy().into_owned();
-            let counter = info.counters.iter().find(|of| name.strip_suffix("_counter") == Some(&of.alias));
+            let counter =
+                info.counters.iter().find(|of| name.strip_suffix("_counter") == Some(&of.alias));
             let each = match (counter, name.as_str()) {
                 (Some(counter), _) => counter.size,
                 (_, "port_counts") => crate::switch::PORTS,
@@ -45,7 +46,10 @@ impl Loaded {
         }
         let object = open.load()?;
         let fd = |name: &str| {
-            let map = object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| missing(name))?;
+            let map = object
+                .maps()
+                .find(|map| map.name() == OsStr::new(name))
+                .ok_or_else(|| missing(name))?;
             map.as_fd().try_clone_to_owned().map_err(failed(name))
         };
         let (bell, for_controller) = (fd("bell")?, fd("for_controller")?);
@@ -54,7 +58,11 @@ impl Loaded {
 
     /// A map.
     pub fn map(&self, name: &str) -> Result<MapHandle, XdpError> {
-        let map = self.object.maps().find(|map| map.name() == OsStr::new(name)).ok_or_else(|| missing(name))?;
+        let map = self
+            .object
+            .maps()
+            .find(|map| map.name() == OsStr::new(name))
+            .ok_or_else(|| missing(name))?;
         Ok(MapHandle::try_from(&map)?)
     }
 

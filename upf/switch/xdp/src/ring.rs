@@ -1,4 +1,5 @@
-//! Frames that programs give to user space: a ring in memory that both share (Linux, Documentation/bpf/ringbuf.rst).
+//! Frames that programs give to user space: a ring in memory that both share (Linux,
+//! Documentation/bpf/ringbuf.rst).
 use libbpf_rs::MapHandle;
 use martlet_bpf::{Access, Memory};
 use std::io;

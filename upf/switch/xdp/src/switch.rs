@@ -75,39 +75,61 @@ impl XdpSwitch {
     /// The kernel refuses it.
     pub fn new() -> Result<XdpSwitch, XdpError> {
         let made = martlet_p4c_swx::compile_ebpf(martlet_switch_control::UPF);
-        let made =
-            made.map_err(|error| XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into()))?;
+        let made = made.map_err(|error| {
+            XdpError::Table(format!("upf.p4:{error}"), std::io::ErrorKind::InvalidInput.into())
+        })?;
         let loaded = Loaded::new(&made)?;
         let control = Arc::new(Control::new(|name, octets| loaded.memory(name, octets))?);
         let info = &made.program.info;
         let actions = Arc::new(made.layout.actions.clone());
         let mut tables = Vec::new();
         for (table, layout) in info.tables.iter().zip(&made.layout.tables) {
-            let memory = |what: &str, octets| loaded.memory(&format!("{}_{what}", table.alias), octets);
+            let memory =
+                |what: &str, octets| loaded.memory(&format!("{}_{what}", table.alias), octets);
             tables.push(Table::new(layout, &actions, table.keys[0].bits, memory)?);
         }
-        for ((table, described), spec) in tables.iter().zip(&info.tables).zip(&made.program.spec.tables) {
+        for ((table, described), spec) in
+            tables.iter().zip(&info.tables).zip(&made.program.spec.tables)
+        {
             if described.constant_default.is_none() {
-                let action = info.actions.iter().position(|action| action.alias == spec.default_action).unwrap_or(0);
+                let action = info
+                    .actions
+                    .iter()
+                    .position(|action| action.alias == spec.default_action)
+                    .unwrap_or(0);
                 (0..2).for_each(|copy| table.set_default(copy, action, &[]));
             }
         }
-        let arrays =
-            |of: &[martlet_p4c_swx::p4info::Array], what: &str, octets: usize| -> Result<Vec<Memory>, XdpError> {
-                of.iter()
-                    .map(|array| loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * octets))
-                    .collect()
-            };
+        let arrays = |of: &[martlet_p4c_swx::p4info::Array],
+                      what: &str,
+                      octets: usize|
+         -> Result<Vec<Memory>, XdpError> {
+            of.iter()
+                .map(|array| {
+                    loaded.memory(&format!("{}_{what}", array.alias), array.size as usize * octets)
+                })
+                .collect()
+        };
         let counters = arrays(&info.counters, "counter", COUNT * loaded.processors as usize)?;
         let meters = arrays(&info.meters, "meter", METER)?;
-        let port_counts = loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
-        let frames = Frames::new(loaded.enter()?, |name, octets| loaded.memory(name, octets), control.clone())?;
+        let port_counts =
+            loaded.memory("port_counts", PORT_COUNTS * (PORTS * loaded.processors) as usize)?;
+        let frames = Frames::new(
+            loaded.enter()?,
+            |name, octets| loaded.memory(name, octets),
+            control.clone(),
+        )?;
         let holding = Holding::new(|name, octets| loaded.memory(name, octets))?;
         let bell = Mutex::new(loaded.ring("bell", 4096)?);
         let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
         let fence = Fence { fence: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
-        let holds =
-            info.actions.iter().enumerate().filter(|(_, of)| of.alias.starts_with("hold_")).map(|(n, _)| n).collect();
+        let holds = info
+            .actions
+            .iter()
+            .enumerate()
+            .filter(|(_, of)| of.alias.starts_with("hold_"))
+            .map(|(n, _)| n)
+            .collect();
         Ok(XdpSwitch {
             made,
             loaded,
@@ -138,16 +160,18 @@ impl XdpSwitch {
         lock(&self.frames).try_one(&Frame { port, past: false, octets: octets.to_vec() })
     }
 
-    /// Nanoseconds of the processor's time that a frame takes, with its way into the kernel's memory; without the pipeline where it
-    /// is `past`.
+    /// Nanoseconds of the processor's time that a frame takes, with its way into the kernel's
+    /// memory; without the pipeline where it is `past`.
     ///
     /// # Errors
     /// As [`through`](Self::through).
     pub fn pace(&self, port: u32, octets: &[u8], past: bool) -> std::io::Result<f64> {
         const ROUNDS: u32 = 50;
         let frames = vec![Frame { port, past, octets: octets.to_vec() }; crate::frames::SLOTS];
-        let now =
-            || nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).map(std::time::Duration::from);
+        let now = || {
+            nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID)
+                .map(std::time::Duration::from)
+        };
         let began = now()?;
         for _ in 0..ROUNDS {
             self.send_frames(&frames)?;
@@ -160,7 +184,8 @@ impl XdpSwitch {
         lock(&self.frames).send(frames)
     }
 
-    /// Has frames of ours leave by packet sockets, by port its interface; or by the kernel's programs.
+    /// Has frames of ours leave by packet sockets, by port its interface; or by the kernel's
+    /// programs.
     pub(crate) fn send_by_sockets(&self, interfaces: Option<Vec<(u32, u32)>>) {
         lock(&self.frames).by_sockets(interfaces);
     }
@@ -179,7 +204,8 @@ impl XdpSwitch {
         all
     }
 
-    /// Looks after what waits: takes what has been given, and lets nothing wait for too long. Says whether anything does.
+    /// Looks after what waits: takes what has been given, and lets nothing wait for too long. Says
+    /// whether anything does.
     pub(crate) fn look_after(&self) -> bool {
         lock(&self.bell).take(|_| ());
         let mut holding = lock(&self.holding);
@@ -203,14 +229,15 @@ impl XdpSwitch {
         !waiting.is_empty()
     }
 
-    /// Descriptors that are readable when there is something to look after, and when something has come for the controller.
+    /// Descriptors that are readable when there is something to look after, and when something has
+    /// come for the controller.
     pub(crate) fn descriptors(&self) -> [i32; 2] {
         use std::os::fd::AsRawFd;
         [self.loaded.bell.as_raw_fd(), self.loaded.for_controller.as_raw_fd()]
     }
 
-    /// Makes changes in the copy that no packet meets; what went well is taken back where one does not. What had packets wait has
-    /// `mark` from then on.
+    /// Makes changes in the copy that no packet meets; what went well is taken back where one does
+    /// not. What had packets wait has `mark` from then on.
     fn write(
         &self,
         tables: &mut [Table],
@@ -222,7 +249,8 @@ impl XdpSwitch {
         let key = |entry: &Option<RawEntry>| entry.as_ref().map(|entry| entry.values.clone());
         for (n, change) in changes.iter().enumerate() {
             let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
-            let held = change.before.as_ref().is_some_and(|entry| self.holds.contains(&entry.action));
+            let held =
+                change.before.as_ref().is_some_and(|entry| self.holds.contains(&entry.action));
             let mark = if held { mark } else { UNMARKED };
             let table = &mut tables[change.table];
             let done = match &change.after {
@@ -231,17 +259,28 @@ impl XdpSwitch {
             };
             if let Err(why) = done {
                 for change in changes[..n].iter().rev() {
-                    let Some(values) = key(&change.after).or_else(|| key(&change.before)) else { continue };
+                    let Some(values) = key(&change.after).or_else(|| key(&change.before)) else {
+                        continue;
+                    };
                     let before = change.before.as_ref().map(|entry| (entry, UNMARKED));
                     tables[change.table].change(copy, &values, before)?;
                 }
-                return Err(format!("change {n} does not fit ({why}): nothing of the batch was written"));
+                return Err(format!(
+                    "change {n} does not fit ({why}): nothing of the batch was written"
+                ));
             }
         }
-        rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].rebuild(copy, &rebuild.entries))
+        rebuilds
+            .iter()
+            .try_for_each(|rebuild| tables[rebuild.table].rebuild(copy, &rebuild.entries))
     }
 
-    fn commit_now(&self, changes: &[Change], rebuilds: &[Rebuild], mark: u32) -> Result<(), String> {
+    fn commit_now(
+        &self,
+        changes: &[Change],
+        rebuilds: &[Rebuild],
+        mark: u32,
+    ) -> Result<(), String> {
         let mut tables = lock(&self.tables);
         rebuilds.iter().try_for_each(|rebuild| tables[rebuild.table].check(&rebuild.entries))?;
         let (now, next) = self.copies();
@@ -251,12 +290,15 @@ impl XdpSwitch {
         self.write(&mut tables, now, changes, rebuilds, UNMARKED)
     }
 
-    /// A hand-over has ended: entries that it had marked are as others, and those are gone that were there for packets that had to
-    /// join others. With a mark they would have packets wait in a later hand-over, in the one copy and not in the other.
+    /// A hand-over has ended: entries that it had marked are as others, and those are gone that
+    /// were there for packets that had to join others. With a mark they would have packets wait
+    /// in a later hand-over, in the one copy and not in the other.
     fn unmark(&self, changes: &[Change]) -> Result<(), String> {
         let (mut tables, active) = (lock(&self.tables), self.copies().0);
         for change in changes {
-            if let Some(before) = change.before.as_ref().filter(|before| self.holds.contains(&before.action)) {
+            if let Some(before) =
+                change.before.as_ref().filter(|before| self.holds.contains(&before.action))
+            {
                 let after = change.after.as_ref().map(|entry| (entry, UNMARKED));
                 tables[change.table].change(active, &before.values, after)?;
             }
@@ -319,7 +361,8 @@ impl model::Target for XdpSwitch {
         if let Some((rate, burst)) = rate {
             // Sixteenths of a nanosecond, and 65536ths of those (`bpf/pipeline.h`).
             // A packet of 65,535 octets must not run over: at four octets a second it does not.
-            let per_octet = ((16_000_000_000u128 << 16) / u128::from(rate.max(1))).clamp(1, (1 << 48) - 1);
+            let per_octet =
+                ((16_000_000_000u128 << 16) / u128::from(rate.max(1))).clamp(1, (1 << 48) - 1);
             let time = (u128::from(burst) * per_octet) >> 16;
             word(2).store(u64::try_from(time).unwrap_or(u64::MAX >> 1).min(u64::MAX >> 1), Release);
             word(1).store(per_octet as u64, Release);

@@ -8,12 +8,14 @@ use std::sync::atomic::Ordering::SeqCst;
 const ACCESS: u64 = 0;
 const ALL: u64 = 0xffff_ffff;
 
-/// Runs a test with a switch that has a port, in a network namespace of its own, where that may be made.
+/// Runs a test with a switch that has a port, in a network namespace of its own, where that may be
+/// made.
 fn with_a_port(test: fn(&XdpSwitch)) {
     let alone = std::thread::spawn(move || {
         if nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).is_ok() {
-            let made =
-                std::process::Command::new("ip").args("link add near type veth peer name far".split(' ')).status();
+            let made = std::process::Command::new("ip")
+                .args("link add near type veth peer name far".split(' '))
+                .status();
             assert!(made.expect("ip runs").success());
         }
         if let Some(switch) = switch() {
@@ -35,20 +37,29 @@ fn switch() -> Option<XdpSwitch> {
             return None;
         }
     };
-    switch.control.ifindex(ACCESS as u32).store(nix::net::if_::if_nametoindex("near").expect("it"), SeqCst);
+    switch
+        .control
+        .ifindex(ACCESS as u32)
+        .store(nix::net::if_::if_nametoindex("near").expect("it"), SeqCst);
     let ports = [
         ("interfaces", ACCESS, "access", vec![ALL, ALL, u64::MAX, u64::MAX, 0, 0, 0]),
         ("l2_forward", 1, "l2", vec![1, 2, 1]),
     ];
-    let insert =
-        ports.map(|(table, key, action, arguments)| change(&switch, table, None, Some((key, action, arguments))));
+    let insert = ports.map(|(table, key, action, arguments)| {
+        change(&switch, table, None, Some((key, action, arguments)))
+    });
     switch.commit(&insert, &[]).expect("room");
     Some(switch)
 }
 
 type Given<'a> = (u64, &'a str, Vec<u64>);
 
-fn change(switch: &XdpSwitch, table: &str, before: Option<Given<'_>>, after: Option<Given<'_>>) -> Change {
+fn change(
+    switch: &XdpSwitch,
+    table: &str,
+    before: Option<Given<'_>>,
+    after: Option<Given<'_>>,
+) -> Change {
     let info = &switch.made().program.info;
     let entry = |(key, action, arguments): Given<'_>| {
         let action = info.actions.iter().position(|of| of.alias == action).expect("an action");
@@ -70,21 +81,31 @@ fn hold(teid: u64) -> Given<'static> {
 fn packet(teid: u64) -> Vec<u8> {
     let ipv4 = |octets: u16, ends: [[u8; 4]; 2]| {
         let mut header =
-            [&[0x45, 0][..], &octets.to_be_bytes(), &[0, 0, 0x40, 0, 64, 17, 0, 0], &ends.concat()].concat();
-        let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+            [&[0x45, 0][..], &octets.to_be_bytes(), &[0, 0, 0x40, 0, 64, 17, 0, 0], &ends.concat()]
+                .concat();
+        let sum: u32 =
+            header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
         header
     };
-    let gtp = [&[0x34, 0xff, 0, 44][..], &(teid as u32).to_be_bytes(), &[0, 0, 0, 0x85, 1, 0x10, 9, 0]].concat();
-    let inner =
-        [ipv4(36, [[10, 60, 0, 1], [8, 8, 8, 8]]), vec![3, 0xe8, 0, 53, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
-    let outer = [ipv4(80, [[192, 168, 70, 2], [192, 168, 70, 1]]), vec![8, 0x68, 8, 0x68, 0, 60, 0, 0]].concat();
+    let gtp =
+        [&[0x34, 0xff, 0, 44][..], &(teid as u32).to_be_bytes(), &[0, 0, 0, 0x85, 1, 0x10, 9, 0]]
+            .concat();
+    let inner = [
+        ipv4(36, [[10, 60, 0, 1], [8, 8, 8, 8]]),
+        vec![3, 0xe8, 0, 53, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+    ]
+    .concat();
+    let outer =
+        [ipv4(80, [[192, 168, 70, 2], [192, 168, 70, 1]]), vec![8, 0x68, 8, 0x68, 0, 60, 0, 0]]
+            .concat();
     [vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0], outer, gtp, inner].concat()
 }
 
 /// Whether a packet that comes in has to wait.
 fn waits(switch: &XdpSwitch, teid: u64) -> bool {
-    let joined = || switch.loaded.memory(".data.queue", 8).expect("the queue").u64(0).load(SeqCst) >> 1;
+    let joined =
+        || switch.loaded.memory(".data.queue", 8).expect("the queue").u64(0).load(SeqCst) >> 1;
     let (before, frame) = (joined(), packet(teid));
     let near = switch.control.ifindex(ACCESS as u32).load(SeqCst);
     let enter = switch.loaded.enter().expect("the program");
@@ -112,7 +133,9 @@ fn a_flow_that_was_handed_over_does_not_wait_in_the_hand_over_of_another() {
 }
 
 fn one_after_the_other(switch: &XdpSwitch) {
-    let commit = |table, before, after| switch.commit(&[change(switch, table, before, after)], &[]).expect("room");
+    let commit = |table, before, after| {
+        switch.commit(&[change(switch, table, before, after)], &[]).expect("room")
+    };
     let (first, second) = (1, 2);
     commit("gtp_decap", None, Some(hold(first)));
     assert!(waits(switch, first));
@@ -142,11 +165,15 @@ fn a_flow_that_goes_back_waits_until_those_before_it_have_gone() {
 }
 
 fn back(switch: &XdpSwitch) {
-    let commit = |before, after| switch.commit(&[change(switch, "gtp_decap", before, after)], &[]).expect("room");
+    let commit = |before, after| {
+        switch.commit(&[change(switch, "gtp_decap", before, after)], &[]).expect("room")
+    };
     for _ in 0..3 {
         commit(None, Some(hold(1)));
         assert!(waits(switch, 1));
-        hand_over(switch, &[change(switch, "gtp_decap", Some(hold(1)), None)], || assert!(waits(switch, 1)));
+        hand_over(switch, &[change(switch, "gtp_decap", Some(hold(1)), None)], || {
+            assert!(waits(switch, 1))
+        });
         assert!(!waits(switch, 1));
         assert!(!lock(&switch.holding).waits(), "all have gone");
     }

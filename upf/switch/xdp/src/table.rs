@@ -7,7 +7,8 @@ use martlet_switch_control::model::RawEntry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The highest bits of an action's number: packets of this entry waited until the hand-over that has this mark (`bpf/pipeline.h`).
+/// The highest bits of an action's number: packets of this entry waited until the hand-over that
+/// has this mark (`bpf/pipeline.h`).
 pub(crate) const MARKS: [u32; 2] = [1 << 31, 1 << 30];
 /// No hand-over's.
 pub(crate) const UNMARKED: u32 = 0;
@@ -20,7 +21,13 @@ const WORDS: usize = 3;
 const LONGEST_LIST: usize = 256;
 
 /// What is done, as it lies in a slot.
-pub(crate) fn call(action: usize, arguments: &[u64], places: &[Place], octets: u32, mark: u32) -> Vec<u8> {
+pub(crate) fn call(
+    action: usize,
+    arguments: &[u64],
+    places: &[Place],
+    octets: u32,
+    mark: u32,
+) -> Vec<u8> {
     let mut slot = vec![0; octets as usize];
     let number = action as u32 | mark;
     slot[..4].copy_from_slice(&number.to_ne_bytes());
@@ -70,7 +77,13 @@ impl Table {
     }
 
     fn write_slot(&self, copy: usize, slot: u32, entry: &RawEntry, mark: u32) {
-        let call = call(entry.action, &entry.arguments, &self.actions[entry.action], self.layout.value, mark);
+        let call = call(
+            entry.action,
+            &entry.arguments,
+            &self.actions[entry.action],
+            self.layout.value,
+            mark,
+        );
         self.slots.write(self.offset(copy, slot), &call);
     }
 
@@ -85,21 +98,30 @@ impl Table {
     }
 
     /// Has a key of a copy have this entry, with a mark; none takes the key away.
-    pub fn change(&mut self, copy: usize, key: &[u64], entry: Option<(&RawEntry, u32)>) -> Result<(), String> {
+    pub fn change(
+        &mut self,
+        copy: usize,
+        key: &[u64],
+        entry: Option<(&RawEntry, u32)>,
+    ) -> Result<(), String> {
         let key = self.layout.pack(key)[0];
         match entry {
             None => drop(self.copies[copy].remove(key)),
             Some((entry, mark)) => {
-                let slot = self.copies[copy].insert(key).ok_or("the table has no room for one more")?;
+                let slot =
+                    self.copies[copy].insert(key).ok_or("the table has no room for one more")?;
                 self.write_slot(copy, slot, entry, mark);
             }
         }
         Ok(())
     }
 
-    /// Has an entry of a copy be gone for all packets but those that have to join others, which it had wait. [`Table::change`] takes it away.
+    /// Has an entry of a copy be gone for all packets but those that have to join others, which it
+    /// had wait. [`Table::change`] takes it away.
     pub fn fade(&mut self, copy: usize, key: &[u64], mark: u32) -> Result<(), String> {
-        let slot = self.copies[copy].insert(self.layout.pack(key)[0]).ok_or("the table has no room for one more")?;
+        let slot = self.copies[copy]
+            .insert(self.layout.pack(key)[0])
+            .ok_or("the table has no room for one more")?;
         let mut nothing = vec![0; self.layout.value as usize];
         nothing[..4].copy_from_slice(&(GONE_ENTRY | mark).to_ne_bytes());
         self.slots.write(self.offset(copy, slot), &nothing);
@@ -111,7 +133,8 @@ impl Table {
         if self.first == 64 { u64::MAX } else { (1 << self.first) - 1 }
     }
 
-    /// Entries by the list that they are on: of one value of the first field, or of all where that has a mask.
+    /// Entries by the list that they are on: of one value of the first field, or of all where that
+    /// has a mask.
     fn lists<'a>(&self, entries: &'a [RawEntry]) -> BTreeMap<Option<u64>, Vec<&'a RawEntry>> {
         let mut lists: BTreeMap<_, Vec<&RawEntry>> = BTreeMap::new();
         for entry in entries {
@@ -132,7 +155,8 @@ impl Table {
             Some((first, list)) => {
                 let of = first.map_or("any value".into(), |value| format!("{value}"));
                 Err(format!(
-                    "{} entries, with their ranges taken apart, have {of} in the key's first field: this engine looks at {LONGEST_LIST} for a packet",
+                    "{} entries, with their ranges taken apart, have {of} in the key's first \
+                     field: this engine looks at {LONGEST_LIST} for a packet",
                     list.len()
                 ))
             }
@@ -144,13 +168,17 @@ impl Table {
         let (mut next, base) = (0u32, copy * (self.layout.slots as usize + 1));
         self.copies[copy].clear();
         let lists = self.lists(entries);
-        let Some((heads, listed)) = &self.lists else { return Err("the table has no masks".into()) };
+        let Some((heads, listed)) = &self.lists else {
+            return Err("the table has no masks".into());
+        };
         heads.write(base * LIST, &[0; LIST]);
         let mut calls = Vec::new();
         for (first, list) in lists {
             let head = match first {
                 None => 0,
-                Some(value) => self.copies[copy].insert(value).ok_or("the table has no room for one more")?,
+                Some(value) => {
+                    self.copies[copy].insert(value).ok_or("the table has no room for one more")?
+                }
             };
             let octets = [next.to_ne_bytes(), (list.len() as u32).to_ne_bytes()].concat();
             heads.write((base + head as usize) * LIST, &octets);

@@ -1,5 +1,5 @@
-//! The programs alone, run by the kernel on frames of tests: no interface takes part. That they make the same of frames as DPDK's
-//! pipeline is tested in `target/tests/engines.rs`.
+//! The programs alone, run by the kernel on frames of tests: no interface takes part. That they
+//! make the same of frames as DPDK's pipeline is tested in `target/tests/engines.rs`.
 use martlet_switch_control::Target;
 use martlet_switch_control::model::{Change, RawEntry};
 use martlet_switch_xdp::{Outcome, XdpSwitch};
@@ -21,7 +21,14 @@ fn table(switch: &XdpSwitch, name: &str) -> usize {
 }
 
 fn entry(switch: &XdpSwitch, key: u64, action: &str, arguments: &[u64]) -> RawEntry {
-    let action = switch.made().program.info.actions.iter().position(|of| of.alias == action).expect("an action");
+    let action = switch
+        .made()
+        .program
+        .info
+        .actions
+        .iter()
+        .position(|of| of.alias == action)
+        .expect("an action");
     RawEntry { values: vec![key], masks: None, priority: 0, action, arguments: arguments.to_vec() }
 }
 
@@ -37,18 +44,25 @@ fn insert(switch: &XdpSwitch, entries: &[(&str, u64, &str, &[u64])]) {
 /// A packet of UDP from the gNB, in its tunnel.
 fn in_tunnel(teid: u32) -> Vec<u8> {
     let sum = |header: &mut [u8]| {
-        let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        let sum: u32 =
+            header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let sum = (sum & 0xffff) + (sum >> 16);
         header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
     };
     let ipv4 = |length: u16, source: [u8; 4], destination: [u8; 4]| {
         let [high, low] = length.to_be_bytes();
-        let mut header = [&[0x45, 0, high, low, 0, 0, 0x40, 0, 64, 17, 0, 0][..], &source, &destination].concat();
+        let mut header =
+            [&[0x45, 0, high, low, 0, 0, 0x40, 0, 64, 17, 0, 0][..], &source, &destination]
+                .concat();
         sum(&mut header);
         header
     };
-    let gtp = [&[0x34, 0xff, 0, 44][..], &teid.to_be_bytes(), &[0, 0, 0, 0x85, 1, 0x10, 9, 0]].concat();
-    let inner = [ipv4(36, [10, 60, 0, 1], [8, 8, 8, 8]), vec![3, 0xe8, 0, 53, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]];
+    let gtp =
+        [&[0x34, 0xff, 0, 44][..], &teid.to_be_bytes(), &[0, 0, 0, 0x85, 1, 0x10, 9, 0]].concat();
+    let inner = [
+        ipv4(36, [10, 60, 0, 1], [8, 8, 8, 8]),
+        vec![3, 0xe8, 0, 53, 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+    ];
     let udp = vec![8, 0x68, 8, 0x68, 0, 60, 0, 0];
     let outer = ipv4(80, [192, 168, 70, 2], [192, 168, 70, 1]);
     [vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0], outer, udp, gtp, inner.concat()].concat()
@@ -72,18 +86,29 @@ fn a_batch_that_does_not_fit_leaves_nothing_behind() {
     };
     // One more than there is room for.
     let many: Vec<Change> = (0..=131_072).map(|n| decap(0x1000 + n)).collect();
-    assert!(switch.commit(&many, &[]).expect_err("too many").contains("nothing of the batch was written"));
+    assert!(
+        switch
+            .commit(&many, &[])
+            .expect_err("too many")
+            .contains("nothing of the batch was written")
+    );
     assert_eq!(switch.through(0, &in_tunnel(0x1000)).expect("it runs").0, Outcome::Out(2));
     let started = std::time::Instant::now();
     switch.commit(&many[..131_072], &[]).expect("as many as it says");
     println!("131,072 entries took {:?}", started.elapsed());
     for n in [0, 1, 77_777, 131_071] {
-        assert_eq!(switch.through(0, &in_tunnel(0x1000 + n)).expect("it runs").0, Outcome::Out(1), "{n}");
+        assert_eq!(
+            switch.through(0, &in_tunnel(0x1000 + n)).expect("it runs").0,
+            Outcome::Out(1),
+            "{n}"
+        );
     }
     assert_eq!(switch.counter(0, 5), Ok((4, 4 * 36)));
     // And all of them go.
-    let gone: Vec<Change> =
-        many[..131_072].iter().map(|c| Change { before: c.after.clone(), after: None, ..c.clone() }).collect();
+    let gone: Vec<Change> = many[..131_072]
+        .iter()
+        .map(|c| Change { before: c.after.clone(), after: None, ..c.clone() })
+        .collect();
     switch.commit(&gone, &[]).expect("gone");
     assert_eq!(switch.through(0, &in_tunnel(0x1000)).expect("it runs").0, Outcome::Out(2));
 }
@@ -119,10 +144,14 @@ fn how_long_a_packet_takes_in_the_pipeline() {
     let frame = in_tunnel(0x1000);
     // What it takes to copy a frame in, without the pipeline, is in both.
     let taken = |past| {
-        let mut all: Vec<f64> = (0..9).map(|_| switch.pace(0, &frame, past).expect("it runs")).collect();
+        let mut all: Vec<f64> =
+            (0..9).map(|_| switch.pace(0, &frame, past).expect("it runs")).collect();
         all.sort_by(f64::total_cmp);
         all[4]
     };
     let (with, without) = (taken(false), taken(true));
-    println!("ns of a decapsulation: {:.0}, the frame's way in taken off: {with:.0} - {without:.0}", with - without);
+    println!(
+        "ns of a decapsulation: {:.0}, the frame's way in taken off: {with:.0} - {without:.0}",
+        with - without
+    );
 }

@@ -15,17 +15,21 @@ pub enum LmfAddress {
     Ipv6(Ipv6Addr),
     /// Both.
     Both(Ipv4Addr, Ipv6Addr),
-    /// A name: labels of 1 to 63 octets of letters, digits, hyphens and underscores, with dots between them.
+    /// A name: labels of 1 to 63 octets of letters, digits, hyphens and underscores, with dots
+    /// between them.
     Fqdn(String),
 }
 
 impl LmfAddress {
     pub(super) fn read(octets: &[u8]) -> Result<Self, DecodeError> {
-        let (&kind, rest) =
-            octets.split_first().ok_or(DecodeError::Length { element: "the LMF address", length: 0 })?;
+        let (&kind, rest) = octets
+            .split_first()
+            .ok_or(DecodeError::Length { element: "the LMF address", length: 0 })?;
         let wrong = || DecodeError::Length { element: "the LMF address", length: octets.len() };
-        let v4 = |octets: &[u8]| <[u8; 4]>::try_from(octets).map(Ipv4Addr::from).map_err(|_| wrong());
-        let v6 = |octets: &[u8]| <[u8; 16]>::try_from(octets).map(Ipv6Addr::from).map_err(|_| wrong());
+        let v4 =
+            |octets: &[u8]| <[u8; 4]>::try_from(octets).map(Ipv4Addr::from).map_err(|_| wrong());
+        let v6 =
+            |octets: &[u8]| <[u8; 16]>::try_from(octets).map(Ipv6Addr::from).map_err(|_| wrong());
         match kind {
             address::IPV4 => v4(rest).map(LmfAddress::Ipv4),
             address::IPV6 => v6(rest).map(LmfAddress::Ipv6),
@@ -42,14 +46,17 @@ impl LmfAddress {
         Ok(match self {
             LmfAddress::Ipv4(four) => [&[address::IPV4][..], &four.octets()].concat(),
             LmfAddress::Ipv6(six) => [&[address::IPV6][..], &six.octets()].concat(),
-            LmfAddress::Both(four, six) => [&[address::IPV4_AND_IPV6][..], &four.octets(), &six.octets()].concat(),
+            LmfAddress::Both(four, six) => {
+                [&[address::IPV4_AND_IPV6][..], &four.octets(), &six.octets()].concat()
+            }
             LmfAddress::Fqdn(name) => {
                 let mut out = vec![address::FQDN];
                 for label in name.split('.') {
                     check("a label of the LMF's name", label.len(), 1, 63)?;
                     if !label.bytes().all(allowed) {
                         return Err(EncodeError {
-                            element: "a label of the LMF's name, letters, digits, hyphens and underscores alone,",
+                            element: "a label of the LMF's name, letters, digits, hyphens and \
+                                      underscores alone,",
                             length: label.bytes().filter(|&octet| allowed(octet)).count(),
                             least: label.len(),
                             most: label.len(),
@@ -72,7 +79,8 @@ fn allowed(octet: u8) -> bool {
 fn read_labels(mut octets: &[u8]) -> Result<String, DecodeError> {
     let mut name = String::new();
     while let Some((&length, rest)) = octets.split_first() {
-        let wrong = DecodeError::Length { element: "a label of the LMF's name", length: length.into() };
+        let wrong =
+            DecodeError::Length { element: "a label of the LMF's name", length: length.into() };
         if length == 0 || length > 63 {
             return Err(wrong);
         }
@@ -88,5 +96,9 @@ fn read_labels(mut octets: &[u8]) -> Result<String, DecodeError> {
         }
         octets = behind;
     }
-    if name.is_empty() { Err(DecodeError::Length { element: "the LMF's name", length: 0 }) } else { Ok(name) }
+    if name.is_empty() {
+        Err(DecodeError::Length { element: "the LMF's name", length: 0 })
+    } else {
+        Ok(name)
+    }
 }

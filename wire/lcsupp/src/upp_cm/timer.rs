@@ -14,7 +14,8 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// At least `duration`, in the finest unit that has room for it; longer than 31 times 320 hours is that.
+    /// At least `duration`, in the finest unit that has room for it; longer than 31 times 320 hours
+    /// is that.
     pub fn at_least(duration: Duration) -> Self {
         let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
         let mut units: Vec<(u8, u64)> = (0..).zip(UNITS).collect();
@@ -55,11 +56,18 @@ mod tests {
         assert_eq!(octet(61), 0x60 | 31);
         assert_eq!(octet(63), 0x80 | 3);
         for seconds in [0, 1, 2, 61, 62, 63, 900, 930, 931, 1860, 1861, 100_000, 30_000_000] {
-            let duration = BackOff::at_least(Duration::from_secs(seconds)).duration().unwrap().as_secs();
+            let duration =
+                BackOff::at_least(Duration::from_secs(seconds)).duration().unwrap().as_secs();
             assert!(duration >= seconds, "{seconds} s became {duration} s");
         }
-        assert_eq!(BackOff::at_least(Duration::MAX / 2).duration(), Some(Duration::from_secs(31 * 1_152_000)));
-        assert_eq!(BackOff::at_least(Duration::from_millis(1)).duration(), Some(Duration::from_secs(2)));
+        assert_eq!(
+            BackOff::at_least(Duration::MAX / 2).duration(),
+            Some(Duration::from_secs(31 * 1_152_000))
+        );
+        assert_eq!(
+            BackOff::at_least(Duration::from_millis(1)).duration(),
+            Some(Duration::from_secs(2))
+        );
     }
 
     #[test]

@@ -6,8 +6,12 @@ use crate::*;
 fn contexts() -> (NasSecurityContext, NasSecurityContext) {
     let kamf = KAmf::new(&[0x11; 32]);
     let context = || {
-        NasSecurityContext::from_fresh_kamf(&kamf, IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2)
-            .expect("algorithms that exist")
+        NasSecurityContext::from_fresh_kamf(
+            &kamf,
+            IntegrityAlgorithm::NIA2,
+            CipheringAlgorithm::NEA2,
+        )
+        .expect("algorithms that exist")
     };
     (context(), context())
 }
@@ -18,7 +22,8 @@ fn registration_request() -> Vec<u8> {
 
 fn service_request() -> Nas5gsMessage {
     let s_tmsi = STmsi::new(1, 0, 0xdead_beef).expect("it fits");
-    let ngksi = NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).expect("it fits");
+    let ngksi =
+        NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(0)).expect("it fits");
     Nas5gsMessage::new_5gmm(NasServiceRequest::new(
         ngksi,
         NasServiceType::from_service_type(ServiceType::Data),
@@ -28,7 +33,8 @@ fn service_request() -> Nas5gsMessage {
 
 #[test]
 fn before_security_only_the_listed_messages_may_come_plain() {
-    let received = from_ue(None, false, &registration_request()).expect("a registration request may come plain");
+    let received = from_ue(None, false, &registration_request())
+        .expect("a registration request may come plain");
     assert_eq!(received.assurance, Assurance::Plain);
     // REGISTRATION COMPLETE and a session message may not.
     for octets in [&[0x7e, 0x00, 0x43][..], &[0x2e, 0x05, 0x01, 0xc1, 0xff, 0xff]] {
@@ -37,16 +43,20 @@ fn before_security_only_the_listed_messages_may_come_plain() {
         assert!(refused.answer.is_none());
     }
     // Once exchange is secure, no message may.
-    let refused = from_ue(None, true, &registration_request()).expect_err("it may not come plain any more");
+    let refused =
+        from_ue(None, true, &registration_request()).expect_err("it may not come plain any more");
     assert!(matches!(refused.reason, Refusal::Unprotected(_)));
     assert_eq!(refused.reason.label(), "unprotected");
 }
 
 #[test]
 fn an_identity_in_clear_is_a_suci_or_none() {
-    let identity = |identity| Nas5gsMessage::new_5gmm(NasIdentityResponse::new(identity)).encode().expect("it encodes");
-    let suci =
-        NasFGsMobileIdentity::from_suci(&Suci::Imsi("suci-0-208-93-0000-0-0-0000000120".parse().expect("a SUCI")));
+    let identity = |identity| {
+        Nas5gsMessage::new_5gmm(NasIdentityResponse::new(identity)).encode().expect("it encodes")
+    };
+    let suci = NasFGsMobileIdentity::from_suci(&Suci::Imsi(
+        "suci-0-208-93-0000-0-0-0000000120".parse().expect("a SUCI"),
+    ));
     assert!(from_ue(None, false, &identity(suci.expect("an identity"))).is_ok());
     assert!(from_ue(None, false, &identity(NasFGsMobileIdentity::from_no_identity())).is_ok());
     let imeisv = NasFGsMobileIdentity::from_imeisv("3534900698733190").expect("an IMEISV");
@@ -69,7 +79,10 @@ fn a_message_is_accepted_once() {
     // A changed octet is not.
     let mut forged = outbound::to_network(&mut ue, &complete).expect("it encodes");
     forged[7] ^= 1;
-    assert_eq!(from_ue(Some(&mut amf), true, &forged).expect_err("forged").reason, Refusal::Integrity);
+    assert_eq!(
+        from_ue(Some(&mut amf), true, &forged).expect_err("forged").reason,
+        Refusal::Integrity
+    );
 }
 
 #[test]
@@ -79,26 +92,42 @@ fn a_service_request_that_cannot_be_verified_is_seen_as_such() {
     // The AMF does not know the UE, or knows it with other keys.
     assert_eq!(from_ue(None, false, &sent).expect("seen").assurance, Assurance::Unverified);
     let kamf = KAmf::new(&[0x22; 32]);
-    let mut other = NasSecurityContext::from_fresh_kamf(&kamf, IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA0)
-        .expect("algorithms that exist");
-    assert_eq!(from_ue(Some(&mut other), false, &sent).expect("seen").assurance, Assurance::Unverified);
+    let mut other = NasSecurityContext::from_fresh_kamf(
+        &kamf,
+        IntegrityAlgorithm::NIA2,
+        CipheringAlgorithm::NEA0,
+    )
+    .expect("algorithms that exist");
+    assert_eq!(
+        from_ue(Some(&mut other), false, &sent).expect("seen").assurance,
+        Assurance::Unverified
+    );
     // Once exchange is secure it is not; and plain it never is.
-    assert_eq!(from_ue(Some(&mut other), true, &sent).expect_err("discarded").reason, Refusal::Integrity);
+    assert_eq!(
+        from_ue(Some(&mut other), true, &sent).expect_err("discarded").reason,
+        Refusal::Integrity
+    );
     assert_eq!(from_ue(None, true, &sent).expect_err("discarded").reason, Refusal::NoContext);
     let plain = service_request().encode().expect("it encodes");
-    assert!(matches!(from_ue(None, false, &plain).expect_err("discarded").reason, Refusal::Unprotected(_)));
+    assert!(matches!(
+        from_ue(None, false, &plain).expect_err("discarded").reason,
+        Refusal::Unprotected(_)
+    ));
 }
 
 #[test]
 fn the_message_of_a_ciphered_container_is_the_one_to_act_on() {
     let (mut ue, mut amf) = contexts();
-    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = service_request() else { unreachable!() };
+    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = service_request() else {
+        unreachable!()
+    };
     let status = NasUplinkDataStatus::from_sessions(&[5]).expect("a session");
     let request = Nas5gsMessage::new_5gmm((*request).clone().with_uplink_data_status(status));
     let sent = ue.protect_initial(&request).expect("it encodes");
     let received = from_ue(Some(&mut amf), false, &sent).expect("it verifies");
     assert_eq!(received.message, request);
-    let Some(Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(cleartext))) = received.cleartext else {
+    let Some(Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(cleartext))) = received.cleartext
+    else {
         panic!("the message as it was sent")
     };
     assert!(cleartext.uplink_data_status.is_none() && cleartext.nas_message_container.is_some());
@@ -121,7 +150,10 @@ fn a_faulty_message_from_the_ue_itself_is_answered() {
         let sent = ue.protect_opaque_payload(plain, header, Direction::Uplink).expect("it encodes");
         let refused = from_ue(Some(&mut amf), true, &sent).expect_err("it does not decode");
         assert!(refused.authentic);
-        assert_eq!(refused.answer.expect("an answer").encode().expect("it encodes"), [0x7e, 0x00, 0x64, cause]);
+        assert_eq!(
+            refused.answer.expect("an answer").encode().expect("it encodes"),
+            [0x7e, 0x00, 0x64, cause]
+        );
     }
     // An unknown element that must be understood, in REGISTRATION COMPLETE.
     let plain = vec![0x7e, 0x00, 0x43, 0x03, 0x01, 0x00];
@@ -129,9 +161,14 @@ fn a_faulty_message_from_the_ue_itself_is_answered() {
     let sent = ue.protect_opaque_payload(plain, header, Direction::Uplink).expect("it encodes");
     let refused = from_ue(Some(&mut amf), true, &sent).expect_err("it is not understood");
     assert_eq!(refused.reason, Refusal::NotComprehended(3));
-    assert_eq!(refused.answer.expect("an answer").encode().expect("it encodes"), [0x7e, 0x00, 0x64, 96]);
+    assert_eq!(
+        refused.answer.expect("an answer").encode().expect("it encodes"),
+        [0x7e, 0x00, 0x64, 96]
+    );
     // The same from anyone on a secured connection is not answered.
-    assert!(from_ue(Some(&mut amf), true, &[0x7e, 0x00, 0x01]).expect_err("plain").answer.is_none());
+    assert!(
+        from_ue(Some(&mut amf), true, &[0x7e, 0x00, 0x01]).expect_err("plain").answer.is_none()
+    );
 }
 
 #[test]
@@ -142,14 +179,25 @@ fn a_ue_believes_some_rejects_only_under_protection() {
         assert!(from_network(None, false, &reject(cause)).is_err(), "{cause}");
     }
     let (mut ue, mut amf) = contexts();
-    let protected = outbound::to_ue(&mut amf, &Nas5gsMessage::decode(&reject(76)).expect("a reject"));
-    assert!(from_network(Some(&mut ue), true, &protected.expect("it encodes")).expect("it verifies").is_verified());
+    let protected =
+        outbound::to_ue(&mut amf, &Nas5gsMessage::decode(&reject(76)).expect("a reject"));
+    assert!(
+        from_network(Some(&mut ue), true, &protected.expect("it encodes"))
+            .expect("it verifies")
+            .is_verified()
+    );
 }
 
 #[test]
 fn octets_that_are_no_message_are_discarded_or_answered_without_a_panic() {
     let (_, mut amf) = contexts();
-    for octets in [&[][..], &[0x7e], &[0x7e, 0x02], &[0x7e, 0x02, 0, 0, 0, 0, 0], &[0x7e, 0x0f, 0, 0, 0, 0, 0, 0x7e]] {
+    for octets in [
+        &[][..],
+        &[0x7e],
+        &[0x7e, 0x02],
+        &[0x7e, 0x02, 0, 0, 0, 0, 0],
+        &[0x7e, 0x0f, 0, 0, 0, 0, 0, 0x7e],
+    ] {
         assert!(from_ue(Some(&mut amf), false, octets).is_err());
         assert!(from_ue(None, false, octets).is_err());
     }

@@ -17,7 +17,8 @@ fn ngksi() -> NasKeySetIdentifier {
 }
 
 fn suci(text: &str) -> NasFGsMobileIdentity {
-    NasFGsMobileIdentity::from_suci(&Suci::Imsi(text.parse().expect("a SUCI"))).expect("an identity")
+    NasFGsMobileIdentity::from_suci(&Suci::Imsi(text.parse().expect("a SUCI")))
+        .expect("an identity")
 }
 
 fn slices() -> Vec<identifiers::Slice> {
@@ -56,11 +57,13 @@ fn service_request() -> NasServiceRequest {
 /// 5GMM messages.
 fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
     let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
-    let tai_list = || NasFGsTrackingAreaIdentityList::from_plmn_tacs(&plmn(), &[1, 2]).expect("a list");
+    let tai_list =
+        || NasFGsTrackingAreaIdentityList::from_plmn_tacs(&plmn(), &[1, 2]).expect("a list");
     let nssai = || identifiers::nssai(&slices()).expect("an NSSAI");
     let status = || NasPduSessionStatus::from_sessions(&[5, 12]).expect("sessions");
     let uplink = || NasUplinkDataStatus::from_sessions(&[5]).expect("sessions");
-    let algorithms = NasSecurityAlgorithms::from_algorithms(CipheringAlgorithm::NEA2, IntegrityAlgorithm::NIA2);
+    let algorithms =
+        NasSecurityAlgorithms::from_algorithms(CipheringAlgorithm::NEA2, IntegrityAlgorithm::NIA2);
     let session = Nas5gsMessage::new_5gsm(
         NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(0xffff)),
         5,
@@ -77,7 +80,9 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
             "registration request, SUCI of profile A, with slices",
             Nas5gsMessage::new_5gmm(
                 NasRegistrationRequest::new(
-                    NasFGsRegistrationType::from_registration_type(RegistrationType::InitialRegistration),
+                    NasFGsRegistrationType::from_registration_type(
+                        RegistrationType::InitialRegistration,
+                    ),
                     ngksi(),
                     suci(profile_a),
                 )
@@ -89,7 +94,9 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
             "registration request, mobility, 5G-GUTI",
             Nas5gsMessage::new_5gmm(
                 NasRegistrationRequest::new(
-                    NasFGsRegistrationType::from_registration_type(RegistrationType::MobilityRegistrationUpdating),
+                    NasFGsRegistrationType::from_registration_type(
+                        RegistrationType::MobilityRegistrationUpdating,
+                    ),
                     ngksi(),
                     NasFGsMobileIdentity::from_guti(guti()),
                 )
@@ -110,21 +117,31 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
             ),
         ),
         ("registration complete", Nas5gsMessage::new_5gmm(NasRegistrationComplete::new())),
-        ("registration reject", Nas5gsMessage::new_5gmm(NasRegistrationReject::new(gmm(GmmCause::Congestion)))),
+        (
+            "registration reject",
+            Nas5gsMessage::new_5gmm(NasRegistrationReject::new(gmm(GmmCause::Congestion))),
+        ),
         ("identity request", {
-            let kind = NasFGsIdentityType::from_identity_type(MobileIdentityType::Suci).expect("a type");
+            let kind =
+                NasFGsIdentityType::from_identity_type(MobileIdentityType::Suci).expect("a type");
             Nas5gsMessage::new_5gmm(NasIdentityRequest::new(kind))
         }),
         (
             "identity response",
-            Nas5gsMessage::new_5gmm(NasIdentityResponse::new(suci("suci-0-208-93-0-0-0-0000000001"))),
+            Nas5gsMessage::new_5gmm(NasIdentityResponse::new(suci(
+                "suci-0-208-93-0-0-0-0000000001",
+            ))),
         ),
         (
             "authentication request",
             Nas5gsMessage::new_5gmm(
                 NasAuthenticationRequest::new(ngksi(), NasAbba::new(vec![0, 0]))
-                    .with_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand([0x23; 16]))
-                    .with_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn([0x55; 16])),
+                    .with_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(
+                        [0x23; 16],
+                    ))
+                    .with_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(
+                        [0x55; 16],
+                    )),
             ),
         ),
         (
@@ -144,7 +161,9 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
             "authentication failure, synchronisation",
             Nas5gsMessage::new_5gmm(
                 NasAuthenticationFailure::new(gmm(GmmCause::SynchFailure))
-                    .with_authentication_failure_parameter(NasAuthenticationFailureParameter::new(vec![0x5e; 14])),
+                    .with_authentication_failure_parameter(NasAuthenticationFailureParameter::new(
+                        vec![0x5e; 14],
+                    )),
             ),
         ),
         (
@@ -155,25 +174,38 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
             "security mode complete",
             Nas5gsMessage::new_5gmm(
                 NasSecurityModeComplete::new()
-                    .with_imeisv(NasFGsMobileIdentity::from_imeisv("3534900698733190").expect("an IMEISV"))
-                    .with_nas_message_container(NasMessageContainer::from_nas_message(&complete).expect("it encodes")),
+                    .with_imeisv(
+                        NasFGsMobileIdentity::from_imeisv("3534900698733190").expect("an IMEISV"),
+                    )
+                    .with_nas_message_container(
+                        NasMessageContainer::from_nas_message(&complete).expect("it encodes"),
+                    ),
             ),
         ),
         (
             "security mode reject",
-            Nas5gsMessage::new_5gmm(NasSecurityModeReject::new(gmm(GmmCause::UeSecurityCapabilitiesMismatch))),
+            Nas5gsMessage::new_5gmm(NasSecurityModeReject::new(gmm(
+                GmmCause::UeSecurityCapabilitiesMismatch,
+            ))),
         ),
         ("service request", Nas5gsMessage::new_5gmm(service_request())),
         (
             "service request with sessions",
             Nas5gsMessage::new_5gmm(
-                service_request().with_uplink_data_status(uplink()).with_pdu_session_status(status()),
+                service_request()
+                    .with_uplink_data_status(uplink())
+                    .with_pdu_session_status(status()),
             ),
         ),
-        ("service accept", Nas5gsMessage::new_5gmm(NasServiceAccept::new().with_pdu_session_status(status()))),
+        (
+            "service accept",
+            Nas5gsMessage::new_5gmm(NasServiceAccept::new().with_pdu_session_status(status())),
+        ),
         (
             "service reject",
-            Nas5gsMessage::new_5gmm(NasServiceReject::new(gmm(GmmCause::UeIdentityCannotBeDerivedByTheNetwork))),
+            Nas5gsMessage::new_5gmm(NasServiceReject::new(gmm(
+                GmmCause::UeIdentityCannotBeDerivedByTheNetwork,
+            ))),
         ),
         (
             "deregistration request of the UE",
@@ -183,12 +215,20 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
                 NasFGsMobileIdentity::from_guti(guti()),
             )),
         ),
-        ("deregistration accept to the UE", Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeOriginating::new())),
+        (
+            "deregistration accept to the UE",
+            Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeOriginating::new()),
+        ),
         (
             "deregistration request of the network",
-            Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeTerminated::new(NasDeRegistrationType::new(1))),
+            Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeTerminated::new(
+                NasDeRegistrationType::new(1),
+            )),
         ),
-        ("deregistration accept of the UE", Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeTerminated::new())),
+        (
+            "deregistration accept of the UE",
+            Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeTerminated::new()),
+        ),
         (
             "configuration update command",
             Nas5gsMessage::new_5gmm(
@@ -197,13 +237,18 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
                     .with_tai_list(tai_list()),
             ),
         ),
-        ("configuration update complete", Nas5gsMessage::new_5gmm(NasConfigurationUpdateComplete::new())),
+        (
+            "configuration update complete",
+            Nas5gsMessage::new_5gmm(NasConfigurationUpdateComplete::new()),
+        ),
         (
             "UL NAS transport",
             Nas5gsMessage::new_5gmm(
                 NasUlNasTransport::new(kind, container())
                     .with_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(5))
-                    .with_request_type(NasRequestType::from_request_type(RequestTypeValue::InitialRequest))
+                    .with_request_type(NasRequestType::from_request_type(
+                        RequestTypeValue::InitialRequest,
+                    ))
                     .with_s_nssai(slices()[1].to_nas())
                     .with_dnn(NasDnn::from_string("internet").expect("a DNN")),
             ),
@@ -230,8 +275,13 @@ fn mobility() -> Vec<(&'static str, Nas5gsMessage)> {
 /// 5GSM messages.
 fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
     let of = |message: Nas5gsmMessage| Nas5gsMessage::new_5gsm(message, 5, 1);
-    let requested =
-        options::Requested { dns_ipv4: true, dns_ipv6: true, ipv4_mtu: true, pcscf_ipv4: true, pcscf_ipv6: true };
+    let requested = options::Requested {
+        dns_ipv4: true,
+        dns_ipv6: true,
+        ipv4_mtu: true,
+        pcscf_ipv4: true,
+        pcscf_ipv6: true,
+    };
     let given = options::Given {
         dns_ipv4: vec![[8, 8, 8, 8].into(), [1, 1, 1, 1].into()],
         dns_ipv6: vec!["2001:4860:4860::8888".parse().expect("an address")],
@@ -242,11 +292,13 @@ fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
     vec![
         (
             "PDU session establishment request",
-            of(NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(0xffff))
-                .with_pdu_session_type(NasPduSessionType::from_session_type(PduSessionTypeValue::Ipv4))
-                .with_ssc_mode(NasSscMode::from_mode(SscModeValue::Ssc1))
-                .with_extended_protocol_configuration_options(requested.write().expect("options"))
-                .into()),
+            of(NasPduSessionEstablishmentRequest::new(NasIntegrityProtectionMaximumDataRate::new(
+                0xffff,
+            ))
+            .with_pdu_session_type(NasPduSessionType::from_session_type(PduSessionTypeValue::Ipv4))
+            .with_ssc_mode(NasSscMode::from_mode(SscModeValue::Ssc1))
+            .with_extended_protocol_configuration_options(requested.write().expect("options"))
+            .into()),
         ),
         (
             "PDU session establishment accept",
@@ -270,13 +322,16 @@ fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
         ("PDU session modification request", of(NasPduSessionModificationRequest::new().into())),
         (
             "PDU session modification reject",
-            of(NasPduSessionModificationReject::new(gsm(GsmCause::InvalidPduSessionIdentity)).into()),
+            of(NasPduSessionModificationReject::new(gsm(GsmCause::InvalidPduSessionIdentity))
+                .into()),
         ),
         (
             "PDU session modification command",
             of(NasPduSessionModificationCommand::new()
                 .with_session_ambr(qos::session_ambr(1_000_000_000, 500_000_000).expect("rates"))
-                .with_authorized_qos_flow_descriptions(qos::flows(&[(1, 9), (2, 5)]).expect("flows"))
+                .with_authorized_qos_flow_descriptions(
+                    qos::flows(&[(1, 9), (2, 5)]).expect("flows"),
+                )
                 .into()),
         ),
         ("PDU session modification complete", of(NasPduSessionModificationComplete::new().into())),
@@ -290,7 +345,10 @@ fn sessions() -> Vec<(&'static str, Nas5gsMessage)> {
             of(NasPduSessionReleaseCommand::new(gsm(GsmCause::RegularDeactivation)).into()),
         ),
         ("PDU session release complete", of(NasPduSessionReleaseComplete::new().into())),
-        ("5GSM status", of(NasFGsmStatus::new(gsm(GsmCause::MessageTypeNonExistentOrNotImplemented)).into())),
+        (
+            "5GSM status",
+            of(NasFGsmStatus::new(gsm(GsmCause::MessageTypeNonExistentOrNotImplemented)).into()),
+        ),
     ]
 }
 

@@ -22,7 +22,10 @@ fn answered(fault: &Fault) -> (String, Option<Cause>, Vec<u16>) {
     let again = NGAP_PDU::decode(&answer.encode().expect("it encodes")).expect("it decodes");
     let cause = again.ie::<ie::Cause>().and_then(Result::ok);
     let diagnostics = again.ie::<ie::CriticalityDiagnostics>().and_then(Result::ok);
-    let items = diagnostics.and_then(|it| it.ies_criticality_diagnostics).map(|list| list.0).unwrap_or_default();
+    let items = diagnostics
+        .and_then(|it| it.ies_criticality_diagnostics)
+        .map(|list| list.0)
+        .unwrap_or_default();
     (message_name(&again), cause, items.iter().map(|item| item.ie_id.0).collect())
 }
 
@@ -58,13 +61,20 @@ fn location() -> UserLocationInformation<'static> {
     let plmn = crate::helpers::plmn("208", "93").expect("a PLMN");
     let cell = crate::helpers::nr_cgi(plmn, 1, 24, 1).expect("a cell");
     let tai = crate::helpers::tai(plmn, [0, 0, 1]);
-    UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(cell, tai, None, None))
+    UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(
+        cell, tai, None, None,
+    ))
 }
 
 #[test]
 fn a_missing_element_rejects_the_procedure() {
     // With an unsuccessful outcome.
-    let request = octets(build_ngap!(InitiatingMessage, NGSetup, NGSetupRequest, DefaultPagingDRX(PagingDRX::v128)));
+    let request = octets(build_ngap!(
+        InitiatingMessage,
+        NGSetup,
+        NGSetupRequest,
+        DefaultPagingDRX(PagingDRX::v128)
+    ));
     let fault = read(&request).expect_err("two elements are missing");
     assert_eq!(fault.reaction, Reaction::UnsuccessfulOutcome);
     let reject = Cause::protocol(CauseProtocol::abstract_syntax_error_reject);
@@ -89,9 +99,16 @@ fn a_missing_element_rejects_the_procedure() {
         AMF_UE_NGAP_ID(1u64),
         RAN_UE_NGAP_ID(7u32)
     ));
-    assert_eq!(answered(&read(&request).expect_err("elements are missing")).0, "InitialContextSetupFailure");
-    let request =
-        octets(build_ngap!(InitiatingMessage, InitialContextSetup, InitialContextSetupRequest, RAN_UE_NGAP_ID(7u32)));
+    assert_eq!(
+        answered(&read(&request).expect_err("elements are missing")).0,
+        "InitialContextSetupFailure"
+    );
+    let request = octets(build_ngap!(
+        InitiatingMessage,
+        InitialContextSetup,
+        InitialContextSetupRequest,
+        RAN_UE_NGAP_ID(7u32)
+    ));
     assert_eq!(answered(&read(&request).expect_err("elements are missing")).0, "ErrorIndication");
 }
 
@@ -120,7 +137,12 @@ fn each_procedure_with_a_plain_failure_has_it() {
             "HandoverPreparationFailure",
         ),
         (
-            build_ngap!(InitiatingMessage, HandoverResourceAllocation, HandoverRequest, AMF_UE_NGAP_ID(amf)),
+            build_ngap!(
+                InitiatingMessage,
+                HandoverResourceAllocation,
+                HandoverRequest,
+                AMF_UE_NGAP_ID(amf)
+            ),
             "HandoverFailure",
         ),
         (
@@ -129,14 +151,16 @@ fn each_procedure_with_a_plain_failure_has_it() {
             "UEContextModificationFailure",
         ),
     ] {
-        let fault = read(&octets(request)).map(|received| received.pdu.into_owned()).expect_err(failure);
+        let fault =
+            read(&octets(request)).map(|received| received.pdu.into_owned()).expect_err(failure);
         assert_eq!(answered(&fault).0, failure);
     }
 }
 
 #[test]
 fn a_response_that_is_wrong_is_handled_locally() {
-    let response = octets(build_ngap!(SuccessfulOutcome, InitialContextSetup, InitialContextSetupResponse,
+    let response =
+        octets(build_ngap!(SuccessfulOutcome, InitialContextSetup, InitialContextSetupResponse,
         RAN_UE_NGAP_ID(7u32), REJECT TimeToWait(TimeToWait::v1s)));
     let fault = read(&response).expect_err("an element that it cannot have");
     assert_eq!(fault.reaction, Reaction::Local);
@@ -188,16 +212,26 @@ fn an_unknown_procedure_goes_by_its_criticality() {
         (Criticality::notify, Some(CauseProtocol::abstract_syntax_error_ignore_and_notify)),
         (Criticality::ignore, None),
     ] {
-        let message = InitiatingMessage::new(ProcedureCode(250), criticality, crate::Octets::from(vec![0, 0, 0]));
+        let message = InitiatingMessage::new(
+            ProcedureCode(250),
+            criticality,
+            crate::Octets::from(vec![0, 0, 0]),
+        );
         let octets = NGAP_PDU::initiatingMessage(message).encode().expect("it encodes");
         let fault = read(&octets).expect_err("an unknown procedure");
         assert_eq!(fault.message, "procedure 250");
         match cause {
             None => assert_eq!((fault.reaction, fault.answer()), (Reaction::Nothing, None)),
             Some(cause) => {
-                assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(Cause::protocol(cause)), vec![]));
+                assert_eq!(
+                    answered(&fault),
+                    ("ErrorIndication".into(), Some(Cause::protocol(cause)), vec![])
+                );
                 let answer = fault.answer().expect("an answer");
-                let diagnostics = answer.ie::<ie::CriticalityDiagnostics>().expect("diagnostics").expect("it decodes");
+                let diagnostics = answer
+                    .ie::<ie::CriticalityDiagnostics>()
+                    .expect("diagnostics")
+                    .expect("it decodes");
                 assert_eq!(diagnostics.procedure_code, Some(ProcedureCode(250)));
                 assert_eq!(diagnostics.procedure_criticality, Some(criticality));
             }
@@ -228,7 +262,10 @@ fn elements_twice_or_in_the_wrong_order_are_a_falsely_constructed_message() {
     ] {
         let octets = octets(request);
         let fault = read(&octets).expect_err("falsely constructed");
-        assert_eq!(cause_of(&fault), CauseProtocol::abstract_syntax_error_falsely_constructed_message);
+        assert_eq!(
+            cause_of(&fault),
+            CauseProtocol::abstract_syntax_error_falsely_constructed_message
+        );
     }
 }
 
@@ -239,7 +276,8 @@ fn a_value_that_does_not_decode_is_a_transfer_syntax_error_when_it_is_read() {
         Ok(cause)
     }
     // The octet of the cause is spoiled.
-    let octets = hex::decode("002a4015000003000a0002002a005500020007000f4002e500").expect("hexadecimal");
+    let octets =
+        hex::decode("002a4015000003000a0002002a005500020007000f4002e500").expect("hexadecimal");
     let received = read(&octets).expect("its structure is right");
     let error = cause(&received.pdu).expect_err("no cause");
     let fault = Fault::of(&received.pdu, &error);

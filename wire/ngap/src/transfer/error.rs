@@ -15,8 +15,8 @@ pub enum TransferError {
         /// What the decoder met.
         reason: String,
     },
-    /// An information element is missing, repeated, or not comprehended and of the criticality "reject"
-    /// (TS 38.413, 10.3.4 to 10.3.6).
+    /// An information element is missing, repeated, or not comprehended and of the criticality
+    /// "reject" (TS 38.413, 10.3.4 to 10.3.6).
     #[error("{transfer}: {what}")]
     Abstract {
         /// The ASN.1 name of the transfer.
@@ -59,15 +59,23 @@ impl TransferError {
 }
 
 /// `octets` as the ASN.1 type `T`; octets left over after the value are an error too.
-pub(super) fn read<'a, T: Decode<'a> + aper::AsnType>(octets: &'a [u8]) -> Result<T, TransferError> {
+pub(super) fn read<'a, T: Decode<'a> + aper::AsnType>(
+    octets: &'a [u8],
+) -> Result<T, TransferError> {
     if octets.is_empty() {
-        return Err(TransferError::Syntax { transfer: T::NAME, reason: "there are no octets".into() });
+        return Err(TransferError::Syntax {
+            transfer: T::NAME,
+            reason: "there are no octets".into(),
+        });
     }
-    aper::decode(octets).map_err(|error| TransferError::Syntax { transfer: T::NAME, reason: error.to_string() })
+    aper::decode(octets)
+        .map_err(|error| TransferError::Syntax { transfer: T::NAME, reason: error.to_string() })
 }
 
 /// `value` in aligned PER.
-pub(super) fn write<T: oxirush_ngap::Encode + aper::AsnType>(value: &T) -> Result<Vec<u8>, TransferError> {
+pub(super) fn write<T: oxirush_ngap::Encode + aper::AsnType>(
+    value: &T,
+) -> Result<Vec<u8>, TransferError> {
     aper::encode(value).map_err(|error| refused::<T>(&error))
 }
 
@@ -76,20 +84,27 @@ pub(super) fn refused<T: aper::AsnType>(error: &oxirush_ngap::Error) -> Transfer
     TransferError::Encode { transfer: T::NAME, reason: error.to_string() }
 }
 
-/// The error of the first deviation for which a receiver gives up on the transfer; the others are passed over, as
-/// TS 38.413, 10.3.4.2 has it for the criticality "ignore". "Notify" is passed over too: a transfer has nowhere to
-/// notify in.
+/// The error of the first deviation for which a receiver gives up on the transfer; the others are
+/// passed over, as TS 38.413, 10.3.4.2 has it for the criticality "ignore". "Notify" is passed over
+/// too: a transfer has nowhere to notify in.
 pub(super) fn check(transfer: &'static str, deviations: &[Deviation]) -> Result<(), TransferError> {
     for deviation in deviations {
         match deviation.cause() {
             None | Some(CauseProtocol::abstract_syntax_error_ignore_and_notify) => {}
-            Some(cause) => return Err(TransferError::Abstract { transfer, what: deviation.to_string(), cause }),
+            Some(cause) => {
+                return Err(TransferError::Abstract {
+                    transfer,
+                    what: deviation.to_string(),
+                    cause,
+                });
+            }
         }
     }
     Ok(())
 }
 
-/// What an information element of the transfer that does not decode, or is missing, is for the receiver.
+/// What an information element of the transfer that does not decode, or is missing, is for the
+/// receiver.
 pub(super) fn ie_error<T: aper::AsnType>(error: oxirush_ngap::Error) -> TransferError {
     match Deviation::of(&error).and_then(|deviation| deviation.cause()) {
         Some(cause @ CauseProtocol::abstract_syntax_error_reject) => {

@@ -2,9 +2,10 @@
 
 use oxirush_ngap::ngap::{
     Cause, DataForwardingAccepted, DirectForwardingPathAvailability, HandoverCommandTransfer,
-    HandoverPreparationUnsuccessfulTransfer, HandoverRequestAcknowledgeTransfer, HandoverRequiredTransfer,
-    HandoverResourceAllocationUnsuccessfulTransfer, QosFlowItemWithDataForwarding, QosFlowListWithDataForwarding,
-    QosFlowToBeForwardedItem, QosFlowToBeForwardedList,
+    HandoverPreparationUnsuccessfulTransfer, HandoverRequestAcknowledgeTransfer,
+    HandoverRequiredTransfer, HandoverResourceAllocationUnsuccessfulTransfer,
+    QosFlowItemWithDataForwarding, QosFlowListWithDataForwarding, QosFlowToBeForwardedItem,
+    QosFlowToBeForwardedList,
 };
 
 use super::error::{read, write};
@@ -21,7 +22,9 @@ pub struct HandoverRequired {
 impl HandoverRequired {
     /// The octets of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
-        let direct = self.direct_forwarding.then_some(DirectForwardingPathAvailability::direct_path_available);
+        let direct = self
+            .direct_forwarding
+            .then_some(DirectForwardingPathAvailability::direct_path_available);
         write(&HandoverRequiredTransfer::new(direct, None))
     }
 
@@ -71,7 +74,11 @@ impl HandoverRequestAcknowledge {
         let flows = transfer.qos_flow_setup_response_list.0.iter();
         Ok(Self {
             downlink: GtpTunnel::from_asn(&transfer.dl_ngu_up_tnl_information)?,
-            forwarding: transfer.dl_forwarding_up_tnl_information.as_ref().map(GtpTunnel::from_asn).transpose()?,
+            forwarding: transfer
+                .dl_forwarding_up_tnl_information
+                .as_ref()
+                .map(GtpTunnel::from_asn)
+                .transpose()?,
             security: transfer.security_result.as_ref().map(SecurityOutcome::from_asn),
             flows: flows
                 .map(|item| {
@@ -110,8 +117,15 @@ impl HandoverCommand {
         let transfer: HandoverCommandTransfer<'_> = read(octets)?;
         let flows = transfer.qos_flow_to_be_forwarded_list.map(|list| list.0).unwrap_or_default();
         Ok(Self {
-            forwarding: transfer.dl_forwarding_up_tnl_information.as_ref().map(GtpTunnel::from_asn).transpose()?,
-            flows: flows.iter().map(|item| qfi_from(&item.qos_flow_identifier)).collect::<Result<_, _>>()?,
+            forwarding: transfer
+                .dl_forwarding_up_tnl_information
+                .as_ref()
+                .map(GtpTunnel::from_asn)
+                .transpose()?,
+            flows: flows
+                .iter()
+                .map(|item| qfi_from(&item.qos_flow_identifier))
+                .collect::<Result<_, _>>()?,
         })
     }
 }

@@ -1,10 +1,11 @@
-//! What the gNB tells of its own accord: modification and notification (TS 38.413, 8.2.4, 8.2.5, 9.3.4.5 to 9.3.4.7,
-//! 9.3.4.13).
+//! What the gNB tells of its own accord: modification and notification (TS 38.413, 8.2.4, 8.2.5,
+//! 9.3.4.5 to 9.3.4.7, 9.3.4.13).
 
 use oxirush_ngap::ngap::{
-    Cause, NotificationCause, PDUSessionResourceModifyConfirmTransfer, PDUSessionResourceModifyIndicationTransfer,
-    PDUSessionResourceNotifyReleasedTransfer, PDUSessionResourceNotifyTransfer, QosFlowModifyConfirmItem,
-    QosFlowModifyConfirmList, QosFlowNotifyItem, QosFlowNotifyList,
+    Cause, NotificationCause, PDUSessionResourceModifyConfirmTransfer,
+    PDUSessionResourceModifyIndicationTransfer, PDUSessionResourceNotifyReleasedTransfer,
+    PDUSessionResourceNotifyTransfer, QosFlowModifyConfirmItem, QosFlowModifyConfirmList,
+    QosFlowNotifyItem, QosFlowNotifyList,
 };
 
 use super::error::{read, write};
@@ -35,7 +36,9 @@ impl ModifyIndication {
         let transfer: PDUSessionResourceModifyIndicationTransfer<'_> = read(octets)?;
         Ok(Self {
             downlink: FlowTunnel::from_asn(&transfer.dl_qos_flow_per_tnl_information)?,
-            additional_downlink: FlowTunnel::list_from(transfer.additional_dl_qos_flow_per_tnl_information.as_ref())?,
+            additional_downlink: FlowTunnel::list_from(
+                transfer.additional_dl_qos_flow_per_tnl_information.as_ref(),
+            )?,
         })
     }
 }
@@ -54,7 +57,11 @@ pub struct ModifyConfirm {
 impl ModifyConfirm {
     /// The octets of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
-        let flows = self.flows.iter().map(|&qfi| QosFlowModifyConfirmItem::new(qfi_to(qfi), None)).collect();
+        let flows = self
+            .flows
+            .iter()
+            .map(|&qfi| QosFlowModifyConfirmItem::new(qfi_to(qfi), None))
+            .collect();
         write(&PDUSessionResourceModifyConfirmTransfer::new(
             QosFlowModifyConfirmList(flows),
             self.uplink.to_asn(),
@@ -69,7 +76,10 @@ impl ModifyConfirm {
         let transfer: PDUSessionResourceModifyConfirmTransfer<'_> = read(octets)?;
         let flows = transfer.qos_flow_modify_confirm_list.0;
         Ok(Self {
-            flows: flows.iter().map(|item| qfi_from(&item.qos_flow_identifier)).collect::<Result<_, _>>()?,
+            flows: flows
+                .iter()
+                .map(|item| qfi_from(&item.qos_flow_identifier))
+                .collect::<Result<_, _>>()?,
             uplink: GtpTunnel::from_asn(&transfer.ul_ngu_up_tnl_information)?,
             failed_flows: FailedFlow::list_from(transfer.qos_flow_failed_to_modify_list.as_ref())?,
         })
@@ -98,7 +108,11 @@ impl Notify {
     /// The octets of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let items = self.notified.iter().map(|flow| {
-            let cause = if flow.fulfilled { NotificationCause::fulfilled } else { NotificationCause::not_fulfilled };
+            let cause = if flow.fulfilled {
+                NotificationCause::fulfilled
+            } else {
+                NotificationCause::not_fulfilled
+            };
             QosFlowNotifyItem::new(qfi_to(flow.qfi), cause, None)
         });
         write(&PDUSessionResourceNotifyTransfer::new(

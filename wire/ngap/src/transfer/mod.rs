@@ -1,11 +1,13 @@
-//! The N2 SM information: what SMF and gNB tell each other about one PDU session, in octets that the AMF forwards
-//! unread (TS 38.413, 9.3.4; TS 23.502, 4.3.2).
+//! The N2 SM information: what SMF and gNB tell each other about one PDU session, in octets that
+//! the AMF forwards unread (TS 38.413, 9.3.4; TS 23.502, 4.3.2).
 //!
-//! Each transfer is a struct of plain Rust values with `encode` and `decode`. Addresses are [`std::net::IpAddr`], TEIDs
-//! are numbers, bit rates are bit/s.
+//! Each transfer is a struct of plain Rust values with `encode` and `decode`. Addresses are
+//! [`std::net::IpAddr`], TEIDs are numbers, bit rates are bit/s.
 //!
 //! ```
-//! use martlet_ngap::transfer::{Arp, GtpTunnel, QosFlow, SetupRequest, SetupResponse, SessionType, FlowTunnel};
+//! use martlet_ngap::transfer::{
+//!     Arp, FlowTunnel, GtpTunnel, QosFlow, SessionType, SetupRequest, SetupResponse,
+//! };
 //!
 //! // The SMF: where uplink goes, and the default QoS flow (QFI 1, 5QI 9).
 //! let request = SetupRequest::new(
@@ -19,13 +21,15 @@
 //! // The gNB reads it, and answers where downlink goes.
 //! let request = SetupRequest::decode(&octets)?;
 //! assert_eq!(request.uplink.teid, 1);
-//! let response = SetupResponse::new(FlowTunnel::new(GtpTunnel::new([127, 0, 0, 2].into(), 0x10), vec![1]));
+//! let response =
+//!     SetupResponse::new(FlowTunnel::new(GtpTunnel::new([127, 0, 0, 2].into(), 0x10), vec![1]));
 //! assert_eq!(SetupResponse::decode(&response.encode()?)?, response);
 //! # Ok::<(), martlet_ngap::transfer::TransferError>(())
 //! ```
 //!
-//! What is not modelled is passed over when it comes and never written: the tunnels of redundant transmission, MBS,
-//! usage reports of a secondary RAT, RAN data forwarding per DRB, time-sensitive networking.
+//! What is not modelled is passed over when it comes and never written: the tunnels of redundant
+//! transmission, MBS, usage reports of a secondary RAT, RAN data forwarding per DRB, time-sensitive
+//! networking.
 
 mod error;
 mod handover;
@@ -44,9 +48,15 @@ pub use handover::{
     HandoverResourceAllocationUnsuccessful,
 };
 pub use indication::{FlowNotification, ModifyConfirm, ModifyIndication, Notify, NotifyReleased};
-pub use modify::{FlowChange, ModifyRequest, ModifyResponse, ModifyUnsuccessful, UplinkTunnelChange};
-pub use path_switch::{PathSwitchAcknowledge, PathSwitchRequest, PathSwitchSetupFailed, PathSwitchUnsuccessful};
-pub use qos::{Ambr, Arp, DynamicFiveQi, FailedFlow, FiveQi, GuaranteedBitRate, QosFlow, QosParameters};
+pub use modify::{
+    FlowChange, ModifyRequest, ModifyResponse, ModifyUnsuccessful, UplinkTunnelChange,
+};
+pub use path_switch::{
+    PathSwitchAcknowledge, PathSwitchRequest, PathSwitchSetupFailed, PathSwitchUnsuccessful,
+};
+pub use qos::{
+    Ambr, Arp, DynamicFiveQi, FailedFlow, FiveQi, GuaranteedBitRate, QosFlow, QosParameters,
+};
 pub use release::{ReleaseCommand, ReleaseResponse};
 pub use security::{Protection, SecurityOutcome, UserPlaneSecurity};
 pub use setup::{SessionType, SetupRequest, SetupResponse, SetupUnsuccessful};

@@ -1,8 +1,9 @@
 //! PDU session resource modification by the core (TS 38.413, 8.2.3, 9.3.4.3, 9.3.4.4, 9.3.4.17).
 
 use oxirush_ngap::ngap::{
-    Cause, NetworkInstance, PDUSessionAggregateMaximumBitRate, PDUSessionResourceModifyRequestTransfer,
-    PDUSessionResourceModifyResponseTransfer, PDUSessionResourceModifyUnsuccessfulTransfer, ProtocolIEContainer,
+    Cause, NetworkInstance, PDUSessionAggregateMaximumBitRate,
+    PDUSessionResourceModifyRequestTransfer, PDUSessionResourceModifyResponseTransfer,
+    PDUSessionResourceModifyUnsuccessfulTransfer, ProtocolIEContainer,
     QosFlowAddOrModifyRequestItem, QosFlowAddOrModifyRequestList, QosFlowAddOrModifyResponseItem,
     QosFlowAddOrModifyResponseList, QosFlowListWithCause, SecurityIndication, ULNGUUPTNLModifyItem,
     ULNGUUPTNLModifyList,
@@ -11,7 +12,9 @@ use oxirush_ngap::{AsnType, build_ngap_ie, extract_ngap_ies};
 
 use super::error::{check, ie_error, read, refused, write};
 use super::qos::{qfi_from, qfi_to};
-use super::{Ambr, FailedFlow, FlowTunnel, GtpTunnel, QosParameters, TransferError, UserPlaneSecurity};
+use super::{
+    Ambr, FailedFlow, FlowTunnel, GtpTunnel, QosParameters, TransferError, UserPlaneSecurity,
+};
 
 /// A flow to add, or to change: a flow whose parameters stay as they are has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +34,8 @@ pub struct UplinkTunnelChange {
     pub downlink: GtpTunnel,
 }
 
-/// PDU Session Resource Modify Request Transfer, SMF to gNB (TS 38.413, 9.3.4.3). What is absent stays as it is.
+/// PDU Session Resource Modify Request Transfer, SMF to gNB (TS 38.413, 9.3.4.3). What is absent
+/// stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModifyRequest {
     /// New aggregate maximum bit rate.
@@ -64,7 +68,9 @@ impl ModifyRequest {
         }
         if !self.uplink_changes.is_empty() {
             let items = self.uplink_changes.iter();
-            let items = items.map(|it| ULNGUUPTNLModifyItem::new(it.uplink.to_asn(), it.downlink.to_asn(), None));
+            let items = items.map(|it| {
+                ULNGUUPTNLModifyItem::new(it.uplink.to_asn(), it.downlink.to_asn(), None)
+            });
             ie!(UL_NGU_UP_TNLModifyList(ULNGUUPTNLModifyList(items.collect())));
         }
         if let Some(instance) = self.network_instance {
@@ -72,7 +78,12 @@ impl ModifyRequest {
         }
         if !self.flows.is_empty() {
             let items = self.flows.iter().map(|flow| {
-                QosFlowAddOrModifyRequestItem::new(qfi_to(flow.qfi), flow.qos.map(QosParameters::to_asn), None, None)
+                QosFlowAddOrModifyRequestItem::new(
+                    qfi_to(flow.qfi),
+                    flow.qos.map(QosParameters::to_asn),
+                    None,
+                    None,
+                )
             });
             ie!(QosFlowAddOrModifyRequestList(QosFlowAddOrModifyRequestList(items.collect())));
         }
@@ -157,7 +168,8 @@ pub struct ModifyResponse {
 impl ModifyResponse {
     /// The octets of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
-        let flows = self.flows.iter().map(|&qfi| QosFlowAddOrModifyResponseItem::new(qfi_to(qfi), None));
+        let flows =
+            self.flows.iter().map(|&qfi| QosFlowAddOrModifyResponseItem::new(qfi_to(qfi), None));
         write(&PDUSessionResourceModifyResponseTransfer::new(
             self.downlink.map(GtpTunnel::to_asn),
             self.uplink.map(GtpTunnel::to_asn),
@@ -171,13 +183,29 @@ impl ModifyResponse {
     /// The transfer that `octets` hold.
     pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceModifyResponseTransfer<'_> = read(octets)?;
-        let flows = transfer.qos_flow_add_or_modify_response_list.map(|list| list.0).unwrap_or_default();
+        let flows =
+            transfer.qos_flow_add_or_modify_response_list.map(|list| list.0).unwrap_or_default();
         Ok(Self {
-            downlink: transfer.dl_ngu_up_tnl_information.as_ref().map(GtpTunnel::from_asn).transpose()?,
-            uplink: transfer.ul_ngu_up_tnl_information.as_ref().map(GtpTunnel::from_asn).transpose()?,
-            flows: flows.iter().map(|item| qfi_from(&item.qos_flow_identifier)).collect::<Result<_, _>>()?,
-            additional_downlink: FlowTunnel::list_from(transfer.additional_dl_qos_flow_per_tnl_information.as_ref())?,
-            failed_flows: FailedFlow::list_from(transfer.qos_flow_failed_to_add_or_modify_list.as_ref())?,
+            downlink: transfer
+                .dl_ngu_up_tnl_information
+                .as_ref()
+                .map(GtpTunnel::from_asn)
+                .transpose()?,
+            uplink: transfer
+                .ul_ngu_up_tnl_information
+                .as_ref()
+                .map(GtpTunnel::from_asn)
+                .transpose()?,
+            flows: flows
+                .iter()
+                .map(|item| qfi_from(&item.qos_flow_identifier))
+                .collect::<Result<_, _>>()?,
+            additional_downlink: FlowTunnel::list_from(
+                transfer.additional_dl_qos_flow_per_tnl_information.as_ref(),
+            )?,
+            failed_flows: FailedFlow::list_from(
+                transfer.qos_flow_failed_to_add_or_modify_list.as_ref(),
+            )?,
         })
     }
 }

@@ -1,8 +1,9 @@
 //! Path switch after an Xn handover (TS 38.413, 8.4.4, 9.3.4.8, 9.3.4.9, 9.3.4.15, 9.3.4.20).
 
 use oxirush_ngap::ngap::{
-    Cause, DLNGUTNLInformationReused, PathSwitchRequestAcknowledgeTransfer, PathSwitchRequestSetupFailedTransfer,
-    PathSwitchRequestTransfer, PathSwitchRequestUnsuccessfulTransfer, QosFlowAcceptedItem, QosFlowAcceptedList,
+    Cause, DLNGUTNLInformationReused, PathSwitchRequestAcknowledgeTransfer,
+    PathSwitchRequestSetupFailedTransfer, PathSwitchRequestTransfer,
+    PathSwitchRequestUnsuccessfulTransfer, QosFlowAcceptedItem, QosFlowAcceptedList,
     UserPlaneSecurityInformation,
 };
 
@@ -26,12 +27,14 @@ pub struct PathSwitchRequest {
 impl PathSwitchRequest {
     /// The octets of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
-        let flows = self.flows.iter().map(|&qfi| QosFlowAcceptedItem::new(qfi_to(qfi), None)).collect();
+        let flows =
+            self.flows.iter().map(|&qfi| QosFlowAcceptedItem::new(qfi_to(qfi), None)).collect();
         write(&PathSwitchRequestTransfer::new(
             self.downlink.to_asn(),
             self.reused.then_some(DLNGUTNLInformationReused::R_true),
-            self.security
-                .map(|(outcome, asked)| UserPlaneSecurityInformation::new(outcome.to_asn(), asked.to_asn(), None)),
+            self.security.map(|(outcome, asked)| {
+                UserPlaneSecurityInformation::new(outcome.to_asn(), asked.to_asn(), None)
+            }),
             QosFlowAcceptedList(flows),
             None,
         ))
@@ -50,7 +53,10 @@ impl PathSwitchRequest {
                     UserPlaneSecurity::from_asn(&information.security_indication),
                 )
             }),
-            flows: flows.iter().map(|item| qfi_from(&item.qos_flow_identifier)).collect::<Result<_, _>>()?,
+            flows: flows
+                .iter()
+                .map(|item| qfi_from(&item.qos_flow_identifier))
+                .collect::<Result<_, _>>()?,
         })
     }
 }
@@ -78,14 +84,18 @@ impl PathSwitchAcknowledge {
     pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
         let transfer: PathSwitchRequestAcknowledgeTransfer<'_> = read(octets)?;
         Ok(Self {
-            uplink: transfer.ul_ngu_up_tnl_information.as_ref().map(GtpTunnel::from_asn).transpose()?,
+            uplink: transfer
+                .ul_ngu_up_tnl_information
+                .as_ref()
+                .map(GtpTunnel::from_asn)
+                .transpose()?,
             security: transfer.security_indication.as_ref().map(UserPlaneSecurity::from_asn),
         })
     }
 }
 
-/// Path Switch Request Setup Failed Transfer, gNB to SMF: the target gNB did not take the session over
-/// (TS 38.413, 9.3.4.15).
+/// Path Switch Request Setup Failed Transfer, gNB to SMF: the target gNB did not take the session
+/// over (TS 38.413, 9.3.4.15).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathSwitchSetupFailed {
     /// Why.
@@ -105,7 +115,8 @@ impl PathSwitchSetupFailed {
     }
 }
 
-/// Path Switch Request Unsuccessful Transfer, SMF to gNB: the core did not switch the session (TS 38.413, 9.3.4.20).
+/// Path Switch Request Unsuccessful Transfer, SMF to gNB: the core did not switch the session (TS
+/// 38.413, 9.3.4.20).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathSwitchUnsuccessful {
     /// Why.

@@ -1,11 +1,14 @@
-//! QoS of a session and of its flows (TS 38.413, 9.3.1.12, 9.3.1.18, 9.3.1.19, 9.3.1.28, 9.3.1.102).
+//! QoS of a session and of its flows (TS 38.413, 9.3.1.12, 9.3.1.18, 9.3.1.19, 9.3.1.28,
+//! 9.3.1.102).
 
 use oxirush_ngap::ngap::{
-    AllocationAndRetentionPriority, AveragingWindow, BitRate, Cause, DelayCritical, Dynamic5QIDescriptor, FiveQI,
-    GBRQosInformation, MaximumDataBurstVolume, NonDynamic5QIDescriptor, NotificationControl,
-    PDUSessionAggregateMaximumBitRate, PacketDelayBudget, PacketErrorRate, PacketLossRate, PreEmptionCapability,
-    PreEmptionVulnerability, PriorityLevelARP, PriorityLevelQos, QosCharacteristics, QosFlowIdentifier,
-    QosFlowLevelQosParameters, QosFlowListWithCause, QosFlowWithCauseItem, ReflectiveQosAttribute,
+    AllocationAndRetentionPriority, AveragingWindow, BitRate, Cause, DelayCritical,
+    Dynamic5QIDescriptor, FiveQI, GBRQosInformation, MaximumDataBurstVolume,
+    NonDynamic5QIDescriptor, NotificationControl, PDUSessionAggregateMaximumBitRate,
+    PacketDelayBudget, PacketErrorRate, PacketLossRate, PreEmptionCapability,
+    PreEmptionVulnerability, PriorityLevelARP, PriorityLevelQos, QosCharacteristics,
+    QosFlowIdentifier, QosFlowLevelQosParameters, QosFlowListWithCause, QosFlowWithCauseItem,
+    ReflectiveQosAttribute,
 };
 
 use super::TransferError;
@@ -18,7 +21,8 @@ pub(super) fn qfi_from(qfi: &QosFlowIdentifier) -> Result<u8, TransferError> {
     small("QoS flow identifier", qfi.0, 63)
 }
 
-/// `value` as an octet, if it is no more than `most`: the extension of an INTEGER lets a peer send any number.
+/// `value` as an octet, if it is no more than `most`: the extension of an INTEGER lets a peer send
+/// any number.
 fn small(what: &str, value: u64, most: u8) -> Result<u8, TransferError> {
     match u8::try_from(value) {
         Ok(value) if value <= most => Ok(value),
@@ -27,7 +31,8 @@ fn small(what: &str, value: u64, most: u8) -> Result<u8, TransferError> {
 }
 
 fn medium(what: &str, value: u64) -> Result<u16, TransferError> {
-    u16::try_from(value).map_err(|_| TransferError::semantic(format!("a {what} of {value} does not fit 16 bits")))
+    u16::try_from(value)
+        .map_err(|_| TransferError::semantic(format!("a {what} of {value} does not fit 16 bits")))
 }
 
 /// The aggregate maximum bit rate of a session's non-GBR flows, in bit/s (TS 38.413, 9.3.1.102).
@@ -89,7 +94,8 @@ impl Arp {
     fn from_asn(arp: &AllocationAndRetentionPriority) -> Self {
         Self {
             priority: arp.priority_level_arp.0,
-            may_preempt: arp.pre_emption_capability == PreEmptionCapability::may_trigger_pre_emption,
+            may_preempt: arp.pre_emption_capability
+                == PreEmptionCapability::may_trigger_pre_emption,
             preemptable: arp.pre_emption_vulnerability == PreEmptionVulnerability::pre_emptable,
         }
     }
@@ -98,8 +104,8 @@ impl Arp {
 /// What a flow is treated as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FiveQi {
-    /// A 5QI of TS 23.501, table 5.7.4-1, or one that the operator configured in the RAN (TS 38.413, 9.3.1.28), with
-    /// the values that replace those of the table.
+    /// A 5QI of TS 23.501, table 5.7.4-1, or one that the operator configured in the RAN (TS
+    /// 38.413, 9.3.1.28), with the values that replace those of the table.
     Standard {
         /// 5QI, 0 to 255.
         five_qi: u8,
@@ -161,10 +167,18 @@ impl FiveQi {
             Self::Dynamic(dynamic) => QosCharacteristics::dynamic5QI(Dynamic5QIDescriptor::new(
                 PriorityLevelQos(dynamic.priority.into()),
                 PacketDelayBudget(dynamic.delay_budget.into()),
-                PacketErrorRate::new(dynamic.error_rate.0.into(), dynamic.error_rate.1.into(), None),
+                PacketErrorRate::new(
+                    dynamic.error_rate.0.into(),
+                    dynamic.error_rate.1.into(),
+                    None,
+                ),
                 dynamic.five_qi.map(|five_qi| FiveQI(five_qi.into())),
                 dynamic.delay_critical.map(|critical| {
-                    if critical { DelayCritical::delay_critical } else { DelayCritical::non_delay_critical }
+                    if critical {
+                        DelayCritical::delay_critical
+                    } else {
+                        DelayCritical::non_delay_critical
+                    }
                 }),
                 dynamic.averaging_window.map(|window| AveragingWindow(window.into())),
                 dynamic.max_data_burst.map(MaximumDataBurstVolume),
@@ -182,7 +196,10 @@ impl FiveQi {
                 five_qi: five_qi(&descriptor.five_qi)?,
                 priority: descriptor.priority_level_qos.as_ref().map(priority).transpose()?,
                 averaging_window: descriptor.averaging_window.as_ref().map(window).transpose()?,
-                max_data_burst: descriptor.maximum_data_burst_volume.as_ref().map(|volume| volume.0),
+                max_data_burst: descriptor
+                    .maximum_data_burst_volume
+                    .as_ref()
+                    .map(|volume| volume.0),
             }),
             QosCharacteristics::dynamic5QI(descriptor) => {
                 let rate = &descriptor.packet_error_rate;
@@ -198,11 +215,20 @@ impl FiveQi {
                         .delay_critical
                         .as_ref()
                         .map(|critical| *critical == DelayCritical::delay_critical),
-                    averaging_window: descriptor.averaging_window.as_ref().map(window).transpose()?,
-                    max_data_burst: descriptor.maximum_data_burst_volume.as_ref().map(|volume| volume.0),
+                    averaging_window: descriptor
+                        .averaging_window
+                        .as_ref()
+                        .map(window)
+                        .transpose()?,
+                    max_data_burst: descriptor
+                        .maximum_data_burst_volume
+                        .as_ref()
+                        .map(|volume| volume.0),
                 }))
             }
-            _ => Err(TransferError::semantic("QoS characteristics of a kind that this release does not have")),
+            _ => Err(TransferError::semantic(
+                "QoS characteristics of a kind that this release does not have",
+            )),
         }
     }
 }
@@ -263,8 +289,9 @@ impl QosParameters {
     }
 
     pub(super) fn from_asn(parameters: &QosFlowLevelQosParameters) -> Result<Self, TransferError> {
-        let loss =
-            |rate: &Option<PacketLossRate>| rate.as_ref().map(|rate| medium("packet loss rate", rate.0)).transpose();
+        let loss = |rate: &Option<PacketLossRate>| {
+            rate.as_ref().map(|rate| medium("packet loss rate", rate.0)).transpose()
+        };
         let gbr = parameters.gbr_qos_information.as_ref().map(|gbr| {
             Ok::<_, TransferError>(GuaranteedBitRate {
                 max_downlink: gbr.maximum_flow_bit_rate_dl.0,
@@ -297,7 +324,8 @@ pub struct QosFlow {
 impl QosFlow {
     /// A non-GBR flow with a 5QI of TS 23.501, table 5.7.4-1.
     pub fn standard(qfi: u8, five_qi: u8, arp: Arp) -> Self {
-        let qos = QosParameters { five_qi: FiveQi::standard(five_qi), arp, gbr: None, reflective: false };
+        let qos =
+            QosParameters { five_qi: FiveQi::standard(five_qi), arp, gbr: None, reflective: false };
         Self { qfi, qos }
     }
 }
@@ -314,12 +342,16 @@ pub struct FailedFlow {
 impl FailedFlow {
     pub(super) fn list_to(flows: &[Self]) -> Option<QosFlowListWithCause> {
         (!flows.is_empty()).then(|| {
-            let items = flows.iter().map(|flow| QosFlowWithCauseItem::new(qfi_to(flow.qfi), flow.cause.clone(), None));
+            let items = flows
+                .iter()
+                .map(|flow| QosFlowWithCauseItem::new(qfi_to(flow.qfi), flow.cause.clone(), None));
             QosFlowListWithCause(items.collect())
         })
     }
 
-    pub(super) fn list_from(list: Option<&QosFlowListWithCause>) -> Result<Vec<Self>, TransferError> {
+    pub(super) fn list_from(
+        list: Option<&QosFlowListWithCause>,
+    ) -> Result<Vec<Self>, TransferError> {
         let items = list.map(|list| list.0.as_slice()).unwrap_or_default();
         let flow = |item: &QosFlowWithCauseItem| {
             Ok(Self { qfi: qfi_from(&item.qos_flow_identifier)?, cause: item.cause.clone() })

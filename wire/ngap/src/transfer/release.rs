@@ -1,6 +1,8 @@
 //! PDU session resource release (TS 38.413, 8.2.2, 9.3.4.12, 9.3.4.21).
 
-use oxirush_ngap::ngap::{Cause, PDUSessionResourceReleaseCommandTransfer, PDUSessionResourceReleaseResponseTransfer};
+use oxirush_ngap::ngap::{
+    Cause, PDUSessionResourceReleaseCommandTransfer, PDUSessionResourceReleaseResponseTransfer,
+};
 
 use super::TransferError;
 use super::error::{read, write};
@@ -30,7 +32,8 @@ impl ReleaseCommand {
     }
 }
 
-/// PDU Session Resource Release Response Transfer, gNB to SMF (TS 38.413, 9.3.4.21): it says nothing but that it is.
+/// PDU Session Resource Release Response Transfer, gNB to SMF (TS 38.413, 9.3.4.21): it says
+/// nothing but that it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReleaseResponse;
 

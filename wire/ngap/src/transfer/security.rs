@@ -1,8 +1,9 @@
 //! User plane security of a session (TS 38.413, 9.3.1.27, 9.3.1.59, 9.3.1.60).
 
 use oxirush_ngap::ngap::{
-    ConfidentialityProtectionIndication, ConfidentialityProtectionResult, IntegrityProtectionIndication,
-    IntegrityProtectionResult, MaximumIntegrityProtectedDataRate, SecurityIndication, SecurityResult,
+    ConfidentialityProtectionIndication, ConfidentialityProtectionResult,
+    IntegrityProtectionIndication, IntegrityProtectionResult, MaximumIntegrityProtectedDataRate,
+    SecurityIndication, SecurityResult,
 };
 
 /// What the SMF asks of a protection.
@@ -16,15 +17,16 @@ pub enum Protection {
     NotNeeded,
 }
 
-/// The Security Indication: what the SMF asks for the user plane between UE and gNB (TS 38.413, 9.3.1.27).
+/// The Security Indication: what the SMF asks for the user plane between UE and gNB (TS 38.413,
+/// 9.3.1.27).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserPlaneSecurity {
     /// Integrity protection.
     pub integrity: Protection,
     /// Ciphering.
     pub confidentiality: Protection,
-    /// Whether integrity protection at the full rate of the UE is possible for uplink (else 64 kbit/s). Sent when
-    /// integrity is required or preferred.
+    /// Whether integrity protection at the full rate of the UE is possible for uplink (else 64
+    /// kbit/s). Sent when integrity is required or preferred.
     pub full_rate_integrity: bool,
 }
 
@@ -101,7 +103,8 @@ impl SecurityOutcome {
     pub(super) fn from_asn(result: &SecurityResult) -> Self {
         Self {
             integrity: result.integrity_protection_result == IntegrityProtectionResult::performed,
-            confidentiality: result.confidentiality_protection_result == ConfidentialityProtectionResult::performed,
+            confidentiality: result.confidentiality_protection_result
+                == ConfidentialityProtectionResult::performed,
         }
     }
 }

@@ -4,16 +4,17 @@ use oxirush_ngap::extract_ngap_ies;
 use oxirush_ngap::ngap::{
     Cause, DataForwardingNotPossible, NetworkInstance, PDUSessionAggregateMaximumBitRate,
     PDUSessionResourceSetupRequestTransfer, PDUSessionResourceSetupResponseTransfer,
-    PDUSessionResourceSetupUnsuccessfulTransfer, PDUSessionType, ProtocolIEContainer, QosFlowSetupRequestItem,
-    QosFlowSetupRequestList, SecurityIndication, UPTransportLayerInformation, UPTransportLayerInformationItem,
-    UPTransportLayerInformationList,
+    PDUSessionResourceSetupUnsuccessfulTransfer, PDUSessionType, ProtocolIEContainer,
+    QosFlowSetupRequestItem, QosFlowSetupRequestList, SecurityIndication,
+    UPTransportLayerInformation, UPTransportLayerInformationItem, UPTransportLayerInformationList,
 };
 use oxirush_ngap::{AsnType, build_ngap_ie};
 
 use super::error::{check, ie_error, read, refused, write};
 use super::qos::{qfi_from, qfi_to};
 use super::{
-    Ambr, FailedFlow, FlowTunnel, GtpTunnel, QosFlow, QosParameters, SecurityOutcome, TransferError, UserPlaneSecurity,
+    Ambr, FailedFlow, FlowTunnel, GtpTunnel, QosFlow, QosParameters, SecurityOutcome,
+    TransferError, UserPlaneSecurity,
 };
 
 /// The type of a PDU session, as NGAP has it (TS 38.413, 9.3.1.52).
@@ -45,7 +46,11 @@ impl SessionType {
             PDUSessionType::ipv4v6 => Self::Ipv4v6,
             PDUSessionType::ethernet => Self::Ethernet,
             PDUSessionType::unstructured => Self::Unstructured,
-            _ => return Err(TransferError::semantic("a PDU session type that this release does not have")),
+            _ => {
+                return Err(TransferError::semantic(
+                    "a PDU session type that this release does not have",
+                ));
+            }
         })
     }
 }
@@ -98,7 +103,8 @@ impl SetupRequest {
         self
     }
 
-    /// The octets of the transfer. An error for a value that does not fit its field, as an empty list of flows.
+    /// The octets of the transfer. An error for a value that does not fit its field, as an empty
+    /// list of flows.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         type Asn = PDUSessionResourceSetupRequestTransfer<'static>;
         let refused = |error| refused::<Asn>(&error);
@@ -114,7 +120,9 @@ impl SetupRequest {
         ie!(UL_NGU_UP_TNLInformation(self.uplink.to_asn()));
         if !self.additional_uplink.is_empty() {
             let items = self.additional_uplink.iter();
-            let items = items.map(|tunnel| UPTransportLayerInformationItem::new(tunnel.to_asn(), None)).collect();
+            let items = items
+                .map(|tunnel| UPTransportLayerInformationItem::new(tunnel.to_asn(), None))
+                .collect();
             ie!(AdditionalUL_NGU_UP_TNLInformation(UPTransportLayerInformationList(items)));
         }
         if self.no_data_forwarding {
@@ -128,13 +136,15 @@ impl SetupRequest {
             ie!(NetworkInstance(NetworkInstance(instance.into())));
         }
         let flows = self.flows.iter();
-        let flows = flows.map(|flow| QosFlowSetupRequestItem::new(qfi_to(flow.qfi), flow.qos.to_asn(), None, None));
+        let flows = flows.map(|flow| {
+            QosFlowSetupRequestItem::new(qfi_to(flow.qfi), flow.qos.to_asn(), None, None)
+        });
         ie!(QosFlowSetupRequestList(QosFlowSetupRequestList(flows.collect())));
         write(&Asn::new(ProtocolIEContainer(ies)))
     }
 
-    /// The transfer that `octets` hold. Information elements that are not modelled here are passed over, unless their
-    /// criticality has the receiver reject.
+    /// The transfer that `octets` hold. Information elements that are not modelled here are passed
+    /// over, unless their criticality has the receiver reject.
     pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
         type Asn<'a> = PDUSessionResourceSetupRequestTransfer<'a>;
         let transfer: Asn<'_> = read(octets)?;
@@ -224,7 +234,9 @@ impl SetupResponse {
         let transfer: PDUSessionResourceSetupResponseTransfer<'_> = read(octets)?;
         Ok(Self {
             downlink: FlowTunnel::from_asn(&transfer.dl_qos_flow_per_tnl_information)?,
-            additional_downlink: FlowTunnel::list_from(transfer.additional_dl_qos_flow_per_tnl_information.as_ref())?,
+            additional_downlink: FlowTunnel::list_from(
+                transfer.additional_dl_qos_flow_per_tnl_information.as_ref(),
+            )?,
             security: transfer.security_result.as_ref().map(SecurityOutcome::from_asn),
             failed_flows: FailedFlow::list_from(transfer.qos_flow_failed_to_setup_list.as_ref())?,
         })

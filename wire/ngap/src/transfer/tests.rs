@@ -93,7 +93,10 @@ fn responses_and_the_rest_round_trip() {
         ModifyRequest,
         ModifyRequest {
             ambr: Some(Ambr { downlink: 1, uplink: 4_000_000_000_000 }),
-            uplink_changes: vec![UplinkTunnelChange { uplink: tunnel(8, 1), downlink: tunnel(2, 2) }],
+            uplink_changes: vec![UplinkTunnelChange {
+                uplink: tunnel(8, 1),
+                downlink: tunnel(2, 2)
+            }],
             network_instance: Some(1),
             flows: vec![
                 FlowChange { qfi: 1, qos: None },
@@ -117,12 +120,21 @@ fn responses_and_the_rest_round_trip() {
     round_trip!(ModifyUnsuccessful, ModifyUnsuccessful::new(cause()));
     round_trip!(
         ModifyIndication,
-        ModifyIndication { downlink: FlowTunnel::new(tunnel(2, 1), vec![1]), additional_downlink: vec![] }
+        ModifyIndication {
+            downlink: FlowTunnel::new(tunnel(2, 1), vec![1]),
+            additional_downlink: vec![]
+        }
     );
-    round_trip!(ModifyConfirm, ModifyConfirm { flows: vec![1], uplink: tunnel(8, 2), failed_flows: failed.clone() });
+    round_trip!(
+        ModifyConfirm,
+        ModifyConfirm { flows: vec![1], uplink: tunnel(8, 2), failed_flows: failed.clone() }
+    );
     round_trip!(
         Notify,
-        Notify { notified: vec![FlowNotification { qfi: 2, fulfilled: false }], released_flows: failed.clone() }
+        Notify {
+            notified: vec![FlowNotification { qfi: 2, fulfilled: false }],
+            released_flows: failed.clone()
+        }
     );
     round_trip!(NotifyReleased, NotifyReleased { cause: cause() });
     round_trip!(
@@ -134,7 +146,10 @@ fn responses_and_the_rest_round_trip() {
             flows: vec![1, 63],
         }
     );
-    round_trip!(PathSwitchAcknowledge, PathSwitchAcknowledge { uplink: Some(tunnel(8, 1)), security: Some(asked) });
+    round_trip!(
+        PathSwitchAcknowledge,
+        PathSwitchAcknowledge { uplink: Some(tunnel(8, 1)), security: Some(asked) }
+    );
     round_trip!(PathSwitchSetupFailed, PathSwitchSetupFailed { cause: cause() });
     round_trip!(PathSwitchUnsuccessful, PathSwitchUnsuccessful { cause: cause() });
     round_trip!(HandoverRequired, HandoverRequired { direct_forwarding: true });
@@ -148,10 +163,19 @@ fn responses_and_the_rest_round_trip() {
             failed_flows: failed,
         }
     );
-    round_trip!(HandoverCommand, HandoverCommand { forwarding: Some(tunnel(4, 10)), flows: vec![1] });
+    round_trip!(
+        HandoverCommand,
+        HandoverCommand { forwarding: Some(tunnel(4, 10)), flows: vec![1] }
+    );
     round_trip!(HandoverCommand, HandoverCommand::default());
-    round_trip!(HandoverPreparationUnsuccessful, HandoverPreparationUnsuccessful { cause: cause() });
-    round_trip!(HandoverResourceAllocationUnsuccessful, HandoverResourceAllocationUnsuccessful { cause: cause() });
+    round_trip!(
+        HandoverPreparationUnsuccessful,
+        HandoverPreparationUnsuccessful { cause: cause() }
+    );
+    round_trip!(
+        HandoverResourceAllocationUnsuccessful,
+        HandoverResourceAllocationUnsuccessful { cause: cause() }
+    );
 }
 
 #[test]
@@ -161,8 +185,14 @@ fn a_faulty_transfer_says_the_cause_to_answer_with() {
         other => panic!("{other:?}"),
     };
     // No octets, and octets that end early.
-    assert_eq!(protocol(SetupRequest::decode(&[]).unwrap_err()), CauseProtocol::transfer_syntax_error);
-    assert_eq!(protocol(SetupResponse::decode(&[0, 3]).unwrap_err()), CauseProtocol::transfer_syntax_error);
+    assert_eq!(
+        protocol(SetupRequest::decode(&[]).unwrap_err()),
+        CauseProtocol::transfer_syntax_error
+    );
+    assert_eq!(
+        protocol(SetupResponse::decode(&[0, 3]).unwrap_err()),
+        CauseProtocol::transfer_syntax_error
+    );
     // A transfer with its PDU session type alone: its tunnel and its flows are mandatory.
     let error = SetupRequest::decode(&[0, 0, 1, 0, 0x86, 0, 1, 0]).unwrap_err();
     assert_eq!(protocol(error.clone()), CauseProtocol::abstract_syntax_error_reject);
@@ -172,7 +202,9 @@ fn a_faulty_transfer_says_the_cause_to_answer_with() {
 #[test]
 fn an_address_of_no_ip_version_cannot_be_meant() {
     use oxirush_ngap::BitString;
-    use oxirush_ngap::ngap::{GTPTEID, GTPTunnel, TransportLayerAddress, UPTransportLayerInformation};
+    use oxirush_ngap::ngap::{
+        GTPTEID, GTPTunnel, TransportLayerAddress, UPTransportLayerInformation,
+    };
     let information = UPTransportLayerInformation::gTPTunnel(GTPTunnel::new(
         TransportLayerAddress(BitString::from([1, 2, 3])),
         GTPTEID([0; 4]),
@@ -186,6 +218,10 @@ fn an_address_of_no_ip_version_cannot_be_meant() {
 fn values_that_do_not_fit_are_not_sent() {
     let none = SetupRequest::new(tunnel(8, 1), SessionType::Ipv4, vec![]);
     assert!(matches!(none.encode(), Err(TransferError::Encode { .. })));
-    let arp = SetupRequest::new(tunnel(8, 1), SessionType::Ipv4, vec![QosFlow::standard(1, 9, Arp::level(16))]);
+    let arp = SetupRequest::new(
+        tunnel(8, 1),
+        SessionType::Ipv4,
+        vec![QosFlow::standard(1, 9, Arp::level(16))],
+    );
     assert!(matches!(arp.encode(), Err(TransferError::Encode { .. })));
 }

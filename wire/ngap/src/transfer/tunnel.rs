@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use oxirush_ngap::BitString;
 use oxirush_ngap::ngap::{
     AssociatedQosFlowItem, AssociatedQosFlowList, GTPTEID, GTPTunnel, QosFlowPerTNLInformation,
-    QosFlowPerTNLInformationItem, QosFlowPerTNLInformationList, TransportLayerAddress, UPTransportLayerInformation,
+    QosFlowPerTNLInformationItem, QosFlowPerTNLInformationList, TransportLayerAddress,
+    UPTransportLayerInformation,
 };
 
 use super::TransferError;
@@ -28,7 +29,8 @@ impl GtpTunnel {
         Self { address, second_address: None, teid }
     }
 
-    /// The address of this end for packets from another one: of the IP version that the other one has, if this end has it.
+    /// The address of this end for packets from another one: of the IP version that the other one
+    /// has, if this end has it.
     pub fn address_from(&self, other: IpAddr) -> IpAddr {
         self.second_address.filter(|_| other.is_ipv6()).map_or(self.address, IpAddr::V6)
     }
@@ -37,7 +39,9 @@ impl GtpTunnel {
         let bits = match (self.address, self.second_address) {
             (IpAddr::V4(v4), None) => BitString::from(v4.octets()),
             (IpAddr::V6(v6), _) => BitString::from(v6.octets()),
-            (IpAddr::V4(v4), Some(v6)) => BitString::from([v4.octets().as_slice(), v6.octets().as_slice()].concat()),
+            (IpAddr::V4(v4), Some(v6)) => {
+                BitString::from([v4.octets().as_slice(), v6.octets().as_slice()].concat())
+            }
         };
         UPTransportLayerInformation::gTPTunnel(GTPTunnel::new(
             TransportLayerAddress(bits),
@@ -46,9 +50,13 @@ impl GtpTunnel {
         ))
     }
 
-    pub(super) fn from_asn(information: &UPTransportLayerInformation<'_>) -> Result<Self, TransferError> {
+    pub(super) fn from_asn(
+        information: &UPTransportLayerInformation<'_>,
+    ) -> Result<Self, TransferError> {
         let UPTransportLayerInformation::gTPTunnel(tunnel) = information else {
-            return Err(TransferError::semantic("the user plane tunnel is of a kind that this release does not have"));
+            return Err(TransferError::semantic(
+                "the user plane tunnel is of a kind that this release does not have",
+            ));
         };
         let bits = &tunnel.transport_layer_address.0;
         let octets = bits.as_octets();
@@ -59,7 +67,8 @@ impl GtpTunnel {
                 bits.len()
             ))
         };
-        let v6 = |octets: &[u8]| <[u8; 16]>::try_from(octets).map(Ipv6Addr::from).map_err(|_| wrong());
+        let v6 =
+            |octets: &[u8]| <[u8; 16]>::try_from(octets).map(Ipv6Addr::from).map_err(|_| wrong());
         match bits.len() {
             32 => {
                 let octets = <[u8; 4]>::try_from(octets).map_err(|_| wrong())?;
@@ -68,7 +77,11 @@ impl GtpTunnel {
             128 => Ok(Self::new(IpAddr::V6(v6(octets)?), teid)),
             160 => {
                 let (first, second) = octets.split_first_chunk::<4>().ok_or_else(wrong)?;
-                Ok(Self { address: IpAddr::V4(Ipv4Addr::from(*first)), second_address: Some(v6(second)?), teid })
+                Ok(Self {
+                    address: IpAddr::V4(Ipv4Addr::from(*first)),
+                    second_address: Some(v6(second)?),
+                    teid,
+                })
             }
             _ => Err(wrong()),
         }
@@ -91,26 +104,39 @@ impl FlowTunnel {
     }
 
     pub(super) fn to_asn(&self) -> QosFlowPerTNLInformation<'static> {
-        let flows = self.qfis.iter().map(|&qfi| AssociatedQosFlowItem::new(qfi_to(qfi), None, None)).collect();
+        let flows = self
+            .qfis
+            .iter()
+            .map(|&qfi| AssociatedQosFlowItem::new(qfi_to(qfi), None, None))
+            .collect();
         QosFlowPerTNLInformation::new(self.tunnel.to_asn(), AssociatedQosFlowList(flows), None)
     }
 
-    pub(super) fn from_asn(information: &QosFlowPerTNLInformation<'_>) -> Result<Self, TransferError> {
+    pub(super) fn from_asn(
+        information: &QosFlowPerTNLInformation<'_>,
+    ) -> Result<Self, TransferError> {
         let flows = &information.associated_qos_flow_list.0;
         Ok(Self {
             tunnel: GtpTunnel::from_asn(&information.up_transport_layer_information)?,
-            qfis: flows.iter().map(|flow| qfi_from(&flow.qos_flow_identifier)).collect::<Result<_, _>>()?,
+            qfis: flows
+                .iter()
+                .map(|flow| qfi_from(&flow.qos_flow_identifier))
+                .collect::<Result<_, _>>()?,
         })
     }
 
     pub(super) fn list_to(tunnels: &[Self]) -> Option<QosFlowPerTNLInformationList<'static>> {
         (!tunnels.is_empty()).then(|| {
-            let items = tunnels.iter().map(|tunnel| QosFlowPerTNLInformationItem::new(tunnel.to_asn(), None));
+            let items = tunnels
+                .iter()
+                .map(|tunnel| QosFlowPerTNLInformationItem::new(tunnel.to_asn(), None));
             QosFlowPerTNLInformationList(items.collect())
         })
     }
 
-    pub(super) fn list_from(list: Option<&QosFlowPerTNLInformationList<'_>>) -> Result<Vec<Self>, TransferError> {
+    pub(super) fn list_from(
+        list: Option<&QosFlowPerTNLInformationList<'_>>,
+    ) -> Result<Vec<Self>, TransferError> {
         let items = list.map(|list| list.0.as_slice()).unwrap_or_default();
         items.iter().map(|item| Self::from_asn(&item.qos_flow_per_tnl_information)).collect()
     }

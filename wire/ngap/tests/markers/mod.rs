@@ -9,7 +9,8 @@ fn recode_as<T: Ie>(octets: &[u8]) -> Result<Vec<u8>, Error> {
     aper::encode(&value)
 }
 
-/// The value of the element `id` as its type, encoded again; none for an identifier that is not listed here.
+/// The value of the element `id` as its type, encoded again; none for an identifier that is not
+/// listed here.
 pub fn recode(id: u16, octets: &[u8]) -> Option<Result<Vec<u8>, Error>> {
     macro_rules! by_id {
         ($($marker:ident),* $(,)?) => {

@@ -1,19 +1,25 @@
 //! The messages that the AMF and a gNB send each other, as they build them.
 
-use martlet_ngap::helpers::{global_gnb_id, guami, nr_cgi, plmn, s_nssai, tai, ue_security_capabilities};
+use martlet_ngap::helpers::{
+    global_gnb_id, guami, nr_cgi, plmn, s_nssai, tai, ue_security_capabilities,
+};
 use martlet_ngap::inbound::UeIds;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
-    self, Ambr, Arp, FailedFlow, FlowChange, FlowTunnel, GtpTunnel, Protection, QosFlow, SessionType, UserPlaneSecurity,
+    self, Ambr, Arp, FailedFlow, FlowChange, FlowTunnel, GtpTunnel, Protection, QosFlow,
+    SessionType, UserPlaneSecurity,
 };
 use martlet_ngap::{Error, build_ngap, error_indication};
 
 const AMF: u64 = 1;
 const RAN: u32 = 7;
 /// REGISTRATION REQUEST, plain.
-const REGISTRATION: [u8; 23] =
-    [0x7e, 0, 0x41, 0x79, 0, 0x0d, 1, 2, 0xf8, 0x39, 0xf0, 0xff, 0, 0, 0, 0, 0, 0, 0x10, 0x2e, 2, 0xe0, 0xe0];
-/// UERadioAccessCapabilityInformation of a UE that lists no radio access technology (TS 38.331, 11.2.2).
+const REGISTRATION: [u8; 23] = [
+    0x7e, 0, 0x41, 0x79, 0, 0x0d, 1, 2, 0xf8, 0x39, 0xf0, 0xff, 0, 0, 0, 0, 0, 0, 0x10, 0x2e, 2,
+    0xe0, 0xe0,
+];
+/// UERadioAccessCapabilityInformation of a UE that lists no radio access technology (TS 38.331,
+/// 11.2.2).
 const RADIO_CAPABILITY: [u8; 3] = [0, 8, 0];
 /// 5GMM STATUS, plain.
 const STATUS: [u8; 4] = [0x7e, 0, 0x64, 0x61];
@@ -25,7 +31,9 @@ fn network() -> PLMNIdentity {
 fn location() -> UserLocationInformation<'static> {
     let cell = nr_cgi(network(), 1, 24, 1).expect("a cell");
     let area = tai(network(), [0, 0, 1]);
-    UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(cell, area, None, None))
+    UserLocationInformation::userLocationInformationNR(UserLocationInformationNR::new(
+        cell, area, None, None,
+    ))
 }
 
 fn slices() -> SliceSupportList {
@@ -71,7 +79,9 @@ fn setup() -> Vec<u8> {
 }
 
 fn set_up() -> Vec<u8> {
-    transfer::SetupResponse::new(FlowTunnel::new(tunnel(2, 0x10), vec![1, 2])).encode().expect("it encodes")
+    transfer::SetupResponse::new(FlowTunnel::new(tunnel(2, 0x10), vec![1, 2]))
+        .encode()
+        .expect("it encodes")
 }
 
 fn refused() -> Vec<u8> {
@@ -96,32 +106,53 @@ pub fn transfers() -> Vec<(&'static str, Vec<u8>)> {
             transfer::ModifyRequest {
                 ambr: Some(Ambr { downlink: 1_000_000_000, uplink: 500_000_000 }),
                 flows,
-                released_flows: vec![FailedFlow { qfi: 3, cause: Cause::nas(CauseNas::normal_release) }],
+                released_flows: vec![FailedFlow {
+                    qfi: 3,
+                    cause: Cause::nas(CauseNas::normal_release),
+                }],
                 ..Default::default()
             }
             .encode(),
         ),
         (
             "PDUSessionResourceModifyResponseTransfer",
-            transfer::ModifyResponse { flows: vec![2], failed_flows: failed_flows.clone(), ..Default::default() }
-                .encode(),
+            transfer::ModifyResponse {
+                flows: vec![2],
+                failed_flows: failed_flows.clone(),
+                ..Default::default()
+            }
+            .encode(),
         ),
-        ("PDUSessionResourceModifyUnsuccessfulTransfer", transfer::ModifyUnsuccessful::new(no_resources()).encode()),
+        (
+            "PDUSessionResourceModifyUnsuccessfulTransfer",
+            transfer::ModifyUnsuccessful::new(no_resources()).encode(),
+        ),
         (
             "PDUSessionResourceNotifyTransfer",
             transfer::Notify { notified: vec![], released_flows: failed_flows }.encode(),
         ),
         (
             "PathSwitchRequestTransfer",
-            transfer::PathSwitchRequest { downlink: tunnel(3, 9), reused: false, security: None, flows: vec![1] }
-                .encode(),
+            transfer::PathSwitchRequest {
+                downlink: tunnel(3, 9),
+                reused: false,
+                security: None,
+                flows: vec![1],
+            }
+            .encode(),
         ),
         (
             "PathSwitchRequestAcknowledgeTransfer",
             transfer::PathSwitchAcknowledge { uplink: Some(tunnel(8, 2)), security: None }.encode(),
         ),
-        ("PathSwitchRequestUnsuccessfulTransfer", transfer::PathSwitchUnsuccessful { cause: no_resources() }.encode()),
-        ("HandoverRequiredTransfer", transfer::HandoverRequired { direct_forwarding: true }.encode()),
+        (
+            "PathSwitchRequestUnsuccessfulTransfer",
+            transfer::PathSwitchUnsuccessful { cause: no_resources() }.encode(),
+        ),
+        (
+            "HandoverRequiredTransfer",
+            transfer::HandoverRequired { direct_forwarding: true }.encode(),
+        ),
         (
             "HandoverRequestAcknowledgeTransfer",
             transfer::HandoverRequestAcknowledge {
@@ -141,9 +172,14 @@ pub fn transfers() -> Vec<(&'static str, Vec<u8>)> {
 /// Messages of the interface itself.
 fn interface() -> Vec<Result<NGAP_PDU, Error>> {
     let gnb = GlobalRANNodeID::globalGNB_ID(global_gnb_id(network(), 1, 24).expect("a gNB"));
-    let served = ServedGUAMIItem::new(guami(network(), 0xca, 0x3fe, 1).expect("a GUAMI"), None, None);
+    let served =
+        ServedGUAMIItem::new(guami(network(), 0xca, 0x3fe, 1).expect("a GUAMI"), None, None);
     let supported = PLMNSupportItem::new(network(), slices(), None);
-    let connection = UEAssociatedLogicalNGConnectionItem::new(Some(AMFUENGAPID(AMF)), Some(RANUENGAPID(RAN)), None);
+    let connection = UEAssociatedLogicalNGConnectionItem::new(
+        Some(AMFUENGAPID(AMF)),
+        Some(RANUENGAPID(RAN)),
+        None,
+    );
     let connections = || UEAssociatedLogicalNGConnectionList(vec![connection.clone()]);
     vec![
         build_ngap!(
@@ -193,7 +229,12 @@ fn interface() -> Vec<Result<NGAP_PDU, Error>> {
             Cause(Cause::misc(CauseMisc::om_intervention)),
             ResetType(ResetType::partOfNG_Interface(connections()))
         ),
-        build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge, UEAssociatedLogicalNGConnectionList(connections())),
+        build_ngap!(
+            SuccessfulOutcome,
+            NGReset,
+            NGResetAcknowledge,
+            UEAssociatedLogicalNGConnectionList(connections())
+        ),
         build_ngap!(InitiatingMessage, OverloadStart, OverloadStart,),
         build_ngap!(InitiatingMessage, OverloadStop, OverloadStop,),
         error_indication::error_indication(
@@ -226,9 +267,11 @@ fn user_equipment() -> Vec<Result<NGAP_PDU, Error>> {
         )
     };
     let allowed = || AllowedNSSAI(vec![AllowedNSSAIItem::new(s_nssai(1, None), None)]);
-    let rates = UEAggregateMaximumBitRate::new(BitRate(2_000_000_000), BitRate(1_000_000_000), None);
+    let rates =
+        UEAggregateMaximumBitRate::new(BitRate(2_000_000_000), BitRate(1_000_000_000), None);
     let paged = TAIListForPaging(vec![TAIListForPagingItem::new(tai(network(), [0, 0, 1]), None)]);
-    let pair = UENGAPIDs::uE_NGAP_ID_pair(UENGAPIDPair::new(AMFUENGAPID(AMF), RANUENGAPID(RAN), None));
+    let pair =
+        UENGAPIDs::uE_NGAP_ID_pair(UENGAPIDPair::new(AMFUENGAPID(AMF), RANUENGAPID(RAN), None));
     let guami = guami(network(), 0xca, 0x3fe, 1).expect("a GUAMI");
     vec![
         build_ngap!(
@@ -277,7 +320,13 @@ fn user_equipment() -> Vec<Result<NGAP_PDU, Error>> {
             UEAggregateMaximumBitRate(rates),
             GUAMI(guami),
             PDUSessionResourceSetupListCxtReq(PDUSessionResourceSetupListCxtReq(vec![
-                PDUSessionResourceSetupItemCxtReq::new(session(), None, s_nssai(1, None), setup().into(), None)
+                PDUSessionResourceSetupItemCxtReq::new(
+                    session(),
+                    None,
+                    s_nssai(1, None),
+                    setup().into(),
+                    None
+                )
             ])),
             AllowedNSSAI(allowed()),
             UESecurityCapabilities(ue_security_capabilities(0xe0, 0xe0)),
@@ -388,9 +437,13 @@ fn sessions() -> Vec<Result<NGAP_PDU, Error>> {
             PDUSessionResourceSetupListSURes(PDUSessionResourceSetupListSURes(vec![
                 PDUSessionResourceSetupItemSURes::new(session(), set_up().into(), None)
             ])),
-            PDUSessionResourceFailedToSetupListSURes(PDUSessionResourceFailedToSetupListSURes(vec![
-                PDUSessionResourceFailedToSetupItemSURes::new(PDUSessionID(6), refused().into(), None)
-            ]))
+            PDUSessionResourceFailedToSetupListSURes(PDUSessionResourceFailedToSetupListSURes(
+                vec![PDUSessionResourceFailedToSetupItemSURes::new(
+                    PDUSessionID(6),
+                    refused().into(),
+                    None
+                )]
+            ))
         ),
         build_ngap!(
             InitiatingMessage,
@@ -460,7 +513,11 @@ fn sessions() -> Vec<Result<NGAP_PDU, Error>> {
             UserLocationInformation(location()),
             UESecurityCapabilities(ue_security_capabilities(0xe0, 0xe0)),
             PDUSessionResourceToBeSwitchedDLList(PDUSessionResourceToBeSwitchedDLList(vec![
-                PDUSessionResourceToBeSwitchedDLItem::new(session(), of("PathSwitchRequestTransfer"), None)
+                PDUSessionResourceToBeSwitchedDLItem::new(
+                    session(),
+                    of("PathSwitchRequestTransfer"),
+                    None
+                )
             ]))
         ),
     ]

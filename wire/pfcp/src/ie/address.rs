@@ -13,12 +13,14 @@ impl<'a> Reader<'a> {
         Reader { octets, kind }
     }
     pub fn chunk<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (chunk, rest) = self.octets.split_first_chunk::<N>().ok_or(DecodeError::Length(self.kind))?;
+        let (chunk, rest) =
+            self.octets.split_first_chunk::<N>().ok_or(DecodeError::Length(self.kind))?;
         self.octets = rest;
         Ok(*chunk)
     }
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
-        let (taken, rest) = self.octets.split_at_checked(length).ok_or(DecodeError::Length(self.kind))?;
+        let (taken, rest) =
+            self.octets.split_at_checked(length).ok_or(DecodeError::Length(self.kind))?;
         self.octets = rest;
         Ok(taken)
     }
@@ -70,7 +72,8 @@ impl IeValue for NodeId {
                 let mut labels = Vec::new();
                 while let Ok(length) = reader.u8() {
                     let label = reader.take(usize::from(length))?;
-                    let text = std::str::from_utf8(label).map_err(|_| DecodeError::Incorrect(Self::TYPE))?;
+                    let text = std::str::from_utf8(label)
+                        .map_err(|_| DecodeError::Incorrect(Self::TYPE))?;
                     if text.is_empty() || text.contains('.') {
                         return Err(DecodeError::Incorrect(Self::TYPE));
                     }
@@ -194,7 +197,9 @@ impl IeValue for FTeid {
                 ipv6.into_iter().for_each(|ip| out.extend(ip.octets()));
             }
             FTeid::Choose { ipv4, ipv6, choose_id } => {
-                out.push(u8::from(ipv4) | u8::from(ipv6) << 1 | 4 | u8::from(choose_id.is_some()) << 3);
+                out.push(
+                    u8::from(ipv4) | u8::from(ipv6) << 1 | 4 | u8::from(choose_id.is_some()) << 3,
+                );
                 out.extend(choose_id);
             }
         }
@@ -253,7 +258,8 @@ impl IeValue for UeIpAddress {
 /// The header that is put before a packet (8.2.56).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OuterHeaderCreation {
-    /// Description, a bit mask: 0x0100 GTP-U/UDP/IPv4, 0x0200 GTP-U/UDP/IPv6, 0x0400 UDP/IPv4, 0x0800 UDP/IPv6, …
+    /// Description, a bit mask: 0x0100 GTP-U/UDP/IPv4, 0x0200 GTP-U/UDP/IPv6, 0x0400 UDP/IPv4,
+    /// 0x0800 UDP/IPv6, …
     pub description: u16,
     /// Tunnel endpoint identifier, with GTP-U.
     pub teid: Option<u32>,
@@ -274,7 +280,13 @@ impl OuterHeaderCreation {
 
     /// GTP-U to an address.
     pub fn gtpu(teid: u32, ip: IpAddr) -> Self {
-        let none = OuterHeaderCreation { description: 0, teid: Some(teid), ipv4: None, ipv6: None, port: None };
+        let none = OuterHeaderCreation {
+            description: 0,
+            teid: Some(teid),
+            ipv4: None,
+            ipv6: None,
+            port: None,
+        };
         match ip {
             IpAddr::V4(ip) => OuterHeaderCreation { description: 0x0100, ipv4: Some(ip), ..none },
             IpAddr::V6(ip) => OuterHeaderCreation { description: 0x0200, ipv6: Some(ip), ..none },

@@ -1,4 +1,5 @@
-//! Elements of Ethernet PDU sessions (TS 29.244, 8.2.93 to 8.2.102), and networks that are routed to a UE (8.2.109 to 8.2.111).
+//! Elements of Ethernet PDU sessions (TS 29.244, 8.2.93 to 8.2.102), and networks that are routed
+//! to a UE (8.2.109 to 8.2.111).
 use super::SdfFilter;
 use super::address::Reader;
 use crate::grouped::group;
@@ -74,7 +75,12 @@ impl IeValue for MacAddress {
         let mut reader = Reader::new(value, Self::TYPE);
         let flags = reader.u8()?;
         let mut next = |bit: u8| (flags & bit != 0).then(|| reader.chunk::<6>()).transpose();
-        Ok(MacAddress { source: next(1)?, destination: next(2)?, upper_source: next(4)?, upper_destination: next(8)? })
+        Ok(MacAddress {
+            source: next(1)?,
+            destination: next(2)?,
+            upper_source: next(4)?,
+            upper_destination: next(8)?,
+        })
     }
     fn encode(&self, out: &mut Vec<u8>) {
         let all = [self.source, self.destination, self.upper_source, self.upper_destination];
@@ -107,7 +113,11 @@ impl Tag {
 
     fn write(&self, out: &mut Vec<u8>) {
         let vid = self.vid.unwrap_or(0) & 0x0fff;
-        out.push(u8::from(self.pcp.is_some()) | u8::from(self.dei.is_some()) << 1 | u8::from(self.vid.is_some()) << 2);
+        out.push(
+            u8::from(self.pcp.is_some())
+                | u8::from(self.dei.is_some()) << 1
+                | u8::from(self.vid.is_some()) << 2,
+        );
         let (high, dei) = ((vid >> 4) as u8 & 0xf0, u8::from(self.dei == Some(true)) << 3);
         out.push(high | dei | (self.pcp.unwrap_or(0) & 7));
         out.push(vid as u8);

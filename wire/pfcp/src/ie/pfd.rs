@@ -17,7 +17,8 @@ group! {
     PfdContext = 59 { /** Each. */ list contents: PfdContents, }
 }
 
-/// One packet flow description (8.2.39): what it says of a packet are alternatives of which one fits.
+/// One packet flow description (8.2.39): what it says of a packet are alternatives of which one
+/// fits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PfdContents {
     /// Flow descriptions, as an SDF filter has them; the first and those beside it.
@@ -40,7 +41,9 @@ const AURL: u8 = 0x40;
 const ADNP: u8 = 0x80;
 
 fn text(octets: &[u8]) -> Result<String, DecodeError> {
-    std::str::from_utf8(octets).map(str::to_string).map_err(|_| DecodeError::Incorrect(PfdContents::TYPE))
+    std::str::from_utf8(octets)
+        .map(str::to_string)
+        .map_err(|_| DecodeError::Incorrect(PfdContents::TYPE))
 }
 
 /// Values that each have their length before them, within a field.
@@ -89,7 +92,9 @@ impl IeValue for PfdContents {
         }
         let protocol = (flags & DNP != 0).then(|| sized(&mut reader)).transpose()?;
         match (name, protocol) {
-            (Some(name), protocol) => found.domain_names.push((name.to_vec(), protocol.map(<[u8]>::to_vec))),
+            (Some(name), protocol) => {
+                found.domain_names.push((name.to_vec(), protocol.map(<[u8]>::to_vec)))
+            }
             // A protocol goes with a name (8.2.39).
             (None, Some(_)) => return Err(DecodeError::Incorrect(Self::TYPE)),
             (None, None) => {}
@@ -105,7 +110,10 @@ impl IeValue for PfdContents {
         if flags & ADNP != 0 {
             // Names and protocols in turn; an empty protocol is none.
             for pair in each(sized(&mut reader)?)?.chunks(2) {
-                let protocol = pair.get(1).filter(|protocol| !protocol.is_empty()).map(|protocol| protocol.to_vec());
+                let protocol = pair
+                    .get(1)
+                    .filter(|protocol| !protocol.is_empty())
+                    .map(|protocol| protocol.to_vec());
                 found.domain_names.push((pair[0].to_vec(), protocol));
             }
         }
@@ -141,7 +149,9 @@ impl IeValue for PfdContents {
             put_all(more.iter().map(Vec::as_slice), out);
         }
         if let Some(more) = names.filter(|more| !more.is_empty()) {
-            let values = more.iter().flat_map(|(name, protocol)| [&name[..], protocol.as_deref().unwrap_or_default()]);
+            let values = more
+                .iter()
+                .flat_map(|(name, protocol)| [&name[..], protocol.as_deref().unwrap_or_default()]);
             put_all(values, out);
         }
     }

@@ -1,8 +1,8 @@
 //! Elements of session reports.
 use super::address::Reader;
 use super::{
-    DurationMeasurement, EndTime, FTeid, PdrId, Qfi, RemoteGtpuPeer, StartTime, UrSeqn, UrrId, UsageReportTrigger,
-    VolumeMeasurement,
+    DurationMeasurement, EndTime, FTeid, PdrId, Qfi, RemoteGtpuPeer, StartTime, UrSeqn, UrrId,
+    UsageReportTrigger, VolumeMeasurement,
 };
 use crate::grouped::group;
 use crate::{DecodeError, IeValue};

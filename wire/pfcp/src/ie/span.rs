@@ -1,4 +1,5 @@
-//! Time spans in one octet (TS 29.244, 8.2.35 and 8.2.78): a unit in the high 3 bits, and how many of it in the low 5.
+//! Time spans in one octet (TS 29.244, 8.2.35 and 8.2.78): a unit in the high 3 bits, and how many
+//! of it in the low 5.
 use super::{GracefulReleasePeriod, Timer};
 use std::time::Duration;
 
@@ -50,9 +51,14 @@ mod tests {
 
     #[test]
     fn spans_are_told_in_the_finest_unit_that_holds_them() {
-        for (seconds, octet, told) in
-            [(0, 0, 0), (1, 1, 2), (2, 1, 2), (62, 31, 62), (63, 1 << 5 | 2, 120), (3600, 2 << 5 | 6, 3600)]
-        {
+        for (seconds, octet, told) in [
+            (0, 0, 0),
+            (1, 1, 2),
+            (2, 1, 2),
+            (62, 31, 62),
+            (63, 1 << 5 | 2, 120),
+            (3600, 2 << 5 | 6, 3600),
+        ] {
             assert_eq!(Timer::of(Duration::from_secs(seconds)), Timer(octet));
             assert_eq!(Timer(octet).span(), Some(Duration::from_secs(told)));
         }

@@ -88,7 +88,8 @@ impl IeValue for SdfFilter {
         if flags & 1 != 0 {
             let length = reader.u16()?;
             let text = std::str::from_utf8(reader.take(usize::from(length))?);
-            filter.flow_description = Some(text.map_err(|_| DecodeError::Incorrect(Self::TYPE))?.to_string());
+            filter.flow_description =
+                Some(text.map_err(|_| DecodeError::Incorrect(Self::TYPE))?.to_string());
         }
         if flags & 2 != 0 {
             filter.tos_traffic_class = Some(reader.chunk()?);

@@ -206,12 +206,20 @@ unsafe extern "C" {
     ) -> isize;
     pub(super) fn usrsctp_bind(so: *mut Socket, name: *mut SockaddrConn, len: u32) -> c_int;
     pub(super) fn usrsctp_listen(so: *mut Socket, backlog: c_int) -> c_int;
-    pub(super) fn usrsctp_accept(so: *mut Socket, name: *mut SockaddrConn, len: *mut u32) -> *mut Socket;
+    pub(super) fn usrsctp_accept(
+        so: *mut Socket,
+        name: *mut SockaddrConn,
+        len: *mut u32,
+    ) -> *mut Socket;
     pub(super) fn usrsctp_connect(so: *mut Socket, name: *mut SockaddrConn, len: u32) -> c_int;
     pub(super) fn usrsctp_close(so: *mut Socket);
     pub(super) fn usrsctp_shutdown(so: *mut Socket, how: c_int) -> c_int;
     pub(super) fn usrsctp_set_non_blocking(so: *mut Socket, on: c_int) -> c_int;
-    pub(super) fn usrsctp_set_upcall(so: *mut Socket, upcall: UpcallFn, argument: *mut c_void) -> c_int;
+    pub(super) fn usrsctp_set_upcall(
+        so: *mut Socket,
+        upcall: UpcallFn,
+        argument: *mut c_void,
+    ) -> c_int;
     pub(super) fn usrsctp_get_events(so: *mut Socket) -> c_int;
     pub(super) fn usrsctp_conninput(addr: *mut c_void, packet: *const c_void, len: usize, ecn: u8);
     pub(super) fn usrsctp_handle_timers(milliseconds: u32);

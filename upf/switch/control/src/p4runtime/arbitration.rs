@@ -17,7 +17,8 @@ pub(super) struct Controller {
 pub(super) struct Arbitration {
     pub(super) next: u64,
     pub(super) controllers: BTreeMap<u64, Controller>,
-    /// The highest election that any controller has had: a lower one is not the primary's, even when that one has gone.
+    /// The highest election that any controller has had: a lower one is not the primary's, even
+    /// when that one has gone.
     pub(super) highest: Option<m::Uint128>,
 }
 
@@ -35,14 +36,22 @@ impl Server {
     }
 
     #[allow(clippy::result_large_err)]
-    pub(super) fn check_primary(&self, election: Option<m::Uint128>, role: &str) -> Result<(), Status> {
+    pub(super) fn check_primary(
+        &self,
+        election: Option<m::Uint128>,
+        role: &str,
+    ) -> Result<(), Status> {
         if !role.is_empty() {
             return Err(Status::unimplemented("roles other than the default one are not served"));
         }
         let arbitration = self.arbitration();
-        match election.is_some() && arbitration.primary().is_some_and(|primary| primary.election == election) {
+        match election.is_some()
+            && arbitration.primary().is_some_and(|primary| primary.election == election)
+        {
             true => Ok(()),
-            false => Err(Status::permission_denied("only the primary controller writes: this election is not its")),
+            false => Err(Status::permission_denied(
+                "only the primary controller writes: this election is not its",
+            )),
         }
     }
 
@@ -50,7 +59,9 @@ impl Server {
     pub(super) fn announce(&self, arbitration: &mut Arbitration) {
         let there = arbitration.primary().is_some();
         let highest = arbitration.highest;
-        for controller in arbitration.controllers.values().filter(|controller| controller.election.is_some()) {
+        for controller in
+            arbitration.controllers.values().filter(|controller| controller.election.is_some())
+        {
             let (code, message) = match (there, controller.election == highest) {
                 (true, true) => (0, "you are primary"),
                 (true, false) => (6, "you are backup"),
@@ -62,19 +73,28 @@ impl Server {
                 election_id: highest,
                 status: Some(m::Status { code, message: message.into(), details: vec![] }),
             });
-            let _ = controller.sender.try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
+            let _ =
+                controller.sender.try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
         }
     }
 
     #[allow(clippy::result_large_err)]
-    pub(super) fn arbitrate(&self, id: u64, update: &m::MasterArbitrationUpdate) -> Result<(), Status> {
+    pub(super) fn arbitrate(
+        &self,
+        id: u64,
+        update: &m::MasterArbitrationUpdate,
+    ) -> Result<(), Status> {
         self.check_device(update.device_id)?;
         if update.role.as_ref().is_some_and(|role| !role.name.is_empty()) {
             return Err(Status::unimplemented("roles other than the default one are not served"));
         }
         let mut arbitration = self.arbitration();
         let election = Some(update.election_id.unwrap_or_default());
-        if arbitration.controllers.iter().any(|(other, controller)| *other != id && controller.election == election) {
+        if arbitration
+            .controllers
+            .iter()
+            .any(|(other, controller)| *other != id && controller.election == election)
+        {
             return Err(Status::invalid_argument("another controller has this election"));
         }
         if let Some(controller) = arbitration.controllers.get_mut(&id) {

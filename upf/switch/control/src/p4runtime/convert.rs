@@ -17,11 +17,13 @@ pub fn to_octets(value: u64) -> Vec<u8> {
 
 /// A number of so many bits from P4Runtime's form.
 pub fn from_octets(octets: &[u8], bits: u32, of: impl Display) -> Result<u64> {
-    let significant = &octets[octets.iter().position(|octet| *octet != 0).unwrap_or(octets.len())..];
+    let significant =
+        &octets[octets.iter().position(|octet| *octet != 0).unwrap_or(octets.len())..];
     if octets.is_empty() {
         return refuse(Code::InvalidArgument, format!("{of}: a value has at least one octet"));
     }
-    let value = significant.iter().take(8).fold(0u64, |value, octet| value << 8 | u64::from(*octet));
+    let value =
+        significant.iter().take(8).fold(0u64, |value, octet| value << 8 | u64::from(*octet));
     if significant.len() > 8 || bits < 64 && value >> bits != 0 {
         return refuse(
             Code::InvalidArgument,
@@ -31,7 +33,8 @@ pub fn from_octets(octets: &[u8], bits: u32, of: impl Display) -> Result<u64> {
     Ok(value)
 }
 
-/// A field of a table, or a parameter of an action: put into words only where something is wrong with it.
+/// A field of a table, or a parameter of an action: put into words only where something is wrong
+/// with it.
 #[derive(Clone, Copy)]
 struct Named<'a>(&'a str, &'a str);
 
@@ -43,7 +46,10 @@ impl Display for Named<'_> {
 
 fn table_of(info: &P4Info, id: u32) -> Result<(usize, &Table)> {
     let found = info.tables.iter().enumerate().find(|(_, table)| table.id == id);
-    found.ok_or_else(|| WriteError { code: Code::NotFound, message: format!("the program has no table {id:#010x}") })
+    found.ok_or_else(|| WriteError {
+        code: Code::NotFound,
+        message: format!("the program has no table {id:#010x}"),
+    })
 }
 
 /// Place of a table among those of the program.
@@ -56,10 +62,16 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
     let name = &table.alias;
     for (n, field) in entry.r#match.iter().enumerate() {
         if !table.keys.iter().any(|key| key.id == field.field_id) {
-            return refuse(Code::InvalidArgument, format!("{name} has no field {} in its key", field.field_id));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{name} has no field {} in its key", field.field_id),
+            );
         }
         if entry.r#match[..n].iter().any(|other| other.field_id == field.field_id) {
-            return refuse(Code::InvalidArgument, format!("{name}: field {} is given twice", field.field_id));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{name}: field {} is given twice", field.field_id),
+            );
         }
     }
     let mut fields = Vec::new();
@@ -71,26 +83,38 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
             (None, MatchKind::Lpm) => FieldMatch::Lpm(0, 0),
             (None, MatchKind::Ternary) => FieldMatch::Ternary(0, 0),
             (None, MatchKind::Range) => FieldMatch::Range(0, all),
-            (None, MatchKind::Exact) => return refuse(Code::InvalidArgument, format!("{of} is missing")),
-            (Some(Some(m::MatchValue::Exact(exact))), _) => FieldMatch::Exact(from_octets(&exact.value, bits, of)?),
-            (Some(Some(m::MatchValue::Ternary(ternary))), _) => {
-                FieldMatch::Ternary(from_octets(&ternary.value, bits, of)?, from_octets(&ternary.mask, bits, of)?)
+            (None, MatchKind::Exact) => {
+                return refuse(Code::InvalidArgument, format!("{of} is missing"));
             }
+            (Some(Some(m::MatchValue::Exact(exact))), _) => {
+                FieldMatch::Exact(from_octets(&exact.value, bits, of)?)
+            }
+            (Some(Some(m::MatchValue::Ternary(ternary))), _) => FieldMatch::Ternary(
+                from_octets(&ternary.value, bits, of)?,
+                from_octets(&ternary.mask, bits, of)?,
+            ),
             (Some(Some(m::MatchValue::Lpm(lpm))), _) => {
                 let Ok(length) = u32::try_from(lpm.prefix_len) else {
-                    return refuse(Code::InvalidArgument, format!("{of}: a prefix of {} is none", lpm.prefix_len));
+                    return refuse(
+                        Code::InvalidArgument,
+                        format!("{of}: a prefix of {} is none", lpm.prefix_len),
+                    );
                 };
                 FieldMatch::Lpm(from_octets(&lpm.value, bits, of)?, length)
             }
-            (Some(Some(m::MatchValue::Range(range))), _) => {
-                FieldMatch::Range(from_octets(&range.low, bits, of)?, from_octets(&range.high, bits, of)?)
-            }
+            (Some(Some(m::MatchValue::Range(range))), _) => FieldMatch::Range(
+                from_octets(&range.low, bits, of)?,
+                from_octets(&range.high, bits, of)?,
+            ),
             (Some(None), _) => return refuse(Code::InvalidArgument, format!("{of} has no value")),
         };
         fields.push(field);
     }
     let Ok(priority) = u32::try_from(entry.priority) else {
-        return refuse(Code::InvalidArgument, format!("{name}: the priority {} is negative", entry.priority));
+        return refuse(
+            Code::InvalidArgument,
+            format!("{name}: the priority {} is negative", entry.priority),
+        );
     };
     Ok(Key { fields, priority })
 }
@@ -99,7 +123,10 @@ pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
 pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
     let place = info.actions.iter().position(|described| described.id == action.action_id);
     let Some(place) = place else {
-        return refuse(Code::InvalidArgument, format!("the program has no action {:#010x}", action.action_id));
+        return refuse(
+            Code::InvalidArgument,
+            format!("the program has no action {:#010x}", action.action_id),
+        );
     };
     let described = &info.actions[place];
     let name = &described.alias;
@@ -107,7 +134,10 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
     for (id, parameter) in (1..).zip(&described.parameters) {
         let mut given = action.params.iter().filter(|param| param.param_id == id);
         let (Some(value), None) = (given.next(), given.next()) else {
-            return refuse(Code::InvalidArgument, format!("{name}.{} is given once", parameter.name));
+            return refuse(
+                Code::InvalidArgument,
+                format!("{name}.{} is given once", parameter.name),
+            );
         };
         arguments.push(from_octets(&value.value, parameter.bits, Named(name, &parameter.name))?);
     }
@@ -130,14 +160,21 @@ pub fn entry(info: &P4Info, entry: &m::TableEntry, deletion: bool) -> Result<Tab
     let call = match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
         Some(m::table_action::Type::Action(action)) => call(info, action)?,
         None if deletion => Call { action: 0, arguments: Vec::new() },
-        None => return refuse(Code::InvalidArgument, format!("an entry of {} needs an action", table.alias)),
+        None => {
+            return refuse(
+                Code::InvalidArgument,
+                format!("an entry of {} needs an action", table.alias),
+            );
+        }
     };
     Ok(TableEntry { table: place, key, call, metadata: entry.metadata.clone() })
 }
 
 /// An action as a message.
 pub fn action_message(info: &P4Info, call: &Call) -> m::TableAction {
-    let params = (1..).zip(&call.arguments).map(|(param_id, value)| m::Param { param_id, value: to_octets(*value) });
+    let params = (1..)
+        .zip(&call.arguments)
+        .map(|(param_id, value)| m::Param { param_id, value: to_octets(*value) });
     let action = m::Action { action_id: info.actions[call.action].id, params: params.collect() };
     m::TableAction { r#type: Some(m::table_action::Type::Action(action)) }
 }
@@ -156,9 +193,10 @@ pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
             FieldMatch::Lpm(value, length) => {
                 m::MatchValue::Lpm(m::Lpm { value: to_octets(value), prefix_len: length as i32 })
             }
-            FieldMatch::Ternary(value, mask) => {
-                m::MatchValue::Ternary(m::Ternary { value: to_octets(value), mask: to_octets(mask) })
-            }
+            FieldMatch::Ternary(value, mask) => m::MatchValue::Ternary(m::Ternary {
+                value: to_octets(value),
+                mask: to_octets(mask),
+            }),
             FieldMatch::Range(low, high) => {
                 m::MatchValue::Range(m::Range { low: to_octets(low), high: to_octets(high) })
             }
@@ -177,8 +215,14 @@ pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
 
 /// The description of a program as a message.
 pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
-    let preamble = |id: u32, name: &str, alias: &str| Some(m::Preamble { id, name: name.into(), alias: alias.into() });
-    let param = |(id, (name, bits)): (u32, (&str, u32))| m::InfoParam { id, name: name.into(), bitwidth: bits as i32 };
+    let preamble = |id: u32, name: &str, alias: &str| {
+        Some(m::Preamble { id, name: name.into(), alias: alias.into() })
+    };
+    let param = |(id, (name, bits)): (u32, (&str, u32))| m::InfoParam {
+        id,
+        name: name.into(),
+        bitwidth: bits as i32,
+    };
     let array = |array: &martlet_p4c_swx::p4info::Array, unit| m::InfoArray {
         preamble: preamble(array.id, &array.name, &array.alias),
         spec: Some(m::InfoUnit { unit }),
@@ -223,7 +267,10 @@ pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
             .iter()
             .map(|action| m::InfoAction {
                 preamble: preamble(action.id, &action.name, &action.alias),
-                params: (1..).zip(action.parameters.iter().map(|p| (p.name.as_str(), p.bits))).map(param).collect(),
+                params: (1..)
+                    .zip(action.parameters.iter().map(|p| (p.name.as_str(), p.bits)))
+                    .map(param)
+                    .collect(),
             })
             .collect(),
         counters: info.counters.iter().map(|counter| array(counter, 3)).collect(),

@@ -1,5 +1,5 @@
-//! The messages of P4Runtime 1.4 that Martlet takes part in: names and numbers of their fields as its specification gives
-//! them (`p4.v1`, `p4.config.v1`, `google.rpc.Status`).
+//! The messages of P4Runtime 1.4 that Martlet takes part in: names and numbers of their fields as
+//! its specification gives them (`p4.v1`, `p4.config.v1`, `google.rpc.Status`).
 #![allow(missing_docs)]
 use prost::{Enumeration, Message, Oneof};
 

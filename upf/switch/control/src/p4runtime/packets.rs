@@ -14,11 +14,16 @@ impl Server {
         loop {
             bell.notified().await;
             while let Some((port, payload)) = self.tables.target().receive() {
-                let metadata = vec![m::PacketMetadata { metadata_id: 1, value: convert::to_octets(port.into()) }];
+                let metadata = vec![m::PacketMetadata {
+                    metadata_id: 1,
+                    value: convert::to_octets(port.into()),
+                }];
                 let update = stream_response::Update::Packet(m::Packet { payload, metadata });
                 if let Some(primary) = self.arbitration().primary() {
                     // A controller that does not keep up loses packets, as by any slow link.
-                    let _ = primary.sender.try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
+                    let _ = primary
+                        .sender
+                        .try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
                 }
                 // Others have their turn, however many come.
                 tokio::task::yield_now().await;
@@ -29,14 +34,21 @@ impl Server {
     pub(super) fn packet_out(&self, id: u64, packet: &m::Packet) -> Result<(), WriteError> {
         let is_primary = {
             let arbitration = self.arbitration();
-            let election = arbitration.controllers.get(&id).and_then(|controller| controller.election);
+            let election =
+                arbitration.controllers.get(&id).and_then(|controller| controller.election);
             election.is_some() && election == arbitration.highest
         };
         if !is_primary {
-            return refuse(WriteCode::PermissionDenied, "only the primary controller sends packets");
+            return refuse(
+                WriteCode::PermissionDenied,
+                "only the primary controller sends packets",
+            );
         }
         let [metadata] = &packet.metadata[..] else {
-            return refuse(WriteCode::InvalidArgument, "a packet has one field of metadata, 1: its egress port");
+            return refuse(
+                WriteCode::InvalidArgument,
+                "a packet has one field of metadata, 1: its egress port",
+            );
         };
         let port = convert::from_octets(&metadata.value, 32, "egress_port")? as u32;
         if metadata.metadata_id != 1 || port >= self.tables.target().ports() {
@@ -51,7 +63,10 @@ impl Server {
             let (least, most) = (FRAME.start(), FRAME.end());
             return refuse(
                 WriteCode::InvalidArgument,
-                format!("a frame has {least} to {most} octets, with its Ethernet header, and this has {octets}"),
+                format!(
+                    "a frame has {least} to {most} octets, with its Ethernet header, and this has \
+                     {octets}"
+                ),
             );
         }
         self.tables

@@ -5,22 +5,35 @@ use super::server::Server;
 use crate::error::{Code as WriteCode, WriteError, refuse};
 
 impl Server {
-    pub(super) fn read_entity(&self, entity: &entity::Entity, to: &mut Vec<m::Entity>) -> Result<(), WriteError> {
+    pub(super) fn read_entity(
+        &self,
+        entity: &entity::Entity,
+        to: &mut Vec<m::Entity>,
+    ) -> Result<(), WriteError> {
         let info = &self.tables.program().info;
         let mut give = |entity| to.push(m::Entity { entity: Some(entity) });
         // 0 asks for all, of all.
         let wanted = |id: u32, ids: Vec<u32>, what: &str| -> Result<Vec<usize>, WriteError> {
             let found: Vec<usize> = (0..ids.len()).filter(|n| id == 0 || ids[*n] == id).collect();
             match found.is_empty() && id != 0 {
-                true => refuse(WriteCode::NotFound, format!("the program has no {what} {id:#010x}")),
+                true => {
+                    refuse(WriteCode::NotFound, format!("the program has no {what} {id:#010x}"))
+                }
                 false => Ok(found),
             }
         };
         match entity {
             entity::Entity::Table(asked) => {
-                for table in wanted(asked.table_id, info.tables.iter().map(|table| table.id).collect(), "table")? {
+                for table in wanted(
+                    asked.table_id,
+                    info.tables.iter().map(|table| table.id).collect(),
+                    "table",
+                )? {
                     if asked.is_default_action {
-                        let action = self.tables.default_of(table).map(|call| convert::action_message(info, &call));
+                        let action = self
+                            .tables
+                            .default_of(table)
+                            .map(|call| convert::action_message(info, &call));
                         let table_id = info.tables[table].id;
                         give(entity::Entity::Table(m::TableEntry {
                             table_id,
@@ -30,7 +43,9 @@ impl Server {
                         }));
                     } else if asked.r#match.is_empty() {
                         for entry in self.tables.entries(table) {
-                            if asked.priority == 0 || i64::from(entry.key.priority) == i64::from(asked.priority) {
+                            if asked.priority == 0
+                                || i64::from(entry.key.priority) == i64::from(asked.priority)
+                            {
                                 give(entity::Entity::Table(convert::entry_message(info, &entry)));
                             }
                         }
@@ -43,21 +58,30 @@ impl Server {
                 }
             }
             entity::Entity::Counter(asked) => {
-                for counter in
-                    wanted(asked.counter_id, info.counters.iter().map(|counter| counter.id).collect(), "counter")?
-                {
+                for counter in wanted(
+                    asked.counter_id,
+                    info.counters.iter().map(|counter| counter.id).collect(),
+                    "counter",
+                )? {
                     let array = &info.counters[counter];
                     let indexes = match asked.index {
                         Some(index) => match u32::try_from(index.index) {
                             Ok(index) => index..index.saturating_add(1),
-                            Err(_) => return refuse(WriteCode::InvalidArgument, "an index is not negative"),
+                            Err(_) => {
+                                return refuse(
+                                    WriteCode::InvalidArgument,
+                                    "an index is not negative",
+                                );
+                            }
                         },
                         None => 0..array.size,
                     };
                     for index in indexes {
                         let count = self.counters.read(counter, index)?;
-                        let data =
-                            m::CounterData { byte_count: count.octets as i64, packet_count: count.packets as i64 };
+                        let data = m::CounterData {
+                            byte_count: count.octets as i64,
+                            packet_count: count.packets as i64,
+                        };
                         let index = Some(m::Index { index: index.into() });
                         give(entity::Entity::Counter(m::CounterEntry {
                             counter_id: array.id,
@@ -68,7 +92,11 @@ impl Server {
                 }
             }
             entity::Entity::Meter(asked) => {
-                for meter in wanted(asked.meter_id, info.meters.iter().map(|meter| meter.id).collect(), "meter")? {
+                for meter in wanted(
+                    asked.meter_id,
+                    info.meters.iter().map(|meter| meter.id).collect(),
+                    "meter",
+                )? {
                     let set = self.tables.meters();
                     let config = |index: u32| {
                         set.get(&(meter, index)).map(|(rate, burst)| m::MeterConfig {
@@ -80,7 +108,11 @@ impl Server {
                     };
                     let indexes: Vec<u32> = match asked.index {
                         Some(index) => vec![u32::try_from(index.index).unwrap_or(u32::MAX)],
-                        None => set.keys().filter(|(of, _)| *of == meter).map(|(_, index)| *index).collect(),
+                        None => set
+                            .keys()
+                            .filter(|(of, _)| *of == meter)
+                            .map(|(_, index)| *index)
+                            .collect(),
                     };
                     for index in indexes {
                         if index >= info.meters[meter].size {

@@ -59,25 +59,34 @@ impl Server {
         base: Vec<Update>,
         device: u64,
     ) -> Server {
-        Server { tables, counters, journal, base, device, cookie: Mutex::default(), arbitration: Mutex::default() }
+        Server {
+            tables,
+            counters,
+            journal,
+            base,
+            device,
+            cookie: Mutex::default(),
+            arbitration: Mutex::default(),
+        }
     }
 
-    /// The service, and the task that hands the switch's packets to the primary controller whenever the bell rings, which runs
-    /// until it is dropped.
+    /// The service, and the task that hands the switch's packets to the primary controller whenever
+    /// the bell rings, which runs until it is dropped.
     pub fn service(self, bell: Arc<Notify>) -> (P4RuntimeServer<Shared>, impl Future<Output = ()>) {
         let server = Arc::new(self);
-        let service = P4RuntimeServer::new(Shared(server.clone())).max_decoding_message_size(LONGEST);
+        let service =
+            P4RuntimeServer::new(Shared(server.clone())).max_decoding_message_size(LONGEST);
         (service, async move { server.packets_in(&bell).await })
     }
 
-    /// Writes what a switch begins with: the ways of packets without rules, and what the journal of before has.
+    /// Writes what a switch begins with: the ways of packets without rules, and what the journal of
+    /// before has.
     pub fn begin(&self, updates: Vec<m::Update>) -> Result<(), BatchError> {
         self.tables.write(&self.base)?;
         let base = |update: &m::Update| match self.update(update) {
-            Ok(Some(update)) => self
-                .base
-                .iter()
-                .any(|base| base.entry.table == update.entry.table && base.entry.key == update.entry.key),
+            Ok(Some(update)) => self.base.iter().any(|base| {
+                base.entry.table == update.entry.table && base.entry.key == update.entry.key
+            }),
             _ => false,
         };
         let mut updates: Vec<m::Update> = updates;
@@ -92,7 +101,10 @@ impl Server {
     pub(super) fn check_device(&self, device: u64) -> Result<(), Status> {
         match device == self.device {
             true => Ok(()),
-            false => Err(Status::not_found(format!("there is no device {device}: this is {}", self.device))),
+            false => Err(Status::not_found(format!(
+                "there is no device {device}: this is {}",
+                self.device
+            ))),
         }
     }
 }
@@ -102,7 +114,10 @@ impl P4Runtime for Shared {
     type ReadStream = ReceiverStream<Result<m::ReadResponse, Status>>;
     type StreamChannelStream = ReceiverStream<Result<m::StreamMessageResponse, Status>>;
 
-    async fn write(&self, request: Request<m::WriteRequest>) -> Result<Response<m::WriteResponse>, Status> {
+    async fn write(
+        &self,
+        request: Request<m::WriteRequest>,
+    ) -> Result<Response<m::WriteResponse>, Status> {
         let request = request.into_inner();
         let server = self.0.clone();
         server.check_device(request.device_id)?;
@@ -114,7 +129,8 @@ impl P4Runtime for Shared {
         let outcome = tokio::task::spawn_blocking(move || {
             let errors = server.write_all(&request);
             if let Some(journal) = &server.journal {
-                let failed: std::collections::BTreeSet<usize> = errors.iter().map(|(n, _)| *n).collect();
+                let failed: std::collections::BTreeSet<usize> =
+                    errors.iter().map(|(n, _)| *n).collect();
                 if request.atomicity == 0 || failed.is_empty() {
                     let written = request
                         .updates
@@ -134,7 +150,10 @@ impl P4Runtime for Shared {
         Ok(Response::new(m::WriteResponse {}))
     }
 
-    async fn read(&self, request: Request<m::ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
+    async fn read(
+        &self,
+        request: Request<m::ReadRequest>,
+    ) -> Result<Response<Self::ReadStream>, Status> {
         let request = request.into_inner();
         self.0.check_device(request.device_id)?;
         let mut found = Vec::new();
@@ -175,15 +194,15 @@ impl P4Runtime for Shared {
         if let Some(config) = &request.config {
             let own = convert::info_message(&server.tables.program().info, "upf");
             let names = |info: &m::P4Info| {
-                let tables = info
-                    .tables
-                    .iter()
-                    .map(|table| (table.preamble.clone(), table.match_fields.clone(), table.action_refs.clone()));
+                let tables = info.tables.iter().map(|table| {
+                    (table.preamble.clone(), table.match_fields.clone(), table.action_refs.clone())
+                });
                 (tables.collect::<Vec<_>>(), info.actions.clone())
             };
             if config.p4info.as_ref().is_some_and(|info| names(info) != names(&own)) {
                 return Err(Status::unimplemented(
-                    "the switch runs one program, the user plane function: this P4Info is of another",
+                    "the switch runs one program, the user plane function: this P4Info is of \
+                     another",
                 ));
             }
             // 1 verifies alone; 5 leaves what is in the tables.
@@ -191,7 +210,10 @@ impl P4Runtime for Shared {
                 let again = server.clone();
                 let cleared = tokio::task::spawn_blocking(move || {
                     again.tables.clear().map_err(status)?;
-                    again.tables.write(&again.base).map_err(|error| Status::internal(error.to_string()))
+                    again
+                        .tables
+                        .write(&again.base)
+                        .map_err(|error| Status::internal(error.to_string()))
                 });
                 cleared.await.map_err(|error| Status::internal(error.to_string()))??;
                 if let Some(journal) = &server.journal {
@@ -214,10 +236,16 @@ impl P4Runtime for Shared {
         let server = &self.0;
         server.check_device(request.device_id)?;
         let program = server.tables.program();
-        let cookie = Some(m::Cookie { cookie: *server.cookie.lock().unwrap_or_else(PoisonError::into_inner) });
-        let p4info = matches!(request.response_type, 0 | 2).then(|| convert::info_message(&program.info, "upf"));
-        let device =
-            if matches!(request.response_type, 0 | 3) { program.spec.to_string().into_bytes() } else { Vec::new() };
+        let cookie = Some(m::Cookie {
+            cookie: *server.cookie.lock().unwrap_or_else(PoisonError::into_inner),
+        });
+        let p4info = matches!(request.response_type, 0 | 2)
+            .then(|| convert::info_message(&program.info, "upf"));
+        let device = if matches!(request.response_type, 0 | 3) {
+            program.spec.to_string().into_bytes()
+        } else {
+            Vec::new()
+        };
         let config = Some(m::ForwardingPipelineConfig { p4info, p4_device_config: device, cookie });
         Ok(Response::new(m::GetForwardingPipelineConfigResponse { config }))
     }
@@ -232,20 +260,29 @@ impl P4Runtime for Shared {
         let id = {
             let mut arbitration = server.arbitration();
             if arbitration.controllers.len() >= CONTROLLERS {
-                return Err(Status::resource_exhausted(format!("{CONTROLLERS} controllers are the limit")));
+                return Err(Status::resource_exhausted(format!(
+                    "{CONTROLLERS} controllers are the limit"
+                )));
             }
             arbitration.next += 1;
             let id = arbitration.next;
-            arbitration.controllers.insert(id, Controller { election: None, sender: sender.clone() });
+            arbitration
+                .controllers
+                .insert(id, Controller { election: None, sender: sender.clone() });
             id
         };
         tokio::spawn(async move {
             while let Ok(Some(message)) = incoming.message().await {
                 let refused = match &message.update {
-                    Some(stream_request::Update::Arbitration(update)) => server.arbitrate(id, update).err(),
+                    Some(stream_request::Update::Arbitration(update)) => {
+                        server.arbitrate(id, update).err()
+                    }
                     Some(stream_request::Update::Packet(packet)) => {
                         if let Err(error) = server.packet_out(id, packet) {
-                            let error = m::StreamError { canonical_code: error.code as i32, message: error.message };
+                            let error = m::StreamError {
+                                canonical_code: error.code as i32,
+                                message: error.message,
+                            };
                             let update = Some(stream_response::Update::Error(error));
                             let _ = sender.try_send(Ok(m::StreamMessageResponse { update }));
                         }

@@ -18,11 +18,18 @@ impl Server {
         };
         match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
             Some(entity::Entity::Meter(entry)) => {
-                let Some(meter) = info.meters.iter().position(|meter| meter.id == entry.meter_id) else {
-                    return refuse(WriteCode::NotFound, format!("the program has no meter {:#010x}", entry.meter_id));
+                let Some(meter) = info.meters.iter().position(|meter| meter.id == entry.meter_id)
+                else {
+                    return refuse(
+                        WriteCode::NotFound,
+                        format!("the program has no meter {:#010x}", entry.meter_id),
+                    );
                 };
                 if update.r#type != m::UpdateType::Modify as i32 {
-                    return refuse(WriteCode::InvalidArgument, "meters are modified, not inserted or deleted");
+                    return refuse(
+                        WriteCode::InvalidArgument,
+                        "meters are modified, not inserted or deleted",
+                    );
                 }
                 let rate = match entry.config {
                     None => None,
@@ -30,29 +37,41 @@ impl Server {
                         if (config.pir, config.pburst) != (config.cir, config.cburst) {
                             return refuse(
                                 WriteCode::InvalidArgument,
-                                "the meters of this program have one rate: pir is cir, and pburst is cburst",
+                                "the meters of this program have one rate: pir is cir, and pburst \
+                                 is cburst",
                             );
                         }
                         match (u64::try_from(config.cir), u64::try_from(config.cburst)) {
                             (Ok(rate), Ok(burst)) => Some((rate, burst)),
-                            _ => return refuse(WriteCode::InvalidArgument, "a rate is not negative"),
+                            _ => {
+                                return refuse(
+                                    WriteCode::InvalidArgument,
+                                    "a rate is not negative",
+                                );
+                            }
                         }
                     }
                 };
                 self.tables.set_meter(meter, index(entry.index)?, rate)
             }
             Some(entity::Entity::Counter(entry)) => {
-                let Some(counter) = info.counters.iter().position(|counter| counter.id == entry.counter_id) else {
+                let Some(counter) =
+                    info.counters.iter().position(|counter| counter.id == entry.counter_id)
+                else {
                     return refuse(
                         WriteCode::NotFound,
                         format!("the program has no counter {:#010x}", entry.counter_id),
                     );
                 };
                 if update.r#type != m::UpdateType::Modify as i32 {
-                    return refuse(WriteCode::InvalidArgument, "counters are modified, not inserted or deleted");
+                    return refuse(
+                        WriteCode::InvalidArgument,
+                        "counters are modified, not inserted or deleted",
+                    );
                 }
                 let data = entry.data.unwrap_or_default();
-                let (Ok(packets), Ok(octets)) = (u64::try_from(data.packet_count), u64::try_from(data.byte_count))
+                let (Ok(packets), Ok(octets)) =
+                    (u64::try_from(data.packet_count), u64::try_from(data.byte_count))
                 else {
                     return refuse(WriteCode::InvalidArgument, "a counter is not negative");
                 };
@@ -61,11 +80,19 @@ impl Server {
             Some(entity::Entity::Table(entry)) => {
                 // Only default actions come here.
                 let table = convert::table(info, entry.table_id)?;
-                if update.r#type != m::UpdateType::Modify as i32 || !entry.r#match.is_empty() || entry.priority != 0 {
-                    return refuse(WriteCode::InvalidArgument, "a default action is modified, and has no key");
+                if update.r#type != m::UpdateType::Modify as i32
+                    || !entry.r#match.is_empty()
+                    || entry.priority != 0
+                {
+                    return refuse(
+                        WriteCode::InvalidArgument,
+                        "a default action is modified, and has no key",
+                    );
                 }
                 let call = match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
-                    Some(m::table_action::Type::Action(action)) => Some(convert::call(info, action)?),
+                    Some(m::table_action::Type::Action(action)) => {
+                        Some(convert::call(info, action)?)
+                    }
                     None => None,
                 };
                 self.tables.set_default(table, call)
@@ -78,7 +105,8 @@ impl Server {
     }
 
     pub(super) fn update(&self, update: &m::Update) -> Result<Option<Update>, WriteError> {
-        let Some(entity::Entity::Table(entry)) = update.entity.as_ref().and_then(|entity| entity.entity.as_ref())
+        let Some(entity::Entity::Table(entry)) =
+            update.entity.as_ref().and_then(|entity| entity.entity.as_ref())
         else {
             return Ok(None);
         };
@@ -89,9 +117,15 @@ impl Server {
             Ok(m::UpdateType::Insert) => Operation::Insert,
             Ok(m::UpdateType::Modify) => Operation::Modify,
             Ok(m::UpdateType::Delete) => Operation::Delete,
-            _ => return refuse(WriteCode::InvalidArgument, "an update is an insertion, a modification or a deletion"),
+            _ => {
+                return refuse(
+                    WriteCode::InvalidArgument,
+                    "an update is an insertion, a modification or a deletion",
+                );
+            }
         };
-        let entry = convert::entry(&self.tables.program().info, entry, operation == Operation::Delete)?;
+        let entry =
+            convert::entry(&self.tables.program().info, entry, operation == Operation::Delete)?;
         Ok(Some(Update { operation, entry }))
     }
 
@@ -112,9 +146,9 @@ impl Server {
         let atomic = request.atomicity != 0;
         if atomic && !others.is_empty() && request.updates.len() > 1 {
             let why = "a batch that is all or nothing has entries of tables alone";
-            errors.extend(
-                others.iter().map(|(n, _)| (*n, WriteError { code: WriteCode::InvalidArgument, message: why.into() })),
-            );
+            errors.extend(others.iter().map(|(n, _)| {
+                (*n, WriteError { code: WriteCode::InvalidArgument, message: why.into() })
+            }));
         }
         if atomic && !errors.is_empty() {
             return errors;
@@ -125,7 +159,9 @@ impl Server {
                 return errors;
             }
         } else {
-            errors.extend(self.tables.write_each(&entries).into_iter().map(|(n, error)| (places[n], error)));
+            errors.extend(
+                self.tables.write_each(&entries).into_iter().map(|(n, error)| (places[n], error)),
+            );
         }
         for (n, update) in others {
             if let Err(error) = self.write_other(update) {
@@ -136,21 +172,28 @@ impl Server {
     }
 }
 
-/// The errors of a batch as the specification wants them: one for each update, in the details of the status.
+/// The errors of a batch as the specification wants them: one for each update, in the details of
+/// the status.
 pub(super) fn batch_status(updates: usize, errors: &[(usize, WriteError)], atomic: bool) -> Status {
     let first = &errors[0];
     let details = (0..updates).map(|n| {
         let found = errors.iter().find(|(m, _)| *m == n);
         let (code, message) = match found {
             Some((_, error)) => (error.code as i32, error.message.clone()),
-            None if atomic => (WriteCode::Aborted as i32, "another update of the batch failed".into()),
+            None if atomic => {
+                (WriteCode::Aborted as i32, "another update of the batch failed".into())
+            }
             None => (0, String::new()),
         };
         let error = m::Error { canonical_code: code, message, space: String::new(), code: 0 };
         m::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
     });
     let message = format!("update {}: {}", first.0 + 1, first.1.message);
-    let status = m::Status { code: Code::Unknown as i32, message: message.clone(), details: details.collect() };
+    let status = m::Status {
+        code: Code::Unknown as i32,
+        message: message.clone(),
+        details: details.collect(),
+    };
     // Beyond what a header holds, the message alone.
     match status.encoded_len() <= 4096 {
         true => Status::with_details(Code::Unknown, message, status.encode_to_vec().into()),

@@ -1,4 +1,5 @@
-//! Which headers a control may have made valid, or taken away, when a packet leaves: what has to move then.
+//! Which headers a control may have made valid, or taken away, when a packet leaves: what has to
+//! move then.
 use super::Emitter;
 use crate::ast::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +89,8 @@ impl Emitter {
         }
     }
 
-    /// Whether a header that stays may have to move, for something behind it (those of `order` from `place` on) has changed.
+    /// Whether a header that stays may have to move, for something behind it (those of `order` from
+    /// `place` on) has changed.
     pub(super) fn may_move(&self, ways: &Ways, order: &[(String, bool)], place: usize) -> bool {
         let header = &order[place].0;
         let with = |later: &String| self.before.contains(&(header.clone(), later.clone()));

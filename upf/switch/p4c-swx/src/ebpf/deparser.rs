@@ -1,6 +1,7 @@
 //! What leaves: the headers that are valid, and behind them the rest of the packet.
 //!
-//! Only what is in front of the last header that is new, or has gone, moves; the rest stays where it is.
+//! Only what is in front of the last header that is new, or has gone, moves; the rest stays where
+//! it is.
 use super::Emitter;
 use super::changes::Changes;
 use crate::ast::*;
@@ -12,7 +13,8 @@ use std::collections::BTreeSet;
 fn pieces(size: u32) -> Vec<(u32, u32)> {
     let (mut at, mut all) = (0, Vec::new());
     while at < size {
-        let piece = [8, 4, 2, 1].into_iter().find(|octets| at + octets <= size).expect("one is left");
+        let piece =
+            [8, 4, 2, 1].into_iter().find(|octets| at + octets <= size).expect("one is left");
         all.push((at, piece));
         at += piece;
     }
@@ -42,7 +44,8 @@ impl Emitter {
                     return error(
                         later.at,
                         format!(
-                            "{:?} comes before {:?}: headers leave in the order in which the parser takes them",
+                            "{:?} comes before {:?}: headers leave in the order in which the \
+                             parser takes them",
                             later.text, header.text
                         ),
                     );
@@ -50,12 +53,14 @@ impl Emitter {
             }
         }
         // Headers that are taken and never emitted go where they come.
-        let mut order: Vec<(String, bool)> = emitted.iter().map(|name| (name.text.clone(), true)).collect();
+        let mut order: Vec<(String, bool)> =
+            emitted.iter().map(|name| (name.text.clone(), true)).collect();
         for header in self.taken.keys() {
             if order.iter().any(|(name, _)| name == header) {
                 continue;
             }
-            let follows = |(name, _): &(String, bool)| self.before.contains(&(name.clone(), header.clone()));
+            let follows =
+                |(name, _): &(String, bool)| self.before.contains(&(name.clone(), header.clone()));
             let place = order.iter().rposition(follows).map_or(0, |n| n + 1);
             order.insert(place, (header.clone(), false));
         }
@@ -83,16 +88,26 @@ impl Emitter {
                 self.line(&format!("longer += v_{header} ? {size} : 0;"));
                 continue;
             }
-            let gone = if *emitted { format!("h_{header} && gone_{header}") } else { format!("h_{header}") };
+            let gone = if *emitted {
+                format!("h_{header} && gone_{header}")
+            } else {
+                format!("h_{header}")
+            };
             self.line(&format!("longer -= {gone} ? {size} : 0;"));
             if *emitted && self.may_move(ways, &order, n) {
                 for (k, (_, octets)) in pieces(size).into_iter().enumerate() {
                     self.line(&format!("u{} k_{header}_{k} = 0;", 8 * octets));
                 }
-                self.line(&format!("const int moves_{header} = h_{header} && !gone_{header} && changed{};", n + 1));
+                self.line(&format!(
+                    "const int moves_{header} = h_{header} && !gone_{header} && changed{};",
+                    n + 1
+                ));
                 self.line(&format!("if (moves_{header}) {{"));
                 for (k, (at, octets)) in pieces(size).into_iter().enumerate() {
-                    self.line(&format!("\tk_{header}_{k} = *(u{} *)(h_{header} + {at});", 8 * octets));
+                    self.line(&format!(
+                        "\tk_{header}_{k} = *(u{} *)(h_{header} + {at});",
+                        8 * octets
+                    ));
                 }
                 self.line("}");
             }

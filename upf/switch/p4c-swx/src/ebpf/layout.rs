@@ -72,19 +72,26 @@ impl Layout {
             .collect();
         let mut tables = Vec::new();
         for (table, written) in info.tables.iter().zip(written) {
-            let uses = |id: &u32| info.actions.iter().position(|action| action.id == *id).expect("an action");
+            let uses = |id: &u32| {
+                info.actions.iter().position(|action| action.id == *id).expect("an action")
+            };
             let end = |n: usize| actions[n].last().map_or(4, |place| place.offset + place.octets);
             let longest = table.actions.iter().map(|(id, ..)| end(uses(id))).max().unwrap_or(4);
             // No slot is in two lines of the cache.
-            let value = if longest > 32 { longest.next_multiple_of(64) } else { longest.next_power_of_two().max(8) };
+            let value = if longest > 32 {
+                longest.next_multiple_of(64)
+            } else {
+                longest.next_power_of_two().max(8)
+            };
             let exact = table.keys.iter().all(|key| key.kind == MatchKind::Exact);
             // Each field goes into the first word that has room, from the top.
             let (mut fields, mut filled): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), vec![0]);
             for key in &table.keys {
-                let word = filled.iter().position(|bits| bits + key.bits <= 64).unwrap_or_else(|| {
-                    filled.push(0);
-                    filled.len() - 1
-                });
+                let word =
+                    filled.iter().position(|bits| bits + key.bits <= 64).unwrap_or_else(|| {
+                        filled.push(0);
+                        filled.len() - 1
+                    });
                 filled[word] += key.bits;
                 fields.push((word as u32, 64 - filled[word]));
             }
@@ -96,16 +103,26 @@ impl Layout {
             if words > MOST_WORDS {
                 return error(
                     name.at,
-                    format!("the key of {:?} takes more than {MOST_WORDS} words of 64 bits", name.text),
+                    format!(
+                        "the key of {:?} takes more than {MOST_WORDS} words of 64 bits",
+                        name.text
+                    ),
                 );
             }
             if !exact && matches!(table.keys[0].kind, MatchKind::Range | MatchKind::Lpm) {
-                let message = "the first field of a key under masks is exact or ternary: entries are found by it";
+                let message = "the first field of a key under masks is exact or ternary: entries \
+                               are found by it";
                 return error(written.keys[0].kind.at, message);
             }
             // Four fifths full at the most.
             let lines = (table.size * 5 / 4).div_ceil(4).max(4);
-            tables.push(TableLayout { lines, slots: table.size, value, words: if exact { 0 } else { words }, fields });
+            tables.push(TableLayout {
+                lines,
+                slots: table.size,
+                value,
+                words: if exact { 0 } else { words },
+                fields,
+            });
         }
         Ok(Layout { tables, actions })
     }

@@ -1,10 +1,13 @@
-//! A second target: C text for the kernel's BPF, which `upf/switch/xdp` compiles with clang and runs at the entrances of ports.
+//! A second target: C text for the kernel's BPF, which `upf/switch/xdp` compiles with clang and
+//! runs at the entrances of ports.
 //!
-//! Headers that come are read and written where they lie in the packet; those that the control makes valid are in memory of
-//! the processor until the packet leaves. Then the packet's beginning moves once, and what is new, or has to move, is written; all behind it stays.
+//! Headers that come are read and written where they lie in the packet; those that the control
+//! makes valid are in memory of the processor until the packet leaves. Then the packet's beginning
+//! moves once, and what is new, or has to move, is written; all behind it stays.
 //!
-//! The text names macros and functions that the target's own headers have (`xdp/bpf/pipeline.h`): tables, counters, meters, octets
-//! in the order of packets. [`Layout`] says how user space writes what the text reads.
+//! The text names macros and functions that the target's own headers have (`xdp/bpf/pipeline.h`):
+//! tables, counters, meters, octets in the order of packets. [`Layout`] says how user space writes
+//! what the text reads.
 mod changes;
 mod deparser;
 mod layout;
@@ -39,7 +42,8 @@ struct Emitter {
     layout: Layout,
     /// Tables of the program as written.
     tables: BTreeMap<String, Table>,
-    /// Headers that the parser takes out of packets, and those whose octets are in the packet, too, wherever one of them is.
+    /// Headers that the parser takes out of packets, and those whose octets are in the packet,
+    /// too, wherever one of them is.
     taken: BTreeMap<String, BTreeSet<String>>,
     /// Pairs of headers of which the parser takes the first before the second.
     before: BTreeSet<(String, String)>,
@@ -55,7 +59,12 @@ struct Emitter {
 /// Makes the text.
 pub(crate) fn emit(lowering: Lowering, blocks: &Blocks<'_>, program: Program) -> Result<Output> {
     let layout = Layout::of(&program, &blocks.control.tables)?;
-    let tables = blocks.control.tables.iter().map(|table| (table.name.text.clone(), table.clone())).collect();
+    let tables = blocks
+        .control
+        .tables
+        .iter()
+        .map(|table| (table.name.text.clone(), table.clone()))
+        .collect();
     let emitter = Emitter {
         lowering,
         program,
@@ -84,10 +93,16 @@ impl Emitter {
 
         self.lowering.arguments.clear();
         self.lowering.in_action = false;
-        let of_parser = [("packet_in", Packet), ("out", Headers), ("inout", Metadata), ("swx_input_t", Input)];
+        let of_parser =
+            [("packet_in", Packet), ("out", Headers), ("inout", Metadata), ("swx_input_t", Input)];
         self.lowering.signature(&parser.name, &parser.parameters, &of_parser)?;
         self.states(parser)?;
-        let of_control = [("inout", Headers), ("inout", Metadata), ("swx_input_t", Input), ("swx_output_t", Output)];
+        let of_control = [
+            ("inout", Headers),
+            ("inout", Metadata),
+            ("swx_input_t", Input),
+            ("swx_output_t", Output),
+        ];
         self.lowering.signature(&control.name, &control.parameters, &of_control)?;
         self.present.clear();
         self.line("control:;");
@@ -109,12 +124,20 @@ impl Emitter {
         self.declarations(&mut code, longest);
         // Memory of each processor: the stack is too small for all of them.
         code.push_str("struct made {\n");
-        for (header, _) in self.lowering.headers.iter().filter(|(name, _)| !self.taken.contains_key(name)) {
-            writeln!(code, "\tu8 {header}[{}];", self.size_of(header).next_multiple_of(8)).expect("text");
+        for (header, _) in
+            self.lowering.headers.iter().filter(|(name, _)| !self.taken.contains_key(name))
+        {
+            writeln!(code, "\tu8 {header}[{}];", self.size_of(header).next_multiple_of(8))
+                .expect("text");
         }
         code.push_str("\tu8 end[8];\n};\nOF_PROCESSORS(made, struct made);\n");
-        code.push_str("\nstatic __always_inline int pipeline(struct xdp_md *ctx, u32 m_ingress_port, u32 *leaves_by, int past_turn)\n{\n");
-        code.push_str("\tu8 *data = (u8 *)(long)ctx->data, *end = (u8 *)(long)ctx->data_end, *at = data;\n");
+        code.push_str(
+            "\nstatic __always_inline int pipeline(struct xdp_md *ctx, u32 m_ingress_port, u32 \
+             *leaves_by, int past_turn)\n{\n",
+        );
+        code.push_str(
+            "\tu8 *data = (u8 *)(long)ctx->data, *end = (u8 *)(long)ctx->data_end, *at = data;\n",
+        );
         code.push_str("\tstruct made *made = made_here();\n");
         code.push_str("\tconst u32 copy = active;\n\tu32 m_egress_port = 0;\n\tu8 m_drop = 0;\n");
         let metadata = self.lowering.metadata.clone();
@@ -151,7 +174,8 @@ impl Emitter {
                 0 => writeln!(code, "EXACT_TABLE({}, {lines}, {slots}, {value})", table.alias),
                 _ => writeln!(
                     code,
-                    "#define FIRST_SHIFT_{} {}\nMASKED_TABLE_{words}({}, {lines}, {slots}, {value})",
+                    "#define FIRST_SHIFT_{} {}\nMASKED_TABLE_{words}({}, {lines}, {slots}, \
+                     {value})",
                     table.alias, of.fields[0].1, table.alias
                 ),
             }
@@ -167,14 +191,16 @@ impl Emitter {
             writeln!(code, "struct args_{} {{\n\tu32 action;", action.alias).expect("text");
             for (parameter, place) in action.parameters.iter().zip(places) {
                 debug_assert_eq!(place.octets, values::octets(parameter.bits));
-                writeln!(code, "\t{} {};", values::of(parameter.bits), parameter.name).expect("text");
+                writeln!(code, "\t{} {};", values::of(parameter.bits), parameter.name)
+                    .expect("text");
             }
             writeln!(code, "}};").expect("text");
         }
     }
 
     fn fields_of(&self, header: &str) -> Vec<(String, u32)> {
-        let (_, of) = self.lowering.headers.iter().find(|(name, _)| name == header).expect("a header");
+        let (_, of) =
+            self.lowering.headers.iter().find(|(name, _)| name == header).expect("a header");
         self.lowering.names.headers[of].clone()
     }
 
@@ -195,7 +221,8 @@ impl Emitter {
         format!("{of}_{}", self.labels)
     }
 
-    /// A header that the parser takes has its octets in the packet: where it has not come there are none to be valid.
+    /// A header that the parser takes has its octets in the packet: where it has not come there are
+    /// none to be valid.
     fn check_made_valid(&self, statements: &[Statement]) -> Result<()> {
         for statement in statements {
             match statement {
@@ -207,7 +234,8 @@ impl Emitter {
                         return error(
                             header.at,
                             format!(
-                                "the parser takes {:?}, so the kernel's programs cannot make it valid: have another header for it",
+                                "the parser takes {:?}, so the kernel's programs cannot make it \
+                                 valid: have another header for it",
                                 header.text
                             ),
                         );

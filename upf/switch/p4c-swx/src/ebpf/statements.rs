@@ -111,7 +111,9 @@ impl Emitter {
                     false => self.line(&format!("v_{} = {valid};", header.text)),
                 }
             }
-            ([_, method], [Expression::Path(header)]) if method.text == "extract" => self.extract(&header[1].text),
+            ([_, method], [Expression::Path(header)]) if method.text == "extract" => {
+                self.extract(&header[1].text)
+            }
             ([function], []) if function.text == "drop_packet" => self.line("m_drop = 1;"),
             ([table, method], []) if method.text == "apply" => self.apply_alone(&table.text)?,
             ([counter, method], [index, octets]) if method.text == "count" => {
@@ -142,7 +144,8 @@ impl Emitter {
         if action.body.is_empty() {
             return Ok(());
         }
-        let fields = self.program.info.actions.iter().find(|of| of.alias == name).expect("an action");
+        let fields =
+            self.program.info.actions.iter().find(|of| of.alias == name).expect("an action");
         let arguments = fields.parameters.iter().map(|of| (of.name.clone(), of.bits)).collect();
         let outside = std::mem::replace(&mut self.lowering.arguments, arguments);
         let done = self.label("action");

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 fn targets(state: &State) -> Vec<&str> {
     match &state.transition {
         Transition::To(name) => vec![name.text.as_str()],
-        Transition::Select(_, cases) => cases.iter().map(|(_, name, _)| name.text.as_str()).collect(),
+        Transition::Select(_, cases) => {
+            cases.iter().map(|(_, name, _)| name.text.as_str()).collect()
+        }
     }
 }
 
@@ -28,7 +30,8 @@ fn taken(state: &State) -> Vec<&Name> {
 impl Emitter {
     /// States, each before those that it leads to: there are no loops.
     fn in_order(parser: &Parser) -> Vec<&State> {
-        let by_name: BTreeMap<&str, &State> = parser.states.iter().map(|s| (s.name.text.as_str(), s)).collect();
+        let by_name: BTreeMap<&str, &State> =
+            parser.states.iter().map(|s| (s.name.text.as_str(), s)).collect();
         fn visit<'a>(name: &str, states: &BTreeMap<&str, &'a State>, order: &mut Vec<&'a State>) {
             let Some(state) = states.get(name) else { return };
             if !order.iter().any(|done| done.name == state.name) {
@@ -44,7 +47,8 @@ impl Emitter {
 
     /// Which headers are taken with which, in which order; gives the octets of the longest way.
     pub(super) fn look_at_states(&mut self, parser: &Parser) -> Result<u32> {
-        // By state, of all ways that lead there: headers of each of them, headers of any, and octets.
+        // By state, of all ways that lead there: headers of each of them, headers of any, and
+        // octets.
         type Ways = (BTreeSet<String>, BTreeSet<String>, u32);
         let mut ways: BTreeMap<String, Ways> = BTreeMap::new();
         ways.insert("start".into(), Default::default());
@@ -53,7 +57,10 @@ impl Emitter {
             let (mut always, mut ever, mut octets) = ways[&state.name.text].clone();
             for header in taken(state) {
                 if ever.contains(&header.text) {
-                    return error(header.at, format!("{:?} may have been taken before this state", header.text));
+                    return error(
+                        header.at,
+                        format!("{:?} may have been taken before this state", header.text),
+                    );
                 }
                 octets += self.size_of(&header.text);
                 self.before.extend(ever.iter().map(|first| (first.clone(), header.text.clone())));
@@ -135,8 +142,12 @@ impl Emitter {
                 let constant = |value: &Expression| self.lowering.names.number(value, Some(*bits));
                 match one {
                     Match::Default => {}
-                    Match::Value(value) => tests.push(format!("{field} == {}", number(constant(value)?))),
-                    Match::Masked(value, mask) => tests.push(Self::masked(field, constant(value)?, constant(mask)?)),
+                    Match::Value(value) => {
+                        tests.push(format!("{field} == {}", number(constant(value)?)))
+                    }
+                    Match::Masked(value, mask) => {
+                        tests.push(Self::masked(field, constant(value)?, constant(mask)?))
+                    }
                 }
             }
             if !tests.is_empty() {

@@ -22,7 +22,9 @@ impl Emitter {
         self.line("{");
         self.depth += 1;
         self.line(&format!("const void *found = find_{name}(copy, {});", keys.join(", ")));
-        let of = |id: &u32| self.program.info.actions.iter().find(|action| action.id == *id).expect("an action");
+        let of = |id: &u32| {
+            self.program.info.actions.iter().find(|action| action.id == *id).expect("an action")
+        };
         let holds = table.actions.iter().any(|(id, ..)| of(id).alias.starts_with(HOLDING));
         if holds {
             self.line("if (found && waits_for_others(found, past_turn))");
@@ -44,7 +46,13 @@ impl Emitter {
             self.line("switch (*(const u32 *)found) {");
         }
         for (id, ..) in &table.actions {
-            let action = self.program.info.actions.iter().position(|action| action.id == *id).expect("an action");
+            let action = self
+                .program
+                .info
+                .actions
+                .iter()
+                .position(|action| action.id == *id)
+                .expect("an action");
             let alias = self.program.info.actions[action].alias.clone();
             if self.lowering.actions[&alias].body.is_empty() {
                 continue;

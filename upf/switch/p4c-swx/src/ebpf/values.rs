@@ -59,7 +59,11 @@ impl Emitter {
         match parts[..] {
             ["h", header, field] if self.taken.contains_key(header) => {
                 let (offset, bits) = self.offset(header, field);
-                let guard = if self.present.contains(header) { String::new() } else { format!("if (h_{header}) ") };
+                let guard = if self.present.contains(header) {
+                    String::new()
+                } else {
+                    format!("if (h_{header}) ")
+                };
                 format!("{guard}put{bits}(h_{header} + {offset}, {value});")
             }
             ["h", header, field] => {
@@ -147,7 +151,9 @@ impl Emitter {
                 Ok(format!("({left} {sign} {right})"))
             }
             Expression::Call(path, _, behind) => match (&path[..], &behind[..]) {
-                ([_, header, method], []) if method.text == "isValid" => Ok(self.is_valid(&header.text)),
+                ([_, header, method], []) if method.text == "isValid" => {
+                    Ok(self.is_valid(&header.text))
+                }
                 ([table, _], [outcome]) => {
                     let text = std::mem::take(&mut self.text);
                     self.depth += 1;

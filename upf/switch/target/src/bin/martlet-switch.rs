@@ -10,7 +10,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 #[derive(Parser)]
-#[command(name = "martlet-switch", about = "The programmable switch of the user plane, on DPDK's software switch")]
+#[command(
+    name = "martlet-switch",
+    about = "The programmable switch of the user plane, on DPDK's software switch"
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -43,7 +46,8 @@ struct Run {
     /// Where P4Runtime is served
     #[arg(long, default_value = "127.0.0.1:9559")]
     listen: SocketAddr,
-    /// Port towards gNBs: an interface (xdp:IF or packet:IF say how its frames are taken), or captures, pcap:IN,OUT
+    /// Port towards gNBs: an interface (xdp:IF or packet:IF say how its frames are taken), or
+    /// captures, pcap:IN,OUT
     #[arg(long, requires = "native_n3")]
     access: Option<Binding>,
     /// Port towards the native UPF, on the wire of N3
@@ -61,8 +65,9 @@ struct Run {
     /// File of rules that it begins with, one a line
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Microseconds for which it looks for packets before it sleeps; a large number keeps one processor busy, and latency low.
-    /// Without it, up to 100 where packets come that soon, and none where they do not
+    /// Microseconds for which it looks for packets before it sleeps; a large number keeps one
+    /// processor busy, and latency low. Without it, up to 100 where packets come that soon,
+    /// and none where they do not
     #[arg(long)]
     spin_us: Option<u64>,
     /// MiB for tables and packets
@@ -77,7 +82,8 @@ struct Run {
     /// Do not start the switch again when it fails
     #[arg(long)]
     once: bool,
-    /// End when the process that started this one ends, which holds the other end of its standard input
+    /// End when the process that started this one ends, which holds the other end of its standard
+    /// input
     #[arg(long)]
     with_parent: bool,
 }
@@ -92,11 +98,13 @@ enum Command {
     Build,
     /// Take the kernel's own forwarding between two interfaces away, which stays when a switch ends
     Part { one: String, other: String },
-    /// Have peers on veth send frames with their checksums, one packet each, as a wire would carry them
+    /// Have peers on veth send frames with their checksums, one packet each, as a wire would carry
+    /// them
     Plain { interfaces: Vec<String> },
     /// Measure the pipeline in memory, and write what was measured as JSON
     Bench {
-        /// Packets out of tunnels, or into them; or rules that are issued over P4Runtime while packets pass
+        /// Packets out of tunnels, or into them; or rules that are issued over P4Runtime while
+        /// packets pass
         #[arg(value_parser = ["decap", "encap", "issue"])]
         way: String,
         #[arg(long, default_value_t = 1)]
@@ -113,7 +121,8 @@ enum Command {
 }
 
 fn run(arguments: &Run) -> Result<(), String> {
-    let wire = |peer: &Option<Binding>, native: &Option<Binding>| Some((peer.clone()?, native.clone()?));
+    let wire =
+        |peer: &Option<Binding>, native: &Option<Binding>| Some((peer.clone()?, native.clone()?));
     let settings = Settings {
         listen: arguments.listen,
         n3: wire(&arguments.access, &arguments.native_n3),
@@ -125,10 +134,13 @@ fn run(arguments: &Run) -> Result<(), String> {
         engine: arguments.engine.engine(),
         device: arguments.device,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
     let end = async {
-        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).expect("signals");
+        let mut terminate =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
+                .expect("signals");
         tokio::select! {
             _ = terminate.recv() => {}
             _ = tokio::signal::ctrl_c() => {}
@@ -141,7 +153,8 @@ fn run(arguments: &Run) -> Result<(), String> {
     }
 }
 
-/// Runs the switch as a child, and again when it fails. While there is none, the kernel forwards between the wires' ends.
+/// Runs the switch as a child, and again when it fails. While there is none, the kernel forwards
+/// between the wires' ends.
 fn watch() -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     loop {
@@ -161,7 +174,8 @@ fn watch() -> Result<(), String> {
                 Ok(())
             });
         }
-        let mut child = command.spawn().map_err(|error| format!("the switch cannot be started: {error}"))?;
+        let mut child =
+            command.spawn().map_err(|error| format!("the switch cannot be started: {error}"))?;
         let status = child.wait().map_err(|error| error.to_string())?;
         if parent::was_told_to(status) {
             return Ok(());
@@ -195,7 +209,8 @@ fn issue(rules: u32, samples: u32, engine: Engine) -> Result<(), String> {
 }
 
 fn main() -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
+    let filter =
+        tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "info".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let outcome = match Arguments::parse().command {
         Command::Run(arguments) => {
@@ -212,12 +227,13 @@ fn main() -> ExitCode {
             sockets::part(&one, &other);
             Ok(())
         }
-        Command::Plain { interfaces } => {
-            interfaces.iter().try_for_each(|interface| sockets::plain(interface)).map_err(|error| error.to_string())
-        }
+        Command::Plain { interfaces } => interfaces
+            .iter()
+            .try_for_each(|interface| sockets::plain(interface))
+            .map_err(|error| error.to_string()),
         Command::Bench { engine: Engines::Xdp, .. } => {
-            Err("the engine xdp is in the entrances of interfaces, and has no ports in \
-            memory: martlet lab switch --interfaces measures it"
+            Err("the engine xdp is in the entrances of interfaces, and has no ports in memory: \
+                 martlet lab switch --interfaces measures it"
                 .into())
         }
         Command::Bench { way, rules, samples, engine, .. } if way == "issue" => {
@@ -225,7 +241,14 @@ fn main() -> ExitCode {
         }
         Command::Bench { way, rules, frame, samples, metered, engine } => {
             let way = if way == "decap" { Way::Decapsulation } else { Way::Encapsulation };
-            measure(&Bench { way, rules: rules.max(1), frame, samples, metered, engine: engine.engine() })
+            measure(&Bench {
+                way,
+                rules: rules.max(1),
+                frame,
+                samples,
+                metered,
+                engine: engine.engine(),
+            })
         }
     };
     match outcome {

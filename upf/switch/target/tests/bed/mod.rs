@@ -1,4 +1,5 @@
-//! A switch of rings with rules as people write them, for tests that put frames in and look at what comes out.
+//! A switch of rings with rules as people write them, for tests that put frames in and look at what
+//! comes out.
 #![allow(dead_code)] // each test program uses its part
 use crate::common::*;
 use martlet_switch_control::model::{Operation, Update};
@@ -22,7 +23,10 @@ pub struct Bed {
 /// Both ways of running the pipeline, where this build has both.
 pub fn engines() -> Vec<Engine> {
     if Engine::best() == Engine::Interpreter {
-        eprintln!("SKIPPED: the pipeline as machine code; run deploy/install/swx-headers.sh and build again");
+        eprintln!(
+            "SKIPPED: the pipeline as machine code; run deploy/install/swx-headers.sh and build \
+             again"
+        );
     }
     let mut all = vec![Engine::Interpreter, Engine::best()];
     all.dedup();
@@ -51,7 +55,13 @@ impl Bed {
 
     /// The place of a table.
     pub fn table(&self, name: &str) -> usize {
-        self.tables.program().info.tables.iter().position(|table| table.alias == name).expect("a table of the program")
+        self.tables
+            .program()
+            .info
+            .tables
+            .iter()
+            .position(|table| table.alias == name)
+            .expect("a table of the program")
     }
 
     /// What a line is.
@@ -68,20 +78,27 @@ impl Bed {
         self.switch.inject(port, frame).expect("room");
         self.switch.settle();
         (0..8)
-            .flat_map(|port| std::iter::from_fn(move || self.switch.collect(port)).map(move |frame| (port, frame)))
+            .flat_map(|port| {
+                std::iter::from_fn(move || self.switch.collect(port))
+                    .map(move |frame| (port, frame))
+            })
             .collect()
     }
 
     /// Packets and octets of a counter.
     pub fn count(&self, counter: &str, index: u32) -> (u64, u64) {
-        let read = |of: &str| self.switch.register(&format!("{counter}_{of}"), index).expect("a counter");
+        let read =
+            |of: &str| self.switch.register(&format!("{counter}_{of}"), index).expect("a counter");
         (read("packets"), read("octets"))
     }
 }
 
 fn update(tables: &Tables, operation: Operation, line: &str) -> Update {
     let info = &tables.program().info;
-    let entry = rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || Some(99));
+    let entry =
+        rules::parse(info, &rules::words(line), 999, operation == Operation::Delete, &mut || {
+            Some(99)
+        });
     Update { operation, entry: entry.unwrap_or_else(|error| panic!("{}", error.shown(line))) }
 }
 
@@ -106,20 +123,24 @@ pub const KINDS: &str = "
     application application 2 session 4 protocol udp priority 5
     uplink session 4 application 1 via 1 counter 10
     uplink-closed session 4 application 2 counter 11
-    downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 12
+    downlink session 4 application 1 teid 0x2002 from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 \
+                         counter 12
     downlink-closed session 4 application 2 counter 13
     peer6 number 3 from fd70::1 to fd70::2
     encap6 ue 10.60.0.6 teid 0x2006 peer 3 qfi 5 via 2 counter 15
     encap6 ue 10.60.0.7 teid 0x2007 peer 4 qfi 5 via 2 counter 16
     decap-v6 teid 0x100a prefix 2001:db8:45:a::/64 ue 10.60.0.10 via 1 via-v6 3 counter 20
-    encap-v6 prefix 2001:db8:45:a::/64 teid 0x200a from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 counter 21
+    encap-v6 prefix 2001:db8:45:a::/64 teid 0x200a from 192.168.70.1 to 192.168.70.2 qfi 9 via 2 \
+                         counter 21
     decap-filtered-v6 teid 0x100b prefix 2001:db8:45:b::/64 session 11
     encap-filtered-v6 prefix 2001:db8:45:b::/64 session 11
-    application-v6 application 1 session 11 remote 2001:db8:98::/48 ports 80-90 protocol tcp priority 10
+    application-v6 application 1 session 11 remote 2001:db8:98::/48 ports 80-90 protocol tcp \
+                         priority 10
     application-v6 application 2 session 11 protocol udp priority 5
     uplink-v6 session 11 application 1 via 1 via-v6 3 counter 22
     uplink-closed session 11 application 2 counter 23
-    downlink session 11 application 1 teid 0x200b from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 counter 24
+    downlink session 11 application 1 teid 0x200b from 192.168.70.1 to 192.168.70.2 qfi 7 via 2 \
+                         counter 24
     downlink-closed session 11 application 2 counter 25
     hop number 3 source 02:00:00:00:00:05 destination 02:00:00:00:00:06 port 1
 ";

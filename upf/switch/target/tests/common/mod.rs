@@ -10,12 +10,19 @@ pub const GNB6: Ipv6Addr = Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, 2);
 pub const N36: Ipv6Addr = Ipv6Addr::new(0xfd70, 0, 0, 0, 0, 0, 0, 1);
 
 pub fn checksum(header: &[u8]) -> u16 {
-    let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum: u32 =
+        header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     !((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-pub fn ipv4(protocol: u8, ttl: u8, source: [u8; 4], destination: [u8; 4], payload: &[u8]) -> Vec<u8> {
+pub fn ipv4(
+    protocol: u8,
+    ttl: u8,
+    source: [u8; 4],
+    destination: [u8; 4],
+    payload: &[u8],
+) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, ttl, protocol, 0, 0];
     packet[2..4].copy_from_slice(&((20 + payload.len()) as u16).to_be_bytes());
     packet.extend(source);

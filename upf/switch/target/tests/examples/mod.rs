@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where `deploy/install/swx-headers.sh` puts what Debian has in DPDK's source package alone, by version of DPDK.
+/// Where `deploy/install/swx-headers.sh` puts what Debian has in DPDK's source package alone, by
+/// version of DPDK.
 const EXAMPLES: &str = "/usr/local/share/martlet/swx-examples";
 const HEADERS: &str = "/usr/local/share/martlet/swx";
 /// What the build reads DPDK's headers with.
@@ -23,24 +24,32 @@ impl Examples {
     /// Where they are there; else it says what to do.
     pub fn find() -> Option<Examples> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let version = Command::new("pkg-config").args(["--modversion", "libdpdk"]).output().expect("pkg-config");
+        let version = Command::new("pkg-config")
+            .args(["--modversion", "libdpdk"])
+            .output()
+            .expect("pkg-config");
         let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-        let [folder, headers] = [EXAMPLES, HEADERS].map(|folder| PathBuf::from(folder).join(&version));
+        let [folder, headers] =
+            [EXAMPLES, HEADERS].map(|folder| PathBuf::from(folder).join(&version));
         if !folder.join("vxlan.spec").is_file() || !PathBuf::from(GENERATE).is_file() {
             eprintln!(
-                "SKIPPED: the examples of DPDK {version} are not there; run deploy/install/swx-headers.sh and build again"
+                "SKIPPED: the examples of DPDK {version} are not there; run \
+                 deploy/install/swx-headers.sh and build again"
             );
             return None;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let work = std::env::temp_dir().join(format!("martlet-outside-{}-{number}", std::process::id()));
+        let work =
+            std::env::temp_dir().join(format!("martlet-outside-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&work).expect("a folder");
         Some(Examples { folder, headers, work })
     }
 
     pub fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(&self.folder).expect("the folder");
-        let names = files.filter_map(|file| Some(file.ok()?.file_name().to_str()?.strip_suffix(".spec")?.to_owned()));
+        let names = files.filter_map(|file| {
+            Some(file.ok()?.file_name().to_str()?.strip_suffix(".spec")?.to_owned())
+        });
         let names: Vec<String> = names.collect();
         assert!(names.len() >= 10, "{names:?}");
         names
@@ -49,7 +58,8 @@ impl Examples {
     /// The text of one. Its tables are made smaller, which is about memory alone.
     pub fn text(&self, name: &str) -> String {
         let path = self.folder.join(format!("{name}.spec"));
-        let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         text.replace("size 1048576", "size 1024")
     }
 
@@ -57,7 +67,10 @@ impl Examples {
     pub fn code(&self, spec: &str) -> Result<PathBuf, String> {
         let (from, to) = (self.work.join("pipeline.spec"), self.work.join("pipeline.c"));
         std::fs::write(&from, spec).map_err(|error| error.to_string())?;
-        let output = Command::new(GENERATE).args([&from, &to]).output().map_err(|error| error.to_string())?;
+        let output = Command::new(GENERATE)
+            .args([&from, &to])
+            .output()
+            .map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(to),
             false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
@@ -116,7 +129,8 @@ const WORDS: [&str; 26] = [
 /// Instructions without operands.
 const ALONE: [&str; 3] = ["return", "drop", "recirculate"];
 
-/// The forms of the statements of a `.spec` text: names are `W`, numbers `N`, headers `H`, and fields, whosever they are, `V`.
+/// The forms of the statements of a `.spec` text: names are `W`, numbers `N`, headers `H`, and
+/// fields, whosever they are, `V`.
 pub fn forms(spec: &str) -> BTreeSet<String> {
     let is_name = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
@@ -134,7 +148,12 @@ pub fn forms(spec: &str) -> BTreeSet<String> {
                 word if is_number(word) => "N",
                 word if word.starts_with("h.") && dots == 1 => "H",
                 _ if dots > 0 => "V",
-                word if WORDS.contains(&word) || opcode || (words.len() == 1 && ALONE.contains(&word)) => word,
+                word if WORDS.contains(&word)
+                    || opcode
+                    || (words.len() == 1 && ALONE.contains(&word)) =>
+                {
+                    word
+                }
                 _ => "W",
             }
         };

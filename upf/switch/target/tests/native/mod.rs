@@ -1,4 +1,5 @@
-//! A native UPF with a switch in its wires: `gnb` and `dn` are the far ends, whose frames a test makes.
+//! A native UPF with a switch in its wires: `gnb` and `dn` are the far ends, whose frames a test
+//! makes.
 #![allow(dead_code)] // each test program uses its part
 use crate::common::*;
 use crate::process::Process;
@@ -53,7 +54,8 @@ impl Bed {
     /// With a way for IPv6 to the data network, or without.
     pub fn of(native: DatapathChoice, ipv6: bool, change: impl FnOnce(&mut SwitchConfig)) -> Bed {
         for (far, near, own) in [
-            // The neighbours have other link addresses than these ends: the kernel here must not take their frames.
+            // The neighbours have other link addresses than these ends: the kernel here must not
+            // take their frames.
             ("gnb", "access", "02:00:00:00:00:1b"),
             ("upf3", "native3", "02:00:00:00:00:0a"),
             ("dn", "core", "02:00:00:00:00:1c"),
@@ -61,7 +63,8 @@ impl Bed {
         ] {
             ip(&format!("link add {far} address {own} type veth peer name {near}"));
             for end in [far, near] {
-                std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1").expect("no IPv6 here");
+                std::fs::write(format!("/proc/sys/net/ipv6/conf/{end}/disable_ipv6"), "1")
+                    .expect("no IPv6 here");
                 ip(&format!("link set {end} up"));
             }
             if TAKEN.get() && matches!(far, "gnb" | "dn") {
@@ -87,12 +90,20 @@ impl Bed {
         }
         let kind = if ipv6 { libc::ETH_P_IPV6 } else { libc::ETH_P_IP };
         let (gnb, dn) = (End::open("gnb"), End::open_for("dn", kind as u16));
-        let state = std::env::temp_dir().join(format!("martlet-offload-{}-{:?}", std::process::id(), Instant::now()));
+        let state = std::env::temp_dir().join(format!(
+            "martlet-offload-{}-{:?}",
+            std::process::id(),
+            Instant::now()
+        ));
         let mut config = UpfConfig { datapath: DatapathChoice::Switch, ..UpfConfig::default() };
         config.n3.address = (Ipv4Addr::from(N3), 2152).into();
         config.n3.restoration_s = 0;
         config.n6.mode = N6Mode::Routing;
-        config.dnns = vec![DnnConfig { name: "internet".into(), pools: vec!["10.32.0.0/11".into()], allocate: false }];
+        config.dnns = vec![DnnConfig {
+            name: "internet".into(),
+            pools: vec!["10.32.0.0/11".into()],
+            allocate: false,
+        }];
         config.switch.native = native;
         config.switch.address = LISTEN.parse().expect("an address");
         config.xdp.interfaces = vec!["upf3".into(), "upf6".into()];
@@ -107,7 +118,16 @@ impl Bed {
 
     pub fn start_switch(&mut self) {
         let state = self.state.to_str().expect("text").to_owned();
-        let wires = ["--access", "access", "--native-n3", "native3", "--core", "core", "--native-n6", "native6"];
+        let wires = [
+            "--access",
+            "access",
+            "--native-n3",
+            "native3",
+            "--core",
+            "core",
+            "--native-n6",
+            "native6",
+        ];
         let own = ["--listen", LISTEN, "--state", &state, "--engine", ENGINE.get()];
         self.switch = Some(Process::start(&[&own[..], &wires].concat()));
         self.eventually("the UPF leads the switch", |bed| bed.says("connected") == true);
@@ -126,7 +146,11 @@ impl Bed {
     pub fn eventually(&mut self, what: &str, mut holds: impl FnMut(&mut Bed) -> bool) -> Duration {
         let started = Instant::now();
         while !holds(self) {
-            assert!(started.elapsed() < Duration::from_secs(10), "{what}: {}", self.datapath.details());
+            assert!(
+                started.elapsed() < Duration::from_secs(10),
+                "{what}: {}",
+                self.datapath.details()
+            );
             std::thread::sleep(Duration::from_millis(2));
         }
         started.elapsed()
@@ -159,12 +183,14 @@ impl Drop for Bed {
     }
 }
 
-/// The session of the UE: one PDR each way, QoS flow 9, TEID 0x1000 here and 0x2000 at the gNB, a usage reporting rule.
+/// The session of the UE: one PDR each way, QoS flow 9, TEID 0x1000 here and 0x2000 at the gNB, a
+/// usage reporting rule.
 pub fn session() -> Session {
     let gnb = IpAddr::V4(GNB.into());
     let mut session = Session::new(1, FSeid::new(1, gnb), NodeId::Ip(gnb));
     for (id, source) in [(1, Interface::Access), (2, Interface::Core)] {
-        let local = (id == 1).then_some(LocalTunnel { teid: 0x1000, ipv4: Some(N3.into()), ipv6: None });
+        let local =
+            (id == 1).then_some(LocalTunnel { teid: 0x1000, ipv4: Some(N3.into()), ipv6: None });
         let pdr = Pdr {
             id,
             precedence: 100,
@@ -191,7 +217,14 @@ pub fn session() -> Session {
         };
         session.fars.insert(id.into(), far);
     }
-    let qer = Qer { id: 1, gate: GateStatus::default(), mbr: None, gbr: None, qfi: Some(9), reflective: false };
+    let qer = Qer {
+        id: 1,
+        gate: GateStatus::default(),
+        mbr: None,
+        gbr: None,
+        qfi: Some(9),
+        reflective: false,
+    };
     session.qers.insert(1, qer);
     let urr = Urr {
         id: 1,

@@ -15,7 +15,11 @@ impl Process {
     pub fn start(arguments: &[&str]) -> Process {
         let mut child = Command::new(env!("CARGO_BIN_EXE_martlet-switch"))
             .args(["run", "--once", "--with-parent"])
-            .args(if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
+            .args(if arguments.contains(&"--listen") {
+                &[][..]
+            } else {
+                &["--listen", "127.0.0.1:0"]
+            })
             .args(arguments)
             // It ends at the end of this pipe, should the test not get to end it.
             .stdin(Stdio::piped())

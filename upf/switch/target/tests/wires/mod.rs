@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::spawn(|| {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
-            eprintln!("SKIPPED: a network namespace cannot be made ({error}); run the tests as root");
+            eprintln!(
+                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+            );
             return;
         }
         ip("link set lo up");
@@ -22,7 +24,10 @@ pub fn in_namespace(test: impl FnOnce() + Send + 'static) {
 
 /// Runs `ip`, with words between blanks.
 pub fn ip(arguments: &str) {
-    assert!(Command::new("ip").args(arguments.split(' ')).status().expect("ip runs").success(), "ip {arguments}");
+    assert!(
+        Command::new("ip").args(arguments.split(' ')).status().expect("ip runs").success(),
+        "ip {arguments}"
+    );
 }
 
 /// The far end of a wire: whole frames out and in.
@@ -58,7 +63,10 @@ impl End {
             address.sll_family = libc::AF_PACKET as u16;
             address.sll_protocol = kind.to_be();
             address.sll_ifindex = index as i32;
-            assert_eq!(libc::bind(fd, (&raw const address).cast(), size_of_val(&address) as u32), 0);
+            assert_eq!(
+                libc::bind(fd, (&raw const address).cast(), size_of_val(&address) as u32),
+                0
+            );
             End(OwnedFd::from_raw_fd(fd))
         }
     }
@@ -85,7 +93,9 @@ impl End {
         let mut frame = [0u8; 2048];
         loop {
             // SAFETY: room of the length said.
-            let length = unsafe { libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0) };
+            let length = unsafe {
+                libc::recv(self.0.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len(), 0)
+            };
             if length < 8 {
                 return frames;
             }
