@@ -1,11 +1,11 @@
-//! What is wrong with a configuration.
+//! Findings of configuration checks, and the report that places them in a file.
 use crate::Lines;
 use std::fmt;
 
-/// Something wrong with a value, found by a section's own check.
+/// A wrong value, found by the check of a section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Where, as `amf.plmn.mcc` or `smf.pools[0].cidr`, relative to the section that checks.
+    /// The path of the key, as `amf.plmn.mcc` or `smf.pools[0].cidr`, relative to the checked section.
     pub path: String,
     /// What is wrong and what to write instead.
     pub message: String,
@@ -17,7 +17,7 @@ impl Finding {
         Finding { path: path.into(), message: message.into() }
     }
 
-    /// The same finding, seen from the section that holds this one.
+    /// The same finding with its path relative to the section around `section`.
     pub fn within(mut self, section: &str) -> Self {
         self.path = match self.path.is_empty() {
             true => section.to_string(),
@@ -27,7 +27,7 @@ impl Finding {
     }
 }
 
-/// Everything that is wrong with one file.
+/// All findings of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Lines of the form `FILE:LINE: PATH: MESSAGE`.
@@ -35,12 +35,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Puts findings where they belong in the file.
+    /// Adds the line in the file to each finding.
     pub fn of(file: &str, lines: &Lines, findings: &[Finding]) -> Self {
         let line = |finding: &Finding| {
-            let place =
+            let position =
                 lines.of(&finding.path).map_or(file.to_string(), |line| format!("{file}:{line}"));
-            format!("{place}: {}: {}", finding.path, finding.message)
+            format!("{position}: {}: {}", finding.path, finding.message)
         };
         Report { lines: findings.iter().map(line).collect() }
     }

@@ -1,10 +1,11 @@
-//! Configuration files: read from YAML, and checked such that a person is told which line is wrong
-//! and what to write.
+//! Configuration files: read from YAML, and checked such that an error names the file, the line, the
+//! key and what to write instead.
 #![forbid(unsafe_code)]
 
 mod finding;
 mod lines;
 mod read;
+mod renamed;
 
 pub use finding::{Finding, Report};
 pub use lines::Lines;

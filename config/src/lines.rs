@@ -1,15 +1,15 @@
-//! Which line of a YAML file holds the value at a path.
+//! Maps the path of each key of a YAML file to its line.
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use std::collections::HashMap;
 
-/// The lines of a file by path.
+/// The line of each key of a file, by path: `amf.plmns[0].plmn`.
 #[derive(Debug, Default)]
 pub struct Lines(HashMap<String, u64>);
 
 impl Lines {
-    /// Reads a file that is well-formed YAML; of another, nothing is known.
+    /// Reads the text of a file. Text that is not YAML gives an empty map.
     pub fn read(text: &str) -> Self {
         let mut lines = HashMap::new();
         if let Ok(tree) = serde_saphyr::from_str::<Tree>(text) {
@@ -18,13 +18,18 @@ impl Lines {
         Lines(lines)
     }
 
+    /// All paths and their lines, in no particular order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(path, line)| (path.as_str(), *line))
+    }
+
     /// Whether the file has a value at a path.
     pub fn has(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
 
-    /// The line, counted from 1, of the value at a path, or of the nearest section around it that
-    /// the file holds.
+    /// The line of a path, counted from 1. For a path that the file does not hold, the line of the
+    /// nearest section around it.
     pub fn of(&self, path: &str) -> Option<u64> {
         let mut path = path;
         loop {
@@ -36,25 +41,32 @@ impl Lines {
     }
 }
 
-/// A value of any kind with the lines of what it holds.
+/// A value of any kind, with the lines of its keys and items.
 enum Tree {
-    Map(Vec<(String, Spanned<Tree>)>),
+    Map(Vec<(Spanned<String>, Tree)>),
     List(Vec<Spanned<Tree>>),
     Scalar,
 }
 
 impl Tree {
     fn collect(&self, path: &str, lines: &mut HashMap<String, u64>) {
-        let mut below = |path: String, value: &Spanned<Tree>| {
-            lines.insert(path.clone(), value.referenced.line());
-            value.value.collect(&path, lines);
-        };
         match self {
-            Tree::Map(entries) => entries.iter().for_each(|(key, value)| {
-                below(if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, value);
-            }),
+            Tree::Map(entries) => {
+                for (key, value) in entries {
+                    let path = match path.is_empty() {
+                        true => key.value.clone(),
+                        false => format!("{path}.{}", key.value),
+                    };
+                    lines.insert(path.clone(), key.referenced.line());
+                    value.collect(&path, lines);
+                }
+            }
             Tree::List(items) => {
-                items.iter().enumerate().for_each(|(n, item)| below(format!("{path}[{n}]"), item))
+                for (n, item) in items.iter().enumerate() {
+                    let path = format!("{path}[{n}]");
+                    lines.insert(path.clone(), item.referenced.line());
+                    item.value.collect(&path, lines);
+                }
             }
             Tree::Scalar => {}
         }
@@ -82,7 +94,10 @@ impl<'de> Visitor<'de> for TreeVisitor {
         f.write_str("any YAML value")
     }
 
-    scalars!(visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128, visit_f64: f64, visit_str: &str);
+    scalars!(
+        visit_bool: bool, visit_i64: i64, visit_u64: u64, visit_i128: i128, visit_u128: u128,
+        visit_f64: f64, visit_str: &str
+    );
 
     fn visit_unit<E>(self) -> Result<Tree, E> {
         Ok(Tree::Scalar)
@@ -118,11 +133,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_to_its_line() {
+    fn a_path_has_the_line_of_its_key() {
         let lines = Lines::read(
             "amf:\n  plmn:\n    mcc: \"001\"\n  slices:\n    - sst: 1\n    - sst: 300\nsmf: {}\n",
         );
         assert_eq!(lines.of("amf.plmn.mcc"), Some(3));
+        assert_eq!(lines.of("amf.slices"), Some(4));
         assert_eq!(lines.of("amf.slices[1].sst"), Some(6));
         assert_eq!(lines.of("amf.plmn.missing"), lines.of("amf.plmn"));
         assert_eq!(lines.of("nothing"), None);

@@ -1,0 +1,165 @@
+//! Configuration keys of earlier releases, and what replaces them.
+//!
+//! [`read`](crate::read()) refuses a file that holds one of them and names the new key, so that no
+//! value is lost in silence. Whoever renames a key adds a row to the table of its section.
+use crate::{Finding, Lines};
+
+/// An old path and the new one. In a path, `[]` stands for the index of a list item and `*` for the
+/// key of a map entry; both paths hold the same number of them, in the same order. An empty new
+/// path means that the key is gone; the third column says what to do instead.
+type Row = (&'static str, &'static str, &'static str);
+
+/// One table for each section, so that changes to different sections do not meet in one place.
+const TABLES: &[&[Row]] =
+    &[NETWORK, SBI, FABRIC, OAM, NRF, UDR, UDM, AUSF, PCF, NSSF, CHF, UPF, SMF, LMF, AMF, SCENARIO];
+
+const NETWORK: &[Row] = &[];
+
+const SBI: &[Row] = &[];
+
+const FABRIC: &[Row] = &[];
+
+const OAM: &[Row] = &[];
+
+const NRF: &[Row] = &[];
+
+const UDR: &[Row] = &[];
+
+const UDM: &[Row] = &[];
+
+const AUSF: &[Row] = &[];
+
+const PCF: &[Row] = &[];
+
+const NSSF: &[Row] = &[];
+
+const CHF: &[Row] = &[];
+
+const UPF: &[Row] = &[];
+
+const SMF: &[Row] = &[];
+
+const LMF: &[Row] = &[];
+
+const AMF: &[Row] = &[];
+
+/// Scenario files of `martlet ran`, not the configuration of a core.
+const SCENARIO: &[Row] = &[];
+
+/// The old keys that a file holds, by line.
+pub(crate) fn renamed_keys(lines: &Lines) -> Vec<Finding> {
+    find(TABLES, lines)
+}
+
+fn find(tables: &[&[Row]], lines: &Lines) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (path, line) in lines.iter() {
+        for (old, new, note) in tables.iter().flat_map(|rows| rows.iter()) {
+            if let Some(wildcards) = match_path(old, path) {
+                let message = match new.is_empty() {
+                    true => format!("this key is gone: {note}"),
+                    false => format!("this key is now {}", fill(new, &wildcards)),
+                };
+                found.push((line, Finding::new(path, message)));
+            }
+        }
+    }
+    found.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));
+    found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// What stands at each wildcard of a pattern, where the path matches it.
+fn match_path<'p>(pattern: &str, path: &'p str) -> Option<Vec<&'p str>> {
+    let (mut patterns, mut segments) = (pattern.split(['.', '[']), path.split(['.', '[']));
+    let mut wildcards = Vec::new();
+    loop {
+        match (patterns.next(), segments.next()) {
+            (None, None) => return Some(wildcards),
+            (Some("]"), Some(index)) if index.ends_with(']') => wildcards.push(index),
+            (Some("*"), Some(key)) => wildcards.push(key),
+            (Some(expected), Some(segment)) if expected == segment => {}
+            _ => return None,
+        }
+    }
+}
+
+/// The new path with the indices and keys of the old one.
+fn fill(new: &str, wildcards: &[&str]) -> String {
+    let mut wildcards = wildcards.iter();
+    let mut filled = String::new();
+    for part in new.split_inclusive(['.', '[']) {
+        let name = part.trim_end_matches(['.', '[']);
+        match name == "]" || name == "*" {
+            true => filled.push_str(wildcards.next().unwrap_or(&name)),
+            false => filled.push_str(name),
+        }
+        filled.push_str(&part[name.len()..]);
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: &[Row] = &[
+        ("udr.gather_ms", "udr.flush_interval_ms", ""),
+        ("smf.upfs[].place", "smf.upfs[].address", ""),
+        ("sbi.*.news", "sbi.*.events", ""),
+        ("amf.wish", "", "requests are always accepted; delete the line"),
+    ];
+
+    fn messages(text: &str) -> Vec<String> {
+        let found = find(&[ROWS], &Lines::read(text));
+        found.into_iter().map(|finding| format!("{}: {}", finding.path, finding.message)).collect()
+    }
+
+    #[test]
+    fn every_old_key_is_reported_with_the_new_one_in_line_order() {
+        let text = "amf:\n  wish: 1\nudr:\n  gather_ms: 2\n";
+        assert_eq!(
+            messages(text),
+            [
+                "amf.wish: this key is gone: requests are always accepted; delete the line",
+                "udr.gather_ms: this key is now udr.flush_interval_ms",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_new_path_keeps_list_indices_and_map_keys() {
+        let text =
+            "smf:\n  upfs:\n    - { n4: a }\n    - { place: b }\nsbi: { amf: { news: 1 } }\n";
+        assert_eq!(
+            messages(text),
+            [
+                "smf.upfs[1].place: this key is now smf.upfs[1].address",
+                "sbi.amf.news: this key is now sbi.amf.events",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_key_of_the_same_name_in_another_section_is_not_reported() {
+        assert!(
+            messages("udm: { gather_ms: 1 }\ngather_ms: 2\nudr: { a: { gather_ms: 3 } }\n")
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn every_row_has_a_new_path_with_the_same_wildcards_or_a_note() {
+        let wildcards = |path: &str| {
+            path.split(['.', '['])
+                .filter(|part| ["]", "*"].contains(part))
+                .map(String::from)
+                .collect::<Vec<_>>()
+        };
+        for (old, new, note) in TABLES.iter().flat_map(|rows| rows.iter()) {
+            match new.is_empty() {
+                true => assert!(!note.is_empty(), "{old}: a removed key needs a note"),
+                false => assert_eq!(wildcards(old), wildcards(new), "{old}"),
+            }
+        }
+    }
+}
