@@ -40,7 +40,7 @@ install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr
 	$(CARGO) build --release --locked -p martlet-fabric-c
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 target/release/martlet target/release/martlet-switch "$(DESTDIR)$(PREFIX)/bin/"
-	DESTDIR="$(DESTDIR)" sbi/fabric-c/install.sh target/release "$(PREFIX)"
+	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
 
 demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
 	$(CARGO) build --release --locked -p martlet

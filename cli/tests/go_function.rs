@@ -1,5 +1,5 @@
 //! A network function in Go joins a core that runs split, through shared memory alone.
-#[path = "../../sbi/fabric-c/tests/support/mod.rs"]
+#[path = "../../fabric/c/tests/support/mod.rs"]
 mod support;
 
 use anyhow::{Context, Result, ensure};
@@ -46,7 +46,7 @@ fn try_to_build(
 ) -> (PathBuf, Output) {
     let program = installed.folder.join("function");
     let mut build = installed.go(go);
-    build.current_dir(root_folder().join("sbi/fabric-go").join(folder));
+    build.current_dir(root_folder().join("fabric/go").join(folder));
     let output = build.args(["build", "-o"]).arg(&program).arg(package).output().expect("go runs");
     (program, output)
 }

@@ -2,7 +2,7 @@
 # Look deeper than `cargo test` at what lies in shared memory: Miri runs the tests of ring, pool and octets, with weak
 # memory and 16 schedules. The model checker needs nothing of this: `tests/model.rs` is part of `cargo test`.
 #
-#     sbi/fabric/verify.sh
+#     fabric/core/verify.sh
 #
 # Needs a nightly toolchain with Miri (`rustup component add miri rust-src --toolchain nightly`).
 set -euo pipefail

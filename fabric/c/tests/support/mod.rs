@@ -73,7 +73,7 @@ impl Installed {
     /// A Go command in the folder of the package.
     pub fn go(&self, go: &Path) -> Command {
         let mut command = Command::new(go);
-        self.for_command(&mut command).current_dir(root_folder().join("sbi/fabric-go"));
+        self.for_command(&mut command).current_dir(root_folder().join("fabric/go"));
         command.env("GOTOOLCHAIN", "local").env("GOFLAGS", "-buildvcs=false");
         command.env("GOCACHE", self.prefix.with_file_name("go-build"));
         command
@@ -121,7 +121,7 @@ fn install(prefix: &Path, folder: &Path) {
     }
     let mut install = Command::new("bash");
     checked(
-        install.arg(root_folder().join("sbi/fabric-c/install.sh")).arg(&from).arg(prefix),
+        install.arg(root_folder().join("fabric/c/install.sh")).arg(&from).arg(prefix),
         "install.sh",
     );
 }
