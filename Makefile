@@ -68,8 +68,8 @@ ENGINE =
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
 # Those that meet every kind of session, and all that is done with one: a part for each run of the tests.
-SWITCH_SELECTION = switch:: sessions:: session_types:: idle_and_paging:: handover:: charging:: several_upfs:: intermediate_upf:: \
-	upf_restart:: user_plane:: n3_ipv6:: requested_modification:: other_types:: a_day:: bad_input::gtpu bad_input::pfcp
+SWITCH_SELECTION = user_plane::switch:: session::lifecycle:: session::types:: connection::idle_and_paging:: \
+	handover::n2_and_xn:: session:: user_plane:: handover::intermediate_upf:: n4::upf_restart:: n4::malformed:: ue_lifecycle::
 
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."

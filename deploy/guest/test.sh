@@ -15,24 +15,24 @@ echo "Building the tests that run in the guest."
 "$cargo" test --locked -p martlet-sctp -p martlet-tests --no-run --quiet
 conformance=$(program martlet-sctp conformance)
 flows=$(program martlet-tests call_flows)
-makers=$(program martlet-tests other_makers)
+interop=$(program martlet-tests interop)
 # Outside of the guest it builds free5GC's AMF, which runs inside.
-"$makers" free5gc_amf > /dev/null 2>&1 || true
+"$interop" free5gc_amf > /dev/null 2>&1 || true
 [ -x "$conformance" ] && [ -x "$flows" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
 
 export MARTLET_REQUIRE_KERNEL_SCTP=1 MARTLET_TEST_SCTP=kernel RUST_BACKTRACE=0
-[ ! -x "$(dirname "$makers")/free5gc-amf" ] || export MARTLET_TEST_BUILT=1
+[ ! -x "$(dirname "$interop")/free5gc-amf" ] || export MARTLET_TEST_BUILT=1
 echo "Starting a guest with Debian's kernel."
 deploy/guest/run.sh --modules "sctp tun" --timeout 600 bash -c '
     failed=0
     "$1" kernel --test-threads 1 || failed=1
-    for flow in a_day::a_phones_day_in_one_process gnbs::two_gnbs_serve gnbs::the_phones_of_a_gnb_that_aborts \
-        gnbs::a_gnb_that_shuts_down idle_and_paging::downlink_data registration::ten_phones_at_once; do
+    for flow in ue_lifecycle::a_phones_day_in_one_process n2::gnbs::two_gnbs_serve n2::gnbs::the_phones_of_a_gnb_that_aborts \
+        n2::gnbs::a_gnb_that_shuts_down connection::idle_and_paging::downlink_data registration::initial::ten_phones_at_once; do
         "$2" --test-threads 1 "$flow" || failed=1
     done
     [ -z "$MARTLET_TEST_BUILT" ] || "$3" --test-threads 1 free5gc_amf || failed=1
     exit $failed
-' guest "$conformance" "$flows" "$makers" | tee target/guest/output
+' guest "$conformance" "$flows" "$interop" | tee target/guest/output
 if grep -q SKIPPED target/guest/output || ! grep -q "a_phones_day_in_one_process ... .*ok" target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

@@ -1,6 +1,6 @@
 //! EAP-AKA' and how it fails, and TUAK with either method (TS 33.501, 6.1.3.1; TS 24.501, 5.4.1.2;
 //! TS 35.231).
-use crate::authentication::{REGISTRATION_REQUEST, octets};
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::ngap::{Cause, CauseNas};

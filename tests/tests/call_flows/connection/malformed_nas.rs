@@ -1,6 +1,6 @@
 //! NAS that is malformed, unprotected, replayed or forged (TS 24.501, 4.4.4 and 7).
-use super::Witness;
-use crate::authentication::{REGISTRATION_REQUEST, octets};
+use crate::bystander::Witness;
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::*;

@@ -28,7 +28,7 @@ fn go() -> Option<&'static str> {
         .find(|go| Command::new(go).arg("version").output().is_ok())
 }
 
-/// A Go command in a folder of `tests/other-makers`, and where programs are put.
+/// A Go command in a folder of `tests/interop`, and where programs are put.
 fn command(name: &str) -> Option<(Command, PathBuf)> {
     let Some(go) = go() else {
         eprintln!(
@@ -38,7 +38,7 @@ fn command(name: &str) -> Option<(Command, PathBuf)> {
     };
     let folder = std::env::current_exe().ok()?.parent()?.to_path_buf();
     let mut command = Command::new(go);
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("other-makers").join(name));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("interop").join(name));
     command
         .env("GOTOOLCHAIN", "local")
         .env("GOFLAGS", "-buildvcs=false")
@@ -59,7 +59,7 @@ fn ran(mut command: Command, what: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Builds a package of a module that `tests/other-makers/NAME/go.mod` names, and that its `go.sum`
+/// Builds a package of a module that `tests/interop/NAME/go.mod` names, and that its `go.sum`
 /// pins.
 pub fn built(name: &str, package: &str) -> Option<PathBuf> {
     let (mut build, folder) = command(name)?;

@@ -1,7 +1,7 @@
 //! The security assurance tests of 3GPP by their numbers (TS 33.512 for the AMF, 33.513 UPF, 33.514
 //! UDM, 33.515 SMF, 33.516 AUSF, 33.518 NRF). Those that do not apply here, and those that other
 //! tests are, stand in CONFORMANCE.md.
-use crate::authentication::{REGISTRATION_REQUEST, octets};
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::{CipheringName, IntegrityName};

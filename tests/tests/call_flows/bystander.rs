@@ -1,28 +1,20 @@
 //! Input that is not as it should be, from every side: it is answered as the specifications say,
 //! counted, and disturbs nobody. In each test a phone with a session looks on, and goes on.
-mod floods;
-mod gtpu;
-mod handover;
-mod nas;
-mod ngap;
-mod pfcp;
-mod sbi;
-
 use anyhow::{Result, ensure};
 use martlet_ran::{Gnb, Ue};
 use martlet_tests::{Counts, GATEWAY, TestCore, internet, reaches};
 
 /// A phone that has nothing to do with it.
-struct Witness<'a> {
-    core: &'a TestCore,
-    phone: Ue,
-    gnb: Gnb,
-    before: Counts,
+pub struct Witness<'a> {
+    pub core: &'a TestCore,
+    pub phone: Ue,
+    pub gnb: Gnb,
+    pub before: Counts,
 }
 
 impl<'a> Witness<'a> {
     /// The last subscriber's phone, at a gNB of its own.
-    async fn at(core: &'a TestCore) -> Result<Witness<'a>> {
+    pub async fn at(core: &'a TestCore) -> Result<Witness<'a>> {
         let gnb = core.gnb(9).await?;
         let (phone, _) = core.phone_with_session(&gnb, martlet_tests::SUBSCRIBERS).await?;
         reaches(&phone, 1, GATEWAY).await?;
@@ -30,7 +22,7 @@ impl<'a> Witness<'a> {
     }
 
     /// Nothing of it has changed: its session carries traffic.
-    async fn is_untouched(&self) -> Result<()> {
+    pub async fn is_untouched(&self) -> Result<()> {
         reaches(&self.phone, 1, GATEWAY).await?;
         let status = self.phone.status().await?;
         ensure!(
@@ -41,7 +33,7 @@ impl<'a> Witness<'a> {
     }
 
     /// The whole core still works, and has nothing more than before.
-    async fn and_all_is_well(&self) -> Result<()> {
+    pub async fn and_all_is_well(&self) -> Result<()> {
         self.is_untouched().await?;
         let session = self.phone.establish_pdu_session(internet()).await?;
         reaches(&self.phone, session.psi, GATEWAY).await?;

@@ -310,7 +310,8 @@ async fn are_short<F: Future<Output = Result<()>>>(
 #[test]
 fn no_packet_is_lost_or_overtaken_while_a_phone_is_handed_over_between_amfs() {
     in_namespace(|| async {
-        let (core, _second, here, there) = crate::amf_change::two_areas(Sbi::Http, |_| {}).await?;
+        let (core, _second, here, there) =
+            crate::registration::amf_change::two_areas(Sbi::Http, |_| {}).await?;
         let (phone, to) = core.phone_with_session(&here, 1).await?;
         let (friend, from) = core.phone_with_session(&here, 2).await?;
         let (friend, phone) = ((&friend, from), (&phone, to));

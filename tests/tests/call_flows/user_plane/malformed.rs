@@ -1,5 +1,5 @@
 //! GTP-U from a stranger, to the UPF (TS 29.281, 7).
-use super::Witness;
+use crate::bystander::Witness;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::Message;

@@ -1,5 +1,5 @@
 //! Requests over HTTP that are not as they should be (TS 29.500, 5.2.7).
-use super::Witness;
+use crate::bystander::Witness;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_tests::{Growth, TestCore, in_namespace, run};

@@ -1,9 +1,9 @@
 //! More than a core takes on: it is shed, with the word to come back later, and who is served goes
 //! on.
-use super::Witness;
-use super::pfcp::{STRANGER, UPF};
-use crate::authentication::octets;
-use crate::scas::peer;
+use crate::bystander::Witness;
+use crate::n4::malformed::{STRANGER, UPF};
+use crate::security::five_g_aka::octets;
+use crate::security::scas::peer;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_amf::Limit;
@@ -80,7 +80,7 @@ fn a_flood_of_pfcp_disturbs_no_session() {
                             .encode()
                     }
                     // A session of nobody, and none of PFCP.
-                    1 => super::pfcp::raw(54, Some(u64::from(sequence)), sequence, &[]),
+                    1 => crate::n4::malformed::raw(54, Some(u64::from(sequence)), sequence, &[]),
                     _ => vec![0x20; 30],
                 };
                 if stranger.send_to(&octets, UPF).await.is_ok() {

@@ -1,5 +1,5 @@
 //! Functions of other makers, built as they are published, in a core of ours: see
-//! `tests/other-makers/README.md`.
+//! `tests/interop/README.md`.
 //!
 //! Each test runs in a network namespace of its own. Without a Go toolchain, or where a module
 //! cannot be fetched, it says that it is skipped.

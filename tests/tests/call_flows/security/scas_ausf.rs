@@ -1,7 +1,7 @@
 //! An AUSF in place of the core's own, that does once what it is told, and else as the core's own
 //! does; and what the AMF makes of it.
-use crate::authentication::{REGISTRATION_REQUEST, octets};
-use crate::scas::{challenge, peer, problem};
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
+use crate::security::scas::{challenge, peer, problem};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::UeError;

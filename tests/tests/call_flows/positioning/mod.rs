@@ -1,9 +1,9 @@
 //! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
-mod misbehaving;
-mod negotiation;
+mod amf_change;
+mod malformed;
 mod nrppa;
 mod quic;
-mod strangers;
+mod unauthenticated;
 
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;

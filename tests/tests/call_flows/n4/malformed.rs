@@ -1,5 +1,5 @@
 //! PFCP from a stranger, to the ports of UPF and SMF (TS 29.244, 7.6).
-use super::Witness;
+use crate::bystander::Witness;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_pfcp::ie::*;

@@ -1,6 +1,6 @@
 //! NGAP that is malformed, out of order, or about somebody else's UE (TS 38.413, 10).
-use super::Witness;
-use crate::authentication::{REGISTRATION_REQUEST, octets};
+use crate::bystander::Witness;
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::NgapPduKind as Kind;

@@ -1,7 +1,7 @@
 //! A phone that leaves the place that its session's UPF reaches keeps its address: another UPF
 //! stands between its gNB and the anchor, for as long as it takes (TS 23.502, 4.9.1.2.3, 4.9.1.2.4
 //! and 4.9.1.3).
-use crate::handover::none_is_lost;
+use crate::handover::n2_and_xn::none_is_lost;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;

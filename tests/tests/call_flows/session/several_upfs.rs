@@ -234,15 +234,16 @@ fn a_session_whose_classifier_is_lost_goes_on_and_others_notice_nothing() {
         until_sessions(&upf, 1).await?;
         reaches(&one, 1, GATEWAY).await?;
         // It is started anew: the session is made anew there, with its way to the network beside.
-        let undisturbed = crate::handover::gaps((&three, beside), (&four, still), 2500, async {
-            let upf = upf.restart().await?;
-            until_sessions(&upf, 1).await?;
-            reaches(&one, 1, GATEWAY).await.context("after a restart")?;
-            crosses_at_last(&two, to, &one, from, 7).await?;
-            // It is gone: the anchor alone goes on, with the phone's address.
-            upf.stop().await?;
-            crosses_at_last(&one, from, &two, to, 8).await.context("without it")
-        });
+        let undisturbed =
+            crate::handover::n2_and_xn::gaps((&three, beside), (&four, still), 2500, async {
+                let upf = upf.restart().await?;
+                until_sessions(&upf, 1).await?;
+                reaches(&one, 1, GATEWAY).await.context("after a restart")?;
+                crosses_at_last(&two, to, &one, from, 7).await?;
+                // It is gone: the anchor alone goes on, with the phone's address.
+                upf.stop().await?;
+                crosses_at_last(&one, from, &two, to, 8).await.context("without it")
+            });
         undisturbed.await.context("sessions beside")?;
         ensure!(one.status().await?.sessions[0].ipv4 == Some(from), "its address");
         one.deregister().await?;

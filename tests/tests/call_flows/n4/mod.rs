@@ -1,0 +1,3 @@
+//! The SMF and its UPFs (TS 29.244).
+pub mod malformed;
+mod upf_restart;
