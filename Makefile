@@ -68,8 +68,9 @@ ENGINE =
 SWITCH_CALL_FLOWS = $(CARGO) build --workspace --bin martlet-switch --locked && MARTLET_TEST_DATAPATH=switch$(ENGINE) $(CALL_FLOWS) -- --test-threads 2
 
 # Those that meet every kind of session, and all that is done with one: a part for each run of the tests.
-SWITCH_SELECTION = user_plane::switch:: session::lifecycle:: session::types:: connection::idle_and_paging:: \
-	handover::n2_and_xn:: session:: user_plane:: handover::intermediate_upf:: n4::upf_restart:: n4::malformed:: ue_lifecycle::
+SWITCH_SELECTION = user_plane::switch:: session:: connection:: handover::n2:: handover::xn:: \
+	handover::packet_loss:: handover::failure:: handover::cancel:: handover::leaks:: handover::intermediate_upf:: \
+	user_plane:: n4::upf n4::association_release:: n4::malformed:: ue_lifecycle::
 
 test: packages-test oracles ## Run all tests (uses root for namespaces, TUN devices and raw sockets)
 	@echo "The tests make network namespaces and interfaces and remove them again: they run as root."

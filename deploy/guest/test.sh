@@ -26,14 +26,15 @@ echo "Starting a guest with Debian's kernel."
 deploy/guest/run.sh --modules "sctp tun" --timeout 600 bash -c '
     failed=0
     "$1" kernel --test-threads 1 || failed=1
-    for flow in ue_lifecycle::a_phones_day_in_one_process n2::gnbs::two_gnbs_serve n2::gnbs::the_phones_of_a_gnb_that_aborts \
-        n2::gnbs::a_gnb_that_shuts_down connection::idle_and_paging::downlink_data registration::initial::ten_phones_at_once; do
+    for flow in ue_lifecycle::ue_lifecycle_in_one_process n2::ng_setup::three_gnbs_serve \
+        n2::gnb_failure::ues_of_an_aborted_gnb n2::gnb_failure::gnb_reconnects \
+        connection::paging::downlink_data registration::initial::ten_ues_register; do
         "$2" --test-threads 1 "$flow" || failed=1
     done
     [ -z "$MARTLET_TEST_BUILT" ] || "$3" --test-threads 1 free5gc_amf || failed=1
     exit $failed
 ' guest "$conformance" "$flows" "$interop" | tee target/guest/output
-if grep -q SKIPPED target/guest/output || ! grep -q "a_phones_day_in_one_process ... .*ok" target/guest/output; then
+if grep -q SKIPPED target/guest/output || ! grep -q "ue_lifecycle_in_one_process ... .*ok" target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1
 fi

@@ -1,4 +1,5 @@
 //! A UPF that a test starts and ends by itself, beside the core.
+use crate::counts::eventually;
 use crate::test_core::choose_datapath;
 use anyhow::{Context, Result};
 use martlet::config::Config;
@@ -116,6 +117,15 @@ impl OwnUpf {
     pub async fn stop(self) -> Result<()> {
         let _ = self.stop.send(());
         self.handle.finished().await.context("the UPF ends")
+    }
+
+    /// Waits until the UPF has this number of sessions.
+    ///
+    /// # Errors
+    /// The number of sessions is another one at the end of the timeout.
+    pub async fn until_sessions(&self, wanted: u64) -> Result<()> {
+        let reached = || (self.status()["sessionCount"] == wanted).then_some(());
+        eventually("the UPF has its sessions", reached, || self.status().to_string()).await
     }
 
     /// What it says of itself.

@@ -189,7 +189,7 @@ const SBI: &[&str] = &[
 ];
 
 #[test]
-fn nothing_on_the_wire_is_malformed_and_every_message_comes_in_its_order() {
+fn tshark_finds_no_malformed_message_and_the_expected_order() {
     in_namespace(|| async {
         let Some(recording) = life(Sbi::Http).await? else { return Ok(()) };
         recording.is_sound().await?;
@@ -225,7 +225,7 @@ fn nothing_on_the_wire_is_malformed_and_every_message_comes_in_its_order() {
 }
 
 #[test]
-fn a_malformed_packet_in_a_capture_is_found() {
+fn malformed_packet_in_a_capture_is_detected() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
         // A PFCP message whose element is longer than the message.
@@ -270,7 +270,7 @@ const HANDOVER: &[&str] = &[
 ];
 
 #[test]
-fn a_phone_that_is_handed_over_on_the_wire() {
+fn handover_messages_have_the_expected_order() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
         let readable = |config: &mut martlet::config::Config| {

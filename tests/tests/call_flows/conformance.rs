@@ -17,7 +17,7 @@ fn is_there(name: &str) -> bool {
 }
 
 #[test]
-fn what_is_done_names_a_test_that_is_there() {
+fn every_named_test_exists() {
     let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
     let (mut of_tests, mut rows, mut wrong) = (false, 0, Vec::new());
     for line in text.lines().filter(|line| line.starts_with('|')) {
@@ -84,7 +84,7 @@ fn clauses(text: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn each_security_assurance_test_that_is_done_is_a_test_by_its_number() {
+fn every_scas_case_has_a_test_with_its_number() {
     let text = std::fs::read_to_string(root().join("CONFORMANCE.md")).unwrap();
     let (mut cases, mut missing) = (0, Vec::new());
     for line in

@@ -70,11 +70,11 @@ async fn a_phones_day(sbi: Sbi) -> Result<()> {
 }
 
 #[test]
-fn a_phones_day_in_one_process() {
+fn ue_lifecycle_in_one_process() {
     in_namespace(|| a_phones_day(Sbi::Local));
 }
 
 #[test]
-fn a_phones_day_over_http() {
+fn ue_lifecycle_over_http() {
     in_namespace(|| a_phones_day(Sbi::Http));
 }

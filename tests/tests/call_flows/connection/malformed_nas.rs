@@ -17,7 +17,7 @@ async fn answer_to(gnb: &RawGnb, ran_id: u32, nas: &[u8]) -> Result<Vec<u8>> {
 }
 
 #[test]
-fn initial_messages_that_are_none_are_answered_and_let_go() {
+fn invalid_initial_messages_are_rejected_and_released() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;
@@ -52,7 +52,7 @@ fn initial_messages_that_are_none_are_answered_and_let_go() {
 }
 
 #[test]
-fn messages_while_a_phone_registers_are_answered_or_passed_over() {
+fn unexpected_messages_during_registration_are_rejected_or_ignored() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.timers.t3560_ms = 200;
@@ -83,7 +83,7 @@ fn messages_while_a_phone_registers_are_answered_or_passed_over() {
 }
 
 #[test]
-fn replayed_forged_and_unprotected_messages_of_a_registered_phone_do_nothing() {
+fn replayed_forged_and_plain_messages_are_ignored() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;

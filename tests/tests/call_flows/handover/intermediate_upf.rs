@@ -1,7 +1,7 @@
 //! A phone that leaves the place that its session's UPF reaches keeps its address: another UPF
 //! stands between its gNB and the anchor, for as long as it takes (TS 23.502, 4.9.1.2.3, 4.9.1.2.4
 //! and 4.9.1.3).
-use crate::handover::n2_and_xn::none_is_lost;
+use crate::handover::packet_loss::none_is_lost;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -88,7 +88,7 @@ async fn registers(phone: &Ue) -> Result<()> {
 }
 
 #[test]
-fn no_packet_is_lost_where_another_upf_comes_between_and_each_is_counted_once() {
+fn intermediate_upf_loses_no_packet_and_counts_each_once() {
     in_namespace(|| async {
         if programs_carry_packets() {
             eprintln!("SKIPPED: there is one loopback interface for programs, and three UPFs");
@@ -170,7 +170,7 @@ async fn crosses(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Result<()> {
 }
 
 #[test]
-fn the_way_follows_an_idle_phone_and_stays_where_a_handover_is_none() {
+fn intermediate_upf_follows_an_idle_ue_and_a_failed_handover() {
     in_namespace(|| async {
         if programs_carry_packets() {
             eprintln!("SKIPPED: there is one loopback interface for programs, and three UPFs");

@@ -129,7 +129,7 @@ fn cancel(amf_id: u64, ran_id: u32) -> Result<Bytes> {
 }
 
 #[test]
-fn messages_about_nobodys_handover_are_refused_and_disturb_nobody() {
+fn handover_messages_of_unknown_ues_are_rejected() {
     in_namespace(|| async {
         let (core, _gnb, phone, stranger) = phone_and_stranger().await?;
         let unknown = Growth::of("martlet_amf_ngap_errors_total", &[("reason", "ue_ngap_id")]);
@@ -163,7 +163,7 @@ fn messages_about_nobodys_handover_are_refused_and_disturb_nobody() {
 }
 
 #[test]
-fn a_handover_to_nowhere_is_not_prepared_and_a_cancel_of_nothing_is_acknowledged() {
+fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
     in_namespace(|| async {
         let (core, gnb, phone, stranger) = phone_and_stranger().await?;
         let mut said = gnb.subscribe();

@@ -24,7 +24,7 @@ async fn indicated(gnb: &RawGnb, cause: Cause) -> Result<()> {
 }
 
 #[test]
-fn malformed_and_misplaced_ngap_gets_its_cause() {
+fn malformed_and_unexpected_ngap_is_answered_with_its_cause() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;
@@ -90,7 +90,7 @@ fn malformed_and_misplaced_ngap_gets_its_cause() {
 }
 
 #[test]
-fn one_gnb_cannot_speak_for_the_phone_of_another() {
+fn gnb_cannot_act_for_a_ue_of_another_gnb() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;
@@ -116,7 +116,7 @@ fn one_gnb_cannot_speak_for_the_phone_of_another() {
 }
 
 #[test]
-fn octets_under_another_payload_protocol_are_dropped() {
+fn other_sctp_payload_protocols_are_dropped() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;

@@ -80,7 +80,7 @@ async fn junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
 }
 
 #[test]
-fn the_upf_answers_each_wrong_request_with_its_cause() {
+fn upf_answers_invalid_requests_with_their_cause() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;
@@ -134,7 +134,7 @@ fn the_upf_answers_each_wrong_request_with_its_cause() {
 }
 
 #[test]
-fn the_smf_answers_each_wrong_request_with_its_cause_and_heeds_no_stranger() {
+fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let witness = Witness::at(&core).await?;

@@ -1,3 +1,6 @@
-//! The SMF and its UPFs (TS 29.244).
+//! N4: the SMF and its UPFs (TS 29.244).
+pub mod association_release;
 pub mod malformed;
-mod upf_restart;
+pub mod overload;
+pub mod upf_failure;
+pub mod upf_restart;

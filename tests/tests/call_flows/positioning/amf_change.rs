@@ -13,7 +13,7 @@ fn config(n: u64) -> UpConfig {
 }
 
 #[test]
-fn a_connection_goes_on_over_another_amf_and_ends_when_the_amf_says_so() {
+fn connection_continues_at_another_amf_and_ends_with_the_registration() {
     in_namespace(|| async {
         let bed =
             Bed::around(async |configure| TestCore::start_on(Sbi::Http, configure).await, |_| {})

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::{broadcast, mpsc};
 
 #[test]
-fn a_gnb_reports_where_a_phone_is_and_an_idle_one_is_where_it_was() {
+fn location_is_reported_at_once_and_the_last_known_one_when_idle() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(7).await?;
@@ -96,7 +96,7 @@ fn cell_of(report: &AmfEventReport) -> Result<(String, char)> {
 /// TS 23.502, 4.10 and 4.15.4: changes of the cell are told to who has asked for them, within a gNB
 /// and at handovers of both kinds, and so is whether a phone is in an area.
 #[test]
-fn changes_of_the_cell_and_presence_in_an_area_are_told() {
+fn cell_changes_and_presence_in_an_area_are_reported() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |config| {
             let mut tai = config.amf.tais[0].clone();

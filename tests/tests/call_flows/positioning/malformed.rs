@@ -23,7 +23,7 @@ fn transport<'a>(payload: &'a [u8], session: &'a [u8]) -> Transport<'a> {
 }
 
 #[test]
-fn a_connected_phone_that_says_what_it_may_not_disturbs_no_other() {
+fn invalid_messages_of_a_connected_ue_disturb_no_other() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let (there, elsewhere) = (place(120.0, 140.0), place(50.0, 60.0));
@@ -81,7 +81,7 @@ fn a_connected_phone_that_says_what_it_may_not_disturbs_no_other() {
 }
 
 #[test]
-fn a_position_that_cannot_be_computed_is_said_and_counted_and_others_are_found() {
+fn failed_position_calculation_is_reported_and_counted() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);

@@ -1,9 +1,12 @@
 //! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
 mod amf_change;
+mod location_reporting;
+mod location_request;
 mod malformed;
 mod nrppa;
 mod quic;
 mod unauthenticated;
+mod user_plane;
 
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
@@ -28,7 +31,9 @@ const OPERATIONS: &[&str] = &[
     "nlmf-callback N1MessageNotify",
     "nlmf-loc DetermineLocation",
 ];
+
 const MIDDLE: Place = Place { lat: 54.0924, lon: 12.0991 };
+
 const LIMIT: Duration = Duration::from_secs(5);
 
 fn place(east: f64, north: f64) -> Place {
@@ -215,180 +220,4 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
     bed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "the UE did not connect again");
     bed.core.bodies.check(OPERATIONS).await
-}
-
-#[test]
-fn a_phone_is_found_over_the_user_plane_in_one_process() {
-    in_namespace(|| over_the_user_plane(Sbi::Local));
-}
-
-#[test]
-fn a_phone_is_found_over_the_user_plane_over_http() {
-    in_namespace(|| over_the_user_plane(Sbi::Http));
-}
-
-#[test]
-fn a_phone_is_found_by_the_best_that_it_has_and_as_well_as_that_is() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let there = place(120.0, 140.0);
-        for carrier in [true, false] {
-            // Differences of times to a metre: it is some metres off at the most, and says so.
-            let n = if carrier { 1 } else { 3 };
-            let tdoa = |config: &mut PositioningConfig| {
-                (config.surroundings.dl_tdoa, config.surroundings.timing_deviation_m) = (true, 1.0);
-            };
-            let (_ue, _positioning) =
-                bed.phone_that(n, there, true, carrier, bed.trust()?, tdoa).await?;
-            let (found, method, within) = bed.locate(n).await?;
-            let error = found.distance(&there);
-            ensure!(
-                method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within),
-                "{method} {error} {within}"
-            );
-
-            let told =
-                bed.core.ask(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n)).await?;
-            ensure!(told["userPlane"].is_object() == carrier, "how it was asked: {told}");
-
-            // A receiver for satellites to 3 m, which leaves where it is in truth.
-            let folder = std::env::temp_dir();
-            let gnss = |config: &mut PositioningConfig| {
-                config.surroundings.gnss_deviation_m = Some(3.0);
-                config.truth = Some(folder.clone());
-            };
-            let (_ue, _positioning) =
-                bed.phone_that(n + 1, there, true, carrier, bed.trust()?, gnss).await?;
-            let (found, method, within) = bed.locate(n + 1).await?;
-            let error = found.distance(&there);
-            ensure!(
-                method == "GPS" && error < 15.0 && (7.0..9.0).contains(&within),
-                "{method} {error} {within}"
-            );
-            let left = folder.join(format!("imsi-{:015}", 1_010_000_000_000u64 + n + 1));
-            let truth = std::fs::read_to_string(&left)?;
-            std::fs::remove_file(left)?;
-            ensure!(truth == format!("{} {}\n", there.lat, there.lon), "{truth}");
-        }
-        bed.core.bodies.check(OPERATIONS).await
-    });
-}
-
-/// With `--nocapture` it says how long positions took.
-#[test]
-fn a_position_over_the_user_plane_is_there_soon() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let (_ue, _positioning) = bed.phone(1, place(120.0, 140.0), true, true).await?;
-        bed.locate(1).await?;
-        let mut times = Vec::new();
-        for _ in 0..100 {
-            let start = std::time::Instant::now();
-            bed.locate(1).await?;
-            times.push(start.elapsed());
-        }
-        times.sort();
-        let (median, most) = (times[times.len() / 2], times[times.len() - 1]);
-        println!(
-            "E-CID over the user plane, two LPP procedures each: median {median:?}, at most \
-             {most:?}"
-        );
-        ensure!(median < Duration::from_millis(100), "{median:?}");
-        Ok(())
-    });
-}
-
-#[test]
-fn a_phone_asks_for_its_connection() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let (_ue, positioning) = bed.phone(1, place(10.0, 20.0), true, true).await?;
-        positioning.request().await;
-        ensure!(
-            positioning.wait_for(UeState::Established, LIMIT).await,
-            "{:?}",
-            positioning.state()
-        );
-        bed.core.bodies.check(&["nlmf-loc UpConfig"]).await
-    });
-}
-
-#[test]
-fn several_phones_are_found_each_where_it_is() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let places =
-            [place(50.0, 60.0), place(300.0, 20.0), place(-100.0, 200.0), place(150.0, 300.0)];
-        let mut phones = Vec::new();
-        for (n, there) in places.iter().enumerate() {
-            phones.push(bed.phone(n as u64 + 1, *there, true, true).await?);
-        }
-        for (n, there) in places.iter().enumerate() {
-            let (found, _, within) = bed.locate(n as u64 + 1).await?;
-            ensure!(
-                found.distance(there) < within,
-                "phone {}: {} m, {within}",
-                n + 1,
-                found.distance(there)
-            );
-        }
-        ensure!(phones.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
-        Ok(())
-    });
-}
-
-#[test]
-fn a_phone_without_a_user_plane_connection_is_asked_over_nas_or_found_by_its_cell() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let there = place(120.0, 140.0);
-        let before = served("control plane");
-        let (_lpp, positioning) = bed.phone(1, there, true, false).await?;
-        let (found, method, within) = bed.locate(1).await?;
-        ensure!(
-            method == "NR_ECID" && found.distance(&there) < within,
-            "{method}, {}",
-            found.distance(&there)
-        );
-        ensure!(positioning.state() == UeState::Idle && served("control plane") > before);
-
-        // Its gNB knows nothing of it but its cell.
-        let none = bed.gnb.new_ue(bed.core.phone(2))?;
-        bed.core.register_with_session(&none).await?;
-        let (found, method, within) = bed.locate(2).await?;
-        ensure!(
-            method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0,
-            "{method}, {within}"
-        );
-        bed.core.bodies.check(OPERATIONS).await
-    });
-}
-
-#[test]
-fn a_phone_that_does_not_know_the_lmf_does_not_connect_to_it() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let there = place(120.0, 140.0);
-        let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
-        let (_ue, positioning) = bed.phone_that_trusts(1, there, true, true, other).await?;
-        // It says so over NAS, where it is then asked.
-        let before = served("control plane");
-        let (found, _, within) = bed.locate(1).await?;
-        ensure!(found.distance(&there) < within && served("control plane") > before);
-        ensure!(positioning.state() == UeState::Idle);
-        Ok(())
-    });
-}
-
-#[test]
-fn who_is_not_there_is_not_found() {
-    in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |config| config.lmf.cells.clear()).await?;
-        let error = bed.locate(9).await.unwrap_err().to_string();
-        ensure!(error.contains("USER_UNKNOWN") || error.contains("does not know"), "{error}");
-        let (_ue, _positioning) = bed.phone(1, place(1.0, 1.0), true, true).await?;
-        let error = bed.locate(1).await.unwrap_err().to_string();
-        ensure!(error.contains("no cell whose place is known"), "{error}");
-        Ok(())
-    });
 }

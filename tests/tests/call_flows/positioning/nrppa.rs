@@ -57,17 +57,17 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
 }
 
 #[test]
-fn round_trips_that_both_ends_measure_give_a_place_in_one_process() {
+fn multi_rtt_locates_the_ue_in_one_process() {
     in_namespace(|| by_round_trips(Sbi::Local));
 }
 
 #[test]
-fn round_trips_that_both_ends_measure_give_a_place_over_http() {
+fn multi_rtt_locates_the_ue_over_http() {
     in_namespace(|| by_round_trips(Sbi::Http));
 }
 
 #[test]
-fn a_phone_whose_round_trips_are_measured_at_too_few_places_is_found_by_something_else() {
+fn too_few_round_trips_fall_back_to_another_method() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
@@ -94,17 +94,17 @@ async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
 }
 
 #[test]
-fn a_phone_without_lpp_is_found_by_what_its_gnb_knows_that_it_hears() {
+fn ue_without_lpp_is_located_by_e_cid_measurements_of_the_gnb() {
     in_namespace(|| by_what_the_gnb_knows(1));
 }
 
 #[test]
-fn a_gnb_reports_again_and_again_until_it_is_told_to_end() {
+fn periodic_e_cid_reports_end_on_request() {
     in_namespace(|| by_what_the_gnb_knows(3));
 }
 
 #[test]
-fn nrppa_on_the_wire_is_what_others_read_and_write() {
+fn nrppa_encoding_equals_pycrate() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
         // With HTTP a dissector takes NRPPa within a body for NGAP.
@@ -155,7 +155,7 @@ fn refused(why: &str) -> f64 {
 }
 
 #[test]
-fn what_a_gnb_says_that_is_of_no_use_disturbs_nobody() {
+fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;

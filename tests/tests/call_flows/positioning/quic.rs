@@ -24,7 +24,7 @@ impl Bed {
 }
 
 #[test]
-fn a_phone_is_found_over_quic() {
+fn ue_is_located_over_quic() {
     in_namespace(|| async {
         let bed = Bed::with_channel("quinn").await?;
         let there = place(120.0, 140.0);
@@ -80,7 +80,7 @@ fn a_phone_is_found_over_quic() {
 }
 
 #[test]
-fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
+fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let places = [place(50.0, 60.0), place(300.0, 20.0), place(150.0, 300.0)];
@@ -130,7 +130,7 @@ fn an_lmf_has_phones_over_quic_and_over_tls_and_strangers_disturb_neither() {
 }
 
 #[test]
-fn a_phone_with_quic_comes_to_an_lmf_without_it_over_tls() {
+fn ue_falls_back_to_tls_when_the_lmf_has_no_quic() {
     in_namespace(|| async {
         let bed = Bed::with_channel("rustls").await?;
         let (_ue, positioning) = bed.phone_over(1, place(50.0, 60.0), WHATEVER).await?;

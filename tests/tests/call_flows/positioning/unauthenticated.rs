@@ -31,7 +31,7 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
 }
 
 #[test]
-fn strangers_at_the_door_get_nowhere_and_disturb_nobody() {
+fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
     in_namespace(|| async {
         let bed = Bed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);

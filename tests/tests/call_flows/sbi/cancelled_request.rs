@@ -47,7 +47,7 @@ fn told_routes(told: Told) -> Vec<Route> {
 /// The UDM: an AMF that registers and gives up is registered or not. Where it is, the AMF of before
 /// has been told.
 #[test]
-fn an_amf_that_gives_up_its_registration_leaves_no_two_that_serve_the_same_phone() {
+fn cancelled_amf_registration_leaves_one_serving_amf() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let told = Told::default();
@@ -107,7 +107,7 @@ fn an_amf_that_gives_up_its_registration_leaves_no_two_that_serve_the_same_phone
 
 /// The PCF: an AMF that gives up and asks again leaves one association, and no more.
 #[test]
-fn policy_associations_that_nobody_waited_for_do_not_pile_up() {
+fn cancelled_policy_associations_do_not_accumulate() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;

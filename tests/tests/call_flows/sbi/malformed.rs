@@ -57,7 +57,7 @@ async fn is_refused(request: (&str, &str, &str, &str), status: u16, cause: &str)
 }
 
 #[test]
-fn wrong_requests_get_problem_details_with_their_cause() {
+fn invalid_requests_are_answered_with_problem_details() {
     if !martlet_tests::has("curl") {
         return;
     }

@@ -1,4 +1,5 @@
-//! The service-based interface (TS 29.500, TS 33.501).
-mod cancelled_request;
-mod malformed;
-mod tls;
+//! The service-based interface (TS 29.500; TS 33.501, 13).
+pub mod cancelled_request;
+pub mod malformed;
+pub mod overload;
+pub mod tls;

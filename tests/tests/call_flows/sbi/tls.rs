@@ -49,7 +49,7 @@ fn peer(tls: Option<Tls>, at: &str) -> Result<Peer> {
 /// TS 33.117, TC_PROTECT_TRANSPORT_LAYER and TC_AUTHORIZATION_TOKEN_VERIFICATION_FAILURE_ONE_PLMN,
 /// of each function.
 #[test]
-fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
+fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
     in_namespace(|| async {
         let folder = Folder::new("served")?;
         let path = folder.0.clone();
@@ -124,7 +124,7 @@ fn ts_33_117_phones_are_served_over_tls_with_tokens_and_strangers_are_not() {
 }
 
 #[test]
-fn a_core_says_which_file_of_its_certificates_is_missing() {
+fn missing_certificate_file_is_named_in_the_error() {
     let folder = Folder::new("missing").expect("certificates");
     std::fs::remove_file(folder.0.join("amf-key.pem")).expect("it was there");
     let mut config = Config::default();

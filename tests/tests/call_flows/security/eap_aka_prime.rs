@@ -48,22 +48,22 @@ async fn on(sbi: Sbi) -> Result<()> {
 }
 
 #[test]
-fn phones_register_with_either_method_and_either_algorithm() {
+fn ues_register_with_each_method_and_algorithm() {
     in_namespace(|| on(Sbi::Local));
 }
 
 #[test]
-fn phones_register_with_either_method_over_the_fabric() {
+fn ues_register_with_each_method_over_the_fabric() {
     in_namespace(|| on(Sbi::Fabric));
 }
 
 #[test]
-fn phones_register_with_either_method_over_http() {
+fn ues_register_with_each_method_over_http() {
     in_namespace(|| on(Sbi::Http));
 }
 
 #[test]
-fn a_sequence_number_ahead_of_the_networks_is_made_up_for_by_the_ausf() {
+fn synchronisation_failure_resynchronises_the_ausf() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
@@ -81,7 +81,7 @@ fn a_sequence_number_ahead_of_the_networks_is_made_up_for_by_the_ausf() {
 }
 
 #[test]
-fn a_network_without_the_phones_key_is_refused_with_eap_failure() {
+fn ue_rejects_a_network_without_its_key() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
@@ -98,7 +98,7 @@ fn a_network_without_the_phones_key_is_refused_with_eap_failure() {
 }
 
 #[test]
-fn a_known_phone_is_authenticated_anew_where_the_operator_wants_it() {
+fn known_ue_is_reauthenticated_when_configured() {
     in_namespace(|| async {
         let core =
             TestCore::start(Sbi::Local, |config| config.amf.security.always_authenticate = true)
@@ -142,7 +142,7 @@ fn response(packet: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_wrong_answer_is_told_of_and_rejected() {
+fn wrong_response_is_rejected_and_reported() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
@@ -170,7 +170,7 @@ fn a_wrong_answer_is_told_of_and_rejected() {
 }
 
 #[test]
-fn octets_that_are_no_answer_are_rejected() {
+fn malformed_eap_responses_are_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;

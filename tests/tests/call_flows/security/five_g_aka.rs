@@ -31,7 +31,7 @@ async fn challenged(core: &TestCore) -> Result<(RawGnb, u64)> {
 }
 
 #[test]
-fn a_network_without_the_phones_key_is_refused_and_the_phone_rejected() {
+fn ue_rejects_a_network_without_its_key() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -52,7 +52,7 @@ fn a_network_without_the_phones_key_is_refused_and_the_phone_rejected() {
 }
 
 #[test]
-fn a_sequence_number_ahead_of_the_networks_is_made_up_for() {
+fn synchronisation_failure_resynchronises_the_network() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -76,7 +76,7 @@ fn a_sequence_number_ahead_of_the_networks_is_made_up_for() {
 }
 
 #[test]
-fn a_phone_that_is_never_in_step_is_rejected() {
+fn repeated_synchronisation_failure_is_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let (gnb, amf_id) = challenged(&core).await?;
@@ -95,7 +95,7 @@ fn a_phone_that_is_never_in_step_is_rejected() {
 }
 
 #[test]
-fn a_wrong_answer_to_the_challenge_is_rejected_and_the_home_network_told() {
+fn wrong_res_star_is_rejected_and_reported_to_the_home_network() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let (gnb, amf_id) = challenged(&core).await?;
@@ -112,7 +112,7 @@ fn a_wrong_answer_to_the_challenge_is_rejected_and_the_home_network_told() {
 }
 
 #[test]
-fn who_does_not_answer_is_asked_again_and_then_let_go() {
+fn unanswered_challenge_is_repeated_and_then_released() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.timers.t3560_ms = 100;

@@ -1,7 +1,8 @@
 //! Authentication, NAS and user plane security (TS 33.501), and the SCAS test cases.
-mod eap_aka_prime;
+pub mod eap_aka_prime;
 pub mod five_g_aka;
+pub mod rekeying;
 pub mod scas;
-mod scas_ausf;
-mod security_mode;
-mod user_plane;
+pub mod scas_ausf;
+pub mod security_mode;
+pub mod user_plane;

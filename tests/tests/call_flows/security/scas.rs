@@ -115,7 +115,7 @@ fn ts_33_512_4_2_2_3_1_replayed_nas() {
 /// MODE COMMAND has the integrity algorithm that the operator likes best of those that the UE has,
 /// never NIA0, and is protected with it.
 #[test]
-fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_never_null_and_the_best_in_common() {
+fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_not_null_and_the_most_preferred() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.security.integrity =
@@ -142,13 +142,13 @@ fn ts_33_512_4_2_2_3_2_and_4_2_2_3_3_integrity_is_never_null_and_the_best_in_com
 /// TS 33.512, 4.2.2.4.2, TC_NAS_ALG_AMF_CHANGE_AMF: another AMF has algorithms of its own choice,
 /// and takes them into use.
 #[test]
-fn ts_33_512_4_2_2_4_2_algorithms_at_a_change_of_the_amf_with_a_derived_key() {
+fn ts_33_512_4_2_2_4_2_algorithms_after_amf_change_with_derived_kamf() {
     in_namespace(|| algorithms_of_another_amf(true));
 }
 
 /// The same where the key in use moves: it is not used with other algorithms, but a new one is.
 #[test]
-fn ts_33_512_4_2_2_4_2_algorithms_at_a_change_of_the_amf_with_the_key_in_use() {
+fn ts_33_512_4_2_2_4_2_algorithms_after_amf_change_with_same_kamf() {
     in_namespace(|| algorithms_of_another_amf(false));
 }
 
@@ -181,7 +181,7 @@ async fn algorithms_of_another_amf(derive: bool) -> Result<()> {
 /// TS 33.512, 4.2.2.5.1, TC_5G_GUTI_ALLOCATION_AMF: a new 5G-GUTI with an initial, a mobility and a
 /// periodic registration, and after the service request that answers to paging.
 #[test]
-fn ts_33_512_4_2_2_5_1_a_new_5g_guti_each_time() {
+fn ts_33_512_4_2_2_5_1_5g_guti_is_reallocated() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -221,7 +221,7 @@ fn ts_33_512_4_2_2_5_1_a_new_5g_guti_each_time() {
 /// TS 33.512, 4.2.2.6.1, TC_UE_SEC_CAP_HANDLING_AMF: no encryption algorithm, no integrity
 /// algorithm, NIA0 alone, and a mandatory algorithm that is missing lead to a rejection.
 #[test]
-fn ts_33_512_4_2_2_6_1_security_capabilities_that_are_none() {
+fn ts_33_512_4_2_2_6_1_invalid_security_capabilities_are_rejected() {
     in_namespace(|| async {
         let core =
             TestCore::start(Sbi::Local, |config| config.amf.security.mandatory_algorithms = true)
@@ -248,7 +248,7 @@ fn ts_33_512_4_2_2_6_1_security_capabilities_that_are_none() {
 /// TS 33.514, 4.2.3 (TC_AUTH_STATUS_STORE_UDM): SUPI, outcome, time and serving network of an
 /// authentication are kept.
 #[test]
-fn ts_33_514_4_2_3_the_authentication_status_is_kept() {
+fn ts_33_514_4_2_3_authentication_status_is_stored() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let udr = UdrDataRepositoryClient::new(peer(11)?);
@@ -324,7 +324,7 @@ fn collect(value: &serde_json::Value, name: &str, into: &mut Vec<String>) {
 /// TS 33.518, 4.2.2.2.1, TC_DISC_AUTHORIZATION_SLICE_NRF: who is of another slice does not discover
 /// an instance.
 #[test]
-fn ts_33_518_4_2_2_2_1_discovery_is_for_those_of_the_slice() {
+fn ts_33_518_4_2_2_2_1_discovery_is_authorised_by_slice() {
     in_namespace(|| async {
         let _core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let slice = |sst| ExtSnssai::from(Snssai::new(sst, None));
@@ -393,7 +393,7 @@ fn ts_33_117_4_3_6_3_names_in_json_are_unique() {
 
 /// TS 33.512, 4.2.2.3.1 for idle UEs: a service request that was heard before is not accepted.
 #[test]
-fn a_service_request_is_taken_once() {
+fn replayed_service_request_is_ignored() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;

@@ -191,7 +191,7 @@ impl AusfUeAuthentication for OtherAusf {
 /// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, the AUSF does not answer: no new challenge before
 /// it does.
 #[test]
-fn ts_33_512_4_2_2_1_1_synchronisation_failure_and_an_ausf_that_does_not_answer() {
+fn ts_33_512_4_2_2_1_1_synchronisation_failure_with_a_silent_ausf() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |config| config.sbi.timeout_ms = 1000).await?;
         let ausf = OtherAusf::in_place_of_the_cores(&core).await?;

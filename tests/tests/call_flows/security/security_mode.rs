@@ -12,7 +12,7 @@ fn only(algorithm: u8) -> u8 {
 }
 
 #[test]
-fn every_pair_of_algorithms_carries_a_phones_life() {
+fn every_pair_of_algorithms_works() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -37,7 +37,7 @@ fn every_pair_of_algorithms_carries_a_phones_life() {
 }
 
 #[test]
-fn the_network_chooses_the_algorithm_that_it_likes_best() {
+fn network_selects_its_most_preferred_algorithm() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.security.ciphering = vec![CipheringName::NEA3, CipheringName::NEA2];
@@ -61,7 +61,7 @@ fn the_network_chooses_the_algorithm_that_it_likes_best() {
 }
 
 #[test]
-fn nobody_goes_without_integrity_but_for_an_emergency() {
+fn null_integrity_is_for_emergency_registration_only() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.security.integrity = vec![IntegrityName::NIA0, IntegrityName::NIA2];
@@ -91,7 +91,7 @@ fn nobody_goes_without_integrity_but_for_an_emergency() {
 }
 
 #[test]
-fn a_phone_refuses_a_network_that_would_go_without_integrity() {
+fn ue_rejects_null_integrity() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.security.integrity = vec![IntegrityName::NIA0];

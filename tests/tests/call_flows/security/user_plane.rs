@@ -32,7 +32,7 @@ async fn weak_gnb(core: &TestCore, number: u8) -> Result<Gnb> {
 /// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscription's policy goes before the
 /// SMF's own, which holds where there is none; gNBs are told it whenever they set the session up.
 #[test]
-fn ts_33_515_4_2_2_1_1_the_subscriptions_policy_goes_before_the_smfs() {
+fn ts_33_515_4_2_2_1_1_subscribed_policy_takes_precedence() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             config.smf.dnns[0].up_security = policy(NotNeeded, NotNeeded);
@@ -59,7 +59,7 @@ fn ts_33_515_4_2_2_1_1_the_subscriptions_policy_goes_before_the_smfs() {
 /// What is preferred is left where the gNB cannot; without what is required there is no session (TS
 /// 23.502, 4.3.2.2.1, step 16).
 #[test]
-fn a_gnb_that_cannot_protect_leaves_what_is_preferred_and_refuses_what_is_required() {
+fn gnb_without_protection_skips_preferred_and_rejects_required() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, |s| s.slices[0].dnns[0].up_security = policy(Preferred, Required))?;
@@ -96,7 +96,7 @@ fn a_gnb_that_cannot_protect_leaves_what_is_preferred_and_refuses_what_is_requir
 /// TS 33.515, 4.2.2.1.3, TC_UP_SECURITY_POLICY_SMF: a target gNB that names another policy at a
 /// path switch gets the SMF's.
 #[test]
-fn ts_33_515_4_2_2_1_3_a_policy_that_a_gnb_has_changed_is_put_right_at_a_path_switch() {
+fn ts_33_515_4_2_2_1_3_changed_policy_is_corrected_at_the_path_switch() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, |s| s.slices[0].dnns[0].up_security = policy(Required, Required))?;

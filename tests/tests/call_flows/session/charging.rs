@@ -34,7 +34,7 @@ async fn pings(phone: &Ue, from: Ipv4Addr, count: u16) -> Result<u64> {
 }
 
 #[test]
-fn usage_is_counted_to_the_octet_and_kept_in_a_record() {
+fn usage_is_counted_exactly_and_recorded() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             online(config);
@@ -81,7 +81,7 @@ fn usage_is_counted_to_the_octet_and_kept_in_a_record() {
 }
 
 #[test]
-fn who_has_used_up_its_units_is_told_so_and_comes_back_when_there_are_more() {
+fn session_ends_when_its_quota_is_used_up() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, online).await?;
         let size = ping(Ipv4Addr::UNSPECIFIED, GATEWAY, 0).len() as u64;
@@ -123,7 +123,7 @@ fn who_has_used_up_its_units_is_told_so_and_comes_back_when_there_are_more() {
 }
 
 #[test]
-fn without_a_chf_sessions_go_on_where_the_policy_has_it_so() {
+fn sessions_continue_without_a_chf_when_the_policy_allows_it() {
     in_namespace(|| async {
         let core =
             TestCore::start(Sbi::Local, |config| config.smf.charging.mode = ChargingMode::Online)
@@ -135,7 +135,7 @@ fn without_a_chf_sessions_go_on_where_the_policy_has_it_so() {
 }
 
 #[test]
-fn without_a_chf_sessions_are_refused_where_the_policy_has_it_so() {
+fn sessions_are_rejected_without_a_chf_when_the_policy_requires_it() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.smf.charging.mode = ChargingMode::Offline;
@@ -155,7 +155,7 @@ fn without_a_chf_sessions_are_refused_where_the_policy_has_it_so() {
 /// TS 33.515, 4.2.2.1.4, TC_CHARGING_ID_UNIQUENESS_SMF: no two sessions have the same charging
 /// identifier, not even one after the other.
 #[test]
-fn ts_33_515_4_2_2_1_4_no_two_sessions_have_the_same_charging_identifier() {
+fn ts_33_515_4_2_2_1_4_charging_identifiers_are_unique() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, online).await?;
         let gnb = core.gnb(1).await?;
@@ -229,7 +229,7 @@ async fn crossing(from: (&Ue, Ipv4Addr), to: (&Ue, Ipv4Addr), count: u16) -> Res
 /// TS 32.255, 5.2.1: each rating group has usage and units of its own, from the start and with
 /// flows that come later; one that has none left ends by itself.
 #[test]
-fn rating_groups_are_counted_and_granted_each_by_itself() {
+fn rating_groups_are_counted_and_granted_separately() {
     in_namespace(|| async {
         // Addresses are given in order: the friend has the first.
         let friends = Ipv4Addr::new(10, 45, 0, 2);

@@ -53,7 +53,7 @@ async fn refused(phone: &Ue, request: ModificationRequest, wanted: GsmCause) -> 
 }
 
 #[test]
-fn a_phone_asks_for_a_flow_changes_it_and_gives_it_up() {
+fn requested_flow_is_created_modified_and_deleted() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             let guaranteed = Some("1 Mbps".into());
@@ -120,7 +120,7 @@ fn a_phone_asks_for_a_flow_changes_it_and_gives_it_up() {
 }
 
 #[test]
-fn what_a_phone_may_not_have_is_refused_with_its_cause_and_changes_nothing() {
+fn disallowed_modifications_are_rejected_with_their_cause() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.pcf.ue_requests.most = 1).await?;
         let gnb = core.gnb(1).await?;
@@ -166,7 +166,7 @@ fn what_a_phone_may_not_have_is_refused_with_its_cause_and_changes_nothing() {
 /// TS 24.501, 6.3.2.5 c: the network changes the session as the phone asks for a change of its own.
 /// The network's goes first, and the phone gives its own up.
 #[test]
-fn a_change_of_the_network_goes_before_one_that_the_phone_asks_for_at_the_same_time() {
+fn network_modification_takes_precedence_over_a_concurrent_request() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             config.pcf.ue_requests.most = 2;

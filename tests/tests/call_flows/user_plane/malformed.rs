@@ -20,7 +20,7 @@ async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
 }
 
 #[test]
-fn tunnels_that_are_unknown_are_indicated_and_junk_is_dropped() {
+fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.upf.n3.restoration_s = 0).await?;
         let witness = Witness::at(&core).await?;

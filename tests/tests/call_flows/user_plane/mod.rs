@@ -1,5 +1,5 @@
 //! Packets on N3 and N6.
-mod malformed;
-mod n3_ipv6;
-mod switch;
-mod traffic;
+pub mod malformed;
+pub mod n3_ipv6;
+pub mod switch;
+pub mod traffic;

@@ -49,7 +49,7 @@ async fn is_paged(core: &TestCore, phone: (&Ue, Ipv4Addr), by: (&Ue, Ipv4Addr)) 
 }
 
 #[test]
-fn gnbs_with_ipv6_alone_are_served() {
+fn ipv6_only_gnbs_are_served() {
     in_namespace(|| async {
         addresses().await;
         let core =
@@ -75,7 +75,7 @@ fn gnbs_with_ipv6_alone_are_served() {
 }
 
 #[test]
-fn gnbs_of_either_ip_version_are_served_by_one_upf() {
+fn one_upf_serves_ipv4_and_ipv6_gnbs() {
     in_namespace(|| async {
         addresses().await;
         let core = TestCore::start(Sbi::Http, |config| config.upf.n3.address6 = Some(UPF)).await?;

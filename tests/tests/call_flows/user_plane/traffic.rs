@@ -114,14 +114,14 @@ async fn traffic(mode: N6Mode) -> Result<()> {
 }
 
 #[test]
-fn programs_reach_the_data_network_by_translation() {
+fn applications_reach_the_data_network_with_nat() {
     if programs_are_there() && martlet_tests::has("nft") {
         in_namespace(|| traffic(N6Mode::Nat));
     }
 }
 
 #[test]
-fn programs_reach_the_data_network_by_routing() {
+fn applications_reach_the_data_network_with_routing() {
     if programs_are_there() {
         in_namespace(|| traffic(N6Mode::Routing));
     }
@@ -130,7 +130,7 @@ fn programs_reach_the_data_network_by_routing() {
 /// Rounds in which a phone is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for
 /// whoever looks for a rare loss.
 #[test]
-fn no_packet_is_lost_that_wakes_a_phone() {
+fn packets_that_trigger_paging_are_not_lost() {
     if !programs_are_there() {
         return;
     }
@@ -159,7 +159,7 @@ fn no_packet_is_lost_that_wakes_a_phone() {
 }
 
 #[test]
-fn the_data_network_reaches_an_idle_phone() {
+fn data_network_reaches_an_idle_ue() {
     if !programs_are_there() {
         return;
     }
@@ -181,7 +181,7 @@ fn the_data_network_reaches_an_idle_phone() {
 }
 
 #[test]
-fn two_phones_with_interfaces_reach_each_other_and_two_sessions_have_one_each() {
+fn ues_reach_each_other_and_each_session_has_an_interface() {
     if !programs_are_there() {
         return;
     }

@@ -1,5 +1,4 @@
-//! Sessions of Ethernet frames and of octets without a form (TS 23.501, 5.6.10), and networks
-//! behind a phone (5.6.14).
+//! Ethernet sessions (TS 23.501, 5.6.10.2).
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
@@ -10,17 +9,15 @@ use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
 use martlet_tests::{TestCore, in_namespace, internet, run, without_a_switch};
 use martlet_upf::config::EthernetConfig;
-use std::net::{Ipv4Addr, SocketAddrV6, UdpSocket};
-use std::time::Duration;
 
 /// Of the host behind the TAP device.
 const HOST: [u8; 4] = [10, 9, 0, 1];
 
-fn of(dnn: &str, session_type: PduSessionTypeValue) -> PduSessionRequest {
+pub fn of(dnn: &str, session_type: PduSessionTypeValue) -> PduSessionRequest {
     PduSessionRequest { dnn: Some(dnn.into()), session_type, ..PduSessionRequest::default() }
 }
 
-fn subscribed(name: &str, session_types: Vec<SessionType>) -> SubscribedDnn {
+pub fn subscribed(name: &str, session_types: Vec<SessionType>) -> SubscribedDnn {
     SubscribedDnn { session_types, ..SubscribedDnn::new(name) }
 }
 
@@ -53,7 +50,7 @@ async fn lan(core: &TestCore, phone: &Ue) -> Result<PduSession> {
 }
 
 #[test]
-fn phones_and_a_network_exchange_frames() {
+fn ethernet_frames_are_switched_between_ues_and_n6() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             without_a_switch(&mut config.upf);
@@ -135,94 +132,6 @@ fn phones_and_a_network_exchange_frames() {
         two.establish_pdu_session(internet()).await?;
         one.deregister().await?;
         two.deregister().await?;
-        core.until_nothing_is_left().await
-    });
-}
-
-#[test]
-fn octets_without_a_form_go_to_a_server_and_come_back() {
-    in_namespace(|| async {
-        let server: SocketAddrV6 = "[fd45::1]:4000".parse()?;
-        let core = TestCore::start(Sbi::Http, |config| {
-            without_a_switch(&mut config.upf);
-            config.smf.dnns[0].unstructured = Some(server);
-        })
-        .await?;
-        for n in [1, 2] {
-            let dnns =
-                vec![subscribed("internet", vec![SessionType::Ipv4, SessionType::Unstructured])];
-            core.subscribe(n, |subscriber| subscriber.slices[0].dnns = dnns)?;
-        }
-        let socket = UdpSocket::bind(server)?;
-        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
-        let gnb = core.gnb(1).await?;
-        let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
-        for phone in [&one, &two] {
-            phone.register().await?;
-            let session = phone
-                .establish_pdu_session(of("internet", PduSessionTypeValue::Unstructured))
-                .await?;
-            ensure!(
-                session.kind == PduSessionTypeValue::Unstructured
-                    && session.ipv6_interface_id.is_none(),
-                "{session:?}"
-            );
-        }
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await?;
-        one.send_ip(1, &b"21.5 degrees"[..]).await?;
-        let mut buffer = [0; 64];
-        let (length, from) = socket.recv_from(&mut buffer)?;
-        ensure!(&buffer[..length] == b"21.5 degrees", "{:02x?}", &buffer[..length]);
-        // What others send to the session's address, or from another port, does not reach it.
-        let stranger = UdpSocket::bind("[fd45::1]:4001")?;
-        stranger.send_to(b"boo", from)?;
-        socket.send_to(b"thank you", from)?;
-        let (_, answer) = one.recv_ip().await?;
-        ensure!(&answer[..] == b"thank you", "{answer:02x?}");
-        // Each phone has an address of its own there; idle, it is paged.
-        two.send_ip(1, &b"x"[..]).await?;
-        let (_, other) = socket.recv_from(&mut buffer)?;
-        ensure!(other != from, "{other} is the other phone's");
-        one.release_to_idle().await?;
-        core.until("one phone is idle", |counts| counts.connected == 1).await?;
-        socket.send_to(b"are you there?", from)?;
-        let (_, question) = one.recv_ip().await?;
-        ensure!(&question[..] == b"are you there?", "{question:02x?}");
-        one.deregister().await?;
-        two.deregister().await?;
-        core.until_nothing_is_left().await
-    });
-}
-
-#[test]
-fn a_network_behind_a_phone_is_reached_through_its_session() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |config| without_a_switch(&mut config.upf)).await?;
-        core.subscribe(1, |subscriber| {
-            subscriber.slices[0].dnns[0].framed_routes = vec!["10.60.0.0/24".into()];
-        })?;
-        let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        let (other, own) = core.phone_with_session(&gnb, 2).await?;
-        // The machine sends to a host there: the packet comes to the phone.
-        let socket = UdpSocket::bind("10.45.0.1:5353")?;
-        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
-        socket.send_to(b"hello", "10.60.0.7:7")?;
-        let (_, packet) = phone.recv_ip().await?;
-        ensure!(packet[16..20] == [10, 60, 0, 7], "{packet:02x?}");
-        // And back; but nobody else may say so.
-        let echo = martlet_tests::ping(Ipv4Addr::new(10, 60, 0, 7), own, 1);
-        other.send_ip(1, echo.clone()).await?;
-        phone.send_ip(1, martlet_tests::ping(Ipv4Addr::new(10, 60, 0, 7), own, 2)).await?;
-        let (_, packet) = other.recv_ip().await?;
-        ensure!(packet[12..16] == [10, 60, 0, 7] && packet[26..28] == [0, 2], "{packet:02x?}");
-        core.bodies.check(&["nudm-sdm GetSmData"]).await?;
-        // With the session the route goes.
-        phone.deregister().await?;
-        core.until("one session is left", |counts| counts.sessions == 1).await?;
-        let routes = run("ip", &["route", "show", "10.60.0.0/24"]).await?;
-        ensure!(routes.trim().is_empty(), "{routes}");
-        other.deregister().await?;
         core.until_nothing_is_left().await
     });
 }

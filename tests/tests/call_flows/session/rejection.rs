@@ -1,24 +1,17 @@
-//! What is not allowed, or not there, is refused with the cause that the specifications have for
-//! it.
+//! PDU session establishment that the network rejects (TS 24.501, 6.4.1.4) and back-off timers
+//! (6.2.7, 6.2.8).
+use crate::registration::rejection::{mm, refused};
+use crate::session::establishment::session_of_type;
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
-use martlet_ran::ue::{OperatorKey, PduSessionRequest};
-use martlet_ran::{Gnb, GnbError, Slice, UeError};
+use martlet_ran::ue::PduSessionRequest;
+use martlet_ran::{Gnb, Slice};
 use martlet_sbi_api::common::Snssai;
+use martlet_smf::DnnConfig;
 use martlet_store::{SubscribedDnn, SubscribedSlice};
-use martlet_tests::{TestCore, in_namespace, internet};
-
-/// 5GMM causes (TS 24.501, 9.11.3.2).
-mod mm {
-    pub const ILLEGAL_UE: u8 = 3;
-    pub const NO_SUITABLE_CELLS: u8 = 15;
-    pub const CONGESTION: u8 = 22;
-    pub const NO_NETWORK_SLICES: u8 = 62;
-    pub const MAXIMUM_OF_SESSIONS: u8 = 65;
-    pub const PAYLOAD_NOT_FORWARDED: u8 = 90;
-    pub const DNN_NOT_SUBSCRIBED: u8 = 91;
-}
+use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
+use std::time::Duration;
 
 /// 5GSM causes (TS 24.501, 9.11.4.2).
 mod sm {
@@ -26,38 +19,12 @@ mod sm {
     pub const IPV4_ONLY: u8 = 50;
 }
 
-fn of_type(sst: u8) -> Slice {
+pub fn slice_of_type(sst: u8) -> Slice {
     Slice { sst, sd: None }
 }
 
-/// That something was refused, with this cause.
-fn refused<T>(outcome: Result<T, UeError>, cause: u8) -> anyhow::Result<()> {
-    match outcome {
-        Ok(_) => anyhow::bail!("a refusal with cause #{cause} is due"),
-        Err(error) => {
-            ensure!(error.cause() == Some(cause), "cause #{cause} is due: {error}");
-            Ok(())
-        }
-    }
-}
-
 #[test]
-fn an_unknown_subscriber_and_a_wrong_key_are_not_let_in() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Http, |_| {}).await?;
-        let gnb = core.gnb(1).await?;
-        refused(gnb.new_ue(core.phone(999))?.register().await, mm::ILLEGAL_UE)?;
-        let mut config = core.phone(2);
-        config.operator_key = OperatorKey::Opc([0; 16]);
-        ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key is not let in");
-        // The others are not disturbed.
-        core.use_session_and_leave_as(&gnb, 1).await?;
-        core.bodies.check(&["nausf-auth Authenticate"]).await
-    });
-}
-
-#[test]
-fn a_data_network_that_is_not_subscribed_or_not_there_is_refused() {
+fn unsubscribed_and_unknown_data_networks_are_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         core.subscribe(2, |subscriber| {
@@ -78,7 +45,7 @@ fn a_data_network_that_is_not_subscribed_or_not_there_is_refused() {
 }
 
 #[test]
-fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
+fn unsubscribed_and_unknown_slices_are_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             let both = vec![Snssai::new(1, None), Snssai::new(2, None)];
@@ -93,36 +60,39 @@ fn a_slice_that_is_not_subscribed_or_not_there_is_refused() {
             subscriber.slices.push(SubscribedSlice { sst: 2, sd: None, default: false, dnns });
         })?;
         let mut config = core.gnb_config(1);
-        config.slices = vec![of_type(1), of_type(2)];
+        config.slices = vec![slice_of_type(1), slice_of_type(2)];
         let gnb = Gnb::connect(config).await?;
         // Not subscribed: the phone is told, and gets the default one.
         let mut config = core.phone(1);
-        config.requested_nssai = vec![of_type(2)];
+        config.requested_nssai = vec![slice_of_type(2)];
         let phone = gnb.new_ue(config)?;
         let registered = phone.register().await?;
         ensure!(
-            registered.allowed_nssai == [of_type(1)] && registered.rejected_nssai,
+            registered.allowed_nssai == [slice_of_type(1)] && registered.rejected_nssai,
             "{registered:?}"
         );
-        let wrong = PduSessionRequest { slice: Some(of_type(2)), ..internet() };
+        let wrong = PduSessionRequest { slice: Some(slice_of_type(2)), ..internet() };
         refused(phone.establish_pdu_session(wrong).await, mm::PAYLOAD_NOT_FORWARDED)?;
         phone.establish_pdu_session(internet()).await?;
         // Subscribed to what the network has not.
         refused(gnb.new_ue(core.phone(2))?.register().await, mm::NO_NETWORK_SLICES)?;
         // Subscribed and there.
         let mut config = core.phone(3);
-        config.requested_nssai = vec![of_type(2)];
+        config.requested_nssai = vec![slice_of_type(2)];
         let phone = gnb.new_ue(config)?;
-        ensure!(phone.register().await?.allowed_nssai == [of_type(2)]);
+        ensure!(phone.register().await?.allowed_nssai == [slice_of_type(2)]);
         phone
-            .establish_pdu_session(PduSessionRequest { slice: Some(of_type(2)), ..internet() })
+            .establish_pdu_session(PduSessionRequest {
+                slice: Some(slice_of_type(2)),
+                ..internet()
+            })
             .await?;
         core.bodies.check(&["nnssf-nsselection NSSelectionGet"]).await
     });
 }
 
 #[test]
-fn an_exhausted_pool_refuses_and_an_address_that_is_given_back_serves_again() {
+fn exhausted_address_pool_rejects_until_an_address_is_released() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             config.smf.dnns[0].pool = "10.45.0.0/30".into();
@@ -144,7 +114,7 @@ fn an_exhausted_pool_refuses_and_an_address_that_is_given_back_serves_again() {
 }
 
 #[test]
-fn more_sessions_than_there_may_be_are_refused() {
+fn sessions_above_the_limit_are_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.limits.max_sessions = 2;
@@ -165,7 +135,7 @@ fn more_sessions_than_there_may_be_are_refused() {
 }
 
 #[test]
-fn a_session_of_another_type_is_refused_or_made_an_ipv4_one() {
+fn unsupported_session_type_is_rejected_or_becomes_ipv4() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -180,50 +150,10 @@ fn a_session_of_another_type_is_refused_or_made_an_ipv4_one() {
     });
 }
 
-#[test]
-fn a_full_amf_tells_phones_to_wait() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| config.amf.limits.max_ues = 1).await?;
-        let gnb = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&gnb, 1).await?;
-        refused(gnb.new_ue(core.phone(2))?.register().await, mm::CONGESTION)?;
-        one.deregister().await?;
-        core.use_session_and_leave_as(&gnb, 2).await?;
-        core.until_nothing_is_left().await
-    });
-}
-
-#[test]
-fn gnbs_and_phones_of_elsewhere_are_refused() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let mut config = core.gnb_config(1);
-        config.plmn = martlet_security::Plmn::new("999", "70")?;
-        let refusal = Gnb::connect(config).await.err();
-        ensure!(
-            matches!(refusal, Some(GnbError::SetupRefused { .. })),
-            "another network's gNB: {refusal:?}"
-        );
-        let mut config = core.gnb_config(2);
-        config.slices = vec![of_type(9)];
-        let refusal = Gnb::connect(config).await.err();
-        ensure!(
-            matches!(refusal, Some(GnbError::SetupRefused { .. })),
-            "a gNB without a slice of ours: {refusal:?}"
-        );
-        // A tracking area that the AMF does not serve.
-        let mut config = core.gnb_config(3);
-        config.tac = 77;
-        let gnb = Gnb::connect(config).await?;
-        refused(gnb.new_ue(core.phone(1))?.register().await, mm::NO_SUITABLE_CELLS)?;
-        core.until("nothing is left of it", |counts| counts.contexts == 0).await
-    });
-}
-
 /// TS 24.501, 6.2.8: a slice, or a data network in it, is full: phones are told which, and wait for
 /// that alone (T3585, T3584).
 #[test]
-fn a_phone_waits_for_the_slice_or_data_network_that_is_full_and_for_no_other() {
+fn full_slice_and_data_network_start_their_back_off_timers() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             let limit = |dnn: &str, max_sessions| martlet_smf::LimitConfig {
@@ -287,7 +217,7 @@ fn a_phone_waits_for_the_slice_or_data_network_that_is_full_and_for_no_other() {
 /// TS 24.501, 6.2.7: a phone that there is no room for is told for how long it is not to ask again
 /// (T3396), for this data network.
 #[test]
-fn a_phone_that_there_is_no_room_for_waits_before_it_asks_again() {
+fn insufficient_resources_start_the_back_off_timer() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             config.smf.max_sessions = 1;
@@ -312,5 +242,25 @@ fn a_phone_that_there_is_no_room_for_waits_before_it_asks_again() {
         first.deregister().await?;
         phone.deregister().await?;
         core.until_nothing_is_left().await
+    });
+}
+
+#[test]
+fn session_type_that_is_not_allowed_has_its_cause() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |_| {}).await?;
+        let gnb = core.gnb(1).await?;
+        let phone = gnb.new_ue(core.phone(1))?;
+        phone.register().await?;
+        // The subscription has IPv4 alone.
+        let lesser =
+            phone.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv4v6)).await?;
+        ensure!(lesser.ipv4.is_some() && lesser.cause == Some(50), "{lesser:?}");
+        let refused = phone.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv6)).await;
+        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(50)), "{refused:?}");
+        let refused =
+            phone.establish_pdu_session(session_of_type(PduSessionTypeValue::Ethernet)).await;
+        ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "{refused:?}");
+        Ok(())
     });
 }

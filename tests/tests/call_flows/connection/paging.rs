@@ -1,4 +1,4 @@
-//! Idle phones: AN release, service request, paging (TS 23.502, 4.2.3 and 4.2.6).
+//! Network-triggered service request: buffering and paging (TS 23.502, 4.2.3.3).
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::ue::{IdleBehaviour, ServicePurpose};
@@ -14,7 +14,7 @@ fn manual(mut config: UeConfig) -> UeConfig {
 }
 
 /// The next packets are these pings, in this order.
-async fn receives(phone: &Ue, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
+pub async fn receives(phone: &Ue, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
     for sequence in sequences {
         let (_, packet) = phone.recv_ip().await?;
         ensure!(
@@ -39,7 +39,7 @@ async fn send(
 }
 
 #[test]
-fn downlink_data_page_an_idle_phone_and_arrive_in_order() {
+fn downlink_data_pages_an_idle_ue_and_arrives_in_order() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -55,7 +55,7 @@ fn downlink_data_page_an_idle_phone_and_arrive_in_order() {
 }
 
 #[test]
-fn an_idle_phone_is_paged_where_it_is_now() {
+fn idle_ue_is_paged_in_its_new_cell() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
@@ -71,7 +71,7 @@ fn an_idle_phone_is_paged_where_it_is_now() {
 }
 
 #[test]
-fn a_phone_that_does_not_answer_loses_what_waits_and_can_come_back() {
+fn buffered_packets_are_dropped_when_paging_fails() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             config.amf.timers.t3513_ms = 150;
@@ -104,7 +104,7 @@ fn a_phone_that_does_not_answer_loses_what_waits_and_can_come_back() {
 }
 
 #[test]
-fn a_full_buffer_keeps_the_first_packets_and_counts_the_others() {
+fn full_buffer_drops_and_counts_further_packets() {
     in_namespace(|| async {
         let few = |config: &mut martlet::config::Config| {
             config.upf.kernel.buffer_packets_per_session = 3;
@@ -130,59 +130,7 @@ fn a_full_buffer_keeps_the_first_packets_and_counts_the_others() {
 }
 
 #[test]
-fn uplink_data_of_an_idle_phone_bring_its_user_plane_back() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let gnb = core.gnb(1).await?;
-        let (phone, address) = core.phone_with_session(&gnb, 1).await?;
-        phone.release_to_idle().await?;
-        core.until("the phone is idle", |counts| counts.connected == 0).await?;
-        // The phone asks for service by itself, and the packet waits for it.
-        phone.send_ip(1, ping(address, GATEWAY, 1)).await?;
-        receives(&phone, 1..=1).await?;
-        // Signalling alone leaves the user plane as it is.
-        phone.release_to_idle().await?;
-        phone.service_request_for(ServicePurpose::Signalling, &[]).await?;
-        ensure!(
-            phone.status().await?.active_user_planes.is_empty(),
-            "nobody asked for a user plane"
-        );
-        reaches(&phone, 1, GATEWAY).await?;
-        ensure!(phone.status().await?.active_user_planes == [1], "now somebody did");
-        Ok(())
-    });
-}
-
-#[test]
-fn a_phone_out_of_reach_is_idle_and_after_its_timers_forgotten() {
-    in_namespace(|| async {
-        let core = TestCore::start(Sbi::Local, |config| {
-            config.amf.timers.t3512_s = 1;
-            config.amf.timers.mobile_reachable_s = 0;
-            config.amf.timers.implicit_deregistration_s = 1;
-            config.amf.timers.deregistered_s = 0;
-        })
-        .await?;
-        let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        // The gNB loses it, and asks for the release of its context.
-        drop(phone);
-        core.until("the phone is idle", |counts| (counts.registered, counts.connected) == (1, 0))
-            .await?;
-        ensure!(
-            (core.counts().sessions, core.counts().user_planes) == (1, 1),
-            "its session waits: {:?}",
-            core.counts()
-        );
-        ensure!(gnb.ue_counts() == (0, 0), "the gNB has let go of it: {:?}", gnb.ue_counts());
-        core.until_nothing_is_left().await?;
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nudm-uecm Update3GppRegistration"]).await
-    });
-}
-
-#[test]
-fn an_idle_phone_that_is_waited_for_is_not_paged_for_nothing() {
+fn idle_ue_without_downlink_data_is_not_paged() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
@@ -196,7 +144,7 @@ fn an_idle_phone_that_is_waited_for_is_not_paged_for_nothing() {
 }
 
 #[test]
-fn a_tunnel_that_the_gnb_has_lost_is_set_up_anew() {
+fn gtpu_error_indication_sets_the_tunnel_up_again() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;

@@ -1,0 +1,22 @@
+//! Handover cancel (TS 23.502, 4.9.1.4; TS 38.413, 8.4.5).
+use crate::handover::{is_served, two_gnbs};
+use anyhow::ensure;
+use martlet::core::Sbi;
+use martlet_ran::{HandoverPlan, HandoverTurn};
+use martlet_tests::in_namespace;
+
+#[test]
+fn cancelled_handover_keeps_the_source_gnb() {
+    in_namespace(|| async {
+        let (core, one, other, phone, _) = two_gnbs(Sbi::Local).await?;
+        for turn in [HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce] {
+            let plan = HandoverPlan { turn, ..Default::default() };
+            let outcome = phone.handover(&other, plan).await;
+            ensure!(outcome.is_err(), "{turn:?}: {outcome:?}");
+            is_served(&core, &phone, &one).await?;
+            core.until("the target has let go", |c| c.connected == 1).await?;
+        }
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}

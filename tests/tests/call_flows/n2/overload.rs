@@ -1,0 +1,33 @@
+//! Overload start and stop (TS 38.413, 8.7.7 and 8.7.8).
+use anyhow::ensure;
+use martlet::core::Sbi;
+use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches};
+
+#[test]
+fn overload_start_and_stop_are_sent_to_every_gnb() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.limits.max_ues = 1;
+            config.amf.limits.overload_ms = 1200;
+            config.amf.limits.back_off_s = 2;
+        })
+        .await?;
+        let gnb = core.gnb(1).await?;
+        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        ensure!(!gnb.is_overloaded());
+        let refused =
+            gnb.new_ue(core.phone(2))?.register().await.err().and_then(|error| error.cause());
+        ensure!(refused == Some(22), "{refused:?}");
+        eventually("OVERLOAD START", || gnb.is_overloaded().then_some(()), || "none came".into())
+            .await?;
+        // One that is set up meanwhile learns it, too.
+        let other = core.gnb(2).await?;
+        eventually("OVERLOAD START", || other.is_overloaded().then_some(()), || "none came".into())
+            .await?;
+        let over = || (!gnb.is_overloaded() && !other.is_overloaded()).then_some(());
+        eventually("OVERLOAD STOP", over, || "none came".into()).await?;
+        reaches(&phone, 1, GATEWAY).await?;
+        phone.deregister().await?;
+        core.until_nothing_is_left().await
+    });
+}

@@ -1,0 +1,55 @@
+//! More registrations than the AMF accepts at a time (TS 24.501, 5.3.9).
+use crate::bystander::Witness;
+use crate::security::five_g_aka::octets;
+use anyhow::ensure;
+use martlet::core::Sbi;
+use martlet_amf::Limit;
+use martlet_pfcp::*;
+use martlet_tests::{RawGnb, TestCore, in_namespace};
+use std::collections::BTreeMap;
+
+/// REGISTRATION REQUESTs beyond those that may be at work and wait: each is answered, those beyond
+/// with #22 and T3346.
+#[test]
+fn excess_registrations_are_rejected_with_a_back_off_timer() {
+    const MANY: u32 = 300;
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.amf.concurrency.registration = Limit::Fixed(8);
+            config.amf.concurrency.queue = 40;
+            config.amf.concurrency.patience_ms = 5000;
+            config.amf.timers.t3560_ms = 1000;
+            config.amf.timers.nas_attempts = 1;
+        })
+        .await?;
+        let witness = Witness::at(&core).await?;
+        let gnb = RawGnb::set_up(&core, 1).await?;
+        for ran_id in 1..=MANY {
+            // Of a subscriber each, by SUCI with the null scheme.
+            let digits: Vec<u8> =
+                format!("{ran_id:010}").bytes().map(|digit| digit - b'0').collect();
+            let mut request = octets("7e004179000d0100f1100000000000000000102e04f0f0f0f0");
+            for (at, pair) in digits.chunks(2).enumerate() {
+                request[14 + at] = pair[0] | pair[1] << 4;
+            }
+            gnb.send(gnb.initial(ran_id, &request)).await?;
+        }
+        witness.is_untouched().await?;
+        let mut answered = BTreeMap::new();
+        while answered.len() < MANY as usize {
+            let (amf_id, nas) = gnb.next_nas().await?;
+            answered.entry(amf_id).or_insert(nas);
+        }
+        // REGISTRATION REJECT with #22 and T3346 (0x5f, one octet).
+        let told = answered
+            .values()
+            .filter(|nas| nas.starts_with(&[0x7e, 0x00, 0x44, 22, 0x5f, 1]))
+            .count();
+        ensure!(told > 100 && told < MANY as usize, "{told} of {MANY} were told to come back");
+        let others = answered.values().filter(|nas| !nas.starts_with(&[0x7e, 0x00, 0x44, 22]));
+        let served =
+            others.filter(|nas| nas[2] == 0x56 || nas.starts_with(&[0x7e, 0x00, 0x44, 3])).count();
+        ensure!(served + told == MANY as usize, "{served} were challenged, or are of nobody");
+        witness.and_all_is_well().await
+    });
+}

@@ -1,0 +1,107 @@
+//! Subscription concealed identifiers (TS 33.501, 6.12.2 and Annex C).
+use crate::registration::initial::AUTHENTICATE;
+use anyhow::{Result, ensure};
+use martlet::core::Sbi;
+use martlet_ran::{SuciScheme, Ue};
+use martlet_security::nas_5gs::HomeNetworkPrivateKey;
+use martlet_tests::{TestCore, in_namespace};
+use martlet_udm::{HomeNetworkKey, Scheme};
+
+/// Registers a phone that conceals its identity with a key of the home network.
+async fn conceals(core: &TestCore, n: u64, key_id: u8, key: &HomeNetworkPrivateKey) -> Result<Ue> {
+    let gnb = core.gnb(n as u8).await?;
+    let mut config = core.phone(n);
+    config.suci = SuciScheme::Ecies { key_id, key: key.public_key() };
+    Ok(gnb.new_ue(config)?)
+}
+
+#[test]
+fn suci_of_profiles_a_and_b_is_deconcealed() {
+    in_namespace(|| async {
+        let (a, b) = ([7; 32], [9; 32]);
+        let core = TestCore::start(Sbi::Local, |config| {
+            config.udm.home_network_keys = vec![
+                HomeNetworkKey { id: 1, scheme: Scheme::A, private: "07".repeat(32) },
+                HomeNetworkKey { id: 2, scheme: Scheme::B, private: "09".repeat(32) },
+            ];
+        })
+        .await?;
+        let (a, b) = (HomeNetworkPrivateKey::profile_a(&a), HomeNetworkPrivateKey::profile_b(&b)?);
+        for (n, id, key) in [(1, 1, &a), (2, 2, &b)] {
+            let phone = conceals(&core, n, id, key).await?;
+            phone.register().await?;
+            core.use_session_and_leave(&phone).await?;
+        }
+        // A key that the home network does not have, and another one than it has.
+        let other = HomeNetworkPrivateKey::profile_a(&[8; 32]);
+        for (n, id, key) in [(3, 9, &a), (4, 1, &other)] {
+            let refused = conceals(&core, n, id, key)
+                .await?
+                .register()
+                .await
+                .expect_err("nobody can read the identity");
+            ensure!(refused.cause() == Some(3), "illegal UE: {refused}");
+        }
+        core.until_nothing_is_left().await?;
+        core.bodies.check(&[AUTHENTICATE]).await
+    });
+}
+
+/// A new key comes beside the old one, the old one goes, and then the null scheme (TS 33.501,
+/// 6.12.2 and C.3).
+#[test]
+fn home_network_keys_are_rotated_at_run_time() {
+    in_namespace(|| async {
+        let (old, new) = (
+            HomeNetworkPrivateKey::profile_a(&[7; 32]),
+            HomeNetworkPrivateKey::profile_a(&[8; 32]),
+        );
+        let key = |id: u8, octet: &str| HomeNetworkKey {
+            id,
+            scheme: Scheme::A,
+            private: octet.repeat(32),
+        };
+        let core =
+            TestCore::start(Sbi::Local, |config| config.udm.home_network_keys = vec![key(1, "07")])
+                .await?;
+        let udm = core.config().udm.clone();
+        let registers = async |n: u64, id: u8, key: &HomeNetworkPrivateKey| {
+            let phone = conceals(&core, n, id, key).await?;
+            Ok::<bool, anyhow::Error>(phone.register().await.is_ok())
+        };
+        ensure!(registers(1, 1, &old).await? && !registers(2, 2, &new).await?, "the old key alone");
+        core.reload(
+            "udm",
+            martlet_udm::UdmConfig {
+                home_network_keys: vec![key(1, "07"), key(2, "08")],
+                ..udm.clone()
+            },
+        )?;
+        ensure!(registers(3, 1, &old).await? && registers(4, 2, &new).await?, "both");
+        let last = martlet_udm::UdmConfig {
+            home_network_keys: vec![key(2, "08")],
+            null_scheme: false,
+            ..udm.clone()
+        };
+        core.reload("udm", last)?;
+        ensure!(!registers(5, 1, &old).await? && registers(6, 2, &new).await?, "the new key alone");
+        let gnb = core.gnb(9).await?;
+        let refused =
+            gnb.new_ue(core.phone(7))?.register().await.expect_err("an identity in the clear");
+        ensure!(refused.cause() == Some(3), "{refused}");
+        Ok(())
+    });
+}
+
+#[test]
+fn null_scheme_is_rejected_when_disabled() {
+    in_namespace(|| async {
+        let core = TestCore::start(Sbi::Http, |config| config.udm.null_scheme = false).await?;
+        let gnb = core.gnb(1).await?;
+        let refused =
+            gnb.new_ue(core.phone(1))?.register().await.err().and_then(|error| error.cause());
+        // Illegal UE.
+        ensure!(refused == Some(3), "{refused:?}");
+        core.until_nothing_is_left().await
+    });
+}
