@@ -15,7 +15,6 @@ mod inheritance;
 mod kept;
 mod metrics;
 mod n2;
-mod overload;
 mod procedures;
 mod served;
 mod services;
@@ -46,9 +45,10 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 use martlet_sctp::Listener;
 use martlet_store::Journal;
 use n2::Gnbs;
-use procedures::amf_reallocation;
-use procedures::event_exposure::Watches;
-use procedures::nrppa_transport::NonUeSubscriptions;
+use procedures::n2::overload_control;
+use procedures::positioning::event_exposure::Watches;
+use procedures::positioning::nrppa_transport::NonUeSubscriptions;
+use procedures::registration::amf_reallocation;
 use served::{Served, ServedGuami, plmn_to_sbi};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicU64;
@@ -214,7 +214,7 @@ impl NetworkFunction for Amf {
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         let listener = self.listener.lock().unwrap_or_else(|e| e.into_inner()).take();
-        tokio::spawn(overload::watch(self.clone(), shutdown.clone()));
+        tokio::spawn(overload_control::watch(self.clone(), shutdown.clone()));
         if let Some(listener) = listener {
             tokio::select! {
                 () = n2::accept(self.clone(), listener, shutdown.clone()) => {}

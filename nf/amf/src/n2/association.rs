@@ -1,6 +1,6 @@
 //! The reader of one association: messages in their order, until the gNB or the AMF ends it.
 use super::{Gnb, Link};
-use crate::procedures::amf_status_indication;
+use crate::procedures::n2::amf_status_indication;
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_sctp::{Association, PPID_NGAP, SctpError};

@@ -1,7 +1,7 @@
 //! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
 use super::{Gnb, downlink};
 use crate::Amf;
-use crate::procedures::event_exposure::Reporting;
+use crate::procedures::positioning::event_exposure::Reporting;
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::NextHop;
 use martlet_nas::Plmn;

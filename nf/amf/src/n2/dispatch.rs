@@ -1,9 +1,9 @@
 //! Brings each NGAP message to its procedure, or to the task of the UE that it is about.
 use super::uplink::Uplink;
 use super::{Connection, Gnb, handover_uplink, uplink};
-use crate::procedures::{
-    error_indication, ng_reset, ng_setup, nrppa_transport, path_switch, ran_configuration_update,
-};
+use crate::procedures::handover::xn_handover;
+use crate::procedures::n2::{error_indication, ng_reset, ng_setup, ran_configuration_update};
+use crate::procedures::positioning::nrppa_transport;
 use crate::tables::Route;
 use crate::ue::{Event, InitialMessage, UeHandle};
 use crate::{Amf, metrics};
@@ -213,7 +213,7 @@ impl Amf {
         };
         if let Event::PathSwitch(gnb, request) = unknown {
             let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
-            tokio::spawn(async move { path_switch::refuse(&gnb, &request, cause).await });
+            tokio::spawn(async move { xn_handover::refuse(&gnb, &request, cause).await });
         }
         Ok(Vec::new())
     }

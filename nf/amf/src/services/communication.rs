@@ -1,9 +1,10 @@
 //! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has
 //! given up by then. What can be answered without it is: it may be waiting for the consumer.
 use crate::Amf;
-use crate::procedures::{
-    n1_n2_message_transfer, nrppa_transport, ran_status_transfer, set_takeover,
-};
+use crate::procedures::connection::n1_n2_message_transfer;
+use crate::procedures::handover::ran_status_transfer;
+use crate::procedures::positioning::nrppa_transport;
+use crate::procedures::registration::amf_set_takeover;
 use crate::ue::{Event, Transfer, UeHandle};
 use martlet_nas::Guti;
 use martlet_sbi::trace::Origin;
@@ -42,7 +43,8 @@ impl Amf {
         if let (None, Some(amf)) = (&found, amf) {
             // What it takes from the store is this AMF's to keep, whoever gives up meanwhile.
             let supi = ue_context_id.to_string();
-            let taken = tokio::spawn(async move { set_takeover::by_service(&amf, &supi).await });
+            let taken =
+                tokio::spawn(async move { amf_set_takeover::by_service(&amf, &supi).await });
             return taken.await.ok().flatten().ok_or_else(|| unknown(ue_context_id));
         }
         found.ok_or_else(|| unknown(ue_context_id))

@@ -2,7 +2,8 @@
 use super::Session;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
-use crate::procedures::{amf_reallocation, handover_from_amf};
+use crate::procedures::handover::inter_amf_target;
+use crate::procedures::registration::amf_reallocation;
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
@@ -115,7 +116,7 @@ pub(crate) enum Event {
     /// It says what became of the context that it got.
     ContextTransferred(Box<UeRegStatusUpdateReqData>, oneshot::Sender<()>),
     /// Another AMF hands the UE over.
-    HandoverFromAmf(Box<Multipart<UeContextCreateData>>, handover_from_amf::Answer),
+    HandoverFromAmf(Box<Multipart<UeContextCreateData>>, inter_amf_target::Answer),
     /// It gives the handover up.
     HandoverGivenUp,
     /// The UE has come to the AMF that it was handed over to.

@@ -3,9 +3,9 @@
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::{
-    handover, n1_n2_message_transfer, nrppa_transport, path_switch, ran_status_transfer,
-};
+use crate::procedures::connection::n1_n2_message_transfer;
+use crate::procedures::handover::{n2_handover, ran_status_transfer, xn_handover};
+use crate::procedures::positioning::nrppa_transport;
 use martlet_nas::inbound::Inbound;
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::cause;
@@ -205,7 +205,7 @@ impl Ue {
         match event {
             // The UE is there already, and what the procedure at work has for it goes there, too.
             Event::PathSwitch(gnb, request) => {
-                Box::pin(path_switch::run(self, gnb, *request)).await;
+                Box::pin(xn_handover::run(self, gnb, *request)).await;
                 Ok(())
             }
             Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
@@ -225,7 +225,7 @@ impl Ue {
                 }
                 Uplink::HandoverCancel(_) => {
                     self.waiting.retain(|work| !is_handover(work));
-                    handover::acknowledge_cancel(self).await;
+                    n2_handover::acknowledge_cancel(self).await;
                     Ok(())
                 }
                 other => self.note(other),
@@ -275,9 +275,9 @@ impl Ue {
         };
         match work {
             Work::Event(Event::Uplink { message: Uplink::HandoverRequired(required), .. })
-                if handover::stays_here(self, &required) =>
+                if n2_handover::stays_here(self, &required) =>
             {
-                handover::beside(self, *required).await;
+                n2_handover::beside(self, *required).await;
                 Ok(())
             }
             work => Err(Stop::Preempted(work)),

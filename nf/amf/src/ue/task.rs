@@ -3,12 +3,17 @@ use super::inbox::Came;
 use super::{Event, Idle, InitialMessage, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
-use crate::procedures::{
-    amf_reallocation, an_release, context_transfer, deregistration, event_exposure, handover,
-    handover_from_amf, implicit_deregistration, location_reporting, n1_n2_message_transfer,
-    nas_transport, path_switch, pdu_session_resource_modify_indication,
-    pdu_session_resource_notify, positioning_transport, registration, rekeying, service_request,
-    session_status, set_takeover, ue_context_release,
+use crate::procedures::connection::{
+    an_release, n1_n2_message_transfer, nas_transport, service_request, ue_context_release,
+};
+use crate::procedures::handover::{inter_amf_target, n2_handover, xn_handover};
+use crate::procedures::positioning::{event_exposure, location_reporting, positioning_transport};
+use crate::procedures::registration::{
+    amf_reallocation, amf_set_takeover, deregistration, general_registration,
+    implicit_deregistration, nas_rekeying, ue_context_transfer,
+};
+use crate::procedures::session::{
+    pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
 use martlet_nas::inbound::{self, Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
@@ -24,8 +29,8 @@ impl Ue {
             let Some(work) = self.next_work().await else { continue };
             // On the heap while it lasts, so that the task of an idle UE is small.
             Box::pin(self.act(work)).await;
-            if self.waiting.is_empty() && rekeying::is_due(&self) {
-                Box::pin(rekeying::run(&mut self)).await;
+            if self.waiting.is_empty() && nas_rekeying::is_due(&self) {
+                Box::pin(nas_rekeying::run(&mut self)).await;
             }
             (self.began_with, self.began_as) = (None, None);
             event_exposure::check(&mut self).await;
@@ -78,7 +83,7 @@ impl Ue {
             }
             Work::Event(Event::Uplink { .. }) => {}
             Work::Event(Event::PathSwitch(gnb, request)) => {
-                path_switch::run(self, gnb, *request).await
+                xn_handover::run(self, gnb, *request).await
             }
             Work::Event(Event::Transfer(transfer)) => {
                 transfer.origin.clone().adopt();
@@ -95,7 +100,7 @@ impl Ue {
                 let _ = answer.send(positioning_transport::unsubscribe(self, &id));
             }
             Work::Event(Event::SessionStatus { psi, number, notification }) => {
-                if let Err(stop) = session_status::run(self, psi, number, &notification).await {
+                if let Err(stop) = sm_context_status::run(self, psi, number, &notification).await {
                     self.conclude(stop).await;
                 }
             }
@@ -117,16 +122,16 @@ impl Ue {
             Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
                 let before = (self.given, self.idle);
-                if answer.send(context_transfer::give(self, &asked, nas.as_ref())).is_err() {
+                if answer.send(ue_context_transfer::give(self, &asked, nas.as_ref())).is_err() {
                     (self.given, self.idle) = before;
                 }
             }
             Work::Event(Event::ContextTransferred(update, answer)) => {
-                context_transfer::concluded(self, *update).await;
+                ue_context_transfer::concluded(self, *update).await;
                 let _ = answer.send(());
             }
             Work::Event(Event::HandoverFromAmf(body, answer)) => {
-                handover_from_amf::run(self, *body, answer).await
+                inter_amf_target::run(self, *body, answer).await
             }
             Work::Event(Event::Rerouted(body, answer)) => {
                 amf_reallocation::taken(self, *body, answer).await
@@ -176,7 +181,9 @@ impl Ue {
         (self.stays, self.sent_on) = (message.sent_on, None);
         self.publish();
         let mut opened = opened;
-        if unknown && let Some(inbound) = Box::pin(set_takeover::by_ue(self, &message.nas)).await {
+        if unknown
+            && let Some(inbound) = Box::pin(amf_set_takeover::by_ue(self, &message.nas)).await
+        {
             self.secured = true;
             self.publish();
             opened = Ok(inbound);
@@ -213,7 +220,7 @@ impl Ue {
             return metrics::nas_error("state");
         };
         match message {
-            RegistrationRequest(_) => registration::run(self, inbound).await,
+            RegistrationRequest(_) => general_registration::run(self, inbound).await,
             ServiceRequest(_) => service_request::run(self, inbound).await,
             DeregistrationRequestUeOriginating(_) => deregistration::by_ue(self, inbound).await,
             UlNasTransport(_) if inbound.is_verified() && self.registered => {
@@ -259,8 +266,8 @@ impl Ue {
             Uplink::SessionModifyIndication(sessions) => {
                 pdu_session_resource_modify_indication::run(self, sessions).await;
             }
-            Uplink::HandoverRequired(required) => handover::run(self, *required).await,
-            Uplink::HandoverCancel(_) => handover::acknowledge_cancel(self).await,
+            Uplink::HandoverRequired(required) => n2_handover::run(self, *required).await,
+            Uplink::HandoverCancel(_) => n2_handover::acknowledge_cancel(self).await,
             other => {
                 if let Err(stop) = self.note(other) {
                     self.conclude(stop).await;
@@ -312,7 +319,7 @@ impl Ue {
                 }
                 Event::PathSwitch(gnb, request) => {
                     let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
-                    path_switch::refuse(&gnb, &request, cause).await;
+                    xn_handover::refuse(&gnb, &request, cause).await;
                 }
                 _ => {}
             }

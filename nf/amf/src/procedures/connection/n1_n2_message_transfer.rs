@@ -1,0 +1,271 @@
+//! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1,
+//! steps 11 to 15): an SMF has a message for the UE, or N2 information for its gNB.
+use super::{nas_transport, paging};
+use crate::n2::downlink::SessionToSetUp;
+use crate::procedures::handover::ran_status_transfer;
+use crate::procedures::positioning::{nrppa_transport, positioning_transport};
+use crate::procedures::session::{
+    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+};
+use crate::tables::Summary;
+use crate::ue::{Stop, Transfer, TransferAnswer, Ue};
+use bytes::Bytes;
+use martlet_sbi::{ApiRoot, Problem, StatusReply};
+use martlet_sbi_api::namf_communication::{
+    N1MessageClass, N1N2MessageTransferCause, N1N2MessageTransferReqData,
+    N1N2MessageTransferRspData, N2InformationClass, NgapIeType,
+};
+
+/// What can be said of a transfer without the UE's task, which may be waiting for the very SMF that
+/// asks; `None` where its task has to say.
+pub(crate) fn answer_at_once(
+    root: &ApiRoot,
+    ue: &Summary,
+    request: &N1N2MessageTransferReqData,
+) -> Option<TransferAnswer> {
+    let psi = request.pdu_session_id?;
+    if ue.registering {
+        return Some(Err(registering()));
+    }
+    let supi = ue.supi.as_ref().filter(|_| ue.registered && ue.sessions.contains(&psi))?;
+    match (ue.gnb.is_some(), request.skip_ind == Some(true), ue.reachable) {
+        (true, _, _) => Some(Transfer::initiated()),
+        (false, true, _) => Some(not_transferred()),
+        (false, false, true) => Some(attempting(Transfer::location(root, supi, psi))),
+        (false, false, false) => Some(Err(unreachable())),
+    }
+}
+
+/// Takes a transfer: a UE that is connected gets it at once, an idle one is paged.
+pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
+    if ran_status_transfer::content(&transfer.request).is_some() {
+        return ran_status_transfer::downlink(ue, transfer).await;
+    }
+    if ue.connection.is_none() {
+        if queue(ue, transfer) {
+            paging::run(ue).await;
+        }
+        return;
+    }
+    if let Err(problem) = check(ue, &transfer) {
+        return paging::fail(ue, transfer, problem);
+    }
+    transfer.answer(Transfer::initiated());
+    if let Err(stop) = deliver(ue, transfer).await {
+        tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            why = stop.label(),
+            "a message did not reach the UE"
+        );
+        ue.conclude(stop).await;
+    }
+}
+
+/// Takes a transfer for a UE that is idle, and is paged or about to be; says whether the UE is to
+/// be paged for it.
+pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
+    let refused = match check(ue, &transfer) {
+        Err(problem) => problem,
+        Ok(()) if transfer.request.skip_ind == Some(true) => {
+            transfer.answer(not_transferred());
+            return false;
+        }
+        Ok(()) if !paging::is_possible(ue) => unreachable(),
+        Ok(()) if ue.pending.len() >= ue.amf.config.limits.ue_queue => {
+            Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING")
+                .detail("enough waits for the UE already")
+        }
+        Ok(()) => {
+            let psi = transfer.request.pdu_session_id.unwrap_or(0);
+            transfer.answer(attempting(Transfer::location(
+                ue.amf.context.api_root(),
+                &ue.label(),
+                psi,
+            )));
+            ue.pending.push(transfer);
+            return true;
+        }
+    };
+    paging::fail(ue, transfer, refused);
+    false
+}
+
+/// What waits for the UE: sessions that its gNB is to set up, and everything else. The sessions'
+/// SMFs have said all that is needed with their transfers (TS 23.502, 4.2.3.3, step 3a).
+pub(crate) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) {
+    let (mut sessions, mut rest) = (Vec::new(), Vec::new());
+    for mut transfer in std::mem::take(&mut ue.pending) {
+        let setup = session_setup(&transfer).and_then(|(psi, info)| {
+            let session = ue.sessions.get_mut(&psi).filter(|session| !session.releasing)?;
+            session.active = true;
+            Some(SessionToSetUp { psi, slice: session.slice, transfer: info, nas: None })
+        });
+        let Some(setup) = setup else {
+            rest.push(transfer);
+            continue;
+        };
+        sessions.retain(|earlier: &SessionToSetUp| earlier.psi != setup.psi);
+        sessions.push(setup);
+        transfer.n2 = None;
+        if transfer.n1.is_some() {
+            rest.push(transfer);
+        }
+    }
+    (sessions, rest)
+}
+
+/// The UE registers at the moment.
+pub(crate) fn registering() -> Problem {
+    Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING")
+        .detail("the UE registers at the moment")
+}
+
+fn unreachable() -> Problem {
+    Problem::new(504, "UE_NOT_REACHABLE").detail("the UE has not been heard of for long")
+}
+
+fn not_transferred() -> TransferAnswer {
+    Ok(StatusReply::ok(N1N2MessageTransferRspData::new(
+        N1N2MessageTransferCause::N1MsgNotTransferred,
+    )))
+}
+
+fn attempting(location: String) -> TransferAnswer {
+    let body = N1N2MessageTransferRspData::new(N1N2MessageTransferCause::AttemptingToReachUe);
+    Ok(StatusReply { status: 202, location: Some(location), body: Some(body) })
+}
+
+/// What the AMF can do something with.
+fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
+    if !ue.registered {
+        return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE is not registered"));
+    }
+    let request = &transfer.request;
+    let class = request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
+    if let Some(class) = class.filter(|class| positioning_transport::is_positioning(class)) {
+        return match (&transfer.n1, &request.n2_info_container) {
+            (Some(_), None) if *class != N1MessageClass::UppCmi || ue.positioning.lcs_upp => Ok(()),
+            (Some(_), None) => Err(Problem::new(403, "UNSPECIFIED")
+                .detail("the UE has no positioning over the user plane")),
+            (None, _) => {
+                Err(Problem::invalid_message("a binary part that the request names is missing"))
+            }
+            (_, Some(_)) => {
+                Err(Problem::new(403, "UNSPECIFIED").detail("a positioning message goes alone"))
+            }
+        };
+    }
+    if request
+        .n2_info_container
+        .as_ref()
+        .is_some_and(|n2| n2.n2_information_class == N2InformationClass::NRPPa)
+    {
+        return match (class, &transfer.n2) {
+            (None, Some(_)) => Ok(()),
+            (None, None) => {
+                Err(Problem::invalid_message("a binary part that the request names is missing"))
+            }
+            (Some(_), _) => {
+                Err(Problem::new(403, "UNSPECIFIED").detail("an NRPPa message goes alone"))
+            }
+        };
+    }
+    let sm_n1 = class.is_none_or(|class| *class == N1MessageClass::Sm);
+    let sm_n2 = request
+        .n2_info_container
+        .as_ref()
+        .is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
+    if !sm_n1 || !sm_n2 {
+        return Err(
+            Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only")
+        );
+    }
+    if request.n1_message_container.is_some() != transfer.n1.is_some()
+        || request.n2_info_container.is_some() != transfer.n2.is_some()
+    {
+        return Err(Problem::invalid_message("a binary part that the request names is missing"));
+    }
+    match request.pdu_session_id.or_else(|| n2(transfer).map(|(psi, _)| psi)) {
+        Some(psi) if ue.sessions.contains_key(&psi) => Ok(()),
+        Some(psi) => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
+            .detail(format!("the UE has no PDU session {psi}"))),
+        None => Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("pduSessionId")),
+    }
+}
+
+/// The session and the kind of the N2 information of a transfer.
+fn n2(transfer: &Transfer) -> Option<(u8, &NgapIeType)> {
+    let info = transfer.request.n2_info_container.as_ref()?.sm_info.as_ref()?;
+    Some((info.pdu_session_id, info.n2_info_content.as_ref()?.ngap_ie_type.as_ref()?))
+}
+
+/// The session that a transfer has the gNB set up.
+pub(crate) fn session_setup(transfer: &Transfer) -> Option<(u8, Bytes)> {
+    let (psi, kind) = n2(transfer)?;
+    (*kind == NgapIeType::PduResSetupReq).then(|| Some((psi, transfer.n2.clone()?)))?
+}
+
+/// Brings a transfer to the UE and its gNB.
+pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop> {
+    let class = transfer.request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
+    if let (Some(class), Some(n1)) =
+        (class.filter(|class| positioning_transport::is_positioning(class)), &transfer.n1)
+    {
+        let correlation = transfer.request.lcs_correlation_id.as_deref();
+        return positioning_transport::downlink(ue, class, correlation, n1).await;
+    }
+    if let (Some(nrppa), Some(n2)) = (
+        transfer.request.n2_info_container.as_ref().and_then(nrppa_transport::information),
+        &transfer.n2,
+    ) {
+        let correlation = transfer.request.lcs_correlation_id.as_deref();
+        return nrppa_transport::downlink(ue, nrppa, correlation, n2).await;
+    }
+    let of_n2 = n2(&transfer).map(|(psi, kind)| (psi, kind.clone()));
+    let psi = transfer.request.pdu_session_id.or(of_n2.as_ref().map(|(psi, _)| *psi)).unwrap_or(0);
+    let (Some((session, kind)), Some(info)) = (of_n2, transfer.n2.clone()) else {
+        return match &transfer.n1 {
+            Some(n1) => nas_transport::downlink(ue, psi, n1).await,
+            None => Ok(()),
+        };
+    };
+    let left_alone = ue.sessions.get(&session).is_none_or(|known| known.active || known.releasing);
+    if kind == NgapIeType::PduResSetupReq && left_alone {
+        // The UE asked for the user plane before this came: the gNB has it already, and would
+        // refuse to set it up twice (TS 38.413, 8.2.1.4). Or the session leaves.
+        tracing::debug!(
+            supi = ue.label(),
+            session,
+            "the session's user plane is active already, or leaves"
+        );
+        return match &transfer.n1 {
+            Some(n1) => nas_transport::downlink(ue, psi, n1).await,
+            None => Ok(()),
+        };
+    }
+    let nas = match &transfer.n1 {
+        Some(n1) => Some(nas_transport::protected_downlink(ue, psi, n1)?),
+        None => None,
+    };
+    match kind {
+        NgapIeType::PduResSetupReq => {
+            let Some(known) = ue.sessions.get_mut(&session) else { return Ok(()) };
+            known.active = true;
+            let setup = SessionToSetUp { psi: session, slice: known.slice, transfer: info, nas };
+            pdu_session_resource_setup::run(ue, setup).await
+        }
+        NgapIeType::PduResRelCmd => {
+            // Without a message for the UE, it is the gNB alone that has to let go.
+            if let Some(known) = ue.sessions.get_mut(&session).filter(|_| nas.is_some()) {
+                known.releasing = true;
+            }
+            pdu_session_resource_release::run(ue, session, info, nas).await
+        }
+        NgapIeType::PduResModReq => pdu_session_resource_modify::run(ue, session, info, nas).await,
+        other => {
+            tracing::warn!(supi = ue.label(), session, kind = %other, "N2 information that the AMF does not know");
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was
+//! paged.
+use super::{initial_context_setup, n1_n2_message_transfer, ue_context_release};
+use crate::concurrency::Kind;
+use crate::metrics::{self, Procedure};
+use crate::procedures::registration::{
+    configuration_update, implicit_deregistration, mobility_restrictions,
+};
+use crate::procedures::session::pdu_session_resource_release;
+use crate::procedures::session::user_plane_activation::{self, Activation};
+use crate::ue::{Stop, Ue, count};
+use martlet_nas::inbound::Inbound;
+use martlet_nas::{
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGmmCause, NasGprsTimer2,
+    NasPduSessionReactivationResult, NasPduSessionReactivationResultErrorCause,
+    NasPduSessionStatus, NasServiceAccept, NasServiceReject, NasServiceRequest, ServiceType,
+};
+use martlet_ngap::ngap::{Cause, CauseNas};
+
+/// Serves the UE, or tells it why not.
+pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
+    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = &inbound.message else {
+        return;
+    };
+    let procedure = Procedure::start("service_request");
+    let outcome = match count(&inbound) {
+        Some(access) => service_request(ue, request, access).await,
+        None => {
+            // The AMF has no context for it, or not the one that the UE uses (5.6.1.5).
+            metrics::nas_error("unprotected");
+            Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork))
+        }
+    };
+    ue.done();
+    match outcome {
+        Ok(()) => {
+            procedure.succeeded();
+            tracing::debug!(supi = ue.label(), gnb = ue.gnb(), "service accepted");
+        }
+        Err(stop) => {
+            let why = stop.label();
+            procedure.failed(&why);
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                why,
+                "the service request has failed"
+            );
+            failed(ue, stop).await;
+        }
+    }
+}
+
+async fn service_request(
+    ue: &mut Ue,
+    request: &NasServiceRequest,
+    access: NasCount,
+) -> Result<(), Stop> {
+    if !ue.registered {
+        return Err(Stop::reject(GmmCause::ImplicitlyDeregistered));
+    }
+    let paged = !ue.pending.is_empty()
+        || request.service_type.service_type() == Some(ServiceType::MobileTerminatedServices);
+    if mobility_restrictions::is_restricted(ue) && !paged && !has_priority(request) {
+        // It stays registered, and is served elsewhere (5.6.1.5).
+        return Err(Stop::reject(GmmCause::RestrictedServiceArea));
+    }
+    ue.enter(Kind::ServiceRequest).await?;
+    if let Some(status) = &request.pdu_session_status {
+        let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
+        pdu_session_resource_release::alone(ue, &at_gnb).await?;
+    }
+    let was_paged = !ue.pending.is_empty();
+    let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
+    let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
+    let of_ue: Vec<u8> = wanted.iter().flatten().copied().collect();
+    let without_paged: Vec<u8> = of_ue
+        .iter()
+        .copied()
+        .filter(|psi| paged.iter().all(|session| session.psi != *psi))
+        .collect();
+    let mut activation = match without_paged.is_empty() {
+        true => Activation::default(),
+        false => user_plane_activation::request(ue, &without_paged).await,
+    };
+    activation.sessions.extend(paged);
+    let accept = accept(ue, request, wanted.is_some(), &activation.failed).map_err(|error| {
+        tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT cannot be built");
+        Stop::Abandoned("not_encodable")
+    })?;
+    initial_context_setup::run(ue, access, activation.sessions, &Nas5gsMessage::new_5gmm(accept))
+        .await?;
+    for transfer in rest {
+        n1_n2_message_transfer::deliver(ue, transfer).await?;
+    }
+    // The UE is served; others may be at work while it takes its new identity.
+    ue.done();
+    // One that another AMF gave leads to an AMF that is gone (TS 23.501, 5.21.2.2.2).
+    let of_another = ue.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
+    if was_paged || of_another {
+        configuration_update::new_guti(ue).await?;
+    }
+    configuration_update::of_subscription(ue).await
+}
+
+/// Who is served everywhere (TS 24.501, 5.3.5.2).
+fn has_priority(request: &NasServiceRequest) -> bool {
+    use ServiceType::*;
+    let kind = request.service_type.service_type();
+    matches!(
+        kind,
+        Some(
+            EmergencyServices | EmergencyServicesFallback | HighPriorityAccess | ElevatedSignalling
+        )
+    )
+}
+
+/// SERVICE ACCEPT (TS 24.501, 8.2.17).
+fn accept(
+    ue: &Ue,
+    request: &NasServiceRequest,
+    reactivation: bool,
+    failed: &[(u8, GmmCause)],
+) -> Result<NasServiceAccept, martlet_nas::ValueError> {
+    let mut accept = NasServiceAccept::new();
+    if request.pdu_session_status.is_some() {
+        let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
+        accept.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
+    }
+    if reactivation {
+        let sessions: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
+        accept.set_pdu_session_reactivation_result(
+            NasPduSessionReactivationResult::from_failed_sessions(&sessions)?,
+        );
+        if !failed.is_empty() {
+            let causes = NasPduSessionReactivationResultErrorCause::from_entries(failed)?;
+            accept.set_pdu_session_reactivation_result_error_cause(causes);
+        }
+    }
+    Ok(accept)
+}
+
+async fn failed(ue: &mut Ue, stop: Stop) {
+    match stop {
+        Stop::Reject(reject) => {
+            let mut message = NasServiceReject::new(NasFGmmCause::from_cause(reject.cause));
+            if let Some(timer) = reject
+                .back_off
+                .and_then(|s| NasGprsTimer2::from_seconds(s.clamp(2, 62).into()).ok())
+            {
+                message.set_t3346_value(timer);
+            }
+            let _ = ue.send_nas(&Nas5gsMessage::new_5gmm(message)).await;
+            let stays =
+                matches!(reject.cause, GmmCause::Congestion | GmmCause::RestrictedServiceArea);
+            if ue.registered && !stays {
+                implicit_deregistration::locally(ue).await;
+            }
+            ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
+        }
+        Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic(_) => {
+            // A UE that has meanwhile asked to leave is let go, whatever became of its service
+            // (5.6.1.8).
+            if let Some(inbound) = ue.asked_to_leave().await {
+                return crate::procedures::registration::deregistration::by_ue(ue, inbound).await;
+            }
+            ue.deactivate_all(None).await;
+            ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
+        }
+        stop => ue.conclude(stop).await,
+    }
+}

@@ -1,0 +1,205 @@
+//! N2 handover from a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3): the target
+//! AMF's side. It makes a context of what the source AMF gives, prepares gNB and SMFs, answers, and
+//! waits for the UE.
+use super::handover_execution::{self, Ended, FAILED_AT_TARGET};
+use super::handover_preparation::{self, Prepared, Terms};
+use super::inter_amf_source::{reference, session_info, session_infos};
+use super::kamf_change::{self, Keys};
+use super::session_handover as sessions;
+use crate::metrics::Procedure;
+use crate::n2::Gnb;
+use crate::n2::handover_uplink::HandoverRequired;
+use crate::n2::uplink::SessionInfo;
+use crate::procedures::connection::ue_context_release;
+use crate::procedures::registration::ue_context_transfer;
+use crate::served::Tai;
+use crate::ue::{NextHop, Ue};
+use martlet_nas::Plmn;
+use martlet_ngap::cause::{self, CauseNumber};
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
+use martlet_sbi_api::namf_communication::*;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+const CONTAINER: &str = "container";
+
+/// How a CreateUEContext is answered.
+pub(crate) type Answer = oneshot::Sender<Result<Multipart<UeContextCreatedData>, Problem>>;
+
+/// Brings the UE here.
+pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: Answer) {
+    let procedure = Procedure::start("handover_from_amf");
+    let mut answer = Some(answer);
+    match arrive(ue, &body, &mut answer).await {
+        Ok(sessions) => {
+            procedure.succeeded();
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                sessions,
+                "the UE was handed over from another AMF"
+            );
+            return;
+        }
+        Err(ended) => {
+            procedure.failed(ended.label());
+            tracing::warn!(
+                supi = ue.label(),
+                why = ended.label(),
+                "a handover from another AMF did not succeed"
+            );
+        }
+    }
+    if let Some(answer) = answer.take() {
+        let _ = answer.send(Err(
+            Problem::new(403, "HANDOVER_FAILURE").detail("the target does not take the UE")
+        ));
+    }
+    if let Some(target) = ue.target.take() {
+        ue_context_release::alone(ue, target, Cause::radioNetwork(FAILED_AT_TARGET));
+    }
+    sessions::cancel(ue).await;
+    // The source AMF has the UE still, and its sessions.
+    ue.sessions.clear();
+    ue.security = None;
+}
+
+async fn arrive(
+    ue: &mut Ue,
+    body: &Multipart<UeContextCreateData>,
+    answer: &mut Option<Answer>,
+) -> Result<usize, Ended> {
+    if ue.over_limit {
+        return Err(CauseRadioNetwork::no_radio_resources_available_in_target_cell.into());
+    }
+    let data = &body.json;
+    let (gnb, tai) = target(ue, &data.target_id)?;
+    let Some(container) = body.find(&data.source_to_target_data.ngap_data.content_id).cloned()
+    else {
+        return Err(FAILED_AT_TARGET.into());
+    };
+    let keys = data.ue_context.seaf_data.clone();
+    ue_context_transfer::take_for_handover(ue, data.ue_context.clone()).map_err(|what| {
+        tracing::warn!(what, "the context of another AMF is not one");
+        Ended::from(FAILED_AT_TARGET)
+    })?;
+    // A context of an earlier stay ends; its sessions are the UE's own no more.
+    crate::procedures::registration::general_registration::take_over(ue).await;
+    let of_gnb = session_infos(&data.pdu_session_list, body);
+    for (psi, _) in &of_gnb {
+        if let Some(session) = ue.sessions.get_mut(psi) {
+            session.active = true;
+        }
+    }
+    let why = data.ngap_cause.and_then(|cause| {
+        cause::from_number(CauseNumber { group: cause.group, value: cause.value.into() })
+    });
+    let required = HandoverRequired {
+        cause: why
+            .unwrap_or(Cause::radioNetwork(CauseRadioNetwork::handover_desirable_for_radio_reason)),
+        target: None,
+        within_5gs: true,
+        sessions: of_gnb,
+        container,
+    };
+    let ambr =
+        data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
+    let ambr = ambr.unwrap_or_else(|| ue.ambr());
+    let terms = Terms { ambr, rfsp: data.ue_context.used_rfsp, reporting: None };
+    let mm = data.ue_context.mm_context_list.as_ref().and_then(|all| all.first());
+    let keys = |ue: &mut Ue| match keys {
+        Some(keys) if keys.key_amf_h_derivation_ind == Some(true) => kamf_change::taken(ue, mm),
+        keys => keys.and_then(|keys| next_hop(ue, &keys)),
+    };
+    let prepared = handover_preparation::run(ue, &required, (gnb, tai), terms, keys).await?;
+    if let Some(answer) = answer.take() {
+        let _ = answer.send(Ok(created(&prepared)));
+    }
+
+    let location = handover_execution::notified(ue).await?;
+    let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
+    if let Some(location) = location {
+        target.location = location;
+    }
+    target.context_is_set_up = true;
+    ue.connection = Some(target);
+    ue.secured = true;
+    ue.area = vec![tai];
+    ue.set_registered(true);
+    ue.publish();
+    let done = prepared.sessions();
+    sessions::complete(ue, &done).await;
+    ue_context_transfer::serve_sessions(ue, false).await;
+    tell_source(ue, data).await;
+    Ok(done.len())
+}
+
+/// The gNB where the UE is to come, and the tracking area there.
+fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
+    let unknown = || Ended::from(CauseRadioNetwork::unknown_targetID);
+    let gnbs = ue.amf.gnbs.all();
+    let gnb = gnbs
+        .into_iter()
+        .find(|gnb| gnb.setup().is_some_and(|setup| setup.global == target.ran_node_id));
+    let plmn =
+        Plmn::new(target.tai.plmn_id.mcc(), target.tai.plmn_id.mnc()).map_err(|_| unknown())?;
+    let tai = Tai { plmn, tac: target.tai.tac.to_u32() };
+    let gnb = gnb.filter(|gnb| gnb.covers(&[tai])).ok_or_else(unknown)?;
+    match ue.amf.served.tais.contains(&tai) {
+        true => Ok((gnb, tai)),
+        false => Err(CauseRadioNetwork::ho_target_not_allowed.into()),
+    }
+}
+
+/// The chain of keys that goes on with what the source AMF gave (TS 33.501, 6.9.2.3.3).
+fn next_hop(ue: &Ue, keys: &SeafData) -> Option<Keys> {
+    let mut nh = [0; 32];
+    hex::decode_to_slice(&keys.nh.as_ref()?.0, &mut nh).ok()?;
+    let chain =
+        NextHop::going_on(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
+    Some(Keys::going_on(chain, nh))
+}
+
+/// What the source AMF gets for HANDOVER COMMAND.
+fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
+    let Prepared { done, failed, container } = prepared;
+    let list = |of: &[SessionInfo], kind: NgapIeType| -> Vec<N2SmInformation> {
+        of.iter().map(|(psi, _)| session_info(*psi, kind.clone())).collect()
+    };
+    let data = UeContextCreatedData {
+        target_to_source_data: N2InfoContent {
+            ngap_ie_type: Some(NgapIeType::TarToSrcContainer),
+            ngap_data: reference(CONTAINER),
+            ..Default::default()
+        },
+        pdu_session_list: list(done, NgapIeType::HandoverCmd),
+        failed_session_list: Some(list(failed, NgapIeType::HandoverPrepFail))
+            .filter(|list| !list.is_empty()),
+        ..Default::default()
+    };
+    let mut body = Multipart::new(data).part(CONTAINER, content_type::NGAP, container.clone());
+    for (psi, info) in done.iter().chain(failed) {
+        body = body.part(&format!("psi-{psi}"), content_type::NGAP, info.clone());
+    }
+    body
+}
+
+/// The UE is here (N2InfoNotify).
+async fn tell_source(ue: &Ue, data: &UeContextCreateData) {
+    let Some(uri) = data.n2_notify_uri.clone() else { return };
+    let notification = N2InformationNotification {
+        // A word of our own: the source AMF subscribed with its request.
+        n2_notify_subscription_id: "handover".into(),
+        notify_reason: Some(N2InfoNotifyReason::HandoverCompleted),
+        guami: Some(ue.guami().sbi.clone()),
+        ..Default::default()
+    };
+    let peer = ue.amf.context.callback_peer().about(&ue.label());
+    if let Err(problem) =
+        AmfCallbackClient::new(peer).n2_info_notify(&uri, notification.into()).await
+    {
+        tracing::warn!(supi = ue.label(), %problem, "the source AMF does not learn that the UE is here");
+    }
+}

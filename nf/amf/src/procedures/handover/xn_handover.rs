@@ -1,0 +1,209 @@
+//! Xn handover, the core's part (TS 23.502, 4.9.1.2.2; TS 38.413, 8.4.4): the UE is at the target
+//! gNB already, and its sessions follow it. What else the AMF does with the UE goes on.
+use crate::concurrently::all;
+use crate::metrics::{self, Procedure};
+use crate::n2::handover_downlink::{self, PathSwitched};
+use crate::n2::handover_uplink::PathSwitchRequested;
+use crate::n2::uplink::SessionInfo;
+use crate::n2::{Gnb, downlink};
+use crate::procedures::session::user_plane_activation::{N2, part};
+use crate::ue::Ue;
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use martlet_ngap::transfer::PathSwitchUnsuccessful;
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::common::UserLocation;
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
+};
+use std::sync::Arc;
+
+/// Switches the path of the UE's sessions to the target gNB, or tells it that none was.
+pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested) {
+    let procedure = Procedure::start("path_switch");
+    let ready = ue.connection.as_ref().filter(|connection| connection.amf_id == request.amf_id);
+    if ready.is_none_or(|connection| !connection.context_is_set_up) {
+        procedure.failed("no_context");
+        return refuse(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
+    }
+    let place = request.location.map(|location| location.to_sbi());
+    let known =
+        |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
+    let switched: Vec<_> = request.switched.iter().filter(known).collect();
+    let answers = all(switched.iter().map(|info| switch(ue, info, place.clone()))).await;
+    let (mut done, mut released) = (Vec::new(), Vec::new());
+    for ((psi, _), answer) in switched.iter().zip(answers) {
+        match answer {
+            Ok(transfer) => done.push((*psi, transfer)),
+            Err(problem) => {
+                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not switch a session's path");
+                released.push((*psi, unsuccessful(problem)));
+            }
+        }
+    }
+    for (psi, _) in
+        request.switched.iter().filter(|(psi, _)| switched.iter().all(|(known, _)| known != psi))
+    {
+        released.push((*psi, refusal(CauseRadioNetwork::unknown_PDU_session_ID)));
+    }
+    if done.is_empty() {
+        procedure.failed("no_session");
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = gnb.label(),
+            "no session of the UE could be switched to the gNB"
+        );
+        let failure =
+            handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
+        return send(&gnb, failure).await;
+    }
+    let before = ue.gnb();
+    let moved = ue.connection.as_mut().is_some_and(|connection| {
+        ue.amf.tables.move_connection(connection.amf_id, gnb.number, request.ran_id) && {
+            connection.move_to(gnb.clone(), request.ran_id, request.location);
+            true
+        }
+    });
+    if !moved {
+        // It was lost meanwhile.
+        procedure.failed("connection_lost");
+        return refuse(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
+    }
+    stay_behind(ue, &request, &done, place).await;
+    acknowledge(ue, &request, &done, &released).await;
+    ue.send_undelivered().await;
+    ue.publish();
+    tracing::info!(
+        supi = ue.label(),
+        from = before,
+        gnb = ue.gnb(),
+        sessions = done.len(),
+        "the UE's path is switched"
+    );
+    procedure.succeeded();
+}
+
+/// Nsmf_PDUSession_UpdateSMContext with what the target gNB says of a session; what the SMF answers
+/// to it.
+async fn switch(
+    ue: &Ue,
+    (psi, info): &SessionInfo,
+    place: Option<UserLocation>,
+) -> Result<bytes::Bytes, Problem> {
+    let change = SmContextUpdateData {
+        to_be_switched: Some(true),
+        n2_sm_info: part(N2),
+        n2_sm_info_type: Some(N2SmInfoType::PathSwitchReq),
+        ue_location: place,
+        ..Default::default()
+    };
+    let answer = ue
+        .update_session(*psi, Multipart::new(change).part(N2, content_type::NGAP, info.clone()))
+        .await?;
+    transfer(answer.as_ref())
+        .ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
+}
+
+fn transfer(answer: Option<&Multipart<SmContextUpdatedData>>) -> Option<bytes::Bytes> {
+    let answer = answer?;
+    answer.find(&answer.json.n2_sm_info.as_ref()?.content_id).cloned()
+}
+
+/// What the gNB is told of a session that an SMF has not switched.
+fn unsuccessful(mut problem: Problem) -> bytes::Bytes {
+    let of_smf = SmContextUpdateError::from_problem(&mut problem)
+        .and_then(|error| error.find(&error.json.n2_sm_info.as_ref()?.content_id).cloned());
+    of_smf.unwrap_or_else(|| refusal(CauseRadioNetwork::unspecified))
+}
+
+fn refusal(cause: CauseRadioNetwork) -> bytes::Bytes {
+    let transfer = PathSwitchUnsuccessful { cause: Cause::radioNetwork(cause) };
+    transfer.encode().unwrap_or_default().into()
+}
+
+/// Sessions that the target has not taken over, or does not speak of, have no user plane any more.
+async fn stay_behind(
+    ue: &mut Ue,
+    request: &PathSwitchRequested,
+    done: &[SessionInfo],
+    place: Option<UserLocation>,
+) {
+    let known = |(psi, _): &&SessionInfo| ue.sessions.contains_key(psi);
+    let failed: Vec<_> = request.failed.iter().filter(known).collect();
+    let updates = failed.iter().map(|(psi, info)| {
+        let change = SmContextUpdateData {
+            failed_to_be_switched: Some(true),
+            n2_sm_info: part(N2),
+            n2_sm_info_type: Some(N2SmInfoType::PathSwitchSetupFail),
+            ue_location: place.clone(),
+            ..Default::default()
+        };
+        ue.update_session(*psi, Multipart::new(change).part(N2, content_type::NGAP, info.clone()))
+    });
+    let answers = all(updates).await;
+    for ((psi, _), answer) in failed.iter().zip(answers) {
+        if let Err(problem) = answer {
+            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF was not told that a session stays behind");
+        }
+    }
+    let told: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
+    let mut silent = Vec::new();
+    for (psi, session) in ue.sessions.iter_mut() {
+        let switched = done.iter().any(|(switched, _)| switched == psi);
+        if session.active && !switched && !told.contains(psi) {
+            silent.push(*psi);
+        }
+        session.active = switched;
+    }
+    if !silent.is_empty() {
+        ue.deactivate_sessions(&silent, None).await;
+    }
+}
+
+async fn acknowledge(
+    ue: &mut Ue,
+    request: &PathSwitchRequested,
+    done: &[SessionInfo],
+    released: &[SessionInfo],
+) {
+    let Some(capability) = ue.capability.clone() else { return };
+    // What the target believes is compared with what the UE said (TS 33.501, 6.7.3.1): ours is sent
+    // in any case.
+    if request.capability != downlink::security_capabilities(&capability) {
+        metrics::ngap_error("security_capabilities");
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "the gNB has other security capabilities of the UE"
+        );
+    }
+    let Some(connection) = &mut ue.connection else { return };
+    let Some(chain) = &mut connection.next_hop else { return };
+    let nh = chain.advance();
+    let ncc = chain.ncc;
+    let path = PathSwitched {
+        capability: &capability,
+        nh,
+        ncc,
+        allowed: &ue.allowed,
+        switched: done,
+        released,
+    };
+    let acknowledge = handover_downlink::path_switch_acknowledge(connection, path);
+    connection.send(acknowledge).await;
+}
+
+/// PATH SWITCH REQUEST FAILURE for all sessions.
+pub(crate) async fn refuse(gnb: &Gnb, request: &PathSwitchRequested, why: CauseRadioNetwork) {
+    metrics::ngap_error("path_switch");
+    tracing::warn!(gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why, "a path is not switched");
+    let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();
+    send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released))
+        .await;
+}
+
+async fn send(gnb: &Gnb, message: downlink::Built) {
+    match message {
+        Ok(message) => drop(gnb.send(0, &message).await),
+        Err(error) => tracing::error!(gnb = gnb.label(), %error, "an NGAP message cannot be built"),
+    }
+}

@@ -1,0 +1,285 @@
+//! NRPPa between LMFs and gNBs (TS 23.273, 6.11.2 and 6.11.3; TS 38.413, 8.10). The AMF carries it
+//! and does not read it: the routing identity, which the gNB gives back, says which LMF a message
+//! belongs to.
+use crate::n2::{Gnb, downlink};
+use crate::ue::{Stop, Ue};
+use crate::{Amf, metrics};
+use bytes::Bytes;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{Error, extract_ngap_ies};
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId, RefToBinaryData};
+use martlet_sbi_api::namf_communication::{
+    N2InfoContainer, N2InfoContent, N2InformationClass, N2InformationNotification,
+    N2InformationTransferReqData, N2InformationTransferResult, N2InformationTransferRspData,
+    NgapIeType, NonUeN2InfoSubscriptionCreateData, NonUeN2InfoSubscriptionCreatedData,
+    NrppaInformation,
+};
+use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
+use std::sync::{Arc, Mutex, MutexGuard};
+use tokio::sync::Semaphore;
+
+/// Subscriptions to the messages of one UE.
+pub(crate) const MOST_SUBSCRIPTIONS: usize = 8;
+/// LMFs that may subscribe to what gNBs say that is about no UE.
+const MOST_LMFS: usize = 64;
+/// Messages of gNBs that may be on their way to LMFs at a time.
+const UNDER_WAY: usize = 256;
+
+/// A subscription to NRPPa.
+#[derive(Debug, Clone)]
+struct Subscription {
+    id: String,
+    lmf: Option<NfInstanceId>,
+    uri: String,
+}
+
+/// The one that a routing identity means; the newest where it means none.
+fn of_routing<'a>(list: &'a [Subscription], routing: &[u8]) -> Option<&'a Subscription> {
+    let named =
+        |it: &&Subscription| it.lmf.as_ref().is_some_and(|lmf| lmf.as_ref().as_bytes() == routing);
+    list.iter().rev().find(named).or_else(|| list.last())
+}
+
+/// Which LMFs want NRPPa messages about a UE.
+#[derive(Debug, Default)]
+pub(crate) struct UeSubscriptions {
+    list: Vec<Subscription>,
+    /// The LCS correlation identity that each LMF used last.
+    correlations: Vec<(Vec<u8>, String)>,
+}
+
+impl UeSubscriptions {
+    /// Takes a subscription in; false where there are enough.
+    pub(crate) fn add(&mut self, id: &str, lmf: Option<NfInstanceId>, uri: &str) -> bool {
+        // Whoever subscribes again has lost the subscription before.
+        self.list.retain(|it| it.uri != uri);
+        if self.list.len() >= MOST_SUBSCRIPTIONS {
+            return false;
+        }
+        self.list.push(Subscription { id: id.into(), lmf, uri: uri.into() });
+        true
+    }
+
+    /// Ends one; false where there is none.
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
+        let before = self.list.len();
+        self.list.retain(|it| it.id != id);
+        self.list.len() < before
+    }
+}
+
+/// Which LMFs want NRPPa messages that are about no UE.
+pub(crate) struct NonUeSubscriptions {
+    list: Mutex<(u64, Vec<Subscription>)>,
+    under_way: Arc<Semaphore>,
+}
+
+impl Default for NonUeSubscriptions {
+    fn default() -> Self {
+        NonUeSubscriptions {
+            list: Mutex::default(),
+            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
+        }
+    }
+}
+
+impl NonUeSubscriptions {
+    fn list(&self) -> MutexGuard<'_, (u64, Vec<Subscription>)> {
+        self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Namf_Communication_NonUeN2InfoSubscribe (TS 29.518, 5.2.2.4.2).
+    pub(crate) fn subscribe(
+        &self,
+        data: NonUeN2InfoSubscriptionCreateData,
+    ) -> Result<NonUeN2InfoSubscriptionCreatedData, Problem> {
+        if data.n2_information_class != N2InformationClass::NRPPa {
+            let class = format!(
+                "n2InformationClass: {}; gNBs' NRPPa messages alone can be had",
+                data.n2_information_class
+            );
+            return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(class));
+        }
+        let mut list = self.list();
+        let (next, list) = &mut *list;
+        list.retain(|it| it.uri != data.n2_notify_callback_uri);
+        if list.len() >= MOST_LMFS {
+            return Err(Problem::new(403, "UNSPECIFIED")
+                .detail("there are enough subscriptions to NRPPa messages"));
+        }
+        *next += 1;
+        let id = next.to_string();
+        list.push(Subscription {
+            id: id.clone(),
+            lmf: data.nf_id,
+            uri: data.n2_notify_callback_uri,
+        });
+        Ok(NonUeN2InfoSubscriptionCreatedData {
+            n2_notify_subscription_id: id,
+            ..Default::default()
+        })
+    }
+
+    /// Namf_Communication_NonUeN2InfoUnSubscribe.
+    pub(crate) fn unsubscribe(&self, id: &str) -> Result<(), Problem> {
+        let mut list = self.list();
+        let before = list.1.len();
+        list.1.retain(|it| it.id != id);
+        (list.1.len() < before)
+            .then_some(())
+            .ok_or_else(|| Problem::new(404, "SUBSCRIPTION_NOT_FOUND"))
+    }
+}
+
+/// The NRPPa information of a container, where it is one of NRPPa.
+pub(crate) fn information(container: &N2InfoContainer) -> Option<&NrppaInformation> {
+    container
+        .nrppa_info
+        .as_ref()
+        .filter(|_| container.n2_information_class == N2InformationClass::NRPPa)
+}
+
+/// A notification with an NRPPa message of a gNB.
+fn notification(
+    subscription: &Subscription,
+    routing: &[u8],
+    message: Bytes,
+    about: Option<&GlobalRanNodeId>,
+) -> Notification {
+    let ngap_data = RefToBinaryData { content_id: "n2".into() };
+    let content =
+        N2InfoContent { ngap_ie_type: Some(NgapIeType::NrppaPdu), ngap_data, ..Default::default() };
+    let mut container = N2InfoContainer::new(N2InformationClass::NRPPa);
+    let named = || std::str::from_utf8(routing).ok()?.parse().ok();
+    container.nrppa_info =
+        subscription.lmf.clone().or_else(named).map(|lmf| NrppaInformation::new(lmf, content));
+    let body = N2InformationNotification {
+        n2_notify_subscription_id: subscription.id.clone(),
+        n2_info_container: Some(container),
+        ran_node_id: about.cloned(),
+        ..Default::default()
+    };
+    Multipart::new(body).part("n2", content_type::NGAP, message)
+}
+
+type Notification = Multipart<N2InformationNotification>;
+
+/// Tells an LMF; nobody waits for it.
+fn notify(amf: &Arc<Amf>, about: Option<String>, uri: String, body: Notification, of_ue: bool) {
+    let Ok(turn) = amf.nrppa.under_way.clone().try_acquire_owned() else {
+        return metrics::dropped("nrppa");
+    };
+    let mut peer = amf.context.callback_peer();
+    if let Some(supi) = &about {
+        peer = peer.about(supi);
+    }
+    tokio::spawn(async move {
+        let lmf = LmfCallbackClient::new(peer);
+        let told = match of_ue {
+            true => lmf.n2_info_notify(&uri, body).await,
+            false => lmf.non_ue_n2_info_notify(&uri, body).await,
+        };
+        if let Err(problem) = told {
+            metrics::ngap_error("nrppa_not_forwarded");
+            tracing::info!(supi = about, %problem, "an NRPPa message of a gNB reached no LMF");
+        }
+        drop(turn);
+    });
+}
+
+/// UPLINK UE ASSOCIATED NRPPA TRANSPORT: to the LMF that it is for.
+pub(crate) fn uplink(ue: &mut Ue, routing: &[u8], message: Bytes) {
+    let known = &ue.positioning.nrppa;
+    let Some(subscription) = of_routing(&known.list, routing) else {
+        metrics::ngap_error("nrppa_not_forwarded");
+        return tracing::info!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "no LMF wants an NRPPa message about the UE"
+        );
+    };
+    let gnb = ue.connection.as_ref().and_then(|connection| connection.gnb.setup());
+    let mut body =
+        notification(subscription, routing, message, gnb.as_ref().map(|setup| &setup.global));
+    let correlation = known.correlations.iter().find(|(of, _)| of == routing);
+    body.json.lcs_correlation_id = correlation.map(|(_, id)| id.clone());
+    notify(&ue.amf, Some(ue.label()), subscription.uri.clone(), body, true);
+}
+
+/// DOWNLINK UE ASSOCIATED NRPPA TRANSPORT: an LMF has something for the UE's gNB.
+pub(crate) async fn downlink(
+    ue: &mut Ue,
+    nrppa: &NrppaInformation,
+    correlation: Option<&str>,
+    message: &Bytes,
+) -> Result<(), Stop> {
+    let routing = nrppa.nf_id.as_ref().as_bytes().to_vec();
+    let correlations = &mut ue.positioning.nrppa.correlations;
+    correlations.retain(|(of, _)| *of != routing);
+    if correlations.len() < MOST_SUBSCRIPTIONS {
+        correlations.extend(correlation.map(|id| (routing.clone(), id.to_owned())));
+    }
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    let sent = connection.send(downlink::ue_associated_nrppa(connection, routing, message)).await;
+    sent.then_some(()).ok_or(Stop::ConnectionLost)
+}
+
+/// UPLINK NON UE ASSOCIATED NRPPA TRANSPORT: to the LMF that it is for.
+pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Result<(), Error> {
+    extract_ngap_ies!(pdu, UplinkNonUEAssociatedNRPPaTransport,
+        req routing: RoutingID = RoutingID(routing) => routing,
+        req message: NRPPaPDU = NRPPa_PDU(message) => message,
+    );
+    let subscription = of_routing(&amf.nrppa.list().1, &routing.0).cloned();
+    let Some(subscription) = subscription else {
+        metrics::ngap_error("nrppa_not_forwarded");
+        tracing::info!(gnb = gnb.label(), "no LMF wants an NRPPa message of the gNB");
+        return Ok(());
+    };
+    let setup = gnb.setup();
+    let message = Bytes::copy_from_slice(&message.0);
+    let body =
+        notification(&subscription, &routing.0, message, setup.as_ref().map(|setup| &setup.global));
+    notify(amf, None, subscription.uri, body, false);
+    Ok(())
+}
+
+/// Namf_Communication_NonUeN2MessageTransfer (TS 29.518, 5.2.2.4.1): to the gNBs that it names, or
+/// to all.
+pub(crate) async fn to_gnbs(
+    amf: &Amf,
+    body: Multipart<N2InformationTransferReqData>,
+) -> Result<N2InformationTransferRspData, Problem> {
+    let request = &body.json;
+    let Some(nrppa) = information(&request.n2_information) else {
+        return Err(Problem::new(403, "UNSPECIFIED")
+            .detail("the AMF forwards NRPPa messages to gNBs, and no others"));
+    };
+    let message = body.find(&nrppa.nrppa_pdu.ngap_data.content_id);
+    let message = message.ok_or_else(|| {
+        Problem::invalid_message("a binary part that the request names is missing")
+    })?;
+    let is_meant = |gnb: &Gnb| {
+        let Some(setup) = gnb.setup() else { return false };
+        let named =
+            request.global_ran_node_list.as_ref().is_none_or(|list| list.contains(&setup.global));
+        let area = |list: &Vec<_>| setup.areas.iter().any(|area| list.contains(&area.tai.to_sbi()));
+        named && request.tai_list.as_ref().is_none_or(area)
+    };
+    let gnbs: Vec<_> = amf.gnbs.all().into_iter().filter(|gnb| is_meant(gnb)).collect();
+    let mut sent = 0;
+    for gnb in &gnbs {
+        match downlink::non_ue_associated_nrppa(nrppa.nf_id.as_ref().as_bytes().to_vec(), message) {
+            Ok(pdu) => sent += usize::from(gnb.send(0, &pdu).await),
+            Err(error) => return Err(Problem::new(500, "SYSTEM_FAILURE").detail(error.to_string())),
+        }
+    }
+    match sent {
+        0 => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
+            .detail("no gNB of those that are meant is connected")),
+        _ => Ok(N2InformationTransferRspData::new(
+            N2InformationTransferResult::N2InfoTransferInitiated,
+        )),
+    }
+}

@@ -1,0 +1,190 @@
+//! Positioning messages between a UE and an LMF (TS 23.273, 6.11.1 and 6.18; TS 24.501, 5.4.5.2.3):
+//! LPP, location services messages, and the negotiation of a user plane connection (UPP-CMI).
+use super::nrppa_transport::{MOST_SUBSCRIPTIONS, UeSubscriptions};
+use crate::metrics;
+use crate::procedures::connection::nas_transport::give_back;
+use crate::ue::{Stop, Ue};
+use bytes::Bytes;
+use martlet_nas::{
+    GmmCause, Nas5gsMessage, NasAdditionalInformation, NasDlNasTransport, NasPayloadContainer,
+    NasPayloadContainerType, NasUlNasTransport, PayloadContainerKind,
+};
+use martlet_sbi::{Multipart, Problem};
+use martlet_sbi_api::common::RefToBinaryData;
+use martlet_sbi_api::namf_communication::{
+    N1MessageClass, N1MessageContainer, N1MessageNotification, N2InformationClass,
+    UeN1N2InfoSubscriptionCreateData, UeN1N2InfoSubscriptionCreatedData,
+};
+use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
+use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
+
+/// What a UE has for positioning, and who wants its messages.
+#[derive(Debug, Default)]
+pub(crate) struct Positioning {
+    /// LPP in NAS (TS 24.501, 9.11.3.1).
+    pub lpp: bool,
+    /// LCS-UPP (TS 24.501, 9.11.3.1).
+    pub lcs_upp: bool,
+    next: u64,
+    subscriptions: Vec<(String, N1MessageClass, String)>,
+    /// Who wants NRPPa messages about it.
+    pub nrppa: UeSubscriptions,
+}
+
+impl Positioning {
+    /// Where messages of a class go, and under which subscription.
+    fn subscriber(&self, class: &N1MessageClass) -> Option<(String, String)> {
+        let newest = self.subscriptions.iter().rev().find(|(_, of, _)| of == class);
+        newest.map(|(id, _, uri)| (id.clone(), uri.clone()))
+    }
+}
+
+/// The container of a class of messages, where it is one of positioning.
+fn kind_of(class: &N1MessageClass) -> Option<PayloadContainerKind> {
+    match class {
+        N1MessageClass::Lpp => Some(PayloadContainerKind::LtePp),
+        N1MessageClass::Lcs => Some(PayloadContainerKind::LocationServices),
+        N1MessageClass::UppCmi => Some(PayloadContainerKind::UppCmiContainer),
+        _ => None,
+    }
+}
+
+/// The class of a container's messages, where it is one of positioning.
+pub(crate) fn class_of(kind: PayloadContainerKind) -> Option<N1MessageClass> {
+    match kind {
+        PayloadContainerKind::LtePp => Some(N1MessageClass::Lpp),
+        PayloadContainerKind::LocationServices => Some(N1MessageClass::Lcs),
+        PayloadContainerKind::UppCmiContainer => Some(N1MessageClass::UppCmi),
+        _ => None,
+    }
+}
+
+/// Whether a class of messages is one of positioning.
+pub(crate) fn is_positioning(class: &N1MessageClass) -> bool {
+    kind_of(class).is_some()
+}
+
+/// Subscribes to a UE's messages (TS 29.518, 5.2.2.3.3).
+pub(crate) fn subscribe(
+    ue: &mut Ue,
+    data: UeN1N2InfoSubscriptionCreateData,
+) -> Result<UeN1N2InfoSubscriptionCreatedData, Problem> {
+    if let (Some(N2InformationClass::NRPPa), Some(uri)) =
+        (&data.n2_information_class, &data.n2_notify_callback_uri)
+    {
+        let known = &mut ue.positioning;
+        known.next += 1;
+        let id = known.next.to_string();
+        return match known.nrppa.add(&id, data.nf_id, uri) {
+            true => Ok(UeN1N2InfoSubscriptionCreatedData {
+                n1n2_notify_subscription_id: id,
+                supported_features: None,
+            }),
+            false => Err(Problem::new(403, "UNSPECIFIED")
+                .detail("there are enough subscriptions to NRPPa messages")),
+        };
+    }
+    let (Some(class), Some(uri)) = (data.n1_message_class, data.n1_notify_callback_uri) else {
+        let missing = "n1MessageClass and n1NotifyCallbackUri, or n2InformationClass NRPPa and \
+                       n2NotifyCallbackUri";
+        return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(missing));
+    };
+    if !is_positioning(&class) {
+        return Err(
+            Problem::new(400, "MANDATORY_IE_INCORRECT").detail(format!("n1MessageClass: {class}"))
+        );
+    }
+    let known = &mut ue.positioning;
+    // Whoever subscribes again has lost the subscription before.
+    known.subscriptions.retain(|(_, of, to)| (of, to) != (&class, &uri));
+    if known.subscriptions.len() >= MOST_SUBSCRIPTIONS {
+        return Err(Problem::new(403, "UNSPECIFIED")
+            .detail("there are enough subscriptions to the UE's messages"));
+    }
+    known.next += 1;
+    let id = known.next.to_string();
+    known.subscriptions.push((id.clone(), class, uri));
+    Ok(UeN1N2InfoSubscriptionCreatedData {
+        n1n2_notify_subscription_id: id,
+        supported_features: None,
+    })
+}
+
+/// Ends a subscription.
+pub(crate) fn unsubscribe(ue: &mut Ue, id: &str) -> Result<(), Problem> {
+    let before = ue.positioning.subscriptions.len();
+    ue.positioning.subscriptions.retain(|(known, ..)| known != id);
+    match ue.positioning.subscriptions.len() < before || ue.positioning.nrppa.remove(id) {
+        true => Ok(()),
+        false => Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND")),
+    }
+}
+
+/// A message of the UE goes to the LMF that wants it. A UE that asks for a user plane connection is
+/// asking any LMF.
+pub(crate) async fn uplink(
+    ue: &mut Ue,
+    class: N1MessageClass,
+    transport: NasUlNasTransport,
+) -> Result<(), Stop> {
+    let message = Bytes::copy_from_slice(&transport.payload_container.value);
+    let (kind, supi) = (transport.payload_container_type, ue.label());
+    let outcome = match ue.positioning.subscriber(&class) {
+        Some((subscription, uri)) => {
+            let container =
+                N1MessageContainer::new(class.clone(), RefToBinaryData { content_id: "n1".into() });
+            let mut notification = N1MessageNotification::new(container);
+            notification.n1_notify_subscription_id = Some(subscription);
+            let routing = transport.additional_information.as_ref();
+            notification.lcs_correlation_id =
+                routing.and_then(|it| String::from_utf8(it.value.to_vec()).ok());
+            notification.supi = ue.supi.clone();
+            notification.ncgi = ue.connection.as_ref().map(|connection| connection.location.ncgi());
+            let body = Multipart::new(notification).part(
+                "n1",
+                martlet_sbi::content_type::NAS,
+                message.clone(),
+            );
+            LmfCallbackClient::new(ue.amf.context.callback_peer().about(&supi))
+                .n1_message_notify(&uri, body)
+                .await
+        }
+        None if class == N1MessageClass::UppCmi => set_up(ue).await,
+        None => Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND").detail("no LMF wants the message")),
+    };
+    let Err(problem) = outcome else { return Ok(()) };
+    metrics::nas_error("payload_container");
+    tracing::info!(supi, gnb = ue.gnb(), class = %class, %problem, "a positioning message reached no LMF");
+    give_back(ue, kind, None, &message, GmmCause::PayloadWasNotForwarded.into()).await
+}
+
+/// Nlmf_Location_UPConfig (TS 23.273, 6.18.2): the UE asks for a user plane connection.
+async fn set_up(ue: &Ue) -> Result<(), Problem> {
+    let mut config = UpConfig::new(format!(
+        "{}/namf-callback/v1/up-status/{}",
+        ue.amf.context.api_root(),
+        ue.label()
+    ));
+    config.supi = ue.supi.clone();
+    config.lcs_up_connection_ind = Some(LcsUpConnectionInd::Setup);
+    let lmf: LmfLocationClient = ue.amf.lmf(&ue.label()).await?;
+    lmf.up_config(config).await
+}
+
+/// Brings a message of an LMF to the UE; `correlation` comes back with the UE's answer.
+pub(crate) async fn downlink(
+    ue: &mut Ue,
+    class: &N1MessageClass,
+    correlation: Option<&str>,
+    message: &Bytes,
+) -> Result<(), Stop> {
+    let Some(kind) = kind_of(class) else { return Ok(()) };
+    let kind = NasPayloadContainerType::from_kind(kind);
+    let mut transport = NasDlNasTransport::new(kind, NasPayloadContainer::new(message.to_vec()));
+    if let Some(correlation) = correlation {
+        transport.set_additional_information(NasAdditionalInformation::new(
+            correlation.as_bytes().to_vec(),
+        ));
+    }
+    ue.send_nas(&Nas5gsMessage::new_5gmm(transport)).await
+}

@@ -1,0 +1,146 @@
+//! Access and mobility policy association (TS 23.502, 4.16.1, 4.16.2, 4.16.3), with the PCF.
+use crate::served::{plmn_to_sbi, slice_to_sbi};
+use crate::ue::{AmPolicy, Ue};
+use martlet_sbi::{ApiRoot, Created, Problem};
+use martlet_sbi_api::common::{AccessType, RatType};
+use martlet_sbi_api::npcf_am_policy_control::{
+    PcfAmPolicyControlClient, PolicyAssociation, PolicyAssociationRequest, PolicyUpdate,
+};
+
+/// Makes an association. Without a PCF, the UE is served by its subscription alone.
+pub(crate) async fn create(ue: &mut Ue) {
+    match request(ue).await {
+        Ok(created) => {
+            let Some((pcf, id)) = resource(&created.location) else {
+                tracing::warn!(
+                    supi = ue.label(),
+                    location = created.location,
+                    "the PCF's association has no location"
+                );
+                return;
+            };
+            let PolicyAssociation { rfsp, ue_ambr, .. } = created.body;
+            ue.policy = Some(AmPolicy { pcf, id, rfsp, ambr: ue_ambr });
+        }
+        Err(problem) => {
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "no access and mobility policy for the UE");
+        }
+    }
+}
+
+async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
+    let Some(supi) = ue.supi.clone() else {
+        return Err(Problem::system_failure("a UE without a SUPI"));
+    };
+    let root = ue.amf.context.api_root();
+    let uri = format!("{root}/namf-callback/v1/am-policy/{supi}");
+    let mut request = PolicyAssociationRequest::new(uri, supi.clone(), "0".into());
+    let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
+    request.gpsi = access.and_then(|access| access.gpsis.as_ref()?.first().cloned());
+    request.access_type = Some(AccessType::ThreeGppAccess);
+    request.pei = ue.pei.clone();
+    request.user_loc = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
+    request.serving_plmn = Some(plmn_to_sbi(ue.guami().plmn).into());
+    request.rat_type = Some(RatType::Nr);
+    request.serv_area_res = access.and_then(|access| access.service_area_restriction.clone());
+    request.rfsp = access.and_then(|access| access.rfsp_index);
+    request.ue_ambr = access.and_then(|access| access.subscribed_ue_ambr.clone());
+    request.allowed_snssais = Some(ue.allowed.iter().map(|slice| slice_to_sbi(*slice)).collect());
+    request.guami = Some(ue.guami().sbi.clone());
+    ue.amf.pcf(&supi).await?.create_individual_am_policy_association(request).await
+}
+
+/// Root and identity of an association's URI.
+fn resource(location: &str) -> Option<(ApiRoot, String)> {
+    let (mut root, path) = ApiRoot::split(location)?;
+    let (before, rest) = path.split_once("/npcf-am-policy-control/")?;
+    root.prefix = before.to_string();
+    let id = rest.split('/').nth(2).filter(|id| !id.is_empty())?;
+    Some((root, id.to_string()))
+}
+
+/// Ends the association.
+pub(crate) async fn delete(ue: &mut Ue) {
+    let Some(policy) = ue.policy.take() else { return };
+    let pcf = PcfAmPolicyControlClient::new(ue.amf.context.peer_at(policy.pcf).about(&ue.label()));
+    if let Err(problem) = pcf.delete_individual_am_policy_association(&policy.id).await {
+        tracing::warn!(supi = ue.label(), %problem, "the PCF did not end the policy association");
+    }
+}
+
+impl Ue {
+    /// The PCF changes the policy: it holds from the next context setup on.
+    pub(crate) fn policy_updated(&mut self, update: PolicyUpdate) {
+        tracing::info!(
+            supi = self.label(),
+            gnb = self.gnb(),
+            "the access and mobility policy changes"
+        );
+        if let Some(policy) = &mut self.policy {
+            policy.rfsp = update.rfsp.or(policy.rfsp);
+            policy.ambr = update.ue_ambr.or(policy.ambr.take());
+        }
+    }
+
+    /// The PCF ends the policy, and the AMF the association (TS 29.507, 4.2.4.3).
+    pub(crate) async fn policy_terminated(&mut self) {
+        tracing::info!(
+            supi = self.label(),
+            gnb = self.gnb(),
+            "the PCF ends the access and mobility policy"
+        );
+        delete(self).await;
+    }
+
+    /// Subscription data have changed: the UE is told of what concerns it.
+    pub(crate) async fn subscription_changed(&mut self) {
+        tracing::info!(supi = self.label(), gnb = self.gnb(), "the subscription has changed");
+        let slices_and_areas = |ue: &Ue| {
+            let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
+            let nssai = access.and_then(|access| access.nssai.clone());
+            (nssai, access.and_then(|access| access.service_area_restriction.clone()))
+        };
+        let before = slices_and_areas(self);
+        let outcome =
+            crate::procedures::registration::subscription_retrieval::run(self, false).await;
+        if let Err(crate::ue::Stop::Reject(reject)) = &outcome
+            && reject.cause == martlet_nas::GmmCause::IllegalUe
+        {
+            let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
+            return crate::procedures::registration::deregistration::by_udm(self, reason).await;
+        }
+        if let Err(stop) = outcome {
+            tracing::warn!(
+                supi = self.label(),
+                why = stop.label(),
+                "the changed subscription was not read"
+            );
+            return;
+        }
+        let now = slices_and_areas(self);
+        self.due.slices |= before.0 != now.0;
+        self.due.areas |= before.1 != now.1;
+        let reachable = self.secured
+            && self.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
+        if reachable
+            && let Err(stop) =
+                crate::procedures::registration::configuration_update::of_subscription(self).await
+        {
+            self.conclude(stop).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_association_is_found_by_its_location() {
+        let (root, id) =
+            resource("http://127.0.0.14:7777/npcf-am-policy-control/v1/policies/7").unwrap();
+        assert_eq!((root.to_string(), id), ("http://127.0.0.14:7777".into(), "7".into()));
+        assert!(resource("http://pcf/npcf-am-policy-control/v1/policies/").is_none());
+        assert!(resource("/npcf-am-policy-control/v1/policies/7").is_none());
+    }
+}

@@ -1,0 +1,277 @@
+//! Registration with AMF re-allocation (TS 23.502, 4.2.2.2.3): the NSSF names another AMF set for
+//! the UE's slices, and the registration goes on there. It goes directly, with the UE's context and
+//! keys (step 7A), of which the gNB learns from the target AMF's first message (TS 38.413, 8.3.1.2,
+//! Old AMF); or by way of the gNB (step 7B, REROUTE NAS REQUEST), and then the target AMF asks this
+//! one for the context, as its 5G-GUTI says. That is for UEs whose request this AMF's keys have
+//! proved: one that has just been authenticated would take no new challenge in the clear, and has
+//! no 5G-GUTI that leads here.
+use super::{general_registration, implicit_deregistration, ue_context_transfer};
+use crate::metrics::Procedure;
+use crate::n2::{Connection, Location, downlink};
+use crate::served::Tai;
+use crate::ue::{Stop, Ue};
+use bytes::Bytes;
+use martlet_nas::identifiers::AmfId;
+use martlet_nas::inbound::{Assurance, Inbound};
+use martlet_nas::{
+    Nas5gsMessage, Nas5gsSecurityHeaderType, NasCount, NasRegistrationRequest, Plmn,
+};
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::common::{AccessType, RefToBinaryData, SecretText};
+use martlet_sbi_api::namf_callback::AmfCallbackClient;
+use martlet_sbi_api::namf_communication::*;
+use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
+use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, NotificationType};
+use tokio::sync::oneshot;
+
+const NAS: &str = "nas";
+/// The class of registration messages (TS 29.518, 6.1.6.3.3).
+pub(crate) const CLASS: &str = "5GMM";
+
+/// Where the target answers whether it goes on.
+pub(crate) type Answer = oneshot::Sender<Result<(), Problem>>;
+
+/// The set of an AMF, as an NSSF has it (TS 29.531, 6.1.6.2.2): MCC, MNC, region and set.
+pub(crate) fn set_of(plmn: Plmn, id: &AmfId) -> String {
+    format!("{}-{}-{:02x}-{:03x}", plmn.mcc(), plmn.mnc(), id.region(), id.set())
+}
+
+/// Has an AMF of another set go on with the UE's registration. Afterwards the UE is not this AMF's.
+pub(crate) async fn run(
+    ue: &mut Ue,
+    request: &NasRegistrationRequest,
+    access: NasCount,
+    set: &str,
+    by_gnb: bool,
+) -> Result<(), Stop> {
+    let procedure = Procedure::start("amf_reallocation");
+    if by_gnb && ue.amf.config.reroute_by_gnb && send_on(ue, access, set).await {
+        procedure.succeeded();
+        return Ok(());
+    }
+    match redirect(ue, request, access, set).await {
+        Ok(()) => {
+            procedure.succeeded();
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                set,
+                "the UE's registration goes on at an AMF of another set"
+            );
+            // The gNB has the UE with the other AMF; it is not told anything of here.
+            ue.connection = None;
+            ue.sessions.clear();
+            ue.policy = None;
+            implicit_deregistration::forgotten(ue).await;
+            Ok(())
+        }
+        // None takes it directly; one of another maker's may not know how.
+        Err(_) if by_gnb && !ue.amf.config.reroute_by_gnb && send_on(ue, access, set).await => {
+            procedure.succeeded();
+            Ok(())
+        }
+        Err(problem) => {
+            procedure.failed(problem.cause());
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), set, %problem, "no AMF of the set takes the UE: it stays here");
+            Err(Stop::Abandoned("not_rerouted"))
+        }
+    }
+}
+
+/// Has the gNB bring the UE's message to an AMF of the set (REROUTE NAS REQUEST). The context stays
+/// until that one asks for it.
+async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
+    let number = set.rsplit('-').next().and_then(|number| u16::from_str_radix(number, 16).ok());
+    let (Some(number), Some(connection)) = (number, &ue.connection) else { return false };
+    let (Some(nas), Some(whole)) = (ue.began_with.clone(), ue.began_as.clone()) else {
+        return false;
+    };
+    // A gNB that has the UE's context has this AMF's.
+    if connection.context_is_set_up
+        || !connection.send(downlink::reroute_nas_request(connection, &whole, number)).await
+    {
+        return false;
+    }
+    tracing::info!(
+        supi = ue.label(),
+        gnb = ue.gnb(),
+        set,
+        "the gNB brings the UE's registration to an AMF of another set"
+    );
+    ue.sent_on = Some((nas, access));
+    ue.last_location = ue.connection.take().map(|connection| connection.location);
+    ue.secured = false;
+    true
+}
+
+async fn redirect(
+    ue: &Ue,
+    request: &NasRegistrationRequest,
+    access: NasCount,
+    set: &str,
+) -> Result<(), Problem> {
+    let none = || {
+        Problem::new(504, "TARGET_NF_NOT_REACHABLE")
+            .detail(format!("no AMF of the set {set} takes registrations"))
+    };
+    let [_, _, region, number] = set.split('-').collect::<Vec<_>>()[..] else { return Err(none()) };
+    let query = SearchQuery {
+        target_nf_type: Some(NfType::Amf),
+        requester_nf_type: Some(NfType::Amf),
+        amf_region_id: Some(region.into()),
+        amf_set_id: Some(number.into()),
+        ..Default::default()
+    };
+    let found = NfDiscoveryClient::new(ue.amf.context.nrf()).search_nf_instances(query).await?;
+    let uris: Vec<String> = found.nf_instances.iter().filter_map(takes_registrations).collect();
+    let nas = Nas5gsMessage::new_5gmm(request.clone()).encode();
+    let nas: Bytes = nas.map_err(|error| Problem::system_failure(error.to_string()))?.into();
+    let data = notification(ue, access)
+        .ok_or_else(|| Problem::system_failure("the UE has no context that could go"))?;
+    let amf = AmfCallbackClient::new(ue.amf.context.callback_peer().about(&ue.label()));
+    let mut last = none();
+    for uri in uris {
+        let body = Multipart::new(data.clone()).part(NAS, content_type::NAS, nas.clone());
+        match amf.n1_message_notify(&uri, body).await {
+            Ok(()) => return Ok(()),
+            Err(problem) => last = problem,
+        }
+    }
+    Err(last)
+}
+
+/// Where an AMF takes registrations of others (TS 29.518, 5.2.2.3.5).
+fn takes_registrations(profile: &NfProfile) -> Option<String> {
+    let mut all = profile.default_notification_subscriptions.iter().flatten();
+    let found = all.find(|own| {
+        own.notification_type == NotificationType::N1Messages
+            && own.n1_message_class.as_deref() == Some(CLASS)
+    });
+    found.map(|own| own.callback_uri.clone())
+}
+
+/// The UE's context with the keys in use.
+fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
+    let (connection, security) = (ue.connection.as_ref()?, ue.security.as_ref()?);
+    let key_amf =
+        KeyAmf { key_type: KeyAmfType::Kamf, key_val: SecretText(hex::encode(security.k_amf())) };
+    let keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
+    let mut mm = ue_context_transfer::mm_context(ue);
+    mm.allowed_nssai = None;
+    // The next ones that are to be used; K_gNB is of the one before.
+    mm.nas_uplink_count = Some(access.get() + 1);
+    mm.nas_downlink_count = security.downlink();
+    mm.nas_security_mode = Some(security.mode());
+    let context = UeContext {
+        supi: ue.supi.clone(),
+        pei: ue.pei.clone(),
+        seaf_data: Some(keys),
+        mm_context_list: Some(vec![mm]),
+        session_context_list: ue_context_transfer::session_contexts(ue),
+        ..Default::default()
+    };
+    let container = N1MessageContainer::new(
+        N1MessageClass::FiveGMm,
+        RefToBinaryData { content_id: NAS.into() },
+    );
+    let mut data = N1MessageNotification::new(container);
+    data.registration_ctxt_container = Some(RegistrationContextContainer {
+        ue_context: context,
+        local_time_zone: None,
+        an_type: AccessType::ThreeGppAccess,
+        an_n2_ap_id: connection.ran_id,
+        ran_node_id: connection.gnb.setup()?.global.clone(),
+        initial_amf_name: name(ue),
+        user_location: connection.location.to_sbi(),
+        rrc_est_cause: None,
+        ue_context_request: Some(true),
+        allowed_nssai: None,
+        configured_nssai: None,
+        rejected_nssai_in_plmn: None,
+        rejected_nssai_in_ta: None,
+    });
+    Some(data)
+}
+
+/// The AMF's name as a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be any text.
+fn name(ue: &Ue) -> String {
+    let (own, id, plmn) = (&ue.amf.config.name, ue.guami().id, ue.guami().plmn);
+    match own.contains('.') {
+        true => own.clone(),
+        false => format!(
+            "pt{:02x}.set{:03x}.region{:02x}.amf.5gc.mnc{:0>3}.mcc{}.3gppnetwork.org",
+            id.pointer(),
+            id.set(),
+            id.region(),
+            plmn.mnc(),
+            plmn.mcc()
+        ),
+    }
+}
+
+/// Goes on with a registration that began at another AMF.
+pub(crate) async fn taken(ue: &mut Ue, body: Multipart<N1MessageNotification>, answer: Answer) {
+    let procedure = Procedure::start("amf_reallocation");
+    let outcome = take(ue, &body);
+    let inbound = match outcome {
+        Ok(inbound) => inbound,
+        Err(problem) => {
+            procedure.failed(problem.cause());
+            tracing::warn!(%problem, "a registration of another AMF is not taken");
+            (ue.connection, ue.security, ue.supi) = (None, None, None);
+            let _ = answer.send(Err(problem));
+            return;
+        }
+    };
+    if answer.send(Ok(())).is_err() {
+        // The other AMF has given up, and goes on itself.
+        (ue.connection, ue.security) = (None, None);
+        return procedure.failed("given_up");
+    }
+    procedure.succeeded();
+    general_registration::take_over(ue).await;
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "a registration of another AMF goes on here");
+    ue.rerouted = true;
+    general_registration::run(ue, inbound).await;
+    ue.rerouted = false;
+}
+
+fn take(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<Inbound, Problem> {
+    let wrong = |what: &str| Problem::new(403, "UNSPECIFIED").detail(what.to_string());
+    let Some(data) = body.json.registration_ctxt_container.clone() else {
+        return Err(wrong("there is no context"));
+    };
+    let nas = body.find(&body.json.n1_message_container.n1_message_content.content_id);
+    let message = nas
+        .and_then(|nas| Nas5gsMessage::decode(nas).ok())
+        .ok_or_else(|| wrong("there is no NAS message"))?;
+    let node = &data.ran_node_id;
+    let id = node.g_nb_id.as_ref().map(|id| format!("{}-{}", node.plmn_id, id.gnb_value));
+    let gnb = id
+        .and_then(|id| ue.amf.gnbs.of(&id))
+        .ok_or_else(|| wrong("the gNB has no association with this AMF"))?;
+    let place =
+        data.user_location.nr_location.as_ref().ok_or_else(|| wrong("the UE is nowhere in NR"))?;
+    let plmn = |id: &martlet_sbi_api::common::PlmnId| Plmn::new(id.mcc(), id.mnc());
+    let (Ok(of_area), Ok(cell_plmn)) = (plmn(&place.tai.plmn_id), plmn(&place.ncgi.plmn_id)) else {
+        return Err(wrong("its network is none"));
+    };
+    let location = Location {
+        tai: Tai { plmn: of_area, tac: place.tai.tac.to_u32() },
+        cell_plmn,
+        cell: place.ncgi.nr_cell_id.to_u64(),
+    };
+    let next = data.ue_context.mm_context_list.iter().flatten().find_map(|mm| mm.nas_uplink_count);
+    let count = next
+        .and_then(|next| NasCount::new(next.checked_sub(1)?).ok())
+        .ok_or_else(|| wrong("no NAS COUNT"))?;
+    ue_context_transfer::take_for_handover(ue, data.ue_context).map_err(wrong)?;
+    let ids = ue.amf.tables.connect(gnb.number, data.an_n2_ap_id, &ue.handle);
+    let mut connection = Connection::new(ue.amf.clone(), gnb, ids, data.an_n2_ap_id, location);
+    connection.old_amf = Some(data.initial_amf_name);
+    ue.connection = Some(connection);
+    ue.secured = true;
+    ue.idle = None;
+    let header = Nas5gsSecurityHeaderType::IntegrityProtectedAndCiphered;
+    Ok(Inbound { message, assurance: Assurance::Verified { header, count }, cleartext: None })
+}

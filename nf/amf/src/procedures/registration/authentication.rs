@@ -1,0 +1,351 @@
+//! 5G-AKA and EAP-AKA' (TS 33.501, 6.1.3; TS 24.501, 5.4.1.2 and 5.4.1.3), with the AUSF of the
+//! home network, which chooses.
+use super::identification;
+use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
+use bytes::Bytes;
+use martlet_nas::{
+    GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAbba,
+    NasAuthenticationParameterAutn, NasAuthenticationParameterRand, NasAuthenticationRequest,
+    NasAuthenticationResult, NasEapMessage, NasKeySetIdentifier,
+};
+use martlet_sbi::{ApiRoot, Problem, trace};
+use martlet_sbi_api::common::{Base64, Hex, SecretHex, Supi};
+use martlet_sbi_api::nausf_ueauthentication::{
+    AusfUeAuthenticationClient, AuthData, AuthResult, AuthenticationInfo, Av5gAka,
+    ConfirmationData, EapSession, LINK_5G_AKA, LINK_EAP_SESSION,
+};
+use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
+use martlet_security::nas_5gs::{HxresStar, KSeaf};
+use martlet_security::{Rand, aka};
+
+/// What an authentication gives.
+pub(crate) struct Keys {
+    pub k_amf: KAmf,
+    /// ngKSI, 0 to 6.
+    pub ngksi: u8,
+    /// EAP-Success, which goes with SECURITY MODE COMMAND (TS 24.501, 5.4.1.2.2.8).
+    pub eap_success: Option<Bytes>,
+    /// K_AMF comes from another AMF, which derived it from the one that the UE has (TS 33.501,
+    /// 6.9.3).
+    pub derived: bool,
+}
+
+/// What the UE is asked.
+enum Offer {
+    /// 5G-AKA.
+    FiveGAka(Av5gAka),
+    /// EAP: a request.
+    Eap(Bytes),
+}
+
+/// A challenge of the AUSF, and where the answer goes.
+struct Challenge {
+    offer: Offer,
+    ausf: AusfUeAuthenticationClient,
+    id: String,
+}
+
+/// What a UE says to a challenge.
+enum Answer {
+    /// RES*, or the EAP response; none for an answer of another form.
+    Response(Option<[u8; 16]>, Bytes),
+    /// AUTHENTICATION FAILURE with its cause and AUTS.
+    Failure(Option<GmmCause>, Option<[u8; 14]>),
+}
+
+/// What becomes of RES*.
+enum Confirmed {
+    Success(KSeaf),
+    /// HRES* or RES* is another than the home network's.
+    Wrong,
+    /// The AUSF does not say.
+    Unknown(Problem),
+}
+
+/// What the AUSF says of an EAP response.
+enum Step {
+    Request(Bytes),
+    Success(Bytes, KSeaf),
+    Failure(Bytes),
+}
+
+/// Authenticates the UE. The SUPI is known and proved afterwards.
+pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Keys, Stop> {
+    let mut ngksi = next_ngksi(ue.security.as_ref().map(|security| security.ngksi), ngksi_of_ue);
+    // A SUCI is the UE's own word; a SUPI that belongs to a 5G-GUTI may be another's.
+    let mut identified = ue.suci.is_some();
+    let mut challenge = challenge(ue, None).await?;
+    let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) =
+        (false, false, false, 0);
+    loop {
+        match (ask(ue, &challenge.offer, ngksi).await?, &challenge.offer) {
+            (Answer::Response(res_star, _), Offer::FiveGAka(vector)) => {
+                match confirm(ue, &challenge, vector, res_star).await? {
+                    Confirmed::Success(k_seaf) => return keys(ue, &k_seaf, ngksi, None),
+                    // The identity may be another's (TS 24.501, 5.4.1.3.5; TS 33.501, 6.1.3.2.2).
+                    Confirmed::Wrong if !identified => identified = true,
+                    Confirmed::Wrong => return Err(Stop::NotAuthentic(None)),
+                    // Its USIM is not to blame: it is asked who it is, and once more (TS 33.501,
+                    // 6.1.3.2.2).
+                    Confirmed::Unknown(_) if !unconfirmed => unconfirmed = true,
+                    Confirmed::Unknown(problem) => return Err(refused(ue, &problem)),
+                }
+                identification::ask(ue).await?;
+                challenge = self::challenge(ue, None).await?;
+            }
+            (Answer::Response(_, packet), Offer::Eap(_)) => {
+                match step(ue, &challenge, packet).await? {
+                    Step::Request(packet) => challenge.offer = Offer::Eap(packet),
+                    Step::Success(packet, k_seaf) => return keys(ue, &k_seaf, ngksi, Some(packet)),
+                    Step::Failure(packet) if !identified => {
+                        // The identity may be another's (TS 24.501, 5.4.1.2.4.5): the UE is told,
+                        // and asked who it is.
+                        identified = true;
+                        let result = NasAuthenticationResult::new(
+                            native(ngksi)?,
+                            NasEapMessage::new(packet.to_vec()),
+                        );
+                        ue.send_nas(&Nas5gsMessage::new_5gmm(result)).await?;
+                        identification::ask(ue).await?;
+                        challenge = self::challenge(ue, None).await?;
+                    }
+                    Step::Failure(packet) => return Err(Stop::NotAuthentic(Some(packet))),
+                }
+            }
+            (
+                Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)),
+                Offer::FiveGAka(vector),
+            ) if !synchronised => {
+                // The home network takes the UE's sequence number over (TS 33.501, 6.1.3.3.2).
+                synchronised = true;
+                let resynchronisation =
+                    ResynchronizationInfo { rand: vector.rand, auts: Hex(auts) };
+                challenge = self::challenge(ue, Some(resynchronisation)).await?;
+            }
+            (
+                Answer::Failure(
+                    Some(GmmCause::MacFailure | GmmCause::NonFiveGAuthenticationUnacceptable),
+                    _,
+                ),
+                _,
+            ) if !asked_again => {
+                // The identity may be another's (TS 24.501, 5.4.1.3.7 c, d).
+                asked_again = true;
+                identification::ask(ue).await?;
+                challenge = self::challenge(ue, None).await?;
+            }
+            (Answer::Failure(Some(GmmCause::NgKsiAlreadyInUse), _), _) if keys_in_use < 6 => {
+                keys_in_use += 1;
+                ngksi = (ngksi + 1) % 7;
+            }
+            (Answer::Failure(cause, _), _) => {
+                let cause = cause.map(GmmCause::as_u8);
+                tracing::warn!(
+                    supi = ue.label(),
+                    gnb = ue.gnb(),
+                    cause,
+                    "the UE refuses the challenge again"
+                );
+                return Err(Stop::NotAuthentic(None));
+            }
+        }
+    }
+}
+
+/// A key set identifier that neither side uses (TS 24.501, 5.4.1.3.2).
+fn next_ngksi(ours: Option<u8>, of_ue: KeySetIdentifier) -> u8 {
+    let theirs = match of_ue {
+        KeySetIdentifier::Native(ngksi) => Some(ngksi),
+        _ => None,
+    };
+    (0..7).find(|ngksi| Some(*ngksi) != ours && Some(*ngksi) != theirs).unwrap_or(0)
+}
+
+/// Gets a challenge from the AUSF (Nausf_UEAuthentication_Authenticate).
+async fn challenge(
+    ue: &Ue,
+    resynchronisation: Option<ResynchronizationInfo>,
+) -> Result<Challenge, Stop> {
+    let known = ue.suci.clone().or_else(|| ue.supi.as_ref().and_then(|supi| supi.parse().ok()));
+    let Some(identity) = known else { return Err(Stop::Abandoned("no_identity")) };
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    let Some(serving) = ue.amf.served.plmn(connection.location.tai.plmn) else {
+        return Err(Stop::reject(GmmCause::PlmnNotAllowed));
+    };
+    let mut info = AuthenticationInfo::new(identity, serving.network_name.clone());
+    info.resynchronization_info = resynchronisation;
+    let asked = async {
+        let ausf = ue.amf.ausf(&ue.label()).await?;
+        let context = ausf.ue_authentications_post(info).await?.body;
+        let (offer, link) = match context.five_g_auth_data {
+            AuthData::FiveGAka(vector) => (Offer::FiveGAka(vector), LINK_5G_AKA),
+            AuthData::Eap(packet) => (Offer::Eap(packet.0), LINK_EAP_SESSION),
+        };
+        let link = context.links.get(link).and_then(|link| link.uri());
+        let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
+            Problem::system_failure("the AUSF gave no link for the answer to its challenge")
+        })?;
+        Ok(Challenge { offer, ausf, id })
+    };
+    asked.await.map_err(|problem| refused(ue, &problem))
+}
+
+/// The AUSF and the identity of the authentication of a link.
+fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)> {
+    let (mut root, path) = ApiRoot::split(href)?;
+    let (before, rest) = path.split_once("/nausf-auth/")?;
+    root.prefix = before.to_string();
+    let id = rest.split('/').nth(2).filter(|id| !id.is_empty())?;
+    let peer = ue.amf.context.peer_at(root).about(&ue.label());
+    Some((AusfUeAuthenticationClient::new(peer), id.to_string()))
+}
+
+/// What the UE is told where the AUSF gives no challenge (TS 29.524, 5.2.2.2).
+fn refused(ue: &Ue, problem: &Problem) -> Stop {
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the AUSF gives no challenge");
+    match (problem.status(), problem.cause()) {
+        (403, "SERVING_NETWORK_NOT_AUTHORIZED") => {
+            Stop::reject(GmmCause::ServingNetworkNotAuthorized)
+        }
+        (403 | 404, _) | (501, "UNSUPPORTED_PROTECTION_SCHEME") => {
+            Stop::reject(GmmCause::IllegalUe)
+        }
+        _ => {
+            let back_off = Some(ue.amf.config.limits.back_off_s);
+            Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
+        }
+    }
+}
+
+/// ngKSI of a native context, as NAS has it.
+fn native(ngksi: u8) -> Result<NasKeySetIdentifier, Stop> {
+    NasKeySetIdentifier::from_key_set_identifier(KeySetIdentifier::Native(ngksi))
+        .map_err(|_| Stop::Abandoned("not_encodable"))
+}
+
+/// AUTHENTICATION REQUEST, and the UE's answer.
+async fn ask(ue: &mut Ue, offer: &Offer, ngksi: u8) -> Result<Answer, Stop> {
+    let mut request =
+        NasAuthenticationRequest::new(native(ngksi)?, NasAbba::new(aka::ABBA.to_vec()));
+    match offer {
+        Offer::FiveGAka(vector) => {
+            request.set_authentication_parameter_rand(NasAuthenticationParameterRand::from_rand(
+                vector.rand.0,
+            ));
+            request.set_authentication_parameter_autn(NasAuthenticationParameterAutn::from_autn(
+                vector.autn.0,
+            ));
+        }
+        Offer::Eap(packet) => {
+            request.set_eap_message(NasEapMessage::new(packet.to_vec()));
+        }
+    }
+    let timer = NasTimer { name: "T3560", duration: ue.amf.config.timers.t3560() };
+    let request = Nas5gsMessage::new_5gmm(request);
+    ue.exchange(&request, Protection::AsSecured, timer, |_, inbound| {
+        let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return None };
+        match message {
+            Nas5gmmMessage::AuthenticationResponse(response) => {
+                let parameter = response.authentication_response_parameter.as_ref();
+                let res_star = parameter.and_then(|parameter| parameter.res_star().copied());
+                let packet = response
+                    .eap_message
+                    .as_ref()
+                    .map(|packet| Bytes::copy_from_slice(&packet.value));
+                Some(Answer::Response(res_star, packet.unwrap_or_default()))
+            }
+            Nas5gmmMessage::AuthenticationFailure(failure) => {
+                let auts = failure.authentication_failure_parameter.as_ref();
+                Some(Answer::Failure(
+                    failure.fgmm_cause.cause(),
+                    auts.and_then(|auts| auts.auts().copied()),
+                ))
+            }
+            _ => None,
+        }
+    })
+    .await
+}
+
+/// Compares HRES* with HXRES*, and has the AUSF compare RES* with XRES* (TS 33.501, 6.1.3.2.0,
+/// steps 9 to 12).
+async fn confirm(
+    ue: &mut Ue,
+    challenge: &Challenge,
+    vector: &Av5gAka,
+    res_star: Option<[u8; 16]>,
+) -> Result<Confirmed, Stop> {
+    let (rand, hxres_star) = (Rand::new(&vector.rand.0), HxresStar::new(&vector.hxres_star.0));
+    let right = res_star.filter(|res_star| aka::hres_star_matches(&rand, res_star, &hxres_star));
+    // The home network learns of a wrong answer, too: null (TS 29.509, 5.2.2.2.2).
+    let data = ConfirmationData { res_star: right.map(SecretHex), supported_features: None };
+    let confirmed = challenge.ausf.confirm_5g_aka(&challenge.id, data).await;
+    if right.is_none() {
+        return Ok(Confirmed::Wrong);
+    }
+    let response = match confirmed {
+        Ok(response) => response,
+        Err(problem) => return Ok(Confirmed::Unknown(problem)),
+    };
+    match (response.auth_result, response.supi, response.kseaf) {
+        (AuthResult::AuthenticationSuccess, Some(supi), Some(k_seaf)) => {
+            proved(ue, supi)?;
+            Ok(Confirmed::Success(KSeaf::new(&k_seaf.0)))
+        }
+        _ => Ok(Confirmed::Wrong),
+    }
+}
+
+/// The subscriber that the home network has authenticated.
+fn proved(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
+    if ue.supi.as_ref().is_some_and(|known| *known != supi) {
+        return Err(Stop::Abandoned("another_subscriber"));
+    }
+    ue.supi = Some(supi);
+    trace::about(|| ue.label());
+    Ok(())
+}
+
+/// Hands an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). What is in it is no
+/// matter of the AMF.
+async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step, Stop> {
+    let session = EapSession { eap_payload: Some(Base64(packet)), ..EapSession::default() };
+    let answer = challenge
+        .ausf
+        .eap_auth_method(&challenge.id, session)
+        .await
+        .map_err(|problem| refused(ue, &problem))?;
+    let Some(packet) =
+        answer.eap_payload.map(|payload| payload.0).filter(|packet| packet.len() >= 4)
+    else {
+        return Err(Stop::NotAuthentic(None));
+    };
+    match (answer.auth_result, answer.supi, answer.k_seaf) {
+        (Some(AuthResult::AuthenticationSuccess), Some(supi), Some(k_seaf)) => {
+            proved(ue, supi)?;
+            Ok(Step::Success(packet, KSeaf::new(&k_seaf.0)))
+        }
+        (Some(AuthResult::AuthenticationFailure | AuthResult::AuthenticationSuccess), _, _) => {
+            Ok(Step::Failure(packet))
+        }
+        (Some(AuthResult::AuthenticationOngoing) | None, _, _) => Ok(Step::Request(packet)),
+    }
+}
+
+fn keys(ue: &Ue, k_seaf: &KSeaf, ngksi: u8, eap_success: Option<Bytes>) -> Result<Keys, Stop> {
+    let k_amf = ue.supi.as_ref().and_then(|supi| aka::k_amf(k_seaf, supi).ok());
+    Ok(Keys { k_amf: k_amf.ok_or(Stop::Abandoned("no_supi"))?, ngksi, eap_success, derived: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_set_identifier_is_one_that_nobody_uses() {
+        assert_eq!(next_ngksi(None, KeySetIdentifier::NoKey), 0);
+        assert_eq!(next_ngksi(Some(0), KeySetIdentifier::Native(0)), 1);
+        assert_eq!(next_ngksi(Some(1), KeySetIdentifier::Native(0)), 2);
+        assert_eq!(next_ngksi(Some(6), KeySetIdentifier::Mapped(0)), 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! Deregistration (TS 23.502, 4.2.2.3; TS 24.501, 5.5.2): by the UE, and because the UDM says so.
+use super::implicit_deregistration;
+use crate::metrics::{self, Procedure};
+use crate::procedures::connection::{paging, ue_context_release};
+use crate::ue::{NasTimer, Protection, Stop, Ue};
+use martlet_nas::inbound::Inbound;
+use martlet_nas::{
+    AccessTypeValue, Nas5gmmMessage, Nas5gsMessage, NasDeRegistrationType,
+    NasDeregistrationAcceptUeOriginating, NasDeregistrationRequestUeTerminated,
+};
+use martlet_ngap::ngap::{Cause, CauseNas};
+use martlet_sbi_api::nsmf_pdusession;
+use martlet_sbi_api::nudm_uecm::DeregistrationReason;
+use std::sync::Arc;
+
+/// The UE leaves: its sessions and its policy end, and, unless it is switched off, it is told so.
+pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
+    let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(request)) =
+        &inbound.message
+    else {
+        return;
+    };
+    let procedure = Procedure::start("deregistration");
+    if ue.registered && !inbound.is_verified() {
+        // Anybody could have sent it (TS 24.501, 4.4.4.3).
+        metrics::nas_error("unprotected");
+        tracing::warn!(
+            supi = ue.label(),
+            gnb = ue.gnb(),
+            "a deregistration that is not protected is not acted on"
+        );
+        return procedure.failed("not_verified");
+    }
+    let switch_off = request.de_registration_type.switch_off();
+    let was_registered = ue.registered;
+    implicit_deregistration::locally(ue).await;
+    // A UE that is not known gets its answer, too: it has nothing to lose (5.5.2.2.2).
+    if !switch_off {
+        let _ = ue
+            .send_nas(&Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeOriginating::new()))
+            .await;
+    }
+    if was_registered {
+        tracing::info!(supi = ue.label(), gnb = ue.gnb(), switch_off, "deregistered");
+    }
+    ue_context_release::run(ue, Cause::nas(CauseNas::deregister));
+    procedure.succeeded();
+}
+
+/// The UDM says that this AMF no longer serves the UE (TS 23.502, 4.2.2.2.2, step 14d, and
+/// 4.2.2.3.3).
+pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %reason, "the UDM ends the UE's registration");
+    // The UDM has forgotten this AMF itself.
+    if let Some(subscription) = &mut ue.subscription {
+        Arc::make_mut(subscription).sdm_subscription = None;
+    }
+    if ue.given {
+        // Another AMF has the context, and says itself when it is done with this one (TS 23.502,
+        // 4.2.2.2.2, step 14d).
+        return;
+    }
+    let told = matches!(
+        reason,
+        DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired
+    );
+    if told
+        && ue.connection.is_none()
+        && paging::is_possible(ue)
+        && paging::for_deregistration(ue, &reason).await
+    {
+        // The UE comes, and is told then.
+        return;
+    }
+    if told && ue.registered && ue.connection.is_some() {
+        let again = reason == DeregistrationReason::ReregistrationRequired;
+        if let Err(stop) = by_network(ue, again).await {
+            tracing::info!(
+                supi = ue.label(),
+                why = stop.label(),
+                "the UE was not told that it is deregistered"
+            );
+            ue.conclude(stop).await;
+        }
+    }
+    implicit_deregistration::locally(ue).await;
+    ue.subscription = None;
+    ue.security = None;
+    ue_context_release::run(ue, Cause::nas(CauseNas::deregister));
+}
+
+/// DEREGISTRATION REQUEST to the UE, and its answer (TS 24.501, 5.5.2.3).
+async fn by_network(ue: &mut Ue, again: bool) -> Result<(), Stop> {
+    let procedure = Procedure::start("network_deregistration");
+    let kind = NasDeRegistrationType::default()
+        .with_access_type(AccessTypeValue::ThreeGppAccess)
+        .with_re_registration_required(again);
+    let request = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeTerminated::new(kind));
+    let timer = NasTimer { name: "T3522", duration: ue.amf.config.timers.t3522() };
+    let answer =
+        ue.exchange(&request, Protection::AsSecured, timer, |_, inbound| match &inbound.message {
+            Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationAcceptUeTerminated(_)) => Some(()),
+            _ => None,
+        });
+    match answer.await {
+        Ok(()) => procedure.succeeded(),
+        Err(stop) => {
+            procedure.failed(&stop.label());
+            return Err(stop);
+        }
+    }
+    ue.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToSubscriptionChange)).await;
+    Ok(())
+}

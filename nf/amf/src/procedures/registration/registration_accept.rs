@@ -1,0 +1,174 @@
+//! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502,
+//! 4.2.2.2.2, steps 21 and 22; TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
+use super::general_registration::back_off;
+use super::mobility_restrictions;
+use super::slice_selection::{Selected, rejected_nssai};
+use crate::procedures::connection::{initial_context_setup, n1_n2_message_transfer};
+use crate::procedures::session::pdu_session_resource_release;
+use crate::procedures::session::user_plane_activation::{self, Activation};
+use crate::ue::{NasTimer, Protection, Stop, Ue};
+use martlet_nas::{
+    GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, NasFGsMobileIdentity,
+    NasFGsNetworkFeatureSupport, NasFGsRegistrationResult, NasFGsTrackingAreaIdentityList,
+    NasGprsTimer2, NasPduSessionReactivationResult, NasPduSessionReactivationResultErrorCause,
+    NasPduSessionStatus, NasRegistrationAccept, NasRegistrationRequest, RegistrationResult,
+    identifiers, timers,
+};
+
+/// Accepts the registration. `access` is the uplink COUNT with which K_gNB is derived.
+pub(crate) async fn run(
+    ue: &mut Ue,
+    request: &NasRegistrationRequest,
+    access: NasCount,
+    slices: Selected,
+) -> Result<(), Stop> {
+    let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
+    ue.area = ue.amf.served.registration_area(connection.location.tai);
+    if let Some(status) = &request.pdu_session_status {
+        let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
+        pdu_session_resource_release::alone(ue, &at_gnb).await?;
+    }
+    let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
+    // A UE that was paged may register instead of asking for service.
+    let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
+    let mut activation = match &wanted {
+        // Where there is no service, user planes stay away (5.5.1.3.4).
+        Some(wanted) if mobility_restrictions::is_restricted(ue) => Activation {
+            failed: wanted.iter().map(|psi| (*psi, GmmCause::RestrictedServiceArea)).collect(),
+            ..Default::default()
+        },
+        Some(wanted) => {
+            let others = wanted
+                .iter()
+                .copied()
+                .filter(|psi| paged.iter().all(|session| session.psi != *psi));
+            user_plane_activation::request(ue, &others.collect::<Vec<_>>()).await
+        }
+        None => Default::default(),
+    };
+    activation.sessions.extend(paged);
+    new_guti(ue)?;
+    let accept =
+        message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
+    let accept = accept.map_err(|error| {
+        tracing::error!(supi = ue.label(), %error, "REGISTRATION ACCEPT cannot be built");
+        Stop::Abandoned("not_encodable")
+    })?;
+    let accept = Nas5gsMessage::new_5gmm(accept);
+
+    initial_context_setup::run(ue, access, activation.sessions, &accept).await?;
+    // From here on the UE counts as registered, even if it is lost before it completes (5.5.1.2.8).
+    ue.set_registered(true);
+    complete(ue, &accept).await?;
+    for transfer in rest {
+        n1_n2_message_transfer::deliver(ue, transfer).await?;
+    }
+    Ok(())
+}
+
+/// Waits for REGISTRATION COMPLETE. A UE that never sends it is registered with both 5G-GUTIs
+/// (5.5.1.2.8 c).
+async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
+    let timer = NasTimer { name: "T3550", duration: ue.amf.config.timers.t3550() };
+    let answer = ue.await_answer(accept, Protection::AsSecured, timer, |_, inbound| match &inbound
+        .message
+    {
+        Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationComplete(_)) if inbound.is_verified() => {
+            Some(())
+        }
+        _ => None,
+    });
+    match answer.await {
+        Ok(()) => {
+            ue.forget_old_guti();
+            Ok(())
+        }
+        Err(Stop::NoAnswer(timer)) => {
+            tracing::warn!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                timer,
+                "the UE did not complete its registration"
+            );
+            Ok(())
+        }
+        Err(stop) => Err(stop),
+    }
+}
+
+/// A new 5G-GUTI (TS 33.501, 6.12.3). The one before is valid until the UE has taken the new one.
+pub(crate) fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
+    let (plmn, id) = (ue.guami().plmn, ue.guami().id);
+    let tmsi = ue.amf.tables.new_tmsi(&ue.handle);
+    let guti = id.guti(plmn, tmsi).map_err(|_| {
+        ue.amf.tables.forget_tmsi(tmsi, ue.handle.number);
+        Stop::Abandoned("not_encodable")
+    })?;
+    match ue.old_guti {
+        // One that the UE never took is void; the one that it has stays.
+        Some(_) => {
+            if let Some(untaken) = ue.guti.replace(guti) {
+                ue.amf.tables.forget_tmsi(untaken.tmsi(), ue.handle.number);
+            }
+        }
+        None => ue.old_guti = ue.guti.replace(guti),
+    }
+    Ok(())
+}
+
+fn message(
+    ue: &Ue,
+    request: &NasRegistrationRequest,
+    slices: &Selected,
+    reactivation: Option<&[(u8, GmmCause)]>,
+) -> Result<NasRegistrationAccept, martlet_nas::ValueError> {
+    let result = NasFGsRegistrationResult::from_result(RegistrationResult::ThreeGppAccess);
+    let mut accept = NasRegistrationAccept::new(result);
+    if let Some(guti) = ue.guti {
+        accept.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
+    }
+    let tacs: Vec<u32> = ue.area.iter().map(|tai| tai.tac).collect();
+    if let Some(current) = ue.area.first() {
+        accept.set_tai_list(NasFGsTrackingAreaIdentityList::from_plmn_tacs(&current.plmn, &tacs)?);
+    }
+    accept.set_allowed_nssai(identifiers::nssai(&slices.allowed)?);
+    if let Some(rejected) = rejected_nssai(&slices.rejected) {
+        accept.set_rejected_nssai(rejected);
+    }
+    if !slices.configured.is_empty() {
+        accept.set_configured_nssai(identifiers::nssai(&slices.configured)?);
+    }
+    // Neither IMS voice nor emergency services; positioning over the user plane where the UE has it
+    // too.
+    let features = match ue.positioning.lcs_upp {
+        true => NasFGsNetworkFeatureSupport::new(vec![0; 4]).with_lcs_upp(true),
+        false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),
+    };
+    accept.set_fgs_network_feature_support(features);
+    if request.pdu_session_status.is_some() {
+        let sessions: Vec<u8> = ue.sessions.keys().copied().collect();
+        accept.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
+    }
+    if let Some(failed) = reactivation {
+        let sessions: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
+        accept.set_pdu_session_reactivation_result(
+            NasPduSessionReactivationResult::from_failed_sessions(&sessions)?,
+        );
+        if !failed.is_empty() {
+            let causes = NasPduSessionReactivationResultErrorCause::from_entries(failed)?;
+            accept.set_pdu_session_reactivation_result_error_cause(causes);
+        }
+    }
+    accept.set_t3512_value(timers::t3512(ue.t3512.into()));
+    let t3502 = ue.amf.config.timers.t3502_s;
+    if t3502 > 0 {
+        accept.set_t3502_value(NasGprsTimer2::from_seconds(back_off(t3502))?);
+    }
+    if let Some(areas) = mobility_restrictions::service_area_list(ue, ue.due.areas) {
+        accept.set_service_area_list(areas);
+    }
+    if let Some(plmns) = mobility_restrictions::equivalent_plmns(ue) {
+        accept.set_equivalent_plmns(plmns);
+    }
+    Ok(accept)
+}

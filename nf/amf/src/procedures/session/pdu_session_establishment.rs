@@ -1,0 +1,270 @@
+//! PDU session establishment, the AMF's part (TS 23.502, 4.3.2.2.1, steps 1 to 5): an SMF is chosen
+//! and gets the UE's request. What the SMF has for the UE and the gNB comes with
+//! N1N2MessageTransfer.
+use super::pdu_session_resource_release;
+use super::user_plane_activation::{N1, part};
+use crate::concurrency::Kind;
+use crate::metrics::Procedure;
+use crate::procedures::connection::nas_transport::{self, Refusal, return_to_ue};
+use crate::served::{plmn_to_sbi, slice_from_sbi, slice_to_sbi};
+use crate::ue::{Reject, Session, SmContext, Stop, Ue};
+use bytes::Bytes;
+use martlet_nas::identifiers::Slice;
+use martlet_nas::{GmmCause, IntegrityAlgorithm, NasUlNasTransport};
+use martlet_sbi::{Created, Multipart, Problem, content_type};
+use martlet_sbi_api::common::{AccessType, Dnn, RatType};
+use martlet_sbi_api::nsmf_pdusession::{
+    Cause, DnnSelectionMode, RequestType, SmContextCreateData, SmContextCreateError,
+    SmContextCreatedData, SmfPduSessionClient,
+};
+use martlet_sbi_api::nudm_sdm::SmfSelectionSubscriptionData;
+
+/// Why no session is established.
+enum NotEstablished {
+    /// The UE gets its message back.
+    Refused(Refusal),
+    /// The SMF has an answer for the UE.
+    Rejected(Bytes),
+}
+
+impl From<GmmCause> for NotEstablished {
+    fn from(cause: GmmCause) -> Self {
+        NotEstablished::Refused(cause.into())
+    }
+}
+
+/// Establishes session `psi` with the request of the UE, or says why not.
+pub(crate) async fn run(
+    ue: &mut Ue,
+    psi: u8,
+    transport: &NasUlNasTransport,
+    message: Bytes,
+) -> Result<(), Stop> {
+    let procedure = Procedure::start("pdu_session_establishment");
+    // A session with this identity that the UE has forgotten is released (TS 24.501, 5.4.5.2.5 a
+    // 2).
+    if let Some(before) = ue.sessions.remove(&psi) {
+        let at_gnb = before.active;
+        ue.release_sessions(vec![(psi, before)], Some(Cause::RelDueToDuplicateSessionId)).await;
+        if at_gnb {
+            pdu_session_resource_release::alone(ue, &[psi]).await?;
+        }
+    }
+    let outcome = match ue.enter(Kind::PduSessionEstablishment).await {
+        Ok(()) => establish(ue, psi, transport, &message).await,
+        // The UE has its message back, with the time after which it may try again (TS 24.501,
+        // 5.4.5.3.1 e).
+        Err(Stop::Reject(Reject { cause, back_off, .. })) => {
+            Err(NotEstablished::Refused(Refusal { cause, back_off }))
+        }
+        Err(stop) => {
+            procedure.failed(&stop.label());
+            return Err(stop);
+        }
+    };
+    ue.done();
+    match outcome {
+        Ok(session) => {
+            tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn, "the SMF has the UE's request");
+            ue.sessions.insert(psi, session);
+            ue.publish();
+            procedure.succeeded();
+            Ok(())
+        }
+        Err(NotEstablished::Refused(refusal)) => {
+            let cause = refusal.cause.as_u8();
+            procedure.failed(&format!("cause_{cause}"));
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                psi,
+                cause,
+                "a session is not established"
+            );
+            return_to_ue(ue, psi, &message, refusal).await
+        }
+        Err(NotEstablished::Rejected(answer)) => {
+            procedure.failed("rejected_by_smf");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, "the SMF rejects a session");
+            nas_transport::downlink(ue, psi, &answer).await
+        }
+    }
+}
+
+async fn establish(
+    ue: &Ue,
+    psi: u8,
+    transport: &NasUlNasTransport,
+    message: &Bytes,
+) -> Result<Session, NotEstablished> {
+    // Who goes without integrity protection does so for emergency services alone, which are not
+    // here.
+    if ue.security.as_ref().is_none_or(|security| security.integrity == IntegrityAlgorithm::NIA0) {
+        return Err(GmmCause::PayloadWasNotForwarded.into());
+    }
+    if ue.sessions.len() >= ue.amf.config.limits.max_sessions.into() {
+        return Err(GmmCause::MaximumNumberOfPduSessionsReached.into());
+    }
+    let requested = transport.s_nssai.as_ref().map(|slice| slice.parse().as_ref().map(Slice::from));
+    let (slice, subscribed) = slice(ue, requested)?;
+    let asked = transport.dnn.as_ref().map(|dnn| dnn.as_string());
+    let dnn = dnn(ue, &subscribed, asked)?;
+    let smf = ue.amf.smf(&ue.label(), slice_to_sbi(slice), &dnn).await.map_err(|problem| {
+        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem, "no SMF for a session");
+        NotEstablished::from(GmmCause::PayloadWasNotForwarded)
+    })?;
+    let root = smf.root().clone();
+    let number = ue.amf.tables.next_number();
+    let mut data =
+        create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
+    // The session that this one takes over from (TS 23.502, 4.3.5.2).
+    data.old_pdu_session_id = transport.old_pdu_session_id.as_ref().map(|old| old.pdu_session_id());
+    let body = Multipart::new(data).part(N1, content_type::NAS, message.clone());
+    let created: Created<Multipart<SmContextCreatedData>> = SmfPduSessionClient::new(smf)
+        .post_sm_contexts(body)
+        .await
+        .map_err(|problem| refused(ue, psi, problem))?;
+    let Some(context) = SmContext::from_location(&created.location, &root) else {
+        tracing::error!(
+            supi = ue.label(),
+            location = created.location,
+            "the SMF's context has no location"
+        );
+        return Err(GmmCause::PayloadWasNotForwarded.into());
+    };
+    Ok(Session { number, slice, dnn, context, active: false, releasing: false })
+}
+
+/// The slice of the session: the one asked for if it is allowed, else the first that is.
+fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), NotEstablished> {
+    let slice = match requested {
+        // An element in error is as if it were absent (TS 24.501, 7.7.1).
+        Some(Some(slice)) => ue.allowed.contains(&slice).then_some(slice),
+        _ => ue.allowed.first().copied(),
+    };
+    let slice = slice.ok_or(NotEstablished::from(GmmCause::PayloadWasNotForwarded))?;
+    // Nobody roams: the slice of the home network is the same.
+    Ok((slice, slice))
+}
+
+/// The data network of the session: the one asked for if it is subscribed in the slice, else the
+/// default one (TS 23.501, 5.6.1).
+fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, NotEstablished> {
+    let unknown = NotEstablished::from(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice);
+    let Some(subscription) = &ue.subscription else { return Err(unknown) };
+    let asked = asked.map(|text| text.and_then(|text| text.parse::<Dnn>().ok()));
+    let chosen = match asked {
+        None => default_dnn(&subscription.smf_selection, *slice),
+        Some(asked) => asked.filter(|dnn| is_subscribed(&subscription.smf_selection, *slice, dnn)),
+    };
+    chosen.ok_or(unknown)
+}
+
+fn infos(
+    data: &SmfSelectionSubscriptionData,
+    slice: Slice,
+) -> impl Iterator<Item = &martlet_sbi_api::nudm_sdm::DnnInfo> {
+    let of_slice = data.subscribed_snssai_infos.iter().flatten();
+    let of_slice =
+        of_slice.filter(move |(key, _)| key.parse().is_ok_and(|key| slice_from_sbi(&key) == slice));
+    of_slice.flat_map(|(_, info)| &info.dnn_infos).filter(|info| info.dnn_barred != Some(true))
+}
+
+fn is_subscribed(data: &SmfSelectionSubscriptionData, slice: Slice, dnn: &Dnn) -> bool {
+    infos(data, slice).any(|info| info.dnn.as_str() == "*" || info.dnn.eq_ignore_ascii_case(dnn))
+}
+
+fn default_dnn(data: &SmfSelectionSubscriptionData, slice: Slice) -> Option<Dnn> {
+    let named: Vec<_> = infos(data, slice).filter(|info| info.dnn.as_str() != "*").collect();
+    let default =
+        named.iter().find(|info| info.default_dnn_indicator == Some(true)).or(named.first());
+    default.map(|info| info.dnn.clone())
+}
+
+/// Nsmf_PDUSession_CreateSMContext; `None` without an identity or a connection.
+fn create_data(
+    ue: &Ue,
+    psi: u8,
+    number: u64,
+    slice: Slice,
+    dnn: &Dnn,
+) -> Option<SmContextCreateData> {
+    let (supi, connection) = (ue.supi.clone()?, ue.connection.as_ref()?);
+    let root = ue.amf.context.api_root();
+    let mut data = SmContextCreateData::new(
+        ue.amf.instance_id.clone(),
+        plmn_to_sbi(ue.guami().plmn).into(),
+        AccessType::ThreeGppAccess,
+        format!("{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"),
+    );
+    data.supi = Some(supi);
+    data.pei = ue.pei.clone();
+    data.gpsi = ue.subscription.as_ref().and_then(|s| s.access.gpsis.as_ref()?.first().cloned());
+    data.pdu_session_id = Some(psi);
+    data.dnn = Some(dnn.clone());
+    data.s_nssai = Some(slice_to_sbi(slice));
+    data.guami = Some(ue.guami().sbi.clone());
+    data.request_type = Some(RequestType::InitialRequest);
+    data.n1_sm_msg = part(N1);
+    data.rat_type = Some(RatType::Nr);
+    data.ue_location = Some(connection.location.to_sbi());
+    data.ue_time_zone = ue.amf.config.network_name.time_zone.clone();
+    data.sel_mode = Some(DnnSelectionMode::Verified);
+    Some(data)
+}
+
+/// What the UE is told of an SMF's refusal: the SMF's own answer, where there is one.
+fn refused(ue: &Ue, psi: u8, mut problem: Problem) -> NotEstablished {
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a session");
+    let answer = SmContextCreateError::from_problem(&mut problem).and_then(|error| {
+        error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
+    });
+    if let Some(answer) = answer {
+        return NotEstablished::Rejected(answer);
+    }
+    let back_off = problem.retry_after.or(Some(ue.amf.config.limits.back_off_s));
+    match problem.cause() {
+        "DNN_NOT_SUPPORTED" | "DNN_DENIED" => {
+            GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice.into()
+        }
+        "DNN_CONGESTION" => {
+            NotEstablished::Refused(Refusal { cause: GmmCause::Congestion, back_off })
+        }
+        "INSUFFICIENT_RESOURCES_SLICE_DNN" => NotEstablished::Refused(Refusal {
+            cause: GmmCause::InsufficientResourcesForSpecificSliceAndDnn,
+            back_off,
+        }),
+        "INSUFFICIENT_RESOURCES_SLICE" | "S_NSSAI_CONGESTION" => NotEstablished::Refused(Refusal {
+            cause: GmmCause::InsufficientResourcesForSpecificSlice,
+            back_off,
+        }),
+        _ => GmmCause::PayloadWasNotForwarded.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(json: &str) -> SmfSelectionSubscriptionData {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn a_data_network_is_one_of_the_slice() {
+        let data = data(
+            r#"{"subscribedSnssaiInfos": {
+                "1": {"dnnInfos": [{"dnn": "ims"}, {"dnn": "internet", "defaultDnnIndicator": true}, {"dnn": "x", "dnnBarred": true}]},
+                "1-000001": {"dnnInfos": [{"dnn": "*"}]}
+            }}"#,
+        );
+        let (one, other) = (Slice::of_type(1), Slice { sst: 1, sd: Some([0, 0, 1]) });
+        let dnn = |text: &str| text.parse::<Dnn>().unwrap();
+        assert_eq!(default_dnn(&data, one), Some(dnn("internet")));
+        assert_eq!(default_dnn(&data, other), None);
+        assert!(is_subscribed(&data, one, &dnn("Internet")));
+        assert!(!is_subscribed(&data, one, &dnn("x")) && !is_subscribed(&data, one, &dnn("y")));
+        assert!(is_subscribed(&data, other, &dnn("anything")));
+        assert!(!is_subscribed(&data, Slice::of_type(2), &dnn("internet")));
+    }
+}

@@ -1,0 +1,97 @@
+//! 5GSM messages about a session that there is (TS 23.502, 4.3.3.2 and 4.3.4.2): the SMF gets them,
+//! and may have an answer for the UE and its gNB at once.
+use super::user_plane_activation::{N1, part};
+use super::{
+    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+};
+use crate::metrics::Procedure;
+use crate::n2::downlink::SessionToSetUp;
+use crate::procedures::connection::nas_transport::{self, return_to_ue};
+use crate::ue::{Stop, Ue};
+use bytes::Bytes;
+use martlet_nas::GmmCause;
+use martlet_sbi::{Multipart, content_type};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
+};
+
+/// Brings the message to the SMF, and its answer to the UE.
+pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop> {
+    let procedure = Procedure::start("pdu_session_update");
+    let change = SmContextUpdateData {
+        n1_sm_msg: part(N1),
+        ue_location: ue.connection.as_ref().map(|connection| connection.location.to_sbi()),
+        ..Default::default()
+    };
+    let change = Multipart::new(change).part(N1, content_type::NAS, message.clone());
+    match ue.update_session(psi, change).await {
+        Ok(answer) => {
+            procedure.succeeded();
+            match answer {
+                Some(answer) => forward(ue, psi, answer).await,
+                None => Ok(()),
+            }
+        }
+        Err(mut problem) => {
+            procedure.failed("refused_by_smf");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a 5GSM message");
+            if problem.status() == 404
+                && ue.sessions.remove(&psi).is_some_and(|session| session.active)
+            {
+                pdu_session_resource_release::alone(ue, &[psi]).await?;
+            }
+            let answer = SmContextUpdateError::from_problem(&mut problem).and_then(|error| {
+                error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
+            });
+            match answer {
+                Some(answer) => nas_transport::downlink(ue, psi, &answer).await,
+                None => return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await,
+            }
+        }
+    }
+}
+
+/// What the SMF has for the UE and its gNB.
+async fn forward(
+    ue: &mut Ue,
+    psi: u8,
+    answer: Multipart<SmContextUpdatedData>,
+) -> Result<(), Stop> {
+    let found = |part: &Option<martlet_sbi_api::common::RefToBinaryData>| {
+        part.as_ref().and_then(|part| answer.find(&part.content_id)).cloned()
+    };
+    let (n1, n2) = (found(&answer.json.n1_sm_msg), found(&answer.json.n2_sm_info));
+    let kind = answer.json.n2_sm_info_type;
+    let mut active = false;
+    if let Some(session) = ue.sessions.get_mut(&psi) {
+        // Downlink data that came before must not bring it back to the gNB.
+        session.releasing |= kind == Some(N2SmInfoType::PduResRelCmd);
+        // A gNB without the session's resources has nothing to change or to release.
+        active = session.active;
+    }
+    let for_gnb = n2.zip(kind).filter(|(_, kind)| active || *kind == N2SmInfoType::PduResSetupReq);
+    let Some((info, kind)) = for_gnb else {
+        return match n1 {
+            Some(n1) => nas_transport::downlink(ue, psi, &n1).await,
+            None => Ok(()),
+        };
+    };
+    let nas = match &n1 {
+        Some(n1) => Some(nas_transport::protected_downlink(ue, psi, n1)?),
+        None => None,
+    };
+    match kind {
+        N2SmInfoType::PduResRelCmd => pdu_session_resource_release::run(ue, psi, info, nas).await,
+        N2SmInfoType::PduResModReq => pdu_session_resource_modify::run(ue, psi, info, nas).await,
+        N2SmInfoType::PduResSetupReq => {
+            let Some(session) = ue.sessions.get_mut(&psi) else { return Ok(()) };
+            session.active = true;
+            let setup = SessionToSetUp { psi, slice: session.slice, transfer: info, nas };
+            pdu_session_resource_setup::run(ue, setup).await
+        }
+        other => {
+            tracing::warn!(supi = ue.label(), psi, kind = %other, "N2 information that the AMF does not know");
+            Ok(())
+        }
+    }
+}

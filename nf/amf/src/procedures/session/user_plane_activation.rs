@@ -1,0 +1,131 @@
+//! The user plane of sessions comes up (TS 23.502, 4.2.3.2, steps 4 to 15): the SMF says what the
+//! gNB is to set up, and learns how the gNB fared.
+use crate::concurrently::all;
+use crate::n2::downlink::SessionToSetUp;
+use crate::n2::uplink::SessionOutcome;
+use crate::ue::Ue;
+use bytes::Bytes;
+use martlet_nas::GmmCause;
+use martlet_sbi::{Multipart, Problem, content_type};
+use martlet_sbi_api::common::{AccessType, RatType, RefToBinaryData};
+use martlet_sbi_api::nsmf_pdusession::{
+    N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState,
+};
+
+/// What SMFs say to an activation.
+#[derive(Debug, Default)]
+pub(crate) struct Activation {
+    pub sessions: Vec<SessionToSetUp>,
+    /// Sessions that stay without a user plane, and why (TS 24.501, 9.11.3.43).
+    pub failed: Vec<(u8, GmmCause)>,
+}
+
+/// Content id of N2 information.
+pub(crate) const N2: &str = "n2";
+/// Content id of a 5GSM message.
+pub(crate) const N1: &str = "n1";
+
+/// A reference to a binary part.
+pub(crate) fn part(id: &str) -> Option<RefToBinaryData> {
+    Some(RefToBinaryData { content_id: id.into() })
+}
+
+/// Has the SMFs of these sessions activate their user planes, all at the same time. What is active
+/// already stays as it is: a gNB does not set up what it has (TS 38.413, 8.2.1.4), and what is
+/// being released does not come back.
+pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
+    let wanted = |psi: &u8| {
+        ue.sessions.get(psi).is_some_and(|session| !session.active && !session.releasing)
+    };
+    let known: Vec<u8> = sessions.iter().copied().filter(wanted).collect();
+    let location = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
+    let requests = known.iter().map(|psi| {
+        let change = SmContextUpdateData {
+            up_cnx_state: Some(UpCnxState::Activating),
+            an_type: Some(AccessType::ThreeGppAccess),
+            rat_type: Some(RatType::Nr),
+            ue_location: location.clone(),
+            ..Default::default()
+        };
+        ue.update_session(*psi, change.into())
+    });
+    let answers = all(requests).await;
+    let mut activation = Activation::default();
+    for (psi, answer) in known.into_iter().zip(answers) {
+        match answer.and_then(transfer) {
+            Ok(transfer) => {
+                let Some(session) = ue.sessions.get_mut(&psi) else { continue };
+                session.active = true;
+                activation.sessions.push(SessionToSetUp {
+                    psi,
+                    slice: session.slice,
+                    transfer,
+                    nas: None,
+                });
+            }
+            Err(problem) => {
+                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not activate the user plane");
+                activation
+                    .failed
+                    .push((psi, GmmCause::InsufficientUserPlaneResourcesForThePduSession));
+            }
+        }
+    }
+    activation
+}
+
+/// What the gNB is to set up.
+fn transfer(answer: Option<Multipart<SmContextUpdatedData>>) -> Result<Bytes, Problem> {
+    let answer =
+        answer.ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))?;
+    let found = answer.json.n2_sm_info.as_ref().and_then(|part| answer.find(&part.content_id));
+    found.cloned().ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
+}
+
+/// Tells the SMFs how the gNB fared with the sessions that it was to set up; of which it says
+/// nothing have failed.
+pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome) {
+    let silent = expected.iter().filter(|psi| {
+        let said = |list: &[(u8, Bytes)]| list.iter().any(|(answered, _)| answered == *psi);
+        !said(&outcome.done) && !said(&outcome.failed)
+    });
+    let silent: Vec<u8> = silent.copied().collect();
+    let done = outcome.done.into_iter().map(|info| (info, N2SmInfoType::PduResSetupRsp));
+    let failed = outcome.failed.into_iter().map(|info| (info, N2SmInfoType::PduResSetupFail));
+    let reports: Vec<_> =
+        done.chain(failed).filter(|((psi, _), _)| expected.contains(psi)).collect();
+    let updates =
+        reports.iter().map(|((psi, info), kind)| tell(ue, *psi, info.clone(), kind.clone()));
+    let answers = all(updates).await;
+    let mut down = silent;
+    for (((psi, _), kind), answer) in reports.iter().zip(answers) {
+        if let Err(problem) = &answer {
+            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF did not take the gNB's answer");
+        }
+        let down = *kind == N2SmInfoType::PduResSetupFail || answer.is_err();
+        if let Some(session) = ue.sessions.get_mut(psi).filter(|_| down) {
+            session.active = false;
+        }
+    }
+    down.retain(|psi| ue.sessions.contains_key(psi));
+    if !down.is_empty() {
+        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), sessions = ?down, "the gNB said nothing about sessions");
+        ue.deactivate_sessions(&down, None).await;
+    }
+}
+
+/// Tells an SMF what the gNB says about a session.
+pub(crate) async fn tell(
+    ue: &Ue,
+    psi: u8,
+    info: Bytes,
+    kind: N2SmInfoType,
+) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
+    let change = SmContextUpdateData {
+        n2_sm_info: part(N2),
+        n2_sm_info_type: Some(kind),
+        ue_location: ue.connection.as_ref().map(|connection| connection.location.to_sbi()),
+        ..Default::default()
+    };
+    ue.update_session(psi, Multipart::new(change).part(N2, content_type::NGAP, info)).await
+}
