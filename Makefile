@@ -1,6 +1,6 @@
 # What people and machines type. Each target says what it installs before it does.
-.PHONY: help build release install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz \
-	clean packages-build packages-demo \
+.PHONY: help build release release-switch release-lab install demo demo-switch test call-flows-switch soak count chaos guest-test differential channels-test lint lab lab-test lab-switch lab-positioning lab-positioning-guest fuzz \
+	clean packages-build packages-switch packages-demo \
 	packages-test packages-guest packages-lab packages-channels lab-upf oracles
 
 CARGO ?= cargo
@@ -19,6 +19,8 @@ help: ## Show what there is to make
 
 packages-build:
 	@bash deploy/install/packages.sh build
+packages-switch:
+	@bash deploy/install/packages.sh switch
 packages-demo:
 	@bash deploy/install/packages.sh demo
 packages-test:
@@ -30,16 +32,25 @@ packages-lab:
 packages-channels:
 	@bash deploy/install/packages.sh channels
 
-build: packages-build ## Build everything, unoptimised
+build: packages-switch ## Build everything, unoptimised
 	$(CARGO) build --workspace --locked
 
-release: packages-build ## Build target/release/martlet, and martlet-switch beside it
-	$(CARGO) build --release --locked -p martlet -p martlet-switch-target -p martlet-lcs-endpoint
+release: packages-build ## Build target/release/martlet
+	$(CARGO) build --release --locked -p martlet
 
-install: release ## Install martlet and libmartlet_fabric (C) below PREFIX (/usr/local), after DESTDIR
+release-switch: packages-switch ## Build target/release/martlet-switch, the programmable switch (needs DPDK)
+	$(CARGO) build --release --locked -p martlet-switch-target
+
+release-lab: packages-build ## Build target/release/martlet-lab, the experiments
+	$(CARGO) build --release --locked -p martlet-lab -p martlet-lcs-endpoint
+
+# The switch and the lab are installed where they have been built.
+install: release ## Install martlet, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
 	$(CARGO) build --release --locked -p martlet-fabric-c
 	install -d "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 target/release/martlet target/release/martlet-switch "$(DESTDIR)$(PREFIX)/bin/"
+	for program in martlet martlet-switch martlet-lab martlet-lcs; do \
+		[ ! -x "target/release/$$program" ] || install -m 755 "target/release/$$program" "$(DESTDIR)$(PREFIX)/bin/"; \
+	done
 	DESTDIR="$(DESTDIR)" fabric/c/install.sh target/release "$(PREFIX)"
 
 demo: packages-demo ## Build, start a core, let a phone in, send its traffic, show a summary (uses root for namespaces)
@@ -47,7 +58,7 @@ demo: packages-demo ## Build, start a core, let a phone in, send its traffic, sh
 	@echo "The demo makes network namespaces and interfaces and removes them again: it runs as root."
 	$(AS_ROOT) deploy/demo/run.sh target/release/martlet
 
-demo-switch: packages-demo release ## The same with a programmable switch: a phone's download moves onto it while it runs
+demo-switch: packages-demo release release-switch ## The same with a programmable switch: a phone's download moves onto it while it runs
 	$(AS_ROOT) deploy/demo/switch.sh target/release/martlet
 
 oracles: packages-test
@@ -95,7 +106,7 @@ soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wi
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
 	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
 
-count: packages-build ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
+count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
 	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --test telemetry $(RUNNER) whatever_comes_and_changes -- --nocapture
 
 chaos: packages-test ## Kill, hang and cut what a split core consists of for SECONDS (30), by SEED (1), while phones do what they like
@@ -107,10 +118,10 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/xdp.sh linux-image-6.12-amd64
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
-differential: packages-build ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
+differential: packages-switch ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
 	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) make_the_same_of_the_same
 
-lab-test: packages-build ## Test the outside reference of `martlet lab sbi`, iceoryx2, which other builds do without
+lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, iceoryx2, which other builds do without
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
 
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
@@ -121,31 +132,35 @@ lint: ## Check form and habits
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 lab: packages-build ## Measure the control plane and its service calls, beside iceoryx2: report, raw data and plots in lab-results (uses root for a namespace)
-	$(CARGO) build --release --locked -p martlet --features iceoryx2
-	$(AS_ROOT) target/release/martlet --log warn lab control-plane
-	$(AS_ROOT) target/release/martlet --log warn lab sbi
-	$(AS_ROOT) target/release/martlet --log warn lab idle
+	$(CARGO) build --release --locked -p martlet
+	$(CARGO) build --release --locked -p martlet-lab --features iceoryx2
+	$(AS_ROOT) target/release/martlet-lab --log warn control-plane
+	$(AS_ROOT) target/release/martlet-lab --log warn sbi
+	$(AS_ROOT) target/release/martlet-lab --log warn idle
 
 lab-upf: packages-lab ## Measure the user plane: costs, links, N4, and the study of a satellite board; report, raw data and plots in lab-results (uses root)
-	$(CARGO) build --release --locked -p martlet
-	$(AS_ROOT) target/release/martlet --log warn lab upf
+	$(CARGO) build --release --locked -p martlet-lab
+	$(AS_ROOT) target/release/martlet-lab --log warn upf
 
-lab-switch: release ## Measure the programmable switch in memory and over interfaces (half an hour): report, raw data and plots in lab-results (uses root for a namespace)
-	$(AS_ROOT) target/release/martlet --log warn lab switch --interfaces
+lab-switch: release-switch release-lab ## Measure the programmable switch in memory and over interfaces (half an hour): report, raw data and plots in lab-results (uses root for a namespace)
+	$(AS_ROOT) target/release/martlet-lab --log warn switch --interfaces
+
+# The core has no TLS library in C, so it is built by itself.
+BUILD_POSITIONING = $(CARGO) build --release --locked -p martlet --target-dir target/positioning && \
+	$(CARGO) build --release --locked -p martlet-lab -p martlet-lcs-endpoint \
+		--features martlet-lab/openssl,martlet-lab/wolfssl,martlet-lab/mbedtls,martlet-lab/msquic --target-dir target/positioning
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, and under the radio model (a quarter of an hour), in a build of its own (wolfSSL is GPL: not for release)
-	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \
-		--features martlet/openssl,martlet/wolfssl,martlet/mbedtls,martlet/msquic --target-dir target/positioning
+	$(BUILD_POSITIONING)
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
-		target/positioning/release/martlet --log warn lab lcs-upp
+		target/positioning/release/martlet-lab --log warn lcs-upp
 	$(AS_ROOT) env LD_LIBRARY_PATH="$$(echo target/positioning/release/build/msquic-*/out/lib)" \
-		target/positioning/release/martlet --log warn lab lcs-upp --path radio --radio loss=0.005 --realtime \
+		target/positioning/release/martlet-lab --log warn lcs-upp --path radio --radio loss=0.005 --realtime \
 		--channels wolfssl_default,wolfssl,mbedtls,msquic,rustls,quinn,quinn_roused
 
 lab-positioning-guest: packages-channels packages-guest ## Measure all three types of LCS-UPP data path beside wolfSSL, in a guest with Debian's kernel (wolfSSL is GPL: not for release)
-	$(CARGO) build --release --locked -p martlet -p martlet-lcs-endpoint \
-		--features martlet/openssl,martlet/wolfssl,martlet/mbedtls,martlet/msquic --target-dir target/positioning
-	deploy/guest/lcs.sh target/positioning/release/martlet
+	$(BUILD_POSITIONING)
+	deploy/guest/lcs.sh target/positioning/release/martlet-lab
 
 fuzz: ## Run every fuzz target for SECONDS each (30), with a nightly toolchain that it installs through rustup
 	fuzz/run.sh $(SECONDS)

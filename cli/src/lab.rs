@@ -1,53 +1,39 @@
-//! `martlet lab`: the experiments.
-use anyhow::Result;
-use clap::Subcommand;
+//! `martlet lab`: runs `martlet-lab`, which is a program of its own, in place of this one.
+use anyhow::{Result, bail};
+use clap::Args;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
 
-/// The experiments; each leaves raw data, figures, a report and plots in a folder.
-#[derive(Subcommand)]
-pub enum LabCommand {
-    /// Latency of control-plane procedures for one and for many UEs, for each way of running the
-    /// core
-    ControlPlane(martlet_lab::control_plane::ControlPlaneArgs),
-    /// What one service call costs, for each way of carrying it between two processes
-    Sbi(martlet_lab::sbi::SbiArgs),
-    /// What a core uses that has nothing to do: processor time and memory of its functions
-    Idle(martlet_lab::control_plane::IdleArgs),
-    /// Many phones: a storm, registrations a second, memory, and how soon a killed core, AMF or SMF
-    /// is there again
-    Crowd(martlet_lab::control_plane::CrowdArgs),
-    /// What a packet costs in the xdp datapath, beside programs that do the least
-    Upf(martlet_lab::upf::UpfArgs),
-    /// Packets a second of the programmable switch in memory, by frame size and number of rules
-    Switch(martlet_lab::switch::SwitchArgs),
-    /// How long LCS-UPP takes to carry a payload to the LMF and back, for each secure channel
-    LcsUpp(martlet_lab::lcs_upp::LcsUppArgs),
-    #[command(hide = true)]
-    SbiServer(martlet_lab::sbi::SbiServerArgs),
-    #[command(hide = true)]
-    LcsUppServer(martlet_lab::lcs_upp::LcsUppServerArgs),
-    #[command(hide = true)]
-    LcsUppClient(martlet_lab::lcs_upp::LcsUppClientArgs),
+/// The program with the experiments.
+const PROGRAM: &str = "martlet-lab";
+
+/// What `martlet-lab` is given.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub struct LabArgs {
+    /// Experiment and options of martlet-lab
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
 }
 
-/// Runs an experiment and prints its report.
+/// Replaces this process with `martlet-lab`, beside this program or on PATH. It measures this
+/// `martlet`.
 ///
 /// # Errors
-/// The experiment did not run to its end.
-pub fn run(command: LabCommand) -> Result<()> {
-    let report = match command {
-        LabCommand::ControlPlane(args) => martlet_lab::control_plane::run(&args)?,
-        LabCommand::Sbi(args) => martlet_lab::sbi::run(&args)?,
-        LabCommand::Idle(args) => martlet_lab::control_plane::run_idle(&args)?,
-        LabCommand::Crowd(args) => martlet_lab::control_plane::run_crowd(&args)?,
-        LabCommand::Upf(args) => martlet_lab::upf::run(&args)?,
-        LabCommand::Switch(args) => martlet_lab::switch::run(&args)?,
-        LabCommand::LcsUpp(args) => martlet_lab::lcs_upp::run(&args)?,
-        LabCommand::LcsUppServer(args) => return martlet_lab::lcs_upp::serve(args),
-        LabCommand::LcsUppClient(args) => return martlet_lab::lcs_upp::ask(args),
-        LabCommand::SbiServer(args) => {
-            return crate::runtime::block_on(martlet_lab::sbi::serve(args));
-        }
-    };
-    print!("{report}");
-    Ok(())
+/// `martlet-lab` is not installed.
+pub fn run(args: LabArgs, log: &str) -> Result<()> {
+    let own = std::env::current_exe()?;
+    let beside = own.with_file_name(PROGRAM);
+    let program = if beside.is_file() { beside } else { PathBuf::from(PROGRAM) };
+    let error = Command::new(&program)
+        .args(args.arguments)
+        .env("MARTLET_LOG", log)
+        .env("MARTLET_PROGRAM", own)
+        .exec();
+    bail!(
+        "{PROGRAM} cannot be run: {error}; it is a program of its own: build it with `make \
+         release-lab` and install it beside martlet or on PATH"
+    )
 }

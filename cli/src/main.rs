@@ -80,9 +80,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Run the programmable switch, and write its rules (RPI)
     Switch(martlet_switch_rpi::SwitchArgs),
-    /// Run an experiment: measure, keep raw data, draw plots
-    #[command(subcommand)]
-    Lab(lab::LabCommand),
+    /// Run an experiment of martlet-lab, where that is installed
+    Lab(lab::LabArgs),
 }
 
 fn main() -> ExitCode {
@@ -107,7 +106,7 @@ fn main() -> ExitCode {
         Command::Ran(args) => ran::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Switch(args) => martlet_switch_rpi::run(args),
-        Command::Lab(command) => lab::run(command),
+        Command::Lab(args) => lab::run(args, &cli.log),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

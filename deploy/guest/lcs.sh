@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Positioning's data paths in the kernel, in one start of a guest: the conformance suite of channels over the kernel's TLS,
 # with the other libraries at the other end; the kernel module; and, with PROGRAM, the lab's figures of types 1, 2 and 3.
-#   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet`; the report is then in target/guest/results/lcs-upp
+#   [WAYS=…] lcs.sh [PROGRAM [ROUNDS]]      PROGRAM is a `martlet-lab`; the report is then in target/guest/results/lcs-upp
 # `make lab-positioning-guest` builds a PROGRAM that has wolfSSL, against which the paper compares, and calls this with it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,7 +15,7 @@ ways=${WAYS:-raw_tcp,rustls,ktls,kernel_module}
 libraries=$(echo target/*/build/msquic-*/out/lib target/*/*/build/msquic-*/out/lib | tr ' ' '\n' | while read -r it; do
     [ -d "$it" ] && printf '%s:' "$PWD/$it"; done || true)${LD_LIBRARY_PATH:-}
 # wolfSSL is in builds with its feature alone, which say so when they are asked for what nobody has.
-known=$([ -z "$laboratory" ] || LD_LIBRARY_PATH=$libraries "$laboratory" lab lcs-upp --channels none 2>&1 || true)
+known=$([ -z "$laboratory" ] || LD_LIBRARY_PATH=$libraries "$laboratory" lcs-upp --channels none 2>&1 || true)
 case "${WAYS:-}$known" in *", wolfssl,"*) ways=raw_tcp,wolfssl,${ways#raw_tcp,} ;; esac
 
 # The path of a test program, built if need be.
@@ -44,7 +44,7 @@ deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBR
     "$3" --test-threads 1 || failed=1
     "$8" --test-threads 1 real_time || failed=1
     if [ -n "$4" ]; then
-        "$4" --log warn lab lcs-upp --rounds "$5" --setups 5 --out "$GUEST_RESULTS/lcs-upp" \
+        "$4" --log warn lcs-upp --rounds "$5" --setups 5 --out "$GUEST_RESULTS/lcs-upp" \
             --channels "$6" || failed=1
     fi
     exit $failed

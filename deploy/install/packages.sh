@@ -2,6 +2,7 @@
 # Installs what a build, the tests or the demo need and the machine lacks: Debian packages and a Rust toolchain.
 # Says what it will install before it does.
 #   packages.sh build            what compiles Martlet
+#   packages.sh switch           and the programmable switch (DPDK)
 #   packages.sh demo             and what the demo runs
 #   packages.sh test             and the outside oracles of the tests
 #   packages.sh guest            and what runs a guest with another kernel
@@ -9,7 +10,8 @@
 #   packages.sh channels         and what TLS libraries in C are built with
 set -euo pipefail
 
-build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev libdpdk-dev"
+build="build-essential pkg-config libusrsctp-dev ca-certificates clang libelf-dev zlib1g-dev"
+switch="libdpdk-dev"
 demo="iproute2 iputils-ping iperf3 curl nftables fonts-dejavu-core"
 tests="openssl tshark tcpdump python3 python3-venv python3-yaml binutils postgresql"
 # The fabric's Go package is tested with whatever Go there is.
@@ -20,12 +22,13 @@ channels="autoconf automake libtool libssl-dev cmake perl libnuma-dev libclang-d
 case "${1:-build}" in
 build) wanted="$build" ;;
 demo) wanted="$build $demo" ;;
-test) wanted="$build $demo $tests" ;;
-guest) wanted="$build $demo $guest" ;;
-lab) wanted="$build $demo $lab" ;;
+switch) wanted="$build $switch" ;;
+test) wanted="$build $switch $demo $tests" ;;
+guest) wanted="$build $switch $demo $guest" ;;
+lab) wanted="$build $switch $demo $lab" ;;
 channels) wanted="$build $demo $channels" ;;
 *)
-    echo "packages.sh: say build, demo, test, guest, lab or channels" >&2
+    echo "packages.sh: say build, switch, demo, test, guest, lab or channels" >&2
     exit 2
     ;;
 esac
@@ -83,5 +86,5 @@ if ! have_cargo; then
     echo "Martlet needs Rust $needed or newer, and this system's packages have none: install it with rustup, then run make again." >&2
     exit 1
 fi
-# The headers that make the switch's pipeline machine code; it works without them.
-"$(dirname "$0")/swx-headers.sh"
+# The headers with which the switch's pipeline becomes machine code; it works without them.
+case " $wanted " in *" $switch "*) "$(dirname "$0")/swx-headers.sh" ;; esac

@@ -3,7 +3,6 @@ mod chaos;
 mod endings;
 mod fence;
 mod killed;
-mod labs;
 mod service;
 mod sets;
 mod site;

@@ -1,6 +1,6 @@
 //! A core with its own addresses, a gNB, and phones.
 use super::Variant;
-use crate::CoreProcess;
+use crate::{CoreArgs, CoreProcess};
 use anyhow::{Context, Result};
 use martlet_ran::{Gnb, GnbConfig, OperatorKey, Samples, Ue, UeConfig};
 use martlet_store::{Secret, Store, Subscriber};
@@ -20,14 +20,21 @@ const OPC: [u8; 16] = [0xcd; 16];
 /// Where a core of the lab is: each has a loopback network and an address pool of its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
+    program: PathBuf,
     number: u8,
     folder: PathBuf,
 }
 
 impl Site {
     /// Makes the folder, the configuration and the subscribers of a core.
-    pub(crate) fn prepare(number: u8, name: &str, subscribers: u64, folder: &Path) -> Result<Site> {
-        let site = Site { number, folder: folder.join(CORES).join(name) };
+    pub(crate) fn prepare(
+        core: &CoreArgs,
+        number: u8,
+        name: &str,
+        subscribers: u64,
+        folder: &Path,
+    ) -> Result<Site> {
+        let site = Site { program: core.program()?, number, folder: folder.join(CORES).join(name) };
         // What an earlier core left there would be restored.
         if site.folder.exists() {
             std::fs::remove_dir_all(&site.folder)?;
@@ -81,9 +88,8 @@ impl Site {
 
     /// Starts the core.
     pub(crate) fn start(&self, variant: Variant) -> Result<CoreProcess> {
-        let program = std::env::current_exe()?;
         CoreProcess::start(
-            &program,
+            &self.program,
             &self.config(),
             &self.folder,
             variant.arguments(),
@@ -151,12 +157,13 @@ pub(super) struct Bed {
 
 impl Bed {
     pub(super) async fn start(
+        core: &CoreArgs,
         variant: Variant,
         number: u8,
         phones: u32,
         folder: &Path,
     ) -> Result<Bed> {
-        let site = Site::prepare(number, variant.name(), phones.into(), folder)?;
+        let site = Site::prepare(core, number, variant.name(), phones.into(), folder)?;
         let core = site.start(variant)?;
         associated(&core).await?;
         let samples = Samples::default();

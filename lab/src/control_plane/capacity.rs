@@ -11,8 +11,13 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
     let ues: u64 = if args.quick { 100 } else { 1000 };
     let mut progress = Progress::new("UEs", ues * args.sbi.len() as u64);
     for (number, variant) in (40..).zip(&args.sbi) {
-        let site =
-            Site::prepare(number, &format!("many-{}", variant.name()), ues, output.folder())?;
+        let site = Site::prepare(
+            &args.core,
+            number,
+            &format!("many-{}", variant.name()),
+            ues,
+            output.folder(),
+        )?;
         let core = site.start(*variant)?;
         associated(&core).await?;
         let gnb = site.gnb(Samples::default(), 1).await?;

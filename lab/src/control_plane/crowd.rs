@@ -3,7 +3,7 @@
 use super::Variant;
 use super::bed::{CORES, Site, associated, phone};
 use crate::progress::Progress;
-use crate::{CoreProcess, Figure, Output, namespace};
+use crate::{CoreArgs, CoreProcess, Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use futures_util::StreamExt;
@@ -42,6 +42,8 @@ pub struct CrowdArgs {
     /// How many of them come at once
     #[arg(long, default_value_t = 2_000)]
     pub storm: u64,
+    #[command(flatten)]
+    pub core: CoreArgs,
 }
 
 /// Runs the experiment and returns its report.
@@ -53,7 +55,7 @@ pub fn run(args: &CrowdArgs) -> Result<String> {
     let mut output = Output::create("crowd", args.out.as_deref(), "variant,what,value")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (ues, storm) = if args.quick { (200, 50) } else { (args.ues, args.storm.min(args.ues)) };
-    runtime.block_on(measure(ues, storm, &mut output))?;
+    runtime.block_on(measure(&args.core, ues, storm, &mut output))?;
     report(&mut output, ues, storm);
     std::fs::remove_dir_all(output.folder().join(CORES))?;
     output.finish()
@@ -97,10 +99,10 @@ impl Crowd {
     }
 }
 
-async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
+async fn measure(program: &CoreArgs, ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     let mut progress = Progress::new("UEs", 2 * ues);
     // One process: storm, rate, size, restart of the whole.
-    let site = Site::prepare(70, "crowd-local", ues, output.folder())?;
+    let site = Site::prepare(program, 70, "crowd-local", ues, output.folder())?;
     let core = site.start(Variant::Local)?;
     associated(&core).await?;
     let mut crowd = Crowd { gnb: site.gnb(Samples::default(), 1).await?, phones: Vec::new() };
@@ -148,7 +150,7 @@ async fn measure(ues: u64, storm: u64, output: &mut Output) -> Result<()> {
     core.stop()?;
 
     // One process each: AMF and SMF are killed alone.
-    let site = Site::prepare(71, "crowd-fabric", ues, output.folder())?;
+    let site = Site::prepare(program, 71, "crowd-fabric", ues, output.folder())?;
     let core = site.start(Variant::Fabric)?;
     associated(&core).await?;
     let mut crowd = Crowd { gnb: site.gnb(Samples::default(), 1).await?, phones: Vec::new() };

@@ -2,7 +2,7 @@
 use super::Variant;
 use super::bed::{CORES, Site, associated, phone};
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{CoreArgs, Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use martlet_ran::{PduSessionRequest, Samples};
@@ -35,6 +35,8 @@ pub struct IdleArgs {
     /// Ways of running to compare
     #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
+    #[command(flatten)]
+    pub core: CoreArgs,
 }
 
 /// Runs the experiment and returns its report.
@@ -60,8 +62,13 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
     let seconds: u64 = if args.quick { 5 } else { 60 };
     let mut progress = Progress::new("seconds", seconds * args.sbi.len() as u64);
     for (number, variant) in (60..).zip(&args.sbi) {
-        let site =
-            Site::prepare(number, &format!("idle-{}", variant.name()), PHONES, output.folder())?;
+        let site = Site::prepare(
+            &args.core,
+            number,
+            &format!("idle-{}", variant.name()),
+            PHONES,
+            output.folder(),
+        )?;
         let core = site.start(*variant)?;
         associated(&core).await?;
         let gnb = site.gnb(Samples::default(), 1).await?;

@@ -16,7 +16,7 @@ pub use idle::{IdleArgs, run as run_idle};
 pub use variant::Variant;
 
 use crate::progress::Progress;
-use crate::{Output, namespace};
+use crate::{CoreArgs, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use bed::Bed;
 use clap::Args;
@@ -45,6 +45,8 @@ pub struct ControlPlaneArgs {
     /// Rounds of each point
     #[arg(long)]
     pub rounds: Option<u32>,
+    #[command(flatten)]
+    pub core: CoreArgs,
 }
 
 /// All rounds with so many UEs at once on one core.
@@ -104,7 +106,7 @@ pub fn run(args: &ControlPlaneArgs) -> Result<String> {
 async fn points(args: &ControlPlaneArgs, most: u32, output: &mut Output) -> Result<Vec<Point>> {
     let mut beds = Vec::new();
     for (index, variant) in args.sbi.iter().enumerate() {
-        let bed = Bed::start(*variant, index as u8, most, output.folder()).await;
+        let bed = Bed::start(&args.core, *variant, index as u8, most, output.folder()).await;
         beds.push(bed.with_context(|| format!("the core with {}", variant.title()))?);
     }
     let mut random = StdRng::seed_from_u64(args.seed);

@@ -12,7 +12,13 @@ pub(super) async fn measure(args: &ControlPlaneArgs, output: &mut Output) -> Res
     let starts = if args.quick { 3 } else { 30 };
     let mut progress = Progress::new("starts", starts * args.sbi.len() as u64);
     for (number, variant) in (20..).zip(&args.sbi) {
-        let site = Site::prepare(number, &format!("start-{}", variant.name()), 1, output.folder())?;
+        let site = Site::prepare(
+            &args.core,
+            number,
+            &format!("start-{}", variant.name()),
+            1,
+            output.folder(),
+        )?;
         let (mut ready, mut set_up) = (Vec::new(), Vec::new());
         for _ in 0..starts {
             let started = Instant::now();

@@ -14,7 +14,7 @@ pub use path::PathKind;
 pub use server::{LcsUppServerArgs, serve};
 
 use crate::progress::Progress;
-use crate::{Figure, Output, namespace};
+use crate::{CoreArgs, Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use client::Client;
@@ -70,6 +70,8 @@ pub struct LcsUppArgs {
     /// checked to be in force
     #[arg(long)]
     pub realtime: bool,
+    #[command(flatten)]
+    pub core: CoreArgs,
 }
 
 impl LcsUppArgs {
@@ -148,7 +150,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     // the same time.
     let at_once = args.path == PathKind::Radio;
     let phones = if at_once { ways.len() } else { 1 };
-    let route = Route::open(args.path, &radio, phones, output.folder())?;
+    let route = Route::open(args.path, &args.core, &radio, phones, output.folder())?;
     let mut subjects = Vec::new();
     for (n, way) in ways.into_iter().enumerate() {
         let end = args.end(way);

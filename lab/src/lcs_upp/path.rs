@@ -1,5 +1,6 @@
 //! Where the messages go along: the loopback interface, or a core of ours with a gNB, a phone, and
 //! perhaps the air between.
+use crate::CoreArgs;
 use crate::control_plane::Variant;
 use crate::control_plane::bed::{Site, associated, phone_config};
 use anyhow::{Context, Result, anyhow, bail};
@@ -77,6 +78,7 @@ impl Route {
     /// session each.
     pub(super) fn open(
         kind: PathKind,
+        core: &CoreArgs,
         radio: &RadioConfig,
         phones: usize,
         folder: &Path,
@@ -93,10 +95,10 @@ impl Route {
             (0..phones).map(|n| format!("lcs-upp-{}-{n}", std::process::id())).collect();
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
-        let (folder, named) = (folder.to_path_buf(), names.clone());
+        let (core, folder, named) = (core.clone(), folder.to_path_buf(), names.clone());
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(serve(&folder, &named, radio, tell, stopped))
+            runtime.block_on(serve(&core, &folder, &named, radio, tell, stopped))
         });
         let Ok(counters) = told.recv() else {
             let ended = thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))?;
@@ -145,13 +147,14 @@ impl Drop for Route {
 }
 
 async fn serve(
+    program: &CoreArgs,
     folder: &Path,
     namespaces: &[String],
     radio: Option<RadioConfig>,
     tell: mpsc::Sender<Option<Arc<Counters>>>,
     stopped: tokio::sync::oneshot::Receiver<()>,
 ) -> Result<()> {
-    let site = Site::prepare(SITE, "lcs-upp", namespaces.len() as u64, folder)?;
+    let site = Site::prepare(program, SITE, "lcs-upp", namespaces.len() as u64, folder)?;
     let core = site.start(Variant::Local)?;
     associated(&core).await?;
     let mut config: GnbConfig = site.gnb_config()?;

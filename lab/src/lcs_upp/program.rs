@@ -9,8 +9,7 @@ const VARIABLE: &str = "MARTLET_LCS";
 /// `martlet-lcs`, which has nothing else in it, where it lies beside this program.
 pub(super) fn lean() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let beside = || Some(std::env::current_exe().ok()?.with_file_name("martlet-lcs"));
-    named.or_else(beside).filter(|path| path.exists())
+    named.filter(|path| path.exists()).or_else(|| crate::program::beside("martlet-lcs"))
 }
 
 /// An end: `server` or `client`.
@@ -23,7 +22,7 @@ pub(super) fn program(end: &str) -> Result<Command> {
         }
         None => {
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(["--log", "warn", "lab", &format!("lcs-upp-{end}"), "--"]);
+            command.args(["--log", "warn", &format!("lcs-upp-{end}"), "--"]);
             command
         }
     })

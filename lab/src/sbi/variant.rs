@@ -220,7 +220,7 @@ impl Pair {
         let mut server = None;
         if variant != Variant::Local {
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(["--log", "warn", "lab", "sbi-server", "--variant", &variant.argument()]);
+            command.args(["--log", "warn", "sbi-server", "--variant", &variant.argument()]);
             command.arg("--socket").arg(socket).stdin(Stdio::piped());
             server = Some(command.spawn().context("the producer's process does not start")?);
         }

@@ -1,5 +1,5 @@
-//! The experiments of `martlet lab`, in their short forms.
-use crate::site::*;
+//! The experiments of `martlet-lab`, in their short forms. They start `martlet`, which has to be built
+//! beside `martlet-lab`, as `cargo test --workspace` does.
 use anyhow::{Context, Result, ensure};
 use martlet_tests::in_namespace;
 use serde_json::Value;
@@ -18,8 +18,8 @@ impl Lab {
         let folder =
             std::env::temp_dir().join(format!("martlet-lab-{name}-test-{}", std::process::id()));
         let mut lab = Lab { folder, figures: Vec::new() };
-        let ran = Command::new(MARTLET)
-            .args(["--log", "warn", "lab", name, "--out"])
+        let ran = Command::new(env!("CARGO_BIN_EXE_martlet-lab"))
+            .args(["--log", "warn", name, "--out"])
             .arg(&lab.folder)
             .args(words)
             .output()?;

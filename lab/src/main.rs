@@ -1,0 +1,89 @@
+//! The `martlet-lab` program: experiments that measure Martlet and what it is compared with.
+#![forbid(unsafe_code)]
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+use martlet_lab::{control_plane, lcs_upp, sbi, switch, upf};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+/// Experiments with Martlet: each one measures, keeps raw data, and writes a report with plots.
+///
+/// Most of them need root: they make network namespaces and interfaces, and remove them again.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Cli {
+    /// Log level, or a filter such as info,martlet_lab=debug
+    #[arg(long, global = true, default_value = "info", env = "MARTLET_LOG")]
+    log: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Latency of control-plane procedures, for each SBI binding and number of UEs
+    ControlPlane(control_plane::ControlPlaneArgs),
+    /// Cost of one service call between two processes, for each transport
+    Sbi(sbi::SbiArgs),
+    /// CPU time and memory of an idle core
+    Idle(control_plane::IdleArgs),
+    /// Many UEs: a registration storm, registrations per second, memory, recovery after a crash
+    Crowd(control_plane::CrowdArgs),
+    /// Cost of packets and sessions in the user plane
+    Upf(upf::UpfArgs),
+    /// Packets per second of the programmable switch, by frame size and number of rules
+    Switch(switch::SwitchArgs),
+    /// Transport time of LCS-UPP messages to the LMF and back, for each secure channel
+    LcsUpp(lcs_upp::LcsUppArgs),
+    #[command(hide = true)]
+    SbiServer(sbi::SbiServerArgs),
+    #[command(hide = true)]
+    LcsUppServer(lcs_upp::LcsUppServerArgs),
+    #[command(hide = true)]
+    LcsUppClient(lcs_upp::LcsUppClientArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match start_log(&cli.log).and_then(|()| run(cli.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("martlet-lab: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start_log(level: &str) -> Result<()> {
+    let filter = EnvFilter::try_new(level)
+        .with_context(|| format!("--log {level:?} is no filter; write for example info"))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+    Ok(())
+}
+
+/// Runs an experiment and prints its report.
+fn run(command: Command) -> Result<()> {
+    let report = match command {
+        Command::ControlPlane(args) => control_plane::run(&args)?,
+        Command::Sbi(args) => sbi::run(&args)?,
+        Command::Idle(args) => control_plane::run_idle(&args)?,
+        Command::Crowd(args) => control_plane::run_crowd(&args)?,
+        Command::Upf(args) => upf::run(&args)?,
+        Command::Switch(args) => switch::run(&args)?,
+        Command::LcsUpp(args) => lcs_upp::run(&args)?,
+        Command::LcsUppServer(args) => return lcs_upp::serve(args),
+        Command::LcsUppClient(args) => return lcs_upp::ask(args),
+        Command::SbiServer(args) => {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            return runtime.block_on(sbi::serve(args));
+        }
+    };
+    print!("{report}");
+    Ok(())
+}
