@@ -1,26 +1,36 @@
-//! The experiments: each one command that runs, keeps raw data, and shows figures and plots.
-// A descriptor of iceoryx2 has to be borrowed, where that is compared with.
+//! The experiments of `martlet-lab`. Each is one function that measures, keeps raw data, and writes a
+//! report with figures and plots.
+//!
+//! | module | experiment |
+//! | --- | --- |
+//! | [`control_plane`] | latency of procedures, after L25GC+ |
+//! | [`idle`] | CPU time and memory of an idle core |
+//! | [`scale`] | many UEs: registration storm, memory, recovery after a crash |
+//! | [`sbi`] | cost of a service call for each transport |
+//! | [`upf`] | cost of packets and sessions in the user plane, after XupfPI |
+//! | [`switch`] | the programmable switch |
+//! | [`lcs_upp`] | transport time of LCS-UPP, for each secure channel |
+// iceoryx2 lends a file descriptor that only unsafe code can duplicate.
 #![cfg_attr(not(feature = "iceoryx2"), forbid(unsafe_code))]
 #![deny(unsafe_code)]
 
-mod bars;
 pub mod control_plane;
-mod core_process;
+mod core;
+pub mod idle;
 pub mod lcs_upp;
 mod machine;
 mod namespace;
 mod output;
-mod pace;
+mod pacer;
 mod plot;
-mod program;
+mod process_usage;
 mod progress;
 pub mod sbi;
+pub mod scale;
 pub mod stats;
 pub mod switch;
 pub mod upf;
 
-pub use bars::{Bars, draw_bars};
-pub use core_process::{CoreProcess, Usage};
+pub use self::core::{CoreArgs, CoreProcess, Variant};
 pub use output::{Figure, Output};
-pub use plot::{Panel, Series, draw};
-pub use program::CoreArgs;
+pub use plot::{Bars, Panel, Series, draw, draw_bars};

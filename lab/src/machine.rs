@@ -1,17 +1,17 @@
-//! On what an experiment ran.
+//! The machine on which an experiment runs.
 use serde_json::{Value, json};
 
-/// Processor, cores, memory, kernel, and the version of the program.
+/// CPU model, number of CPUs, memory, kernel, and version and build of this program.
 pub fn describe() -> Value {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {
         let line = text.lines().find(|line| line.starts_with(name));
         line.and_then(|line| Some(line.split_once(':')?.1.trim().to_string())).unwrap_or_default()
     };
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
     json!({
-        "processor": field(&read("/proc/cpuinfo"), "model name"),
-        "cores": cores,
+        "cpu": field(&read("/proc/cpuinfo"), "model name"),
+        "cpus": cpus,
         "memory": field(&read("/proc/meminfo"), "MemTotal"),
         "kernel": read("/proc/sys/kernel/osrelease").trim(),
         "martlet": env!("CARGO_PKG_VERSION"),

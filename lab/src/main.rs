@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
-use martlet_lab::{control_plane, lcs_upp, sbi, switch, upf};
+use martlet_lab::{control_plane, idle, lcs_upp, sbi, scale, switch, upf};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -28,9 +28,9 @@ enum Command {
     /// Cost of one service call between two processes, for each transport
     Sbi(sbi::SbiArgs),
     /// CPU time and memory of an idle core
-    Idle(control_plane::IdleArgs),
+    Idle(idle::IdleArgs),
     /// Many UEs: a registration storm, registrations per second, memory, recovery after a crash
-    Crowd(control_plane::CrowdArgs),
+    Scale(scale::ScaleArgs),
     /// Cost of packets and sessions in the user plane
     Upf(upf::UpfArgs),
     /// Packets per second of the programmable switch, by frame size and number of rules
@@ -72,8 +72,8 @@ fn run(command: Command) -> Result<()> {
     let report = match command {
         Command::ControlPlane(args) => control_plane::run(&args)?,
         Command::Sbi(args) => sbi::run(&args)?,
-        Command::Idle(args) => control_plane::run_idle(&args)?,
-        Command::Crowd(args) => control_plane::run_crowd(&args)?,
+        Command::Idle(args) => idle::run(&args)?,
+        Command::Scale(args) => scale::run(&args)?,
         Command::Upf(args) => upf::run(&args)?,
         Command::Switch(args) => switch::run(&args)?,
         Command::LcsUpp(args) => lcs_upp::run(&args)?,

@@ -1,4 +1,4 @@
-//! What an experiment leaves behind: `raw.csv`, `summary.json`, `report.md`, plots.
+//! The results of an experiment: `raw.csv`, `summary.json`, `report.md` and plots.
 use crate::machine;
 use crate::stats::Estimate;
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// One figure of a summary; `id` reads `what.variant.point.statistic`.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// Such as `registration.local.ues16.p50`.
+    /// `registration.local.ues16.p50`, for example.
     pub id: String,
     /// The value.
     pub value: f64,
@@ -21,12 +21,12 @@ pub struct Figure {
     pub low: f64,
     /// Upper end of the 95 % interval.
     pub high: f64,
-    /// Samples behind it.
+    /// Number of samples.
     pub n: usize,
 }
 
 impl Figure {
-    /// A figure of an estimate.
+    /// A figure with the interval of an estimate.
     pub fn of(id: impl Into<String>, unit: &'static str, estimate: Estimate) -> Self {
         Figure {
             id: id.into(),
@@ -38,13 +38,13 @@ impl Figure {
         }
     }
 
-    /// A figure that was read once.
+    /// A figure without an interval, from one reading.
     pub fn once(id: impl Into<String>, unit: &'static str, value: f64) -> Self {
         Figure { id: id.into(), value, unit, low: value, high: value, n: 1 }
     }
 }
 
-/// The folder of one run.
+/// The results of one run, in their folder.
 pub struct Output {
     lab: &'static str,
     folder: PathBuf,
@@ -54,8 +54,10 @@ pub struct Output {
 }
 
 impl Output {
-    /// Makes the folder, `lab-results/NAME-TIME` where none is given, and starts `raw.csv` with its
-    /// header.
+    /// Makes the folder (default: `lab-results/NAME-TIME`) and starts `raw.csv` with its header.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
     pub fn create(lab: &'static str, folder: Option<&Path>, header: &str) -> Result<Self> {
         let folder = match folder {
             Some(folder) => folder.to_path_buf(),
@@ -78,13 +80,19 @@ impl Output {
     }
 
     /// Adds a line to `raw.csv`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn row(&mut self, row: std::fmt::Arguments<'_>) -> Result<()> {
         self.raw.write_fmt(row)?;
         self.raw.write_all(b"\n")?;
         Ok(())
     }
 
-    /// Keeps what `raw.csv` has until now, whatever comes.
+    /// Writes all rows to disk, so that an aborted run keeps them.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn flush(&mut self) -> Result<()> {
         Ok(self.raw.flush()?)
     }
@@ -99,13 +107,16 @@ impl Output {
         self.figures.iter().find(|f| f.id == id)
     }
 
-    /// Adds text to the report.
-    pub fn say(&mut self, text: &str) {
+    /// Adds Markdown text to the report.
+    pub fn text(&mut self, text: &str) {
         self.report.push_str(text);
         self.report.push('\n');
     }
 
-    /// Writes everything out and returns the report.
+    /// Writes all files and returns the report.
+    ///
+    /// # Errors
+    /// A file cannot be written.
     pub fn finish(mut self) -> Result<String> {
         self.raw.flush()?;
         let machine = machine::describe();

@@ -6,24 +6,24 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What an experiment has left in its folder, which goes with this.
+/// The results of an experiment. Its folder is removed on drop.
 struct Lab {
     folder: PathBuf,
     figures: Vec<Value>,
 }
 
 impl Lab {
-    /// Runs an experiment to its end.
-    fn ran(name: &str, words: &[&str]) -> Result<Lab> {
+    /// Runs an experiment.
+    fn run(name: &str, arguments: &[&str]) -> Result<Lab> {
         let folder =
             std::env::temp_dir().join(format!("martlet-lab-{name}-test-{}", std::process::id()));
         let mut lab = Lab { folder, figures: Vec::new() };
-        let ran = Command::new(env!("CARGO_BIN_EXE_martlet-lab"))
+        let output = Command::new(env!("CARGO_BIN_EXE_martlet-lab"))
             .args(["--log", "warn", name, "--out"])
             .arg(&lab.folder)
-            .args(words)
+            .args(arguments)
             .output()?;
-        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let summary: Value = serde_json::from_str(&lab.text("summary.json")?)?;
         ensure!(summary["lab"] == name, "{summary}");
         lab.figures = summary["figures"].as_array().context("figures")?.clone();
@@ -45,7 +45,7 @@ impl Lab {
         self.figure(id)?["value"].as_f64().with_context(|| id.to_string())
     }
 
-    /// The figures have values between these, both left out.
+    /// Checks that figures are between two values, exclusively.
     fn between(&self, low: f64, high: f64, ids: &[&str]) -> Result<()> {
         for id in ids {
             let value = self.value(id)?;
@@ -54,12 +54,12 @@ impl Lab {
         Ok(())
     }
 
-    /// The files have something in them.
+    /// Checks that files are not empty.
     fn has(&self, files: &[&str]) -> Result<()> {
         for file in files {
             let length =
                 std::fs::metadata(self.folder.join(file)).with_context(|| file.to_string())?.len();
-            ensure!(length > 1000, "{file} has {length} octets");
+            ensure!(length > 1000, "{file} has {length} bytes");
         }
         Ok(())
     }
@@ -72,13 +72,13 @@ impl Drop for Lab {
 }
 
 #[test]
-fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
+fn control_plane_writes_raw_data_figures_a_report_and_plots() {
     in_namespace(|| async {
-        let lab = Lab::ran("control-plane", &["--quick", "--rounds", "2", "--ues", "1,3"])?;
+        let lab = Lab::run("control-plane", &["--quick", "--rounds", "2", "--ues", "1,3"])?;
         let rows = lab.text("raw.csv")?.lines().count();
         ensure!(
             rows == 1 + 2 * 3 * 6 * (1 + 3),
-            "a row for each UE, procedure, round and variant, not {rows}"
+            "expected a row for each UE, procedure, round and variant, found {rows}"
         );
         let some =
             ["registration.local.ues1.p50", "pdu_session.http.ues3.p50", "paging.fabric.ues3.p50"];
@@ -89,11 +89,11 @@ fn the_control_plane_lab_leaves_raw_data_figures_a_report_and_plots() {
 }
 
 #[test]
-fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
+fn sbi_compares_transports_between_two_processes() {
     in_namespace(|| async {
-        let lab = Lab::ran("sbi", &["--quick"])?;
+        let lab = Lab::run("sbi", &["--quick"])?;
         let http = ["http_tcp", "http_unix", "http1_fabric", "http_fabric"];
-        let others = ["frame_json", "frame_binary", "frame_octets", "socket_octets", "local"];
+        let others = ["frame_json", "frame_binary", "frame_bytes", "socket_bytes", "local"];
         for way in http.into_iter().chain(others) {
             lab.between(0.0, f64::INFINITY, &[&format!("roundtrip.{way}.inflight16_gap3ms.p99")])?;
         }
@@ -107,39 +107,43 @@ fn the_sbi_lab_compares_ways_of_carrying_calls_between_two_processes() {
 }
 
 #[test]
-fn the_crowd_lab_has_a_storm_and_restarts_and_loses_nobody() {
+fn scale_registers_every_ue_of_a_storm_and_recovers_after_crashes() {
     in_namespace(|| async {
-        let lab = Lab::ran("crowd", &["--ues", "60", "--storm", "40"])?;
-        let told = lab.value("crowd.local.storm_told_to_back_off")?;
-        ensure!(lab.value("crowd.local.storm_registered")? + told == 40.0, "{:?}", lab.figures);
-        ensure!(lab.value("crowd.local.storm_lost")? == 0.0, "{:?}", lab.figures);
-        // An unoptimised build on a busy machine.
+        let lab = Lab::run("scale", &["--ues", "60", "--storm", "40"])?;
+        let backed_off = lab.value("scale.local.storm_backed_off")?;
+        ensure!(
+            lab.value("scale.local.storm_registered")? + backed_off == 40.0,
+            "{:?}",
+            lab.figures
+        );
+        ensure!(lab.value("scale.local.storm_lost")? == 0.0, "{:?}", lab.figures);
+        // A wide bound, for an unoptimised build on a busy machine.
         lab.between(
             0.0,
             30.0,
-            &["crowd.local.restart", "crowd.fabric.restart_amf", "crowd.fabric.restart_smf"],
+            &["scale.local.restart", "scale.fabric.restart_amf", "scale.fabric.restart_smf"],
         )
     });
 }
 
 #[test]
-fn the_idle_lab_says_what_a_core_uses_that_has_nothing_to_do() {
+fn idle_measures_cpu_time_and_memory_of_an_idle_core() {
     in_namespace(|| async {
-        let lab = Lab::ran("idle", &["--quick", "--sbi", "fabric"])?;
+        let lab = Lab::run("idle", &["--quick", "--sbi", "fabric"])?;
         ensure!(lab.value("idle.fabric.processes")? == 10.0, "{:?}", lab.figures);
-        // An unoptimised build on a busy machine: only a function that spins or leaks would miss
-        // these.
+        // Wide bounds, for an unoptimised build on a busy machine: a function that spins or leaks
+        // exceeds them.
         lab.between(0.0, 20.0, &["idle.fabric.cpu"])?;
         lab.between(1.0, 400.0, &["idle.fabric.proportional"])?;
-        ensure!(lab.text("report.md")?.contains("idle.fabric.cpu"), "the report says it");
+        ensure!(lab.text("report.md")?.contains("idle.fabric.cpu"), "the figure is in the report");
         Ok(())
     });
 }
 
 #[test]
-fn the_positioning_lab_carries_messages_over_every_channel_and_keeps_every_sample() {
+fn lcs_upp_measures_every_channel_and_writes_every_sample() {
     in_namespace(|| async {
-        let lab = Lab::ran("lcs-upp", &["--quick", "--rounds", "20"])?;
+        let lab = Lab::run("lcs-upp", &["--quick", "--rounds", "20"])?;
         let raw = lab.text("raw.csv")?;
         for channel in ["raw_tcp", "raw_udp", "rustls", "quinn"] {
             let figure = lab.figure(&format!("transport_time.{channel}.n65535_loopback.mean"))?;

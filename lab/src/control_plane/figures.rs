@@ -1,19 +1,19 @@
-//! From latencies to figures.
+//! The figures of the latencies.
 use super::Point;
-use super::round::{Measured, Taken};
+use super::round::{Latencies, Metric};
 use crate::stats::{median, quantile};
 use crate::{Figure, Output};
 use anyhow::{Context, Result};
 
-/// Medians, 99th percentiles, and the part of the core, of each point.
+/// Median, 99th percentile and core time of each point.
 pub(super) fn of_points(points: &[Point], output: &mut Output) -> Result<()> {
     for point in points {
-        for what in Measured::ALL {
-            let latencies = || point.rounds.iter().flat_map(|round| round.of(what));
+        for metric in Metric::ALL {
+            let latencies = || point.rounds.iter().flat_map(|round| round.of(metric));
             let all: Vec<f64> = latencies().map(|l| l.latency).collect();
             let core: Vec<f64> = latencies().map(|l| l.core).collect();
             let id = |statistic: &str| {
-                format!("{}.{}.ues{}.{statistic}", what.name(), point.variant.name(), point.ues)
+                format!("{}.{}.ues{}.{statistic}", metric.name(), point.variant.name(), point.ues)
             };
             let p50 = median(&all).context("no samples")?;
             let p99 = quantile(&all, 0.99).context("no samples")?;
@@ -26,25 +26,25 @@ pub(super) fn of_points(points: &[Point], output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn median_of(round: &Taken, what: Measured) -> f64 {
-    let all: Vec<f64> = round.of(what).map(|l| l.latency).collect();
+fn median_of(round: &Latencies, metric: Metric) -> f64 {
+    let all: Vec<f64> = round.of(metric).map(|l| l.latency).collect();
     median(&all).map_or(f64::NAN, |m| m.value)
 }
 
-/// How many times longer each variant takes than the first. The cores took turns round by round, so
-/// each round gives a ratio; the figure is their median.
+/// The latency of each variant as a multiple of the first variant's. Rounds alternated between the
+/// cores, so each round gives a ratio; the figure is their median.
 pub(super) fn compare(points: &[Point], output: &mut Output) -> Result<()> {
     let Some(first) = points.first().map(|point| point.variant) else { return Ok(()) };
     for point in points.iter().filter(|point| point.variant != first) {
         let base = points.iter().find(|other| other.variant == first && other.ues == point.ues);
         let Some(base) = base else { continue };
-        for what in Measured::ALL {
+        for metric in Metric::ALL {
             let pairs = point.rounds.iter().zip(&base.rounds);
             let ratios: Vec<f64> =
-                pairs.map(|(a, b)| median_of(a, what) / median_of(b, what)).collect();
+                pairs.map(|(a, b)| median_of(a, metric) / median_of(b, metric)).collect();
             let id = format!(
                 "{}.{}_over_{}.ues{}.p50",
-                what.name(),
+                metric.name(),
                 point.variant.name(),
                 first.name(),
                 point.ues

@@ -1,38 +1,40 @@
-//! The report: tables, plots, and what was asked for.
+//! The report: tables, plots and promised figures.
 use super::ControlPlaneArgs;
-use super::round::Measured;
+use super::round::Metric;
 use crate::{Figure, Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 
-/// What the paper measured between its two systems, on average over 4 to 64 UEs (L25GC+, figure 8).
+/// Results of the paper: averages over 4 to 64 UEs (L25GC+, figure 8).
 const PAPER: &str = "L25GC+ (figure 8; shared memory against free5GC's kernel-based SBI, averages \
                      over 4 to 64 UEs): registration 1.87 times, PDU session establishment 2.1 \
                      times, paging 1.6 times faster.";
 
 /// Writes tables and plots.
 pub(super) fn write(output: &mut Output, args: &ControlPlaneArgs) -> Result<()> {
-    output.say(
-        "Times in ms, seen by the gNB: from the first uplink message to the final downlink \
-         message; medians with 95 % intervals. *Core* is the part spent waiting for the core. The \
-         cores of all variants ran side by side and took turns, round by round.\n",
+    output.text(
+        "Latency in ms at the gNB, from the first uplink to the final downlink message: medians \
+         with 95 % intervals. *Core* is the part spent waiting for the core. The cores of all \
+         variants ran side by side, and rounds alternated between them.\n",
     );
-    for what in Measured::ALL {
-        let table = table(output, args, what);
-        output.say(&table);
+    for metric in Metric::ALL {
+        let table = table(output, args, metric);
+        output.text(&table);
     }
-    let table = others(output, args);
-    output.say(&table);
+    let table = start_and_size(output, args);
+    output.text(&table);
     let table = promises(output);
-    output.say(&table);
-    output.say(PAPER);
+    output.text(&table);
+    output.text(PAPER);
     for (name, statistic, title) in
         [("latency", "p50", ""), ("core-time", "core_p50", "core time of ")]
     {
-        let panels: Vec<Panel> =
-            Measured::ALL.iter().map(|what| panel(output, args, *what, statistic, title)).collect();
+        let panels: Vec<Panel> = Metric::ALL
+            .iter()
+            .map(|metric| panel(output, args, *metric, statistic, title))
+            .collect();
         draw(output.folder(), name, &panels)?;
-        output.say(&format!("\n![{name}]({name}.svg)"));
+        output.text(&format!("\n![{name}]({name}.svg)"));
     }
     Ok(())
 }
@@ -41,8 +43,8 @@ fn cell(figure: Option<&Figure>) -> String {
     figure.map_or("–".into(), |f| format!("{:.3} [{:.3}, {:.3}]", f.value, f.low, f.high))
 }
 
-fn table(output: &Output, args: &ControlPlaneArgs, what: Measured) -> String {
-    let mut text = format!("## {}\n\n| UEs at once |", capitalised(what.title()));
+fn table(output: &Output, args: &ControlPlaneArgs, metric: Metric) -> String {
+    let mut text = format!("## {}\n\n| simultaneous UEs |", capitalised(metric.title()));
     let mut rule = String::from("| --- |");
     for variant in &args.sbi {
         let _ = write!(text, " {} | core | p99 / median |", variant.title());
@@ -57,7 +59,7 @@ fn table(output: &Output, args: &ControlPlaneArgs, what: Measured) -> String {
         let _ = write!(text, "| {ues} |");
         for variant in &args.sbi {
             let find = |statistic: &str| {
-                output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()))
+                output.find(&format!("{}.{}.ues{ues}.{statistic}", metric.name(), variant.name()))
             };
             let spread = find("p99_over_p50").map_or(String::new(), |f| format!("{:.2}", f.value));
             let core = find("core_p50").map_or(String::new(), |f| format!("{:.3}", f.value));
@@ -66,7 +68,7 @@ fn table(output: &Output, args: &ControlPlaneArgs, what: Measured) -> String {
         for variant in args.sbi.iter().skip(1) {
             let id = format!(
                 "{}.{}_over_{}.ues{ues}.p50",
-                what.name(),
+                metric.name(),
                 variant.name(),
                 args.sbi[0].name()
             );
@@ -77,7 +79,7 @@ fn table(output: &Output, args: &ControlPlaneArgs, what: Measured) -> String {
     text
 }
 
-fn others(output: &Output, args: &ControlPlaneArgs) -> String {
+fn start_and_size(output: &Output, args: &ControlPlaneArgs) -> String {
     let mut text = String::from("## Start and size\n\n| figure |");
     for variant in &args.sbi {
         let _ = write!(text, " {} |", variant.title());
@@ -86,12 +88,15 @@ fn others(output: &Output, args: &ControlPlaneArgs) -> String {
     let ues = if args.quick { 100 } else { 1000 };
     let rows = [
         ("ready after start, ms".to_string(), "start.{}.ready.p50".to_string()),
-        ("first gNB set up after start, ms".into(), "start.{}.ng_setup_done.p50".into()),
+        ("first gNB connected after start, ms".into(), "start.{}.ng_setup_done.p50".into()),
         ("resident without UEs, MB".into(), "resident.{}.ues0".into()),
         (format!("resident with {ues} UEs, MB"), format!("resident.{{}}.ues{ues}")),
-        (format!("proportional set with {ues} UEs, MB"), format!("proportional.{{}}.ues{ues}")),
         (
-            "processor time per UE (registration and session), ms".into(),
+            format!("proportional set size with {ues} UEs, MB"),
+            format!("proportional.{{}}.ues{ues}"),
+        ),
+        (
+            "CPU time per UE (registration and session), ms".into(),
             format!("cpu_per_ue.{{}}.ues{ues}"),
         ),
     ];
@@ -106,7 +111,7 @@ fn others(output: &Output, args: &ControlPlaneArgs) -> String {
     text
 }
 
-/// What SPECIFICATION.md promises, beside what was measured.
+/// The figures that SPECIFICATION.md promises beside the measured ones.
 fn promises(output: &Output) -> String {
     let mut text = String::from(
         "## Promises\n\n| figure | promised | measured | |\n| --- | --- | --- | --- |\n",
@@ -125,7 +130,7 @@ fn promises(output: &Output) -> String {
         ("resident.local.ues1000", 96.0),
         ("start.local.ng_setup_done.p50", 300.0),
     ];
-    // An N2 handover against the registration of the same run.
+    // N2 handover relative to the registration of the same run.
     for variant in ["local", "fabric", "http"] {
         let find = |what: &str| output.find(&format!("{what}.{variant}.ues1.p50"));
         let (Some(handover), Some(registration)) = (find("handover"), find("registration")) else {
@@ -138,11 +143,11 @@ fn promises(output: &Output) -> String {
             "| handover over registration, {variant} | ≤ 1.5 | {ratio:.2} | {kept} |"
         );
     }
-    for (id, most) in promised {
+    for (id, bound) in promised {
         let Some(figure) = output.find(id) else { continue };
-        let kept = if figure.value <= most { "kept" } else { "**not kept**" };
+        let kept = if figure.value <= bound { "kept" } else { "**not kept**" };
         let _ =
-            writeln!(text, "| {id} | ≤ {most} {} | {:.3} | {kept} |", figure.unit, figure.value);
+            writeln!(text, "| {id} | ≤ {bound} {} | {:.3} | {kept} |", figure.unit, figure.value);
     }
     text
 }
@@ -150,21 +155,24 @@ fn promises(output: &Output) -> String {
 fn panel(
     output: &Output,
     args: &ControlPlaneArgs,
-    what: Measured,
+    metric: Metric,
     statistic: &str,
     title: &str,
 ) -> Panel {
     let series = args.sbi.iter().map(|variant| {
         let point = |ues: &u32| {
-            let f =
-                output.find(&format!("{}.{}.ues{ues}.{statistic}", what.name(), variant.name()))?;
+            let f = output.find(&format!(
+                "{}.{}.ues{ues}.{statistic}",
+                metric.name(),
+                variant.name()
+            ))?;
             Some((f64::from(*ues), f.value, f.low, f.high))
         };
         Series { name: variant.title().into(), points: args.ues.iter().filter_map(point).collect() }
     });
     Panel {
-        title: format!("{title}{}", what.title()),
-        x_label: "UEs at once".into(),
+        title: format!("{title}{}", metric.title()),
+        x_label: "simultaneous UEs".into(),
         y_label: "ms, median and 95 % interval".into(),
         series: series.collect(),
     }

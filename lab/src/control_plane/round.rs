@@ -1,7 +1,8 @@
-//! One round: UEs at once go through registration, PDU session establishment, paging, and
-//! deregistration.
-use super::{Variant, bed::Bed};
+//! One round: simultaneous UEs go through registration, PDU session establishment, handover, paging
+//! and deregistration.
+use super::testbed::Testbed;
 use crate::Output;
+use crate::core::Variant;
 use anyhow::{Context, Result, bail, ensure};
 use martlet_ran::{PduSessionRequest, Procedure, Sample, Ue, UeError};
 use std::future::Future;
@@ -9,14 +10,14 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 
-/// UDP port at the phone to which downlink data goes.
+/// UDP port of the UE to which downlink data is sent.
 const PORT: u16 = 9;
-/// How long downlink data may take to reach an idle phone.
-const DELIVERY: Duration = Duration::from_secs(20);
+/// Timeout for downlink data to an idle UE.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What is measured, in the order of figures and plots.
+/// A measured latency, in the order of figures and plots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measured {
+pub(super) enum Metric {
     Registration,
     PduSession,
     /// N2 handover: HANDOVER REQUIRED sent until the source's context is released.
@@ -25,85 +26,85 @@ pub(super) enum Measured {
     PathSwitch,
     /// PAGING received to SERVICE ACCEPT received.
     Paging,
-    /// From the arrival of a packet for an idle phone at the UPF until the phone has it.
+    /// Arrival of a packet for an idle UE at the UPF to its delivery to the UE.
     FirstPacket,
 }
 
-impl Measured {
-    pub(super) const ALL: [Measured; 6] = [
-        Measured::Registration,
-        Measured::PduSession,
-        Measured::Handover,
-        Measured::PathSwitch,
-        Measured::Paging,
-        Measured::FirstPacket,
+impl Metric {
+    pub(super) const ALL: [Metric; 6] = [
+        Metric::Registration,
+        Metric::PduSession,
+        Metric::Handover,
+        Metric::PathSwitch,
+        Metric::Paging,
+        Metric::FirstPacket,
     ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Measured::Registration => "registration",
-            Measured::PduSession => "pdu_session",
-            Measured::Handover => "handover",
-            Measured::PathSwitch => "path_switch",
-            Measured::Paging => "paging",
-            Measured::FirstPacket => "first_packet",
+            Metric::Registration => "registration",
+            Metric::PduSession => "pdu_session",
+            Metric::Handover => "handover",
+            Metric::PathSwitch => "path_switch",
+            Metric::Paging => "paging",
+            Metric::FirstPacket => "first_packet",
         }
     }
 
     pub(super) fn title(self) -> &'static str {
         match self {
-            Measured::Registration => "registration",
-            Measured::PduSession => "PDU session establishment",
-            Measured::Handover => "N2 handover",
-            Measured::PathSwitch => "path switch after an Xn handover",
-            Measured::Paging => "service request after paging",
-            Measured::FirstPacket => "first packet to an idle UE",
+            Metric::Registration => "registration",
+            Metric::PduSession => "PDU session establishment",
+            Metric::Handover => "N2 handover",
+            Metric::PathSwitch => "path switch after an Xn handover",
+            Metric::Paging => "service request after paging",
+            Metric::FirstPacket => "first packet to an idle UE",
         }
     }
 
-    fn of(procedure: Procedure) -> Option<Measured> {
+    fn of(procedure: Procedure) -> Option<Metric> {
         match procedure {
-            Procedure::Registration => Some(Measured::Registration),
-            Procedure::PduSessionEstablishment => Some(Measured::PduSession),
-            Procedure::Handover => Some(Measured::Handover),
-            Procedure::PathSwitch => Some(Measured::PathSwitch),
-            Procedure::PagingResponse => Some(Measured::Paging),
+            Procedure::Registration => Some(Metric::Registration),
+            Procedure::PduSessionEstablishment => Some(Metric::PduSession),
+            Procedure::Handover => Some(Metric::Handover),
+            Procedure::PathSwitch => Some(Metric::PathSwitch),
+            Procedure::PagingResponse => Some(Metric::Paging),
             _ => None,
         }
     }
 }
 
-/// One latency, in milliseconds.
+/// One latency. Times are in milliseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Latency {
-    pub(super) what: Measured,
+    pub(super) metric: Metric,
     subject: String,
-    /// Until the final downlink message.
+    /// From the first uplink to the final downlink message.
     pub(super) latency: f64,
-    /// Until the last message of the procedure.
+    /// From the first to the last message of the procedure.
     total: f64,
-    /// Spent waiting for the core.
+    /// Part of it spent waiting for the core.
     pub(super) core: f64,
 }
 
-/// What a round gave.
+/// The latencies of one round.
 #[derive(Debug, Default)]
-pub(super) struct Taken(pub(super) Vec<Latency>);
+pub(super) struct Latencies(pub(super) Vec<Latency>);
 
 fn ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
 
-impl Taken {
+impl Latencies {
     fn add(&mut self, samples: Vec<Sample>) -> Result<()> {
         for sample in samples {
             if let Some(failure) = sample.failure {
                 bail!("{} of {} failed: {failure}", sample.procedure.name(), sample.subject);
             }
-            let Some(what) = Measured::of(sample.procedure) else { continue };
+            let Some(metric) = Metric::of(sample.procedure) else { continue };
             let (latency, total, core) = (ms(sample.latency), ms(sample.total), ms(sample.core));
             self.0.push(Latency {
-                what,
+                metric,
                 subject: sample.subject.to_string(),
                 latency,
                 total,
@@ -113,9 +114,9 @@ impl Taken {
         Ok(())
     }
 
-    /// The latencies of one kind.
-    pub(super) fn of(&self, what: Measured) -> impl Iterator<Item = &Latency> {
-        self.0.iter().filter(move |latency| latency.what == what)
+    /// The latencies of one metric.
+    pub(super) fn of(&self, metric: Metric) -> impl Iterator<Item = &Latency> {
+        self.0.iter().filter(move |latency| latency.metric == metric)
     }
 
     pub(super) fn write(
@@ -126,10 +127,10 @@ impl Taken {
         round: u32,
     ) -> Result<()> {
         for l in &self.0 {
-            let (what, sbi) = (l.what.name(), variant.name());
+            let (metric, sbi) = (l.metric.name(), variant.name());
             let (latency, total, core) = (l.latency * 1e3, l.total * 1e3, l.core * 1e3);
             output.row(format_args!(
-                "{what},{sbi},{ues},{round},{},{latency:.1},{total:.1},{core:.1}",
+                "{metric},{sbi},{ues},{round},{},{latency:.1},{total:.1},{core:.1}",
                 l.subject
             ))?;
         }
@@ -137,64 +138,60 @@ impl Taken {
     }
 }
 
-/// Lets the first phones of the bed do the same thing at once.
-async fn all<T>(phones: &[Ue], act: impl AsyncFn(&Ue) -> Result<T, UeError>) -> Result<Vec<T>> {
+/// Runs a procedure on all UEs at the same time.
+async fn all<T>(ues: &[Ue], act: impl AsyncFn(&Ue) -> Result<T, UeError>) -> Result<Vec<T>> {
     let act = &act;
-    join(
-        phones
-            .iter()
-            .map(|phone| async move { act(phone).await.with_context(|| phone.supi().to_string()) }),
-    )
-    .await
+    join(ues.iter().map(|ue| async move { act(ue).await.with_context(|| ue.supi().to_string()) }))
+        .await
 }
 
-/// Waits for all; the first error ends it.
+/// Waits for all futures; the first error ends the wait.
 async fn join<T>(futures: impl Iterator<Item = impl Future<Output = Result<T>>>) -> Result<Vec<T>> {
     futures_util::future::try_join_all(futures).await
 }
 
-/// One round with so many UEs at once.
-pub(super) async fn run(bed: &Bed, ues: usize) -> Result<Taken> {
-    let phones = bed.phones.get(..ues).context("the bed has too few phones")?;
-    bed.samples.take();
-    all(phones, Ue::forget_registration).await?;
-    all(phones, Ue::register).await?;
+/// Runs one round with `ue_count` simultaneous UEs.
+pub(super) async fn run(testbed: &Testbed, ue_count: usize) -> Result<Latencies> {
+    let ues = testbed.ues.get(..ue_count).context("the testbed has too few UEs")?;
+    testbed.samples.take();
+    all(ues, Ue::forget_registration).await?;
+    all(ues, Ue::register).await?;
     let request =
         || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-    let sessions = all(phones, async |phone| phone.establish_pdu_session(request()).await).await?;
-    // Through the core to the other gNB, and back without asking it.
-    all(phones, async |phone| phone.handover_to(&bed.other).await).await?;
-    all(phones, async |phone| phone.xn_handover_to(&bed.gnb).await).await?;
-    all(phones, Ue::release_to_idle).await?;
+    let sessions = all(ues, async |ue| ue.establish_pdu_session(request()).await).await?;
+    // N2 handover to the target gNB, and Xn handover back.
+    all(ues, async |ue| ue.handover_to(&testbed.target_gnb).await).await?;
+    all(ues, async |ue| ue.xn_handover_to(&testbed.gnb).await).await?;
+    all(ues, Ue::release_to_idle).await?;
 
-    let mut taken = Taken::default();
+    let mut latencies = Latencies::default();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?;
-    let deliveries = phones.iter().zip(&sessions).map(|(phone, session)| {
+    let deliveries = ues.iter().zip(&sessions).map(|(ue, session)| {
         let (socket, address) = (&socket, session.ipv4);
         async move {
             let address = address.context("a session without an IPv4 address")?;
             let sent = Instant::now();
             socket.send_to(b"wake up", (address, PORT)).await?;
-            let received = tokio::time::timeout(DELIVERY, phone.recv_ip()).await;
-            let (_, packet) = received.context("downlink data did not reach an idle phone")??;
-            ensure!(packet.ends_with(b"wake up"), "another packet came: {packet:02x?}");
-            let took = ms(sent.elapsed());
-            let subject = phone.supi().to_string();
+            let received = tokio::time::timeout(DELIVERY_TIMEOUT, ue.recv_ip()).await;
+            let (_, packet) = received.context("downlink data did not reach an idle UE")??;
+            ensure!(packet.ends_with(b"wake up"), "an unexpected packet arrived: {packet:02x?}");
+            let elapsed = ms(sent.elapsed());
+            let subject = ue.supi().to_string();
             Ok(Latency {
-                what: Measured::FirstPacket,
+                metric: Metric::FirstPacket,
                 subject,
-                latency: took,
-                total: took,
-                core: took,
+                latency: elapsed,
+                total: elapsed,
+                core: elapsed,
             })
         }
     });
-    taken.0.extend(join(deliveries).await?);
-    all(phones, Ue::deregister).await?;
-    taken.add(bed.samples.take())?;
-    for what in Measured::ALL {
-        let n = taken.of(what).count();
-        ensure!(n == ues, "{n} of {ues} UEs went through {}", what.title());
+    latencies.0.extend(join(deliveries).await?);
+    all(ues, Ue::deregister).await?;
+    latencies.add(testbed.samples.take())?;
+    for metric in Metric::ALL {
+        let n = latencies.of(metric).count();
+        ensure!(n == ue_count, "{n} of {ue_count} UEs completed: {}", metric.title());
     }
-    Ok(taken)
+    Ok(latencies)
 }

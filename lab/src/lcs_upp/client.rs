@@ -1,6 +1,6 @@
-//! The UE's end: a process of its own for each way, which does what its standard input says.
+//! The UE's end: one process for each channel, which runs the commands on its standard input.
 use super::path::Route;
-use super::program::program;
+use super::program::endpoint_command;
 use super::server::Server;
 use anyhow::{Context, Result, ensure};
 use martlet_lcs_endpoint::End;
@@ -8,62 +8,63 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
-/// The asking process, hidden behind `martlet lab lcs-upp-client`; it ends when its standard input
-/// does.
+/// Arguments of the hidden command `martlet-lab lcs-upp-client`. The client ends with its standard
+/// input.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LcsUppClientArgs {
-    /// What it is told
+    /// Arguments of the endpoint
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
-/// Asks.
+/// Runs the client.
 ///
 /// # Errors
-/// The channel does not come up or breaks, or an answer is wrong.
+/// The channel is not established or breaks, or an answer is wrong.
 pub fn ask(args: LcsUppClientArgs) -> Result<()> {
     let (to, end) = End::of_words(&args.words, "--to")?;
     martlet_lcs_endpoint::ask(&to, &end, || ())
 }
 
-/// A process that asks.
+/// A client process.
 pub(super) struct Client {
     child: Child,
-    wishes: ChildStdin,
+    commands: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// What protects its channel.
+    /// Protocol and cipher of its channel.
     pub(super) description: String,
 }
 
 impl Client {
-    /// Starts it at the UE's end of a route, and waits until it is connected.
+    /// Starts the client at the UE's end of a route and waits until it is connected.
     pub(super) fn start(server: &Server, end: &End, route: &Route, ue: usize) -> Result<Self> {
-        let mut command = program("client")?;
+        let mut command = endpoint_command("client")?;
         command.args(["--to", &server.address]);
         command.args(end.words()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = route.spawn(ue, &mut command)?;
-        let mut wishes = child.stdin.take().context("the client's input")?;
+        let mut commands = child.stdin.take().context("the client's input")?;
         let answers = BufReader::new(child.stdout.take().context("the client's output")?);
-        writeln!(wishes, "{}\n", server.roots.trim())?;
-        let mut client = Client { child, wishes, answers, description: String::new() };
-        client.description =
-            client.line().with_context(|| format!("{} does not come up", end.way.name()))?;
+        writeln!(commands, "{}\n", server.roots.trim())?;
+        let mut client = Client { child, commands, answers, description: String::new() };
+        client.description = client
+            .line()
+            .with_context(|| format!("{}: the channel is not established", end.way.name()))?;
         Ok(client)
     }
 
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        ensure!(!line.is_empty(), "the client ended; what was wrong stands above");
+        ensure!(!line.is_empty(), "the client ended; its error is printed above");
         Ok(line.trim().into())
     }
 
-    /// Has it begin with something, such as `rounds N COUNT`; its times are there when it is done.
-    pub(super) fn begin(&mut self, wish: &str) -> Result<()> {
-        Ok(writeln!(self.wishes, "{wish}")?)
+    /// Sends a command such as `rounds N COUNT`. [`Client::times`] waits for its end.
+    pub(super) fn send(&mut self, command: &str) -> Result<()> {
+        Ok(writeln!(self.commands, "{command}")?)
     }
 
-    /// The times of what it began with.
+    /// Waits for the end of the last command and returns the time of each round.
     pub(super) fn times(&mut self) -> Result<Vec<Duration>> {
         let line = self.line()?;
         let times = line.split(' ').filter(|word| !word.is_empty());
@@ -72,9 +73,9 @@ impl Client {
             .collect()
     }
 
-    /// Lets go of memory that it does not use.
-    pub(super) fn be_lean(&mut self) -> Result<()> {
-        self.begin("lean")?;
+    /// Makes the client release unused memory.
+    pub(super) fn trim_memory(&mut self) -> Result<()> {
+        self.send("lean")?;
         self.times().map(|_| ())
     }
 

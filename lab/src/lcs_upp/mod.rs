@@ -1,9 +1,8 @@
-//! `martlet lab lcs-upp`: how long LCS-UPP takes to carry a payload to the LMF and back, for each
-//! secure channel, after "User Plane Positioning in 5G Networks: A Design Space Study for
+//! `martlet-lab lcs-upp`: transport time of LCS-UPP messages to the LMF and back, for each secure
+//! channel, after "User Plane Positioning in 5G Networks: A Design Space Study for
 //! Implementation".
 mod client;
 mod path;
-mod proc_usage;
 mod program;
 mod report;
 mod server;
@@ -13,61 +12,62 @@ pub use client::{LcsUppClientArgs, ask};
 pub use path::PathKind;
 pub use server::{LcsUppServerArgs, serve};
 
+use crate::core::CoreArgs;
+use crate::process_usage::{Usage, resident_kb};
 use crate::progress::Progress;
-use crate::{CoreArgs, Figure, Output, namespace};
+use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use client::Client;
 use martlet_lcs_endpoint::{End, Way};
 use martlet_lcs_realtime::{Conditions, Wanted};
 use path::Route;
-use proc_usage::Usage;
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use server::Server;
 use statistics::Interval;
 use std::path::PathBuf;
 
-/// Measures the transport time of LCS-UPP: from the making of an uplink message to the downlink
-/// answer, read and verified.
+/// Measures the transport time of LCS-UPP: from the creation of an uplink message to the verified
+/// downlink answer.
 #[derive(Debug, Clone, Args)]
 pub struct LcsUppArgs {
     /// Folder for raw data, report and plots (lab-results/lcs-upp-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Few rounds and sizes, in under a minute, for a look
+    /// Few rounds and sizes, in less than a minute
     #[arg(long)]
     pub quick: bool,
     /// Seed for the order of the runs, and for the radio model
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Ways to compare, such as rustls or wolfssl_default; left out: all that this build has and
-    /// this machine can do
+    /// Channels to compare, such as rustls or wolfssl_default [default: all that this build and this
+    /// machine support]
     #[arg(long, value_delimiter = ',')]
     pub channels: Vec<String>,
-    /// Payload sizes; left out: those of the paper
+    /// Payload sizes in bytes [default: those of the paper]
     #[arg(long, value_delimiter = ',')]
     pub sizes: Vec<usize>,
-    /// Rounds for each way and size (1,000 in the paper)
+    /// Rounds for each channel and size (1,000 in the paper)
     #[arg(long, default_value_t = 1000)]
     pub rounds: usize,
-    /// Connections that are set up to see how long that takes
+    /// Connections to measure the setup time with
     #[arg(long, default_value_t = 50)]
     pub setups: usize,
-    /// Where the messages go along
+    /// Path of the messages
     #[arg(long, value_enum, default_value = "loopback")]
     pub path: PathKind,
-    /// The radio model, such as loss=0.01,request_ms=20; what is not said is that of a small cell
+    /// Radio model, such as loss=0.01,request_ms=20; the other values are those of a small cell
     #[arg(long, default_value = "")]
     pub radio: String,
-    /// Microseconds to look for an answer again and again before sleeping, at both ends
+    /// Microseconds for which both ends poll before they sleep
     #[arg(long, default_value_t = 0)]
     pub spin: u64,
-    /// Octets of an IP packet of the path, for QUIC and UDP; left out: as large as the path's are
+    /// MTU in bytes for QUIC and UDP [default: that of the path]
     #[arg(long)]
     pub mtu: Option<u16>,
-    /// SCHED_FIFO with priority 1, memory locked, processors at full speed: at both ends, each
-    /// checked to be in force
+    /// Run both ends with SCHED_FIFO priority 1, locked memory and CPUs at full speed, and check
+    /// that all of it is in force
     #[arg(long)]
     pub realtime: bool,
     #[command(flatten)]
@@ -103,41 +103,43 @@ impl LcsUppArgs {
     }
 }
 
-/// How connections come up anew: as if nobody was known, with what is known of the other end, and
-/// with the first message in the first flight.
+/// Kinds of new connections: full handshake, resumption, and resumption with 0-RTT data.
 const SETUPS: [&str; 3] = ["setup", "resume", "early"];
-/// Rounds of a channel before it is another one's turn.
+/// Consecutive rounds of one channel.
 const BLOCK: usize = 50;
-/// Rounds that are not counted, at the start of each block.
+/// Rounds at the start of each block that are not counted.
 const WARM_UP: usize = 5;
 
-/// One way with both ends, and what it gave.
+/// A channel with both ends and its results.
 struct Subject {
     way: Way,
     client: Client,
     server: Server,
-    /// Milliseconds, for each size.
+    /// Transport times in milliseconds, for each size.
     samples: Vec<Vec<f64>>,
     client_used: Vec<Usage>,
     server_used: Vec<Usage>,
-    /// Milliseconds of each new connection until its first answer: as [`SETUPS`].
+    /// Milliseconds from the start of each new connection to its first answer; as [`SETUPS`].
     setups: [Vec<f64>; 3],
     /// Milliseconds of each LPP procedure.
     procedures: Vec<f64>,
-    /// Resident kilobytes of the client when it had done its rounds, and its LPP procedures.
+    /// Resident kilobytes of the client after its rounds and LPP procedures.
     resident: u64,
 }
 
 /// Runs the experiment and returns its report.
 ///
 /// # Errors
-/// There is no right to make a network namespace, a channel does not come up, or an answer is
+/// There is no right to make a network namespace, a channel is not established, or an answer is
 /// wrong.
 pub fn run(args: &LcsUppArgs) -> Result<String> {
     let ways = args.ways()?;
-    ensure!(!ways.is_empty() && args.rounds > 0, "name at least one of --channels and one round");
+    ensure!(
+        !ways.is_empty() && args.rounds > 0,
+        "--channels must not be empty, and --rounds must be at least 1"
+    );
     let radio = path::radio(&args.radio, args.seed)?;
-    namespace::enter_a_new_one()?;
+    namespace::enter_new()?;
     let mut output =
         Output::create("lcs-upp", args.out.as_deref(), "channel,n,round,transport_time_ms")?;
     let conditions = match args.realtime {
@@ -146,11 +148,11 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     };
     let sizes = args.payloads();
     let rounds = if args.quick { args.rounds.min(100) } else { args.rounds };
-    // On radio a round is nearly all waiting: each way has a phone of its own, and all ways ask at
-    // the same time.
-    let at_once = args.path == PathKind::Radio;
-    let phones = if at_once { ways.len() } else { 1 };
-    let route = Route::open(args.path, &args.core, &radio, phones, output.folder())?;
+    // A round over the radio model is mostly waiting time, so each channel has a UE of its own and
+    // all channels run at the same time.
+    let simultaneous = args.path == PathKind::Radio;
+    let ues = if simultaneous { ways.len() } else { 1 };
+    let route = Route::open(args.path, &args.core, &radio, ues, output.folder())?;
     let mut subjects = Vec::new();
     for (n, way) in ways.into_iter().enumerate() {
         let end = args.end(way);
@@ -170,7 +172,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         });
     }
     if args.realtime {
-        in_force(&subjects)?;
+        check_realtime(&subjects)?;
     }
     let mut random = StdRng::seed_from_u64(args.seed);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
@@ -179,7 +181,7 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     for (at, &n) in sizes.iter().enumerate() {
         for block in 0..blocks {
             let count = BLOCK.min(rounds - block * BLOCK);
-            if at_once {
+            if simultaneous {
                 measure(&mut output, &mut subjects.iter_mut().collect::<Vec<_>>(), at, n, count)?;
             } else {
                 order.shuffle(&mut random);
@@ -191,24 +193,24 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         }
     }
     progress.done();
-    for subjects in subjects.chunks_mut(if at_once { usize::MAX } else { 1 }) {
+    for subjects in subjects.chunks_mut(if simultaneous { usize::MAX } else { 1 }) {
         let mut subjects: Vec<_> = subjects.iter_mut().collect();
         for subject in &mut subjects {
-            // What it needs to do its work, without what its start needed.
-            subject.client.be_lean()?;
+            // The memory that its work needs, without that of its start.
+            subject.client.trim_memory()?;
         }
         let largest = sizes.iter().copied().max().unwrap_or(1);
-        have(&mut subjects, &format!("rounds {largest} {}", BLOCK.min(rounds)))?;
-        // Nothing where the way knows no LPP.
-        let procedures = have(&mut subjects, &format!("procedures {}", WARM_UP + args.setups))?;
+        run_all(&mut subjects, &format!("rounds {largest} {}", BLOCK.min(rounds)))?;
+        // Empty for a channel without LPP.
+        let procedures = run_all(&mut subjects, &format!("procedures {}", WARM_UP + args.setups))?;
         for (subject, times) in subjects.iter_mut().zip(procedures) {
             subject.procedures = times.into_iter().skip(WARM_UP).collect();
-            subject.resident = proc_usage::resident_kb(subject.client.pid());
+            subject.resident = resident_kb(subject.client.pid());
         }
         let count = if args.quick { args.setups.min(5) } else { args.setups };
         for (which, how) in SETUPS.iter().enumerate() {
-            // Nothing where the channel cannot do that.
-            let times = have(&mut subjects, &format!("{how} {count}"))?;
+            // Empty for a channel that does not support it.
+            let times = run_all(&mut subjects, &format!("{how} {count}"))?;
             subjects
                 .iter_mut()
                 .zip(times)
@@ -216,10 +218,10 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
         }
     }
     if args.realtime {
-        in_force(&subjects)?;
+        check_realtime(&subjects)?;
     }
     figures(&mut output, args.path, &subjects, &sizes)?;
-    if let Some(counters) = route.counters.as_ref().filter(|_| at_once) {
+    if let Some(counters) = route.counters.as_ref().filter(|_| simultaneous) {
         report::air(&mut output, counters);
     }
     report::write(&mut output, args, &radio, &conditions, &subjects, &sizes)?;
@@ -228,9 +230,8 @@ pub fn run(args: &LcsUppArgs) -> Result<String> {
     output.finish()
 }
 
-/// Each end asked for the real-time properties before there was a channel: whether all of its
-/// threads, those of a library too, have them.
-fn in_force(subjects: &[Subject]) -> Result<()> {
+/// Checks that all threads of both ends, those of libraries included, have the real-time properties.
+fn check_realtime(subjects: &[Subject]) -> Result<()> {
     for subject in subjects {
         for (end, process) in [("client", subject.client.pid()), ("server", subject.server.pid())] {
             let missing = Conditions::of(process).missing(Wanted::ALL);
@@ -245,20 +246,21 @@ fn in_force(subjects: &[Subject]) -> Result<()> {
     Ok(())
 }
 
-/// What several are asked for at the same time: milliseconds, of each.
-fn have(subjects: &mut [&mut Subject], wish: &str) -> Result<Vec<Vec<f64>>> {
+/// Runs a command on several clients at the same time and returns their times in milliseconds.
+fn run_all(subjects: &mut [&mut Subject], command: &str) -> Result<Vec<Vec<f64>>> {
     for subject in subjects.iter_mut() {
-        subject.client.begin(wish).with_context(|| subject.way.name())?;
+        subject.client.send(command).with_context(|| subject.way.name())?;
     }
     let times = |subject: &mut &mut Subject| {
         let times =
-            subject.client.times().with_context(|| format!("{}, {wish}", subject.way.name()))?;
+            subject.client.times().with_context(|| format!("{}, {command}", subject.way.name()))?;
         Ok(times.iter().map(|time| time.as_secs_f64() * 1000.0).collect())
     };
     subjects.iter_mut().map(times).collect()
 }
 
-/// A block of rounds of several at the same time, which is kept even where the run is cut off.
+/// Runs a block of rounds on several clients at the same time. Its rows are flushed, so that an
+/// aborted run keeps them.
 fn measure(
     output: &mut Output,
     subjects: &mut [&mut Subject],
@@ -266,11 +268,11 @@ fn measure(
     n: usize,
     count: usize,
 ) -> Result<()> {
-    have(subjects, &format!("rounds {n} {WARM_UP}"))?;
+    run_all(subjects, &format!("rounds {n} {WARM_UP}"))?;
     let used =
         |subject: &Subject| (Usage::of(subject.client.pid()), Usage::of(subject.server.pid()));
     let before: Vec<_> = subjects.iter().map(|subject| used(subject)).collect();
-    let times = have(subjects, &format!("rounds {n} {count}"))?;
+    let times = run_all(subjects, &format!("rounds {n} {count}"))?;
     for ((subject, times), before) in subjects.iter_mut().zip(times).zip(before) {
         let after = used(subject);
         for (ms, round) in times.iter().zip(subject.samples[at].len()..) {

@@ -1,8 +1,6 @@
-//! Where the messages go along: the loopback interface, or a core of ours with a gNB, a phone, and
-//! perhaps the air between.
-use crate::CoreArgs;
-use crate::control_plane::Variant;
-use crate::control_plane::bed::{Site, associated, phone_config};
+//! The path of the messages: the loopback interface, or a core with a simulated gNB and UEs, with or
+//! without a model of the air interface.
+use crate::core::{CoreArgs, CoreSetup, Variant, ue_config, wait_for_association};
 use anyhow::{Context, Result, anyhow, bail};
 use martlet_ran::user_plane::{Counters, Namespace, RadioConfig};
 use martlet_ran::{GnbConfig, Netns, PduSessionRequest, Samples};
@@ -12,22 +10,22 @@ use std::process::{Child, Command};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-/// Which core of the lab this is: it has addresses of its own.
-const SITE: u8 = 40;
+/// Number of the core, which determines its addresses.
+const CORE_NUMBER: u8 = 40;
 
-/// A path.
+/// A kind of path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum PathKind {
     /// The loopback interface
     Loopback,
-    /// Our own gNB and UPF
+    /// Simulated gNB and Martlet's UPF
     Core,
-    /// The same with a model of the air interface
+    /// As core, with a model of the air interface
     Radio,
 }
 
 impl PathKind {
-    /// In the names of figures.
+    /// The name in figures.
     pub(super) fn name(self) -> &'static str {
         match self {
             PathKind::Loopback => "loopback",
@@ -36,7 +34,7 @@ impl PathKind {
         }
     }
 
-    /// Octets of its largest IP packet.
+    /// MTU of the path in bytes.
     pub(super) fn mtu(self) -> u16 {
         match self {
             PathKind::Loopback => 65_535,
@@ -45,16 +43,16 @@ impl PathKind {
     }
 }
 
-/// A radio model from `name=value,…`; what is not named is as [`RadioConfig::default`] says.
+/// A radio model from `name=value,…`. Other values are those of [`RadioConfig::default`].
 pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
     let mut members = serde_json::Map::new();
     members.insert("seed".into(), seed.into());
-    // What is compared is on the same air.
+    // All channels get the same random losses and delays.
     members.insert("alike".into(), true.into());
     for member in text.split(',').filter(|member| !member.is_empty()) {
         let (name, value) = member
             .split_once('=')
-            .with_context(|| format!("--radio: {member:?} is no name=value"))?;
+            .with_context(|| format!("--radio: {member:?} is not of the form name=value"))?;
         members.insert(name.into(), serde_json::from_str(value).unwrap_or_else(|_| value.into()));
     }
     let radio: RadioConfig = serde_json::from_value(members.into()).context("--radio")?;
@@ -62,25 +60,25 @@ pub(super) fn radio(text: &str, seed: u64) -> Result<RadioConfig> {
     Ok(radio)
 }
 
-/// A path that is there.
+/// An open path.
 pub(super) struct Route {
     /// Where servers listen.
     pub(super) server: IpAddr,
-    /// The phones' network namespaces, where clients run; none on the loopback interface.
+    /// The UEs' network namespaces, where clients run; empty on the loopback interface.
     namespaces: Vec<Namespace>,
-    /// Of the gNB, where there is one.
+    /// User plane counters of the gNB; `None` on the loopback interface.
     pub(super) counters: Option<Arc<Counters>>,
     stop: Option<(tokio::sync::oneshot::Sender<()>, JoinHandle<Result<()>>)>,
 }
 
 impl Route {
-    /// Makes it: for all but the loopback interface it starts a core, a gNB and phones with a
+    /// Opens a path. Except on the loopback interface, it starts a core, a gNB and UEs with a PDU
     /// session each.
     pub(super) fn open(
         kind: PathKind,
         core: &CoreArgs,
         radio: &RadioConfig,
-        phones: usize,
+        ues: usize,
         folder: &Path,
     ) -> Result<Route> {
         let radio = match kind {
@@ -92,57 +90,57 @@ impl Route {
             PathKind::Radio => Some(radio.clone()),
         };
         let names: Vec<_> =
-            (0..phones).map(|n| format!("lcs-upp-{}-{n}", std::process::id())).collect();
-        let (tell, told) = mpsc::channel();
+            (0..ues).map(|n| format!("lcs-upp-{}-{n}", std::process::id())).collect();
+        let (ready, is_ready) = mpsc::channel();
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (core, folder, named) = (core.clone(), folder.to_path_buf(), names.clone());
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(serve(&core, &folder, &named, radio, tell, stopped))
+            runtime.block_on(serve(&core, &folder, &named, radio, ready, stopped))
         });
-        let Ok(counters) = told.recv() else {
-            let ended = thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))?;
-            ended.context("the core, the gNB or the phone did not come up")?;
-            bail!("the core ended at once");
+        let Ok(counters) = is_ready.recv() else {
+            let ended = thread.join().map_err(|_| anyhow!("the thread of the gNB panicked"))?;
+            ended.context("the core, the gNB or a UE failed to start")?;
+            bail!("the core ended at its start");
         };
         let namespaces =
             names.iter().map(|name| Namespace::open(name, false)).collect::<Result<_, _>>()?;
-        // The UPF's own address in the network of the phones.
+        // The UPF's own address on N6.
         Ok(Route {
-            server: Ipv4Addr::new(10, 45 + SITE, 0, 1).into(),
+            server: Ipv4Addr::new(10, 45 + CORE_NUMBER, 0, 1).into(),
             namespaces,
             counters,
             stop: Some((stop, thread)),
         })
     }
 
-    /// Starts a program at a UE's end; where there are fewer UEs, they are taken in turn.
+    /// Starts a program at the n-th UE's end. Programs share UEs if there are fewer of them.
     pub(super) fn spawn(&self, ue: usize, command: &mut Command) -> Result<Child> {
         Ok(match self.namespaces.get(ue % self.namespaces.len().max(1)) {
-            // A child is in the namespace of the thread that starts it.
+            // A child inherits the namespace of the thread that starts it.
             Some(namespace) => namespace.run(|| command.spawn())?,
             None => command.spawn()?,
         })
     }
 
-    /// Ends what was started.
+    /// Stops the core and the gNB.
     pub(super) fn close(mut self) -> Result<()> {
-        self.end()
+        self.shut_down()
     }
 
-    fn end(&mut self) -> Result<()> {
+    fn shut_down(&mut self) -> Result<()> {
         if let Some((stop, thread)) = self.stop.take() {
             let _ = stop.send(());
-            thread.join().map_err(|_| anyhow!("the thread of the gNB broke down"))??;
+            thread.join().map_err(|_| anyhow!("the thread of the gNB panicked"))??;
         }
         Ok(())
     }
 }
 
 impl Drop for Route {
-    /// Also where the experiment failed: nothing stays behind.
+    /// Cleans up after a failed experiment too.
     fn drop(&mut self) {
-        let _ = self.end();
+        let _ = self.shut_down();
     }
 }
 
@@ -151,24 +149,25 @@ async fn serve(
     folder: &Path,
     namespaces: &[String],
     radio: Option<RadioConfig>,
-    tell: mpsc::Sender<Option<Arc<Counters>>>,
+    ready: mpsc::Sender<Option<Arc<Counters>>>,
     stopped: tokio::sync::oneshot::Receiver<()>,
 ) -> Result<()> {
-    let site = Site::prepare(program, SITE, "lcs-upp", namespaces.len() as u64, folder)?;
-    let core = site.start(Variant::Local)?;
-    associated(&core).await?;
-    let mut config: GnbConfig = site.gnb_config()?;
+    let setup =
+        CoreSetup::prepare(program, CORE_NUMBER, "lcs-upp", namespaces.len() as u64, folder)?;
+    let core = setup.start(Variant::Local)?;
+    wait_for_association(&core).await?;
+    let mut config: GnbConfig = setup.gnb_config(1)?;
     config.n3 = config.n2_local;
     config.radio = radio;
     let gnb = martlet_ran::Gnb::connect_with(config, Samples::default()).await?;
     let mut ues = Vec::new();
     for (n, namespace) in (0..).zip(namespaces) {
-        let ue = gnb.new_ue_in(phone_config(n)?, Netns::Named(namespace.clone()))?;
+        let ue = gnb.new_ue_in(ue_config(n)?, Netns::Named(namespace.clone()))?;
         ue.register().await?;
         ue.establish_pdu_session(PduSessionRequest::default()).await?;
         ues.push(ue);
     }
-    let _ = tell.send(gnb.user_plane_counters());
+    let _ = ready.send(gnb.user_plane_counters());
     let _ = stopped.await;
     for ue in &ues {
         ue.deregister().await?;
@@ -183,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_radio_is_what_is_written() {
+    fn a_radio_model_is_parsed_and_checked() {
         let radio = radio("tdd=DDSUU,loss=0.01", 9).unwrap();
         assert_eq!(
             (radio.tdd.as_str(), radio.loss, radio.seed, radio.alike),

@@ -1,20 +1,21 @@
-//! Which program the ends are.
+//! The program that runs as client and server.
+use crate::core::program_beside;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Names another program than the one beside this one.
+/// Environment variable with the path of `martlet-lcs`.
 const VARIABLE: &str = "MARTLET_LCS";
 
-/// `martlet-lcs`, which has nothing else in it, where it lies beside this program.
-pub(super) fn lean() -> Option<PathBuf> {
+/// `martlet-lcs`, which contains nothing but the two ends, if it is installed beside this program.
+pub(super) fn small_endpoint() -> Option<PathBuf> {
     let named = std::env::var_os(VARIABLE).map(PathBuf::from);
-    named.filter(|path| path.exists()).or_else(|| crate::program::beside("martlet-lcs"))
+    named.filter(|path| path.exists()).or_else(|| program_beside("martlet-lcs"))
 }
 
-/// An end: `server` or `client`.
-pub(super) fn program(end: &str) -> Result<Command> {
-    Ok(match lean() {
+/// The command of an end, `server` or `client`.
+pub(super) fn endpoint_command(end: &str) -> Result<Command> {
+    Ok(match small_endpoint() {
         Some(path) => {
             let mut command = Command::new(path);
             command.arg(end);

@@ -1,4 +1,4 @@
-//! What the experiment says.
+//! The report of the experiment.
 use super::path::PathKind;
 use super::statistics::{Interval, Z};
 use super::{LcsUppArgs, Subject};
@@ -10,12 +10,12 @@ use martlet_ran::user_plane::{Counters, LATE, RadioConfig};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The ways of which the paper's changes count, the first that is there.
-const BASES: [&str; 2] = ["wolfssl_default", "wolfssl"];
-/// Average changes of the paper, per cent, against wolfSSL.
+/// Baselines of the paper's changes; the first available one is used.
+const BASELINES: [&str; 2] = ["wolfssl_default", "wolfssl"];
+/// Average changes relative to wolfSSL in the paper, in per cent.
 const PAPER: [(&str, f64); 4] =
     [("msquic", -42.01), ("mbedtls", 3.38), ("ktls", 13.35), ("kernel_module", -5.84)];
-/// The same of everything in the kernel against the kernel's TLS.
+/// The same change of the kernel module relative to kernel TLS.
 const PAPER_KERNEL: f64 = -16.95;
 
 /// Writes the report, its figures and its plots.
@@ -27,25 +27,25 @@ pub(super) fn write(
     subjects: &[Subject],
     sizes: &[usize],
 ) -> Result<()> {
-    output.say(&what_was_run(args, radio, conditions, subjects));
+    output.text(&setup_text(args, radio, conditions, subjects));
     let table = intervals(subjects)?;
     let index = |name: &str| subjects.iter().position(|subject| subject.way.name() == name);
     let raw = index("raw_tcp");
-    output.say(&times(subjects, sizes, &table, raw));
+    output.text(&times(subjects, sizes, &table, raw));
     ratios(output, args, subjects, sizes, raw)?;
     best(output, args, subjects, sizes);
-    match BASES.iter().find_map(|name| index(name)) {
+    match BASELINES.iter().find_map(|name| index(name)) {
         Some(base) => beside_the_paper(output, args, subjects, sizes, &table, base),
-        None => output.say(
+        None => output.text(
             "\nwolfSSL was not measured (build with --features wolfssl; it is GPL and never in \
              released builds): no changes are given.",
         ),
     }
     if let (Some(kernel), Some(ktls)) = (index("kernel_module"), index("ktls")) {
         let change = mean_change(&table[kernel], &table[ktls]);
-        output.say(&format!(
-            "\nAll in the kernel against the kernel's TLS: {change:+.2} % here, \
-             {PAPER_KERNEL:+.2} % in the paper."
+        output.text(&format!(
+            "\nKernel module relative to kernel TLS: {change:+.2} % here, {PAPER_KERNEL:+.2} % in the \
+             paper."
         ));
         output.figure(Figure::once(
             format!("change.kernel_module_over_ktls.{}.upper_bound", args.path.name()),
@@ -53,7 +53,7 @@ pub(super) fn write(
             change,
         ));
     }
-    output.say(&usage(subjects, sizes));
+    output.text(&usage(subjects, sizes));
     plots(output, subjects, sizes, &table)
 }
 
@@ -61,7 +61,7 @@ fn mean_change(of: &[Interval], from: &[Interval]) -> f64 {
     of.iter().zip(from).map(|(it, from)| it.change(from)).sum::<f64>() / of.len().max(1) as f64
 }
 
-fn what_was_run(
+fn setup_text(
     args: &LcsUppArgs,
     radio: &RadioConfig,
     conditions: &Conditions,
@@ -80,42 +80,39 @@ fn what_was_run(
     };
     let path = match args.path {
         PathKind::Loopback => "loopback, in a network namespace of its own".into(),
-        PathKind::Core => "the interface of a simulated phone, gNB, our own UPF, and its address \
-                           in the phones' network"
-            .into(),
+        PathKind::Core => {
+            "the interface of a simulated UE, gNB, Martlet's UPF, and its address on N6".into()
+        }
         PathKind::Radio => format!(
-            "the same as `core` with a model of the air interface, for each channel a phone of \
-             its own with the same air: {radio:?}"
+            "as `core`, with a model of the air interface; each channel has a UE of its own with \
+             the same losses and delays: {radio:?}"
         ),
     };
-    let turns = if args.path == PathKind::Radio {
-        "all channels at a time"
+    let order = if args.path == PathKind::Radio {
+        "all channels at the same time"
     } else {
-        "the channels in turn"
+        "the channels alternating"
     };
     let mut text = format!(
-        "Transport time from the making of a UL LCS-UP TRANSPORT until the DL LCS-UP TRANSPORT \
-         that echoes it is read and verified: message type, payload type, lengths, session. n is \
-         the whole payload; the session parameters have 256 octets. Path: {path}; one process at \
-         each end for each channel. {} rounds a point in blocks of {}, {turns}, {} rounds of each \
-         block not counted.\n\n",
+        "Transport time: from the creation of a UL LCS-UP TRANSPORT message until the DL LCS-UP \
+         TRANSPORT message that echoes it is read and verified (message type, payload type, \
+         lengths, session). n is the payload size in bytes; the session parameters have 256 bytes. \
+         Path: {path}; one process at each end for each channel. {} rounds for each point in \
+         blocks of {}, {order}; the first {} rounds of each block are not counted.\n\n",
         subjects.first().and_then(|subject| subject.samples.first()).map_or(0, Vec::len),
         super::BLOCK,
         super::WARM_UP
     );
     let _ = writeln!(
         text,
-        "- Nagle's algorithm: off, but on where a name ends in _default; delayed \
-         acknowledgements: the kernel's; TLS records: 16,384 octets"
+        "- Nagle's algorithm: off, except for names that end in _default; delayed \
+         acknowledgements: kernel default; TLS records: 16,384 bytes"
     );
     let mtu = args.mtu.unwrap_or(args.path.mtu());
-    let _ = writeln!(
-        text,
-        "- looking for answers before sleeping: {} µs; path MTU for QUIC and UDP: {mtu}",
-        args.spin
-    );
-    let program =
-        super::program::lean().map_or("this program".into(), |path| path.display().to_string());
+    let _ =
+        writeln!(text, "- polling before sleeping: {} µs; MTU for QUIC and UDP: {mtu}", args.spin);
+    let program = super::program::small_endpoint()
+        .map_or("this program".into(), |path| path.display().to_string());
     let _ = writeln!(text, "- both ends: {program}");
     let _ = writeln!(
         text,
@@ -123,11 +120,7 @@ fn what_was_run(
         sysctl("ipv4/tcp_rmem").trim(),
         sysctl("ipv4/tcp_wmem").trim()
     );
-    let _ = writeln!(
-        text,
-        "- processor's help for AES-GCM, and whether it is a guest's: {}",
-        crypto.join(", ")
-    );
+    let _ = writeln!(text, "- CPU flags for AES-GCM and virtualisation: {}", crypto.join(", "));
     let _ = writeln!(
         text,
         "- scheduling: {}; memory: {}; governor: {}",
@@ -139,30 +132,30 @@ fn what_was_run(
     if let Ok(marked) = std::env::var("MARTLET_GUEST") {
         let _ = writeln!(
             text,
-            "\n**From an emulated machine ({marked}): compare these figures only with each \
-             other.**"
+            "\n**Measured on an emulated machine ({marked}): compare these figures only with \
+             each other.**"
         );
     }
     text
 }
 
-/// Whether the model of the air interface kept its time: a busy machine would make every channel
-/// seem slow.
+/// Reports whether the model of the air interface was on time. On a busy machine it is late, and
+/// every channel seems slow.
 pub(super) fn air(output: &mut Output, counters: &Counters) {
     let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
     let (all, late, latest) =
         (of(&counters.by_air), of(&counters.by_air_late), of(&counters.by_air_latest_us));
     let share = late as f64 / all.max(1) as f64 * 100.0;
-    output.say(&format!(
-        "The radio model gave on {all} packets, {share:.2} % of them {} µs or more behind their \
-         time, at the most {:.1} ms.",
+    output.text(&format!(
+        "The radio model forwarded {all} packets, {share:.2} % of them {} µs or more late, at most \
+         {:.1} ms.",
         LATE.as_micros(),
         latest as f64 / 1e3
     ));
     output.figure(Figure::once("radio.late.share", "%", share));
 }
 
-/// Of each channel and size.
+/// The interval of each channel and size.
 fn intervals(subjects: &[Subject]) -> Result<Vec<Vec<Interval>>> {
     let of = |subject: &Subject| {
         subject
@@ -197,12 +190,12 @@ fn times(
         }
     }
     text.push_str(
-        "\n\nIn parentheses: times the mean of a plain TCP exchange of the same messages.",
+        "\n\nIn parentheses: the multiple of the mean of plain TCP with the same messages.",
     );
     text
 }
 
-/// Ratios to plain TCP, block by block, so that what disturbs one disturbs the other.
+/// Ratios to plain TCP, block by block, so that disturbances affect both alike.
 fn ratios(
     output: &mut Output,
     args: &LcsUppArgs,
@@ -237,15 +230,16 @@ fn ratios(
     Ok(())
 }
 
-/// The best of ours beside the best of the paper's three libraries, at each size: ratio of medians.
+/// The fastest channel of Martlet relative to the fastest of the paper's three libraries, at each
+/// size: ratio of medians.
 fn best(output: &mut Output, args: &LcsUppArgs, subjects: &[Subject], sizes: &[usize]) {
-    let mut text = "\n## The best of ours beside the best of the paper's three libraries, \
-                    medians\n\n| n | ours | µs | the paper's | µs | ratio |\n| ---: | --- | ---: \
-                    | --- | ---: | ---: |"
+    let mut text = "\n## Fastest channel of Martlet and of the paper's three libraries, \
+                    medians\n\n| n | Martlet | µs | paper's library | µs | ratio |\n| ---: | --- \
+                    | ---: | --- | ---: | ---: |"
         .to_string();
     let mut any = false;
     for (at, n) in sizes.iter().enumerate() {
-        let least = |papers: bool| {
+        let fastest = |papers: bool| {
             let of = |subject: &Subject| {
                 Some((subject.way.name(), crate::stats::median(&subject.samples[at])?.value * 1e3))
             };
@@ -254,7 +248,7 @@ fn best(output: &mut Output, args: &LcsUppArgs, subjects: &[Subject], sizes: &[u
             });
             it.filter_map(of).min_by(|one, other| one.1.total_cmp(&other.1))
         };
-        let (Some((ours, our_time)), Some((theirs, their_time))) = (least(false), least(true))
+        let (Some((ours, our_time)), Some((theirs, their_time))) = (fastest(false), fastest(true))
         else {
             continue;
         };
@@ -271,7 +265,7 @@ fn best(output: &mut Output, args: &LcsUppArgs, subjects: &[Subject], sizes: &[u
         ));
     }
     if any {
-        output.say(&text);
+        output.text(&text);
     }
 }
 
@@ -285,7 +279,7 @@ fn beside_the_paper(
 ) {
     let (name_of_base, path) = (subjects[base].way.name(), args.path.name());
     let mut text = format!(
-        "\n## Change of the upper bound of the interval against {name_of_base}, mean over all n, \
+        "\n## Change of the interval's upper bound relative to {name_of_base}, mean over all n, \
          per cent\n\n| channel | here | paper |\n| --- | ---: | ---: |"
     );
     for (which, subject) in subjects.iter().enumerate().filter(|(which, _)| *which != base) {
@@ -305,12 +299,11 @@ fn beside_the_paper(
             ));
         }
     }
-    output.say(&text);
+    output.text(&text);
 }
 
 fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
-    let mut text = "\n## Each round: processor time and context switches, client and server\n\n| \
-                    channel | n | client µs | server µs | client switches | server switches |\n| \
+    let mut text = "\n## CPU time and context switches per round, client and server\n\n| channel | n | client µs | server µs | client switches | server switches |\n| \
                     --- | ---: | ---: | ---: | ---: | ---: |"
         .to_string();
     for subject in subjects {
@@ -323,20 +316,20 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
                 text,
                 "\n| {} | {n} | {:.1} | {:.1} | {:.2} | {:.2} |",
                 subject.way.name(),
-                client.processor as f64 / 1e3 / rounds,
-                server.processor as f64 / 1e3 / rounds,
+                client.cpu_ns as f64 / 1e3 / rounds,
+                server.cpu_ns as f64 / 1e3 / rounds,
                 client.switches as f64 / rounds,
                 server.switches as f64 / rounds
             );
         }
     }
     text += "\n\n## New connections, LPP, and the client's size\n\nMilliseconds (medians) until \
-             the first message is answered: as if nobody was known; resumed; and with that \
-             message in the first flight. – where the library, or its crate, cannot. LPP is a \
-             procedure as the LMF sees it: it asks for capabilities, then for NR E-CID \
-             measurements (two exchanges, with six cells). Resident is what the client needs for \
-             its rounds and its LPP, without what its start needed; with real-time properties all \
-             of the program, since its memory is locked.\n\n| channel | full | resumed | 0-RTT | \
+             the first message is answered: full handshake, resumption, and 0-RTT data; – where \
+             the library or its crate does not support it. LPP is a procedure of the LMF: a \
+             capability request, then a request for NR E-CID measurements (two exchanges, six \
+             cells). Resident is the client's memory for its rounds and LPP, without that of its \
+             start; with real-time properties it is that of the whole program, since its memory \
+             is locked.\n\n| channel | full | resumed | 0-RTT | \
              LPP | resident, kB |\n| --- | ---: | ---: | ---: | ---: | ---: |";
     for subject in subjects {
         let median = |setups: &Vec<f64>| {
@@ -355,15 +348,15 @@ fn usage(subjects: &[Subject], sizes: &[usize]) -> String {
     text
 }
 
-/// The paper's figure 4 has the change of the upper bound at its points; here it is a panel of its
-/// own. None without wolfSSL.
+/// A panel with the change of the upper bound, which the paper shows at the points of its figure 4.
+/// `None` without wolfSSL.
 fn changes(
     subjects: &[Subject],
     sizes: &[usize],
     table: &[Vec<Interval>],
     wanted: &dyn Fn(&Subject) -> bool,
 ) -> Option<Panel> {
-    let base = BASES
+    let base = BASELINES
         .iter()
         .find_map(|name| subjects.iter().position(|subject| subject.way.name() == *name))?;
     let points = |intervals: &Vec<Interval>| -> Vec<_> {
@@ -374,11 +367,11 @@ fn changes(
             .map(|(n, change)| ((*n as f64).log2().round(), change, change, change))
             .collect()
     };
-    // wolfSSL itself stays, at 0, so that each has one colour in all panels.
+    // wolfSSL itself stays, at 0, so that each channel has one colour in all panels.
     let shown = subjects.iter().zip(table).filter(|(subject, _)| wanted(subject));
     Some(Panel {
-        title: format!("against {}", subjects[base].way.name()),
-        x_label: "payload n, as a power of two of octets".into(),
+        title: format!("relative to {}", subjects[base].way.name()),
+        x_label: "payload n in bytes, as a power of two".into(),
         y_label: "change of the interval's upper bound, %".into(),
         series: shown
             .map(|(subject, intervals)| Series {
@@ -414,22 +407,22 @@ fn plots(
         let ranges = [(1, 4096, "n up to 4,096"), (4096, 65_535, "n from 4,096")];
         let panel = |(from, until, range): (usize, usize, &str)| Panel {
             title: format!("{what}, {range}"),
-            x_label: "payload n, as a power of two of octets".into(),
+            x_label: "payload n in bytes, as a power of two".into(),
             y_label: "transport time, ms".into(),
             series: series(wanted, from, until),
         };
         ranges.into_iter().map(panel).chain(changes(subjects, sizes, table, wanted)).collect()
     };
     draw(output.folder(), "type-1", &panels("Type 1", &|subject| subject.way.data_path() <= 1))?;
-    output.say("![Type 1](type-1.svg)");
+    output.text("![Type 1](type-1.svg)");
     if subjects.iter().any(|subject| subject.way.data_path() > 1) {
-        // Of the first type the paper's, where this build has it.
+        // Type 1 is represented by wolfSSL, as in the paper, if this build has it.
         let has_wolfssl = subjects.iter().any(|subject| subject.way.name() == "wolfssl");
         let first = if has_wolfssl { "wolfssl" } else { "rustls" };
         let compared =
             |subject: &Subject| subject.way.data_path() > 1 || subject.way.name() == first;
         draw(output.folder(), "types", &panels("Types 1, 2 and 3", &compared))?;
-        output.say("![Types 1, 2 and 3](types.svg)");
+        output.text("![Types 1, 2 and 3](types.svg)");
     }
     Ok(())
 }

@@ -1,16 +1,16 @@
-//! The LMF's end: a process of its own for each channel.
-use super::program::program;
+//! The LMF's end: one process for each channel.
+use super::program::endpoint_command;
 use anyhow::{Context, Result};
 use martlet_lcs_endpoint::End;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::process::{Child, Stdio};
 
-/// The echoing process, hidden behind `martlet lab lcs-upp-server`; it ends when its standard input
-/// does.
+/// Arguments of the hidden command `martlet-lab lcs-upp-server`. The server ends with its standard
+/// input.
 #[derive(Debug, Clone, clap::Args)]
 pub struct LcsUppServerArgs {
-    /// What it is told
+    /// Arguments of the endpoint
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -18,30 +18,30 @@ pub struct LcsUppServerArgs {
 /// Serves connections.
 ///
 /// # Errors
-/// The channel cannot be made.
+/// The listener cannot be opened.
 pub fn serve(args: LcsUppServerArgs) -> Result<()> {
     let (at, end) = End::of_words(&args.words, "--at")?;
     martlet_lcs_endpoint::serve(at.parse()?, &end)
 }
 
-/// A process that echoes.
+/// A server process. It echoes messages.
 pub(super) struct Server {
     child: Child,
-    /// Its address, and that of who takes octets with the first flight.
+    /// Its address, and that of its listener for early data.
     pub(super) address: String,
-    /// Its certificate, PEM.
+    /// Its certificate in PEM.
     pub(super) roots: String,
 }
 
 impl Server {
-    /// Starts it, and waits until it listens.
+    /// Starts the server and waits until it listens.
     pub(super) fn start(at: IpAddr, end: &End) -> Result<Self> {
-        let mut command = program("server")?;
+        let mut command = endpoint_command("server")?;
         command.args(["--at", &at.to_string()]).args(end.words());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let output = child.stdout.take().context("the server's output")?;
         let mut lines = BufReader::new(output).lines();
-        let ended = || format!("the server of {} ended at once", end.way.name());
+        let ended = || format!("{}: the server ended at its start", end.way.name());
         let address = lines.next().with_context(ended)??;
         let mut roots = String::new();
         for line in lines.by_ref() {

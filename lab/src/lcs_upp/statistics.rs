@@ -1,7 +1,7 @@
-//! The statistics of the paper: mean, standard error, and the 99 % confidence interval of a normal
+//! The statistics of the paper: mean, standard error, and 99 % confidence interval of the normal
 //! distribution.
 
-/// z of the paper: the 0.995 quantile of the standard normal distribution, to two places.
+/// The 0.995 quantile of the standard normal distribution, rounded as in the paper.
 pub(super) const Z: f64 = 2.58;
 
 /// A mean with its confidence interval.
@@ -14,7 +14,7 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// Of a sample of at least two.
+    /// The interval of a sample of at least two values.
     pub(super) fn of(sample: &[f64]) -> Option<Self> {
         let n = sample.len() as f64;
         if sample.len() < 2 {
@@ -25,17 +25,17 @@ impl Interval {
         Some(Interval { mean, error: (variance / n).sqrt() })
     }
 
-    /// Its lower bound.
+    /// The lower bound.
     pub(super) fn low(&self) -> f64 {
         self.mean - Z * self.error
     }
 
-    /// Its upper bound.
+    /// The upper bound.
     pub(super) fn high(&self) -> f64 {
         self.mean + Z * self.error
     }
 
-    /// How much its upper bound is above another's, per cent.
+    /// The change of the upper bound from another interval's, in per cent.
     pub(super) fn change(&self, from: &Interval) -> f64 {
         (self.high() / from.high() - 1.0) * 100.0
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_is_that_of_the_textbook() {
+    fn mean_standard_error_and_interval_match_the_textbook() {
         let interval = Interval::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         // Variance 32/7, over 8.
         assert!(

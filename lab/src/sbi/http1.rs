@@ -1,4 +1,4 @@
-//! Calls over HTTP/1.1: a connection for each call in flight, kept.
+//! Calls over HTTP/1.1, with a pool of connections: one for each call in flight.
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex};
 
 type Sender = SendRequest<Full<Bytes>>;
 
-/// The client side.
+/// The client.
 pub struct Http1 {
     dial: Arc<dyn Dial>,
     idle: Mutex<Vec<Sender>>,
 }
 
 impl Http1 {
-    /// A client without connections yet.
+    /// A client without connections.
     pub fn new(dial: Arc<dyn Dial>) -> Self {
         Http1 { dial, idle: Mutex::default() }
     }
@@ -31,8 +31,8 @@ impl Http1 {
         let not_sent =
             |e: String| Problem::unreachable(TransportFailure::NotSent, format!("{to}: {e}"));
         loop {
-            let kept = self.idle().pop();
-            let Some(mut sender) = kept else { break };
+            let idle = self.idle().pop();
+            let Some(mut sender) = idle else { break };
             if sender.ready().await.is_ok() {
                 return Ok(sender);
             }
@@ -59,7 +59,7 @@ impl Http1 {
         let mut sender = self.sender(to).await?;
         let answer = sender.send_request(out).await.map_err(|e| unknown(e.to_string()))?;
         let (parts, incoming) = answer.into_parts();
-        let octets = incoming.collect().await.map_err(|e| unknown(e.to_string()))?.to_bytes();
+        let bytes = incoming.collect().await.map_err(|e| unknown(e.to_string()))?.to_bytes();
         self.idle().push(sender);
         let kind = parts
             .headers
@@ -67,7 +67,7 @@ impl Http1 {
             .and_then(|kind| kind.to_str().ok())
             .unwrap_or("");
         let body =
-            if octets.is_empty() { Body::empty() } else { Body::encoded(kind.to_string(), octets) };
+            if bytes.is_empty() { Body::empty() } else { Body::encoded(kind.to_string(), bytes) };
         Ok(Response { status: parts.status.as_u16(), headers: parts.headers, body })
     }
 }

@@ -1,8 +1,7 @@
-//! iceoryx2's request-response: the outside reference for a bare transport. Octets go to another
-//! process and come back.
+//! iceoryx2's request-response, the external reference for a bare transport: another process echoes
+//! bytes.
 //!
-//! As its examples have it, either both ends look for messages without a pause, or each tells the
-//! other with an event that there is one.
+//! As in its examples, both ends either poll without a pause, or notify each other with events.
 use anyhow::{Result, anyhow};
 use iceoryx2::port::client::Client;
 use iceoryx2::port::listener::Listener;
@@ -17,15 +16,15 @@ use std::task::{Context, Poll};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
-/// Octets of the longest message, and messages in flight, that room is made for.
-const LONGEST: usize = 8192;
-const MOST: usize = 32;
+/// Maximum length of a message in bytes, and maximum number of messages in flight.
+const MAX_LENGTH: usize = 8192;
+const MAX_IN_FLIGHT: usize = 32;
 
 fn error(error: impl Debug) -> anyhow::Error {
     anyhow!("iceoryx2: {error:?}")
 }
 
-/// What both ends have.
+/// What client and server have in common.
 struct End {
     node: Node<ipc_threadsafe::Service>,
     notifier: Notifier<ipc_threadsafe::Service>,
@@ -34,8 +33,8 @@ struct End {
 }
 
 impl End {
-    /// `name` is the pair's own; the end that answers hears of requests, the other one of answers.
-    fn new(name: &str, answers: bool, polls: bool) -> Result<End> {
+    /// `name` identifies the pair. The server listens for requests, the client for responses.
+    fn new(name: &str, is_server: bool, polls: bool) -> Result<End> {
         set_log_level(LogLevel::Error);
         let node = NodeBuilder::new()
             .signal_handling_mode(SignalHandlingMode::Disabled)
@@ -49,13 +48,14 @@ impl End {
                 .map_err(error)
         };
         let (requests, responses) = (event("requests")?, event("responses")?);
-        let (heard, told) = if answers { (requests, responses) } else { (responses, requests) };
-        let listener = heard.listener_builder().create().map_err(error)?;
-        let notifier = told.notifier_builder().create().map_err(error)?;
+        let (incoming, outgoing) =
+            if is_server { (requests, responses) } else { (responses, requests) };
+        let listener = incoming.listener_builder().create().map_err(error)?;
+        let notifier = outgoing.notifier_builder().create().map_err(error)?;
         Ok(End { node, notifier, listener, polls })
     }
 
-    fn tell(&self) -> Result<()> {
+    fn notify(&self) -> Result<()> {
         if !self.polls {
             self.notifier.notify().map_err(error)?;
         }
@@ -68,8 +68,8 @@ macro_rules! service {
         $end.node
             .service_builder(&$name.try_into().map_err(error)?)
             .request_response::<[u8], [u8]>()
-            .max_active_requests_per_client(MOST)
-            .max_loaned_requests(MOST)
+            .max_active_requests_per_client(MAX_IN_FLIGHT)
+            .max_loaned_requests(MAX_IN_FLIGHT)
             .enable_safe_overflow_for_requests(false)
             .enable_safe_overflow_for_responses(false)
             .open_or_create()
@@ -77,22 +77,22 @@ macro_rules! service {
     };
 }
 
-/// Answers until the process is ended.
+/// Echoes bytes until the process ends.
 ///
 /// # Errors
-/// Another process of the same name is there, or iceoryx2 fails.
+/// Another process uses the name, or iceoryx2 fails.
 pub fn serve(name: &str, polls: bool) -> Result<()> {
     let end = End::new(name, true, polls)?;
     let service = service!(end, name);
     let server: Server<ipc_threadsafe::Service, [u8], (), [u8], ()> =
-        service.server_builder().initial_max_slice_len(LONGEST).create().map_err(error)?;
+        service.server_builder().initial_max_slice_len(MAX_LENGTH).create().map_err(error)?;
     loop {
         while let Some(request) = server.receive().map_err(error)? {
-            let octets = request.payload();
-            let response = request.loan_slice_uninit(octets.len()).map_err(error)?;
-            response.write_from_slice(octets).send().map_err(error)?;
+            let bytes = request.payload();
+            let response = request.loan_slice_uninit(bytes.len()).map_err(error)?;
+            response.write_from_slice(bytes).send().map_err(error)?;
             drop(request);
-            end.tell()?;
+            end.notify()?;
         }
         if polls {
             std::hint::spin_loop();
@@ -102,76 +102,78 @@ pub fn serve(name: &str, polls: bool) -> Result<()> {
     }
 }
 
-/// The end that asks.
-pub struct Asking {
+/// The client.
+pub struct Requester {
     client: Client<ipc_threadsafe::Service, [u8], (), [u8], ()>,
     /// Readable when there is an event.
     answered: AsyncFd<OwnedFd>,
-    /// Tells all who wait that somebody has taken events.
-    told: Notify,
+    /// Wakes all waiting exchanges when one of them has consumed events.
+    events_taken: Notify,
     end: End,
 }
 
-impl Asking {
-    /// Ready to ask.
+impl Requester {
+    /// Connects to the server.
     ///
     /// # Errors
     /// iceoryx2 fails.
-    pub fn new(name: &str, polls: bool) -> Result<Asking> {
+    pub fn new(name: &str, polls: bool) -> Result<Requester> {
         let end = End::new(name, false, polls)?;
         let service = service!(end, name);
         let client =
-            service.client_builder().initial_max_slice_len(LONGEST).create().map_err(error)?;
-        // SAFETY: the listener, and with it the descriptor, is there until a descriptor of our own
-        // stands for it.
+            service.client_builder().initial_max_slice_len(MAX_LENGTH).create().map_err(error)?;
+        // SAFETY: the listener keeps the descriptor open until it is duplicated here.
         #[allow(unsafe_code)]
         let own = unsafe { BorrowedFd::borrow_raw(end.listener.file_descriptor().native_handle()) }
             .try_clone_to_owned();
-        // SAFETY: the descriptor is owned, and stays open and the same as long as the value has it.
+        // SAFETY: the descriptor is owned, so it stays open and the same while the value has it.
         #[allow(unsafe_code)]
         let answered = unsafe { AsyncFd::register(own?) }?;
-        Ok(Asking { client, answered, told: Notify::new(), end })
+        Ok(Requester { client, answered, events_taken: Notify::new(), end })
     }
 
-    /// Sends octets, and gives what comes back.
+    /// Sends bytes and returns the response.
     ///
     /// # Errors
-    /// iceoryx2 fails, or nobody answers.
-    pub async fn exchange(&self, octets: &[u8]) -> Result<Vec<u8>> {
-        let request = self.client.loan_slice_uninit(octets.len()).map_err(error)?;
-        let pending = request.write_from_slice(octets).send().map_err(error)?;
-        anyhow::ensure!(pending.number_of_server_connections() > 0, "iceoryx2: nobody answers yet");
-        self.end.tell()?;
+    /// iceoryx2 fails, or no server is connected.
+    pub async fn exchange(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let request = self.client.loan_slice_uninit(bytes.len()).map_err(error)?;
+        let pending = request.write_from_slice(bytes).send().map_err(error)?;
+        anyhow::ensure!(
+            pending.number_of_server_connections() > 0,
+            "iceoryx2: no server is connected"
+        );
+        self.end.notify()?;
         loop {
-            let told = self.told.notified();
-            tokio::pin!(told);
-            told.as_mut().enable();
+            let notified = self.events_taken.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
             if let Some(response) = pending.receive().map_err(error)? {
                 return Ok(response.payload().to_vec());
             }
             if self.end.polls {
-                Turn::default().await;
+                YieldNow::default().await;
                 continue;
             }
             tokio::select! {
-                () = told => {}
+                () = notified => {}
                 ready = self.answered.readable() => {
                     let mut ready = ready?;
                     self.end.listener.try_wait(|_| {}).map_err(error)?;
                     ready.clear_ready();
-                    // What was taken may have been meant for another of those who wait.
-                    self.told.notify_waiters();
+                    // The consumed event may have been for another waiting exchange.
+                    self.events_taken.notify_waiters();
                 }
             }
         }
     }
 }
 
-/// Lets the others have their turn.
+/// Yields to the other tasks once. Unlike tokio's, it does not wait for the I/O driver.
 #[derive(Default)]
-struct Turn(bool);
+struct YieldNow(bool);
 
-impl Future for Turn {
+impl Future for YieldNow {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         if std::mem::replace(&mut self.0, true) {
@@ -187,23 +189,23 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn octets_come_back_with_events_and_with_polling() {
+    async fn bytes_are_echoed_with_events_and_with_polling() {
         for polls in [false, true] {
             let name = format!("martlet-test/{}/{polls}", std::process::id());
-            // It answers until the test's process ends.
-            let answering = name.clone();
-            std::thread::spawn(move || serve(&answering, polls));
-            let asking = Asking::new(&name, polls).unwrap();
-            let give_up = std::time::Instant::now() + std::time::Duration::from_secs(10);
-            while asking.exchange(b"?").await.is_err() {
-                assert!(std::time::Instant::now() < give_up, "nobody answers");
+            // The server runs until the test process ends.
+            let server = name.clone();
+            std::thread::spawn(move || serve(&server, polls));
+            let client = Requester::new(&name, polls).unwrap();
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+            while client.exchange(b"?").await.is_err() {
+                assert!(std::time::Instant::now() < deadline, "no server is connected");
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
-            for length in [1, 1700, LONGEST] {
-                let octets: Vec<u8> = (0..length).map(|n| n as u8).collect();
-                let all = (0..16).map(|_| asking.exchange(&octets));
+            for length in [1, 1700, MAX_LENGTH] {
+                let bytes: Vec<u8> = (0..length).map(|n| n as u8).collect();
+                let all = (0..16).map(|_| client.exchange(&bytes));
                 for answer in futures_util::future::join_all(all).await {
-                    assert_eq!(answer.unwrap(), octets);
+                    assert_eq!(answer.unwrap(), bytes);
                 }
             }
         }

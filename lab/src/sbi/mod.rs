@@ -1,14 +1,13 @@
-//! `martlet lab sbi`: what one call between two network functions costs, for each way of carrying
-//! it.
+//! `martlet-lab sbi`: cost of one service call between two processes, for each transport.
 mod http1;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
 mod report;
 mod service;
 mod sockets;
-mod variant;
+mod transport;
 
-pub use variant::{SbiServerArgs, Variant, serve};
+pub use transport::{SbiServerArgs, Variant, serve};
 
 use crate::progress::Progress;
 use crate::stats::{median, quantile};
@@ -21,22 +20,27 @@ use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use variant::{Message, Pair};
+use transport::{Message, Pair};
 
-/// Measures calls with a body of 1.7 KB that comes back, between two processes.
+/// Measures calls that echo a body of 1.7 KB between two processes.
 #[derive(Debug, Clone, Args)]
 pub struct SbiArgs {
     /// Folder for raw data, report and plots (lab-results/sbi-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Few rounds, in under a minute, for a look
+    /// Few rounds, in less than a minute
     #[arg(long)]
     pub quick: bool,
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Ways to compare; all of them if not said otherwise
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Variant::value_variants().iter().copied())]
+    /// Transports to compare
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_values_t = Variant::value_variants().iter().copied()
+    )]
     pub variants: Vec<Variant>,
 }
 
@@ -47,9 +51,9 @@ struct Load {
     title: &'static str,
     in_flight: usize,
     gap: Duration,
-    /// Calls in a block.
+    /// Calls of a block.
     calls: usize,
-    /// Calls before it, not counted: enough for the two processes to find their processors.
+    /// Calls before each block that are not counted. The scheduler places both processes meanwhile.
     warm_up: usize,
 }
 
@@ -89,16 +93,16 @@ const LOADS: [Load; 4] = [
 ];
 const GAP: Duration = Duration::from_millis(3);
 
-/// What is told of a block, and its name.
+/// A statistic of a block: its name and function.
 type Statistic = (&'static str, fn(&Block) -> f64);
 
-/// What a block of calls gave, in microseconds.
+/// The results of a block of calls, in microseconds.
 struct Block {
-    took: Vec<f64>,
-    /// Of both processes, for each call.
-    processor: f64,
-    /// Time for each call when all are counted.
-    each: f64,
+    latencies: Vec<f64>,
+    /// CPU time of both processes per call.
+    cpu: f64,
+    /// Elapsed time divided by the number of calls.
+    per_call: f64,
 }
 
 /// Runs the experiment and returns its report.
@@ -106,9 +110,9 @@ struct Block {
 /// # Errors
 /// There is no right to make a network namespace, a process does not start, or a call fails.
 pub fn run(args: &SbiArgs) -> Result<String> {
-    ensure!(!args.variants.is_empty(), "name at least one of --variants");
-    namespace::enter_a_new_one()?;
-    let mut output = Output::create("sbi", args.out.as_deref(), "load,variant,block,took_us")?;
+    ensure!(!args.variants.is_empty(), "--variants must not be empty");
+    namespace::enter_new()?;
+    let mut output = Output::create("sbi", args.out.as_deref(), "load,variant,block,latency_us")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(args, &mut output))?;
     report::write(&mut output, args)?;
@@ -125,7 +129,7 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     let mut pairs = Vec::new();
     for variant in &args.variants {
         let pair = Pair::start(*variant, &socket, &message).await?;
-        pair.look(false)?;
+        pair.pause_polling(true)?;
         pairs.push(Arc::new(pair));
     }
     let blocks = if args.quick { 4 } else { 30 };
@@ -137,25 +141,25 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
             load.calls = load.calls.div_ceil(5).max(load.in_flight);
             load.warm_up /= 4;
         }
-        let mut taken: Vec<Vec<Block>> = pairs.iter().map(|_| Vec::new()).collect();
+        let mut results: Vec<Vec<Block>> = pairs.iter().map(|_| Vec::new()).collect();
         for number in 0..blocks {
             order.shuffle(&mut random);
-            for &at in &order {
-                pairs[at].look(true)?;
-                let block = block(&pairs[at], load, &message).await?;
-                pairs[at].look(false)?;
-                for took in &block.took {
+            for &index in &order {
+                pairs[index].pause_polling(false)?;
+                let block = block(&pairs[index], load, &message).await?;
+                pairs[index].pause_polling(true)?;
+                for latency in &block.latencies {
                     output.row(format_args!(
-                        "{},{},{number},{took:.2}",
+                        "{},{},{number},{latency:.2}",
                         load.name,
-                        pairs[at].variant.name()
+                        pairs[index].variant.name()
                     ))?;
                 }
-                taken[at].push(block);
+                results[index].push(block);
             }
             progress.step(load.title);
         }
-        figures(output, load, &pairs, &taken)?;
+        figures(output, load, &pairs, &results)?;
     }
     progress.done();
     drop(pairs);
@@ -164,66 +168,65 @@ async fn measure(args: &SbiArgs, output: &mut Output) -> Result<()> {
     Ok(())
 }
 
-/// Calls under a load, after some that are not counted. Each caller is a task, as callers are in
-/// network functions: the future that a runtime was started with is looked at only after a number
-/// of turns of its tasks.
+/// Runs a block of calls under a load, after a warm-up. Each caller is a task, as in a network
+/// function: the runtime polls its main future only after a number of its tasks.
 async fn block(pair: &Arc<Pair>, load: Load, message: &Arc<Message>) -> Result<Block> {
     let calls = |number: usize, gap: Duration| {
         let (pair, message) = (pair.clone(), message.clone());
         tokio::spawn(async move {
-            let mut took = Vec::with_capacity(number);
+            let mut latencies = Vec::with_capacity(number);
             for _ in 0..number {
-                took.push(pair.call(&message).await?);
+                latencies.push(pair.call(&message).await?);
                 if !gap.is_zero() {
                     tokio::time::sleep(gap).await;
                 }
             }
-            anyhow::Ok(took)
+            anyhow::Ok(latencies)
         })
     };
     calls(load.warm_up, Duration::ZERO).await??;
-    let (before, started) = (pair.processor_time()?, Instant::now());
+    let (before, started) = (pair.cpu_time(), Instant::now());
     let workers: Vec<_> =
         (0..load.in_flight).map(|_| calls(load.calls / load.in_flight, load.gap)).collect();
-    let mut took = Vec::with_capacity(load.calls);
+    let mut latencies = Vec::with_capacity(load.calls);
     for worker in workers {
-        took.extend(worker.await??);
+        latencies.extend(worker.await??);
     }
-    let (elapsed, after) = (started.elapsed().as_secs_f64() * 1e6, pair.processor_time()?);
-    let n = took.len() as f64;
-    Ok(Block { took, processor: (after - before) as f64 / 1e3 / n, each: elapsed / n })
+    let (elapsed, after) = (started.elapsed().as_secs_f64() * 1e6, pair.cpu_time());
+    let n = latencies.len() as f64;
+    Ok(Block { latencies, cpu: (after - before) as f64 / 1e3 / n, per_call: elapsed / n })
 }
 
-/// What others are compared with.
-const BASES: &[Variant] = &[
+/// Baselines of the comparison.
+const BASELINES: &[Variant] = &[
     Variant::HttpTcp,
     #[cfg(feature = "iceoryx2")]
     Variant::Iceoryx2,
 ];
 
-/// Figures of a load: of each variant, and how many times more the [`BASES`] take. The variants
-/// took turns block by block, so each block gives a ratio; the figure is their median.
+/// Figures of a load: those of each variant, and the [`BASELINES`] as multiples of it. Blocks
+/// alternated between the variants, so each block gives a ratio; the figure is their median.
 fn figures(
     output: &mut Output,
     load: Load,
     pairs: &[Arc<Pair>],
-    taken: &[Vec<Block>],
+    results: &[Vec<Block>],
 ) -> Result<()> {
-    let p50 = |block: &Block| quantile(&block.took, 0.5).map_or(f64::NAN, |m| m.value);
-    let p99 = |block: &Block| quantile(&block.took, 0.99).map_or(f64::NAN, |m| m.value);
+    let p50 = |block: &Block| quantile(&block.latencies, 0.5).map_or(f64::NAN, |m| m.value);
+    let p99 = |block: &Block| quantile(&block.latencies, 0.99).map_or(f64::NAN, |m| m.value);
     let statistics: [Statistic; 4] = [
         ("p50", p50),
         ("p99", p99),
-        ("cpu", |block| block.processor),
-        ("per_call", |block| block.each),
+        ("cpu", |block| block.cpu),
+        ("per_call", |block| block.per_call),
     ];
     for (name, of) in statistics {
-        for (pair, blocks) in pairs.iter().zip(taken) {
+        for (pair, blocks) in pairs.iter().zip(results) {
             let values: Vec<f64> = blocks.iter().map(of).collect();
             let id = format!("roundtrip.{}.{}.{name}", pair.variant.name(), load.name);
             output.figure(Figure::of(id, "us", median(&values).context("no blocks")?));
-            for (base, others) in pairs.iter().zip(taken) {
-                if !BASES.contains(&base.variant) || base.variant == pair.variant {
+            for (base, others) in pairs.iter().zip(results) {
+                if !BASELINES.contains(&base.variant) || base.variant == pair.variant {
                     continue;
                 }
                 let ratios: Vec<f64> =

@@ -1,4 +1,4 @@
-//! The report: a table for each load, a plot, and what was asked for.
+//! The report: a table for each load, a plot, and the targets.
 use super::{LOADS, SbiArgs, Variant};
 use crate::{Figure, Output, Panel, Series, draw};
 use anyhow::Result;
@@ -7,16 +7,16 @@ use std::fmt::Write as _;
 const STATISTICS: [(&str, &str); 4] = [
     ("p50", "median"),
     ("p99", "99th percentile"),
-    ("cpu", "processor"),
+    ("cpu", "CPU time"),
     ("per_call", "time per call"),
 ];
 
 /// Writes tables and the plot.
 pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
-    output.say(
-        "Times in µs of a call whose body of 1.7 KB comes back; medians over blocks with 95 % \
-         intervals. *Processor* is that of both processes for each call. In brackets: how many \
-         times more HTTP/2 over TCP takes, block by block.\n",
+    output.text(
+        "Times in µs of a call that echoes a body of 1.7 KB: medians over blocks, with 95 % \
+         intervals. *CPU time* is that of both processes per call. In brackets: HTTP/2 over TCP as \
+         a multiple, block by block.\n",
     );
     for load in LOADS {
         let mut text = format!("## {}\n\n| |", load.title);
@@ -40,43 +40,43 @@ pub(super) fn write(output: &mut Output, args: &SbiArgs) -> Result<()> {
             }
             text.push('\n');
         }
-        output.say(&text);
+        output.text(&text);
     }
-    let table = promises(output);
-    output.say(&table);
+    let table = targets(output);
+    output.text(&table);
     let panels: Vec<Panel> = STATISTICS[..3]
         .iter()
         .map(|(statistic, title)| panel(output, args, statistic, title))
         .collect();
     draw(output.folder(), "round-trip", &panels)?;
-    output.say("\n![round trip](round-trip.svg)");
+    output.text("\n![round trip](round-trip.svg)");
     Ok(())
 }
 
-/// What was asked for, beside what was measured.
-fn promises(output: &Output) -> String {
+/// The targets beside the measured ratios.
+fn targets(output: &Output) -> String {
     let mut text =
-        String::from("## Asked for\n\n| ratio | asked | measured | |\n| --- | --- | --- | --- |\n");
-    let asked = [
+        String::from("## Targets\n\n| ratio | target | measured | |\n| --- | --- | --- | --- |\n");
+    let targets = [
         ("http_tcp_over_frame_binary.inflight1.p50", 8.0),
         ("http_tcp_over_frame_json.inflight1.p50", 5.0),
         ("http_tcp_over_http_fabric.inflight1.p50", 2.0),
         ("http_tcp_over_frame_binary.inflight1.p99", 4.0),
         ("http_tcp_over_frame_binary.inflight1.cpu", 5.0),
         ("http_tcp_over_frame_binary.inflight16.per_call", 6.0),
-        // No worse than 1.3 times what iceoryx2 takes.
+        // At most 1.3 times the time of iceoryx2.
         ("iceoryx2_over_socket_octets.inflight1.p50", 1.0 / 1.3),
         ("iceoryx2_over_socket_octets.inflight16.per_call", 1.0 / 1.3),
     ];
-    for (id, least) in asked {
+    for (id, least) in targets {
         let Some(figure) = output.find(&format!("roundtrip.{id}")) else { continue };
-        let reached = if figure.value >= least { "reached" } else { "**not reached**" };
-        let _ = writeln!(text, "| {id} | ≥ {least:.2} times | {:.2} | {reached} |", figure.value);
+        let verdict = if figure.value >= least { "met" } else { "**missed**" };
+        let _ = writeln!(text, "| {id} | ≥ {least:.2} times | {:.2} | {verdict} |", figure.value);
     }
     text
 }
 
-/// The loads without gaps, by calls in flight.
+/// A plot of the loads without gaps, by calls in flight.
 fn panel(output: &Output, args: &SbiArgs, statistic: &str, title: &str) -> Panel {
     let series = args.variants.iter().map(|variant: &Variant| {
         let point = |load: &super::Load| {

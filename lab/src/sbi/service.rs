@@ -1,43 +1,44 @@
-//! The service that is called: what goes in comes out.
+//! The service that is called. It echoes the request body.
 use bytes::Bytes;
 use martlet_sbi::{Encoded, Payload, Problem, service};
 use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
 
-/// Octets that nobody looks into.
-pub struct Octets(pub Bytes);
+/// A body of bytes that is not decoded.
+pub struct RawBytes(pub Bytes);
 
-impl Payload for Octets {
+impl Payload for RawBytes {
     fn encode(&self) -> Result<Option<Encoded>, Problem> {
         Ok(Some(Encoded { content_type: "application/octet-stream".into(), bytes: self.0.clone() }))
     }
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem> {
-        Ok(Octets(encoded.map_or_else(Bytes::new, |encoded| encoded.bytes)))
+        Ok(RawBytes(encoded.map_or_else(Bytes::new, |encoded| encoded.bytes)))
     }
 }
 
 service! {
-    /// Gives back what it gets.
-    pub Mirror / MirrorClient / MIRROR = "nmirror" / "v1" {
-        /// Gives back an SM context.
-        op mirror "Mirror": POST "/contexts/{id}", path(id), body(SmContextRetrievedData),
+    /// Echoes the body.
+    pub Echo / EchoClient / ECHO = "necho" / "v1" {
+        /// Echoes an SM context.
+        op echo "Echo": POST "/contexts/{id}", path(id), body(SmContextRetrievedData),
             returns(SmContextRetrievedData), errors[];
-        /// Gives back octets.
-        op mirror_octets "MirrorOctets": POST "/octets", path(), body(Octets), returns(Octets), errors[];
+        /// Echoes bytes.
+        op echo_bytes "EchoBytes": POST "/bytes", path(), body(RawBytes), returns(RawBytes),
+            errors[];
     }
 }
 
 /// The producer.
 pub struct Server;
 
-impl Mirror for Server {
-    async fn mirror(
+impl Echo for Server {
+    async fn echo(
         &self,
         _: &str,
         body: SmContextRetrievedData,
     ) -> Result<SmContextRetrievedData, Problem> {
         Ok(body)
     }
-    async fn mirror_octets(&self, body: Octets) -> Result<Octets, Problem> {
+    async fn echo_bytes(&self, body: RawBytes) -> Result<RawBytes, Problem> {
         Ok(body)
     }
 }

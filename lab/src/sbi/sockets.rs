@@ -1,12 +1,12 @@
-//! The bare transport: octets there and back over the fabric's sockets, a connection for each
-//! exchange in flight.
+//! The bare transport: bytes over the fabric's sockets, with one connection for each exchange in
+//! flight.
 use anyhow::Result;
 use martlet_sbi_fabric::{Fabric, FabricListener, FabricStream};
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Gives back what comes, until the process is ended.
+/// Echoes bytes until the process ends.
 ///
 /// # Errors
 /// The listener ends.
@@ -14,9 +14,9 @@ pub async fn serve(listener: FabricListener) -> Result<()> {
     loop {
         let (mut stream, _) = listener.accept().await?;
         tokio::spawn(async move {
-            let mut octets = vec![0; 64 << 10];
-            while let Ok(length @ 1..) = stream.read(&mut octets).await {
-                if stream.write_all(&octets[..length]).await.is_err() {
+            let mut bytes = vec![0; 64 << 10];
+            while let Ok(length @ 1..) = stream.read(&mut bytes).await {
+                if stream.write_all(&bytes[..length]).await.is_err() {
                     break;
                 }
             }
@@ -24,7 +24,7 @@ pub async fn serve(listener: FabricListener) -> Result<()> {
     }
 }
 
-/// The end that asks.
+/// The client: a pool of connections.
 pub struct Connections {
     fabric: Fabric,
     to: SocketAddr,
@@ -32,7 +32,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// None yet.
+    /// An empty pool.
     pub fn new(fabric: Fabric, to: SocketAddr) -> Self {
         Connections { fabric, to, idle: Mutex::default() }
     }
@@ -41,18 +41,18 @@ impl Connections {
         self.idle.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Sends octets, and gives as many that come back.
+    /// Sends bytes and reads as many back.
     ///
     /// # Errors
-    /// There is no connection, or not any more.
-    pub async fn exchange(&self, octets: &[u8]) -> Result<Vec<u8>> {
-        let kept = self.idle().pop();
-        let mut stream = match kept {
+    /// The connection cannot be opened, or breaks.
+    pub async fn exchange(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let idle = self.idle().pop();
+        let mut stream = match idle {
             Some(stream) => stream,
             None => self.fabric.connect(self.to).await?,
         };
-        stream.write_all(octets).await?;
-        let mut answer = vec![0; octets.len()];
+        stream.write_all(bytes).await?;
+        let mut answer = vec![0; bytes.len()];
         stream.read_exact(&mut answer).await?;
         self.idle().push(stream);
         Ok(answer)

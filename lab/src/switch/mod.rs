@@ -1,11 +1,9 @@
-//! `martlet lab switch`: the programmable switch in memory, by frame size and by number of rules.
+//! `martlet-lab switch`: the programmable switch, by frame size and number of rules.
 //!
-//! The switch is a program of its own, `martlet-switch`, which measures itself: packets from a
-//! source that never ends, into a sink, on one core, by the time that the processor gave to it. No
-//! interface and no generator takes part.
+//! In memory, the program `martlet-switch` measures itself: packets go from an endless source into a
+//! sink on one core, and the CPU time is counted. There is no interface and no generator.
+//! Over interfaces, the switch is measured after RFC 2544: see [`interfaces`].
 mod interfaces;
-mod interfaces_report;
-mod points;
 mod report;
 
 use crate::progress::Progress;
@@ -25,60 +23,60 @@ pub struct SwitchArgs {
     /// Folder for raw data, report and plots (lab-results/switch-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Few rounds, in under a minute, for a look
+    /// Few rounds, in less than a minute
     #[arg(long)]
     pub quick: bool,
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Over interfaces too, after RFC 2544, beside the native UPFs (uses root for a namespace)
+    /// Also measure over interfaces, after RFC 2544, beside the native UPFs (needs root)
     #[arg(long)]
     pub interfaces: bool,
-    /// Seconds of each trial over interfaces; RFC 2544 asks for 60
+    /// Seconds of each trial over interfaces; RFC 2544 requires 60
     #[arg(long, default_value_t = 0.5, value_name = "SECONDS")]
     pub trial: f64,
-    /// Nothing in memory
+    /// Do not measure in memory
     #[arg(long, requires = "interfaces")]
     pub interfaces_only: bool,
-    /// Frames over interfaces, in octets with their checksum: some of those of RFC 2544
-    #[arg(long, value_delimiter = ',', value_name = "OCTETS")]
+    /// Frame sizes over interfaces in bytes, with FCS: some of those of RFC 2544
+    #[arg(long, value_delimiter = ',', value_name = "BYTES")]
     pub frames: Vec<u32>,
-    /// Over interfaces, so many of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000, 10,000 with
-    /// 100,000
+    /// Number of loads over interfaces, of: 1 user with 1 rule, 1 with 1,000, 100 with 1,000, 10,000
+    /// with 100,000
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=4))]
     pub loads: u8,
-    /// The switch program; beside this one where it is left out
+    /// The switch program [default: martlet-switch beside this program]
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
 }
 
-/// Frames as RFC 2544 has them, in octets with their checksum.
+/// Frame sizes of RFC 2544 in bytes, with FCS.
 const FRAMES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
-/// Rules, of one UE each.
+/// Numbers of rules, one UE each.
 const RULES: [u32; 3] = [1, 1000, 100_000];
 
-/// What is measured in one run.
+/// A measured case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
-    way: &'static str,
+    operation: &'static str,
     frame: u32,
     rules: u32,
     engine: &'static str,
 }
 
 impl Case {
-    /// As it is called in figures.
+    /// The name in figures.
     fn point(&self) -> String {
         let rules = if self.rules == 1 { String::new() } else { format!("_{}_rules", self.rules) };
         let engine = if self.engine == "best" { "" } else { "_interpreter" };
-        format!("{}_{}_memory{rules}{engine}", self.way, self.frame)
+        format!("{}_{}_memory{rules}{engine}", self.operation, self.frame)
     }
 }
 
 /// Runs the experiment and returns its report.
 ///
 /// # Errors
-/// There is no switch program, or it does not forward by its rules.
+/// The switch program is missing, or does not forward by its rules.
 pub fn run(args: &SwitchArgs) -> Result<String> {
     let program = match &args.program {
         Some(program) => program.clone(),
@@ -88,76 +86,80 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     let mut output = Output::create(
         "switch",
         args.out.as_deref(),
-        "way,frame,rules,engine,round,packets_per_second,seconds_writing_rules",
+        "operation,frame,rules,engine,round,packets_per_second,seconds_writing_rules",
     )?;
     if args.interfaces_only {
         return over_interfaces(output, args);
     }
     let (rounds, samples) = if args.quick { (1, 3) } else { (10, 5) };
     let mut cases = Vec::new();
-    for way in ["decap", "encap"] {
-        cases.extend(FRAMES.map(|frame| Case { way, frame, rules: 1, engine: "best" }));
+    for operation in ["decap", "encap"] {
+        cases.extend(FRAMES.map(|frame| Case { operation, frame, rules: 1, engine: "best" }));
         cases.extend(RULES[1..].iter().map(|rules| Case {
-            way,
+            operation,
             frame: 64,
             rules: *rules,
             engine: "best",
         }));
-        cases.push(Case { way, frame: 64, rules: 1, engine: "interpreter" });
+        cases.push(Case { operation, frame: 64, rules: 1, engine: "interpreter" });
     }
     let mut random = StdRng::seed_from_u64(args.seed);
     let mut progress = Progress::new("runs", cases.len() as u64 * rounds);
-    let mut taken: BTreeMap<Case, Vec<f64>> = BTreeMap::new();
-    let mut writing: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut samples_of: BTreeMap<Case, Vec<f64>> = BTreeMap::new();
+    let mut write_times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     let mut engine = String::new();
     for round in 0..rounds {
         cases.shuffle(&mut random);
         for case in &cases {
             let measured = measure(&program, case, samples)?;
-            let seconds =
-                measured["seconds_writing_rules"].as_f64().context("no time of writing")?;
-            for value in measured["packets_per_second"].as_array().context("no samples")? {
-                let value = value.as_f64().context("a sample that is no number")?;
+            let seconds = measured["seconds_writing_rules"]
+                .as_f64()
+                .context("the switch reported no write time")?;
+            for value in measured["packets_per_second"]
+                .as_array()
+                .context("the switch reported no samples")?
+            {
+                let value = value.as_f64().context("a sample is not a number")?;
                 output.row(format_args!(
                     "{},{},{},{},{round},{value},{seconds}",
-                    case.way, case.frame, case.rules, case.engine
+                    case.operation, case.frame, case.rules, case.engine
                 ))?;
-                taken.entry(*case).or_default().push(value);
+                samples_of.entry(*case).or_default().push(value);
             }
             if case.engine == "best" {
                 engine = measured["engine"].as_str().unwrap_or_default().into();
-                writing.entry(case.rules).or_default().push(seconds * 1e3);
+                write_times.entry(case.rules).or_default().push(seconds * 1e3);
             }
             progress.step(&case.point());
         }
     }
     progress.done();
-    for (case, sample) in &taken {
+    for (case, sample) in &samples_of {
         let id = format!("pps.switch.{}.median", case.point());
-        output.figure(Figure::of(id, "packets/s", median(sample).context("nothing was measured")?));
+        output.figure(Figure::of(id, "packets/s", median(sample).context("no samples")?));
     }
-    for (rules, sample) in writing.iter().filter(|(rules, _)| **rules > 1) {
+    for (rules, sample) in write_times.iter().filter(|(rules, _)| **rules > 1) {
         output.figure(Figure::of(
             format!("rules_written.switch.{rules}.median"),
             "ms",
-            median(sample).context("nothing")?,
+            median(sample).context("no samples")?,
         ));
     }
     let samples = if args.quick { 2 } else { 10 };
     let mut lost = 0.0;
     for rules in &RULES[1..] {
         let measured = issue(&program, *rules, samples)?;
-        let seconds = measured["seconds"].as_array().context("no times")?;
+        let seconds = measured["seconds"].as_array().context("the switch reported no times")?;
         let ms: Vec<f64> = seconds.iter().filter_map(|s| s.as_f64()).map(|s| s * 1e3).collect();
         for (round, ms) in ms.iter().enumerate() {
             output.row(format_args!("issue,128,{rules},best,{round},0,{}", ms / 1e3))?;
         }
         let id = format!("rules_issued.switch.{rules}.median");
-        output.figure(Figure::of(id, "ms", median(&ms).context("nothing was issued")?));
-        lost += measured["lost"].as_f64().context("no losses")?
-            + measured["overtaken"].as_f64().context("no order")?;
+        output.figure(Figure::of(id, "ms", median(&ms).context("no samples")?));
+        lost += measured["lost"].as_f64().context("the switch reported no losses")?
+            + measured["overtaken"].as_f64().context("the switch reported no order")?;
     }
-    output.figure(Figure::once("rules_issued.switch.lost_or_overtaken", "packets", lost));
+    output.figure(Figure::once("rules_issued.switch.lost_or_reordered", "packets", lost));
     report::write(&mut output, &engine)?;
     if args.interfaces {
         return over_interfaces(output, args);
@@ -165,21 +167,21 @@ pub fn run(args: &SwitchArgs) -> Result<String> {
     output.finish()
 }
 
-/// Measures over interfaces and writes the report: also of what there is where that breaks off, for
-/// it takes long.
+/// Measures over interfaces and writes the report. A failure ends a long measurement, so the report
+/// is written then too.
 fn over_interfaces(mut output: Output, args: &SwitchArgs) -> Result<String> {
     let plan = interfaces::Plan::of(args);
     let measured = interfaces::measure(&mut output, &plan);
     if let Err(error) = &measured {
         interfaces::ratios(&mut output, &plan);
-        output.say(&format!(
-            "**Measuring over interfaces broke off: {error:#}.** What is missing was not \
+        output.text(&format!(
+            "**The measurement over interfaces failed: {error:#}.** Missing values were not \
              measured.\n"
         ));
     }
-    interfaces_report::write(&mut output, &plan.frames, &plan.loads, plan.trial)?;
+    interfaces::report::write(&mut output, &plan.frames, &plan.loads, plan.trial)?;
     let report = output.finish()?;
-    measured.context("the report has what was measured before that")?;
+    measured.context("the report has the values measured before")?;
     Ok(report)
 }
 
@@ -188,7 +190,7 @@ fn measure(program: &Path, case: &Case, samples: u32) -> Result<serde_json::Valu
         (case.frame.to_string(), case.rules.to_string(), samples.to_string());
     let arguments = [
         "bench",
-        case.way,
+        case.operation,
         "--frame",
         &frame,
         "--rules",
@@ -198,21 +200,22 @@ fn measure(program: &Path, case: &Case, samples: u32) -> Result<serde_json::Valu
         "--engine",
         case.engine,
     ];
-    asked(program, &arguments)
+    run_switch(program, &arguments)
 }
 
-/// Rules over P4Runtime, while packets pass.
+/// Writes rules over P4Runtime while packets are forwarded.
 fn issue(program: &Path, rules: u32, samples: u32) -> Result<serde_json::Value> {
     let (rules, samples) = (rules.to_string(), samples.to_string());
-    asked(program, &["bench", "issue", "--rules", &rules, "--samples", &samples])
+    run_switch(program, &["bench", "issue", "--rules", &rules, "--samples", &samples])
 }
 
-fn asked(program: &Path, arguments: &[&str]) -> Result<serde_json::Value> {
+fn run_switch(program: &Path, arguments: &[&str]) -> Result<serde_json::Value> {
     let output = Command::new(program).args(arguments).output();
-    let output = output
-        .with_context(|| format!("{} cannot be run: make release builds it", program.display()))?;
+    let output = output.with_context(|| {
+        format!("{} cannot be run: `make release-switch` builds it", program.display())
+    })?;
     if !output.status.success() {
-        bail!("the switch did not measure: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("the switch's measurement failed: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }

@@ -1,5 +1,6 @@
-//! Nanoseconds for each packet, by running the programs on packets that are made anew each time.
-use super::bed::BedThread;
+//! Nanoseconds per packet, by running the programs on packets that are made anew each time
+//! (BPF_PROG_TEST_RUN).
+use super::dut::DutThread;
 use super::{Rules, UpfArgs};
 use crate::progress::Progress;
 use crate::stats::{Estimate, median};
@@ -9,7 +10,7 @@ use martlet_upf_xdp::Bench;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// Sessions of a kind, and how many of them.
+/// A measured case: the rules and number of sessions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case {
     pub rules: Rules,
@@ -17,7 +18,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// As it is called in figures, after the direction.
+    /// The name in figures, after the direction.
     pub fn name(&self) -> String {
         match self.rules {
             Rules::Full => format!("{}_sessions", self.sessions),
@@ -26,22 +27,22 @@ impl Case {
     }
 }
 
-/// What is measured: with `many` sessions, with `most`, and with few.
+/// The measured cases: with `many` sessions, with `max`, and with few.
 #[derive(Debug, Clone)]
 pub(super) struct Cases {
     pub many: u32,
-    pub most: u32,
+    pub max: u32,
     pub all: Vec<Case>,
 }
 
 impl Cases {
-    fn new(many: u32, most: u32) -> Self {
+    fn new(many: u32, max: u32) -> Self {
         let case = |rules, sessions| Case { rules, sessions };
         let all = vec![
             case(Rules::Full, many),
             case(Rules::Full, 1),
             case(Rules::Full, 1000),
-            case(Rules::Full, most),
+            case(Rules::Full, max),
             case(Rules::Full32, 1),
             case(Rules::Full32, 1000),
             case(Rules::Far, many),
@@ -51,7 +52,7 @@ impl Cases {
             case(Rules::Far, 1),
             case(Rules::Nat, 1),
         ];
-        Cases { many, most, all }
+        Cases { many, max, all }
     }
 }
 
@@ -64,67 +65,66 @@ const BENCHES: [(Bench, &str, &str); 6] = [
     (Bench::Downlink, "xdp", "downlink"),
 ];
 
-/// Octets of the measured packets of UEs.
+/// Length of the UEs' packets in bytes.
 const LENGTH: u32 = 64;
 
-/// Measures all cases, in an order that is another one each round: what disturbs the machine
-/// disturbs all alike.
+/// Measures all cases in a random order each round, so that disturbances affect all alike.
 pub(super) fn measure(output: &mut Output, args: &UpfArgs, random: &mut StdRng) -> Result<Cases> {
-    // Each session has its turn some ten times, so that what fits into caches is there.
+    // Each session gets about ten packets, so that caches are filled.
     let (rounds, runs) = args.pick((9, 1_000_000), (3, 100_000), (1, 5_000));
-    let (many, most) = args.pick((60_000, 100_000), (6000, 10_000), (1100, 1200));
-    let cases = Cases::new(many, most);
+    let (many, max) = args.pick((60_000, 100_000), (6000, 10_000), (1100, 1200));
+    let cases = Cases::new(many, max);
     let mut progress = Progress::new("rounds", rounds as u64 + cases.all.len() as u64);
-    let mut beds = Vec::new();
+    let mut duts = Vec::new();
     for case in &cases.all {
-        let made = BedThread::new(case.rules, case.sessions);
-        beds.push(made.with_context(|| format!("sessions of the case {}", case.name()))?);
+        let dut = DutThread::new(case.rules, case.sessions);
+        duts.push(dut.with_context(|| format!("sessions of the case {}", case.name()))?);
         progress.step(&case.name());
     }
-    let mut taken = vec![vec![Vec::new(); BENCHES.len()]; cases.all.len()];
-    let mut turns: Vec<usize> = (0..cases.all.len()).collect();
+    let mut samples = vec![vec![Vec::new(); BENCHES.len()]; cases.all.len()];
+    let mut case_order: Vec<usize> = (0..cases.all.len()).collect();
     let mut order: Vec<usize> = (0..BENCHES.len()).collect();
     for round in 0..rounds {
-        turns.shuffle(random);
-        for &c in &turns {
+        case_order.shuffle(random);
+        for &c in &case_order {
             order.shuffle(random);
             for &b in &order {
                 let (case, (bench, variant, direction)) = (cases.all[c], BENCHES[b]);
-                let time = beds[c].run(move |bed| {
-                    let mut path = bed.path(bench.is_uplink(), LENGTH);
-                    // The bare program knows no public addresses.
+                let time = duts[c].run(move |dut| {
+                    let mut path = dut.path(bench.is_uplink(), LENGTH);
+                    // The bare program does not translate addresses.
                     path.translated = case.rules == Rules::Nat
                         && matches!(bench, Bench::NothingDown | Bench::Downlink);
-                    let programs = bed.datapath.programs();
-                    // What ran before has left other things in the caches.
+                    let programs = dut.datapath.programs();
+                    // A warm-up: the program before has filled the caches with other data.
                     programs.measure(bench, case.sessions, &path, runs / 4)?;
                     programs.measure(bench, case.sessions, &path, runs)
                 })??;
                 let ns = time.as_nanos() as f64;
                 output
                     .row(format_args!("cost,{},{variant},{direction},{round},{ns}", case.name()))?;
-                taken[c][b].push(ns);
+                samples[c][b].push(ns);
             }
         }
-        progress.step("what a packet costs");
+        progress.step("cost of a packet");
     }
     progress.done();
-    for (case, taken) in cases.all.iter().zip(&taken) {
-        figures(output, *case, taken)?;
+    for (case, samples) in cases.all.iter().zip(&samples) {
+        figures(output, *case, samples)?;
     }
-    ratios(output, &cases, &taken)?;
+    ratios(output, &cases, &samples)?;
     Ok(cases)
 }
 
-fn figures(output: &mut Output, case: Case, taken: &[Vec<f64>]) -> Result<()> {
-    for ((_, variant, direction), sample) in BENCHES.iter().zip(taken) {
+fn figures(output: &mut Output, case: Case, samples: &[Vec<f64>]) -> Result<()> {
+    for ((_, variant, direction), sample) in BENCHES.iter().zip(samples) {
         let id = format!("ns_per_packet.{variant}.{direction}_{}.median", case.name());
         output.figure(Figure::of(id, "ns", estimate(sample)?));
     }
     for (direction, bare, xdp) in [("uplink", 2, 4), ("downlink", 3, 5)] {
-        // Round by round, so that what disturbs both does not count.
+        // Round by round, so that disturbances of both cancel out.
         let id = format!("ns_per_packet.xdp_over_bare.{direction}_{}.median", case.name());
-        output.figure(Figure::of(id, "times", estimate(&over(&taken[xdp], &taken[bare]))?));
+        output.figure(Figure::of(id, "times", estimate(&over(&samples[xdp], &samples[bare]))?));
     }
     Ok(())
 }
@@ -133,17 +133,17 @@ fn over(these: &[f64], those: &[f64]) -> Vec<f64> {
     these.iter().zip(those).map(|(this, that)| this / that).collect()
 }
 
-/// Figures of several cases, round by round.
-fn ratios(output: &mut Output, cases: &Cases, taken: &[Vec<Vec<f64>>]) -> Result<()> {
+/// Ratios and differences of cases, round by round.
+fn ratios(output: &mut Output, cases: &Cases, samples: &[Vec<Vec<f64>>]) -> Result<()> {
     let at = |rules: Rules, sessions: u32| {
         let found =
             cases.all.iter().position(|case| case.rules == rules && case.sessions == sessions);
-        found.map(|n| &taken[n]).context("a case that is measured")
+        found.map(|n| &samples[n]).context("the case is not measured")
     };
     for (direction, nothing, bare, xdp) in [("uplink", 0, 2, 4), ("downlink", 1, 3, 5)] {
-        let (one, many) = (at(Rules::Full, 1)?, at(Rules::Full, cases.most)?);
+        let (one, many) = (at(Rules::Full, 1)?, at(Rules::Full, cases.max)?);
         for (variant, n) in [("xdp", xdp), ("bare", bare)] {
-            let id = format!("ns_per_packet.{variant}_{}_over_1.{direction}.median", cases.most);
+            let id = format!("ns_per_packet.{variant}_{}_over_1.{direction}.median", cases.max);
             output.figure(Figure::of(id, "times", estimate(&over(&many[n], &one[n]))?));
         }
         for sessions in [1, 1000] {
@@ -159,7 +159,7 @@ fn ratios(output: &mut Output, cases: &Cases, taken: &[Vec<Vec<f64>>]) -> Result
         ];
         for (name, rules, sessions) in all {
             let far = at(Rules::Far, sessions)?;
-            // What making the packets costs is not the same everywhere.
+            // The cost of making packets differs between cases, so it is subtracted.
             let with = at(rules, sessions)?;
             let net = |of: &Vec<Vec<f64>>| {
                 of[xdp].iter().zip(&of[nothing]).map(|(a, b)| a - b).collect::<Vec<_>>()
@@ -174,5 +174,5 @@ fn ratios(output: &mut Output, cases: &Cases, taken: &[Vec<Vec<f64>>]) -> Result
 }
 
 fn estimate(sample: &[f64]) -> Result<Estimate> {
-    median(sample).context("nothing was measured")
+    median(sample).context("no samples")
 }

@@ -1,64 +1,65 @@
-//! `martlet lab upf`: what packets and sessions cost in the `xdp` datapath, beside programs that do
-//! the least, and beside the `kernel` datapath.
+//! `martlet-lab upf`: cost of packets and sessions in the `xdp` datapath, beside minimal programs and
+//! beside the `kernel` datapath.
 //!
-//! | file | what it measures |
+//! | file | content |
 //! | --- | --- |
-//! | `cost` | nanoseconds for a packet, by running programs on packets |
-//! | `wire` | packets over virtual links: how many, at which loss, how late, at what processor time |
-//! | `control` | N4: sessions a second, memory, and packets lost while rules change |
-//! | `onboard` | the satellite board: sessions, shares, contention for memory, heat |
-//! | `sender` | packets that are sent evenly |
-//! | `bed`, `report` | datapaths with sessions in them; tables and plots |
-mod bed;
-mod control;
+//! | `cost` | nanoseconds per packet, by BPF_PROG_TEST_RUN |
+//! | `links` | packets over virtual links: throughput, loss, latency, CPU time |
+//! | `n4` | N4: sessions per second, memory, and packets lost while rules change |
+//! | `onboard` | the study of a satellite board: sessions, shares, memory contention, temperature |
+//! | `dut` | the device under test: a datapath with sessions, and its links |
+//! | `frames` | a generator that sends frames at a constant rate |
+//! | `report` | tables and plots |
 mod cost;
+mod dut;
+mod frames;
+pub(crate) mod links;
+mod n4;
 mod onboard;
 mod report;
-mod sender;
-pub(crate) mod wire;
 
 use crate::Output;
 use anyhow::Result;
-pub(crate) use bed::longest_frames;
 use clap::{Args, ValueEnum};
+pub(crate) use dut::raise_n3_mtu;
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;
 
 /// A part of the study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Part {
-    /// Nanoseconds for a packet.
+    /// Nanoseconds per packet
     Cost,
-    /// Packets over virtual links.
-    Wire,
-    /// N4.
-    Control,
-    /// The study of the satellite board.
+    /// Packets over virtual links
+    Links,
+    /// N4
+    N4,
+    /// The study of a satellite board
     Onboard,
 }
 
-/// Measures what packets and sessions cost.
+/// Measures the cost of packets and sessions.
 #[derive(Debug, Clone, Args)]
 pub struct UpfArgs {
     /// Folder for raw data, report and plots (lab-results/upf-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Few rounds, in under a minute, for a look
+    /// Few rounds, in less than a minute
     #[arg(long)]
     pub quick: bool,
     /// Seed for the order of the runs
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Only these parts of it
+    /// Parts to measure [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub parts: Vec<Part>,
-    /// As little as shows that it works, for a test.
+    /// The least work that covers all code, for a test.
     #[arg(skip)]
     pub least: bool,
 }
 
 impl UpfArgs {
-    /// One of three values: in full, for a look, and for a test.
+    /// A value for the full run, for --quick, or for a test.
     fn pick<T>(&self, full: T, quick: T, least: T) -> T {
         match (self.least, self.quick) {
             (true, _) => least,
@@ -67,7 +68,7 @@ impl UpfArgs {
         }
     }
 
-    /// Points of a study; for a test the first and the last one.
+    /// Points of a study; in a test the first and the last one only.
     fn points<T: Copy>(&self, all: &[T]) -> Vec<T> {
         match all {
             [first, .., last] if self.least => vec![*first, *last],
@@ -76,20 +77,20 @@ impl UpfArgs {
     }
 }
 
-/// What rules the sessions have.
+/// Rules of the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rules {
-    /// One PDR each way, with a FAR.
+    /// One PDR with a FAR in each direction.
     Far,
-    /// And a QER with a maximum bit rate.
+    /// As `Far`, and a QER with a maximum bit rate.
     Qer,
-    /// One PDR with a FAR, and a URR with a volume threshold.
+    /// As `Far`, and a URR with a volume threshold.
     Urr,
-    /// One PDR each way, with FAR, QER and two URRs.
+    /// One PDR with FAR, QER and two URRs in each direction.
     Full,
-    /// The same, behind 31 PDRs with filters that do not match.
+    /// As `Full`, after 31 PDRs with filters that do not match.
     Full32,
-    /// One PDR with a FAR, and translation of the UE's address.
+    /// As `Far`, and NAT of the UE's address.
     Nat,
 }
 
@@ -139,13 +140,13 @@ pub fn run(args: &UpfArgs) -> Result<String> {
         let cases = cost::measure(&mut output, args, &mut random)?;
         report::cost(&mut output, &cases)?;
     }
-    if wanted(Part::Wire) {
-        wire::measure(&mut output, args)?;
-        report::wire(&mut output)?;
+    if wanted(Part::Links) {
+        links::measure(&mut output, args)?;
+        report::links(&mut output)?;
     }
-    if wanted(Part::Control) {
-        control::measure(&mut output, args)?;
-        report::control(&mut output);
+    if wanted(Part::N4) {
+        n4::measure(&mut output, args)?;
+        report::n4(&mut output);
     }
     if wanted(Part::Onboard) {
         onboard::measure(&mut output, args)?;
@@ -157,18 +158,17 @@ pub fn run(args: &UpfArgs) -> Result<String> {
 mod tests {
     use super::*;
 
-    /// Every part runs to its end, and leaves data, figures and plots. What it measures is of no
-    /// worth here.
+    /// The measured values mean nothing in a debug build.
     #[test]
-    fn the_whole_study_runs() {
+    fn every_part_writes_raw_data_figures_and_plots() {
         if !nix::unistd::geteuid().is_root() {
-            return println!("SKIPPED: network namespaces and programs of the kernel need root");
+            return println!("SKIPPED: network namespaces and eBPF programs need root");
         }
         let folder = std::env::temp_dir().join(format!("martlet-lab-upf-{}", std::process::id()));
         let args =
             UpfArgs { out: Some(folder.clone()), quick: true, seed: 1, parts: vec![], least: true };
         let report = run(&args).unwrap();
-        for heading in ["What a packet costs", "Packets over links", "## N4", "satellite board"] {
+        for heading in ["Cost of a packet", "Packets over links", "## N4", "satellite board"] {
             assert!(report.contains(heading), "no {heading:?} in {report}");
         }
         let summary: serde_json::Value =
@@ -182,14 +182,14 @@ mod tests {
         assert!(value("pps.xdp.downlink_64.median") > 0.0);
         assert!(value("n4.xdp.delete_500") > 0.0);
         assert_eq!(value("lost.xdp.while_1000_modified"), 0.0);
-        // It never is 0: the generator alone takes something.
+        // Never 0: the generator alone uses CPU time.
         assert!(value("onboard_busy.xdp.sessions500.median") > 0.0);
         assert!(value("same_load_busy.kernel.60.median") > 0.0);
         let plots = [
             "cost",
             "cost-of-rules",
             "loss",
-            "processor",
+            "cpu",
             "sizes",
             "onboard-loss",
             "onboard-heat",
@@ -203,7 +203,7 @@ mod tests {
         }
         let raw = std::fs::read_to_string(folder.join("raw.csv")).unwrap();
         for part in
-            ["cost,", "flat_out,", "rate,", "latency,", "control,", "onboard,", "same_load,"]
+            ["cost,", "full_rate,", "rate,", "latency,", "control,", "onboard,", "same_load,"]
         {
             assert!(raw.lines().any(|line| line.starts_with(part)), "no {part} in raw.csv");
         }

@@ -1,6 +1,6 @@
-//! The report: tables, plots, and what was asked for.
+//! The report: tables, plots and targets.
 use super::cost::Cases;
-use super::wire::{DIRECTIONS, LENGTHS, VARIANTS};
+use super::links::{DIRECTIONS, LENGTHS, VARIANTS};
 use crate::{Bars, Output, Panel, Series, draw, draw_bars};
 use anyhow::Result;
 use std::fmt::Write as _;
@@ -17,24 +17,25 @@ fn cell(output: &Output, id: &str) -> String {
     }
 }
 
-/// A row of what was asked for.
-fn asked(text: &mut String, what: &str, least: bool, bound: f64, measured: f64) {
-    let (sign, kept) = if least { ("≥", measured >= bound) } else { ("≤", measured <= bound) };
-    let reached = if kept { "reached" } else { "**not reached**" };
-    let _ = writeln!(text, "| {what} | {sign} {bound} | {measured:.2} | {reached} |");
+/// A row of the table of targets. `is_lower` marks a lower bound.
+fn target(text: &mut String, what: &str, is_lower: bool, bound: f64, measured: f64) {
+    let (sign, met) =
+        if is_lower { ("≥", measured >= bound) } else { ("≤", measured <= bound) };
+    let verdict = if met { "met" } else { "**missed**" };
+    let _ = writeln!(text, "| {what} | {sign} {bound} | {measured:.2} | {verdict} |");
 }
 
-const ASKED: &str = "\n| what | asked | measured | |\n| --- | --- | --- | --- |\n";
+const TARGETS: &str = "\n| figure | target | measured | |\n| --- | --- | --- | --- |\n";
 
-/// Nanoseconds for packets.
+/// Reports the cost of packets.
 pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
-    let Cases { many, most, .. } = *cases;
-    output.say(
-        "## What a packet costs\n\nNanoseconds for each packet of 64 octets, by \
-         `BPF_PROG_TEST_RUN` on one core: medians over rounds with 95 % intervals; each round \
-         takes all cases in an order of its own. Every packet is made anew, of a session drawn at \
-         random; *made* is what that alone costs, and is part of the others. *bare* takes a \
-         tunnel header off or puts one on after one look-up, and does nothing else.\n",
+    let Cases { many, max, .. } = *cases;
+    output.text(
+        "## Cost of a packet\n\nNanoseconds per packet of 64 bytes, by `BPF_PROG_TEST_RUN` on one \
+         core: medians over rounds with 95 % intervals; each round has all cases in random order. \
+         Every packet is made anew, for a random session; *made* is the cost of that, which the \
+         other columns include. *bare* removes or adds a tunnel header after one lookup, and does \
+         nothing else.\n",
     );
     let mut text =
         String::from("| sessions, rules | direction | made | bare | xdp | xdp / bare |\n| --- |");
@@ -56,48 +57,50 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
         }
     }
     text.push_str(
-        "\n*far*: one PDR with FAR. *qer*: and a maximum bit rate. *urr*: FAR and a volume \
-         threshold. *nat*: FAR ",
+        "\n*far*: one PDR with FAR. *qer*: far and a maximum bit rate. *urr*: far and a volume \
+         threshold. *nat*: far ",
     );
     text.push_str(
-        "and translation of addresses. *full*: FAR, QER with a maximum bit rate, two URRs with \
+        "and NAT. *full*: FAR, QER with a maximum bit rate, two URRs with \
          thresholds. ",
     );
-    text.push_str("*pdrs32*: full, behind 31 PDRs that do not match.\n");
-    text.push_str(ASKED);
+    text.push_str("*pdrs32*: full, after 31 PDRs that do not match.\n");
+    text.push_str(TARGETS);
     for (direction, _) in DIRECTIONS {
         let at = |what: &str, point: &str| {
             value(output, &format!("ns_per_packet.{what}.{direction}{point}.median"))
         };
         let full = at("xdp_over_bare", &format!("_{many}_sessions"));
-        asked(&mut text, &format!("{direction}: {many} sessions, over bare"), false, 1.25, full);
+        target(
+            &mut text,
+            &format!("{direction}: {many} sessions, relative to bare"),
+            false,
+            1.25,
+            full,
+        );
         let of = |what: &str| at(what, &format!("_{many}_sessions"));
         let net = (of("xdp") - of("nothing")) / (of("bare") - of("nothing"));
         let _ = writeln!(
             text,
-            "| {direction}: the same without what making the packets costs | | {net:.2} | |"
+            "| {direction}: the same without the cost of making packets | | {net:.2} | |"
         );
-        let times = at(&format!("xdp_{most}_over_1"), "");
-        // What is asked is asked of packets that are really sent: see below. The programs' share
-        // alone shows more of memory.
-        asked(
+        let times = at(&format!("xdp_{max}_over_1"), "");
+        // The target holds for packets over links, see below. Memory accesses are a larger share of
+        // the programs' cost alone.
+        target(
             &mut text,
-            &format!("{direction}: {most} sessions, over one, programs alone"),
+            &format!("{direction}: {max} sessions relative to one, programs alone"),
             false,
             1.3,
             times,
         );
-        let bare = at(&format!("bare_{most}_over_1"), "");
-        let _ = writeln!(
-            text,
-            "| {direction}: the same of the bare program, whose memory is as slow | | {bare:.2} | \
-             |"
-        );
+        let bare = at(&format!("bare_{max}_over_1"), "");
+        let _ = writeln!(text, "| {direction}: the same for the bare program | | {bare:.2} | |");
         for sessions in [1, 1000] {
             let times = at("pdrs32_over_1", &format!("_{sessions}_sessions"));
-            asked(
+            target(
                 &mut text,
-                &format!("{direction}: 32 PDRs in each of {sessions} sessions, over one"),
+                &format!("{direction}: 32 PDRs in each of {sessions} sessions, relative to one"),
                 false,
                 2.0,
                 times,
@@ -105,7 +108,7 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
         }
         for sessions in [1, many] {
             let nat = at("cost_of_nat", &format!("_{sessions}_sessions"));
-            asked(
+            target(
                 &mut text,
                 &format!("{direction}: NAT adds, ns, with {sessions} sessions"),
                 false,
@@ -118,7 +121,7 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
             let _ = writeln!(text, "| {direction}: {what} adds, ns | | {more:.1} | |");
         }
     }
-    output.say(&text);
+    output.text(&text);
     let panel = |direction: &str| {
         let series = ["bare", "xdp"].map(|variant| {
             let at = |sessions: u32| {
@@ -127,7 +130,7 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
             };
             Series {
                 name: variant.into(),
-                points: [1, 1000, many, most].into_iter().filter_map(at).collect(),
+                points: [1, 1000, many, max].into_iter().filter_map(at).collect(),
             }
         });
         Panel {
@@ -145,7 +148,7 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
         ("nat", "NAT, 1 flow", 1),
     ];
     let bars = Bars {
-        title: format!("what rules add, {many} sessions"),
+        title: format!("cost of rules, {many} sessions"),
         y_label: "ns per packet".into(),
         groups: kinds.iter().map(|(_, name, _)| (*name).to_string()).collect(),
         series: DIRECTIONS
@@ -164,20 +167,20 @@ pub(super) fn cost(output: &mut Output, cases: &Cases) -> Result<()> {
             .collect(),
     };
     draw_bars(output.folder(), "cost-of-rules", &[bars])?;
-    output.say("![nanoseconds per packet](cost.png)\n\n![what rules add](cost-of-rules.png)\n");
+    output.text("![nanoseconds per packet](cost.png)\n\n![cost of rules](cost-of-rules.png)\n");
     Ok(())
 }
 
-/// Packets over links.
-pub(super) fn wire(output: &mut Output) -> Result<()> {
-    output.say(
-        "## Packets over links\n\nGenerator, UPF and receiver on one processor, over veth in \
-         native mode, one session unless said otherwise. *flat out*: as fast as the generator \
-         goes. *carried*: the highest rate with at most 0.1 % loss, which is how `kernel` is \
-         compared, since flat out it gets no processor time.\n",
+/// Reports the packets over links.
+pub(super) fn links(output: &mut Output) -> Result<()> {
+    output.text(
+        "## Packets over links\n\nGenerator, UPF and receiver on one CPU, over veth in native mode, \
+         with one session unless noted. *full rate*: the generator's maximum. *carried*: the \
+         highest rate with at most 0.1 % loss. `kernel` is compared by that, since it gets no CPU \
+         time at full rate.\n",
     );
     let mut text = String::from(
-        "| flat out | direction | 10⁶ packets/s | lost |\n| --- | --- | --- | --- |\n",
+        "| full rate | direction | 10⁶ packets/s | lost |\n| --- | --- | --- | --- |\n",
     );
     let mut names: Vec<(String, u32)> = vec![("generator".into(), 64)];
     names.extend(LENGTHS.map(|length| ("xdp".to_string(), length)));
@@ -190,18 +193,15 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
         for (direction, _) in DIRECTIONS {
             let pps = value(output, &format!("pps.{name}.{direction}_{length}.median")) / 1e6;
             let loss = value(output, &format!("loss.{name}.{direction}_{length}.median")) * 100.0;
-            let _ = writeln!(
-                text,
-                "| {name}, {length} octets | {direction} | {pps:.2} | {loss:.3} % |"
-            );
+            let _ =
+                writeln!(text, "| {name}, {length} bytes | {direction} | {pps:.2} | {loss:.3} % |");
         }
     }
     text.push_str("\n| carried | kernel | xdp |\n| --- | --- | --- |\n");
     for (direction, _) in DIRECTIONS {
         let [kernel, xdp] = VARIANTS
             .map(|(name, _)| value(output, &format!("pps.{name}.{direction}_64_carried")) / 1e6);
-        let _ =
-            writeln!(text, "| {direction}, 64 octets, 10⁶ packets/s | {kernel:.3} | {xdp:.3} |");
+        let _ = writeln!(text, "| {direction}, 64 bytes, 10⁶ packets/s | {kernel:.3} | {xdp:.3} |");
         for q in ["p50", "p99", "p999"] {
             let [kernel, xdp] = VARIANTS
                 .map(|(name, _)| value(output, &format!("latency.{name}.{direction}_64.{q}")));
@@ -211,42 +211,43 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
             );
         }
     }
-    text.push_str(ASKED);
+    text.push_str(TARGETS);
     for (direction, _) in DIRECTIONS {
         let times = value(output, &format!("pps.xdp_over_kernel.{direction}_64"));
-        asked(
+        target(
             &mut text,
-            &format!("{direction}: packets a second, times kernel's"),
+            &format!("{direction}: packets per second, relative to kernel"),
             true,
             8.0,
             times,
         );
         let share = value(output, &format!("cpu.xdp_over_kernel.{direction}_64"));
-        asked(
+        target(
             &mut text,
-            &format!("{direction}: processor time where kernel begins to lose"),
+            &format!("{direction}: CPU time at the rate that kernel carries, relative to kernel"),
             false,
             0.25,
             share,
         );
         let loss = value(output, &format!("loss.xdp.{direction}_rate7.median"));
-        asked(&mut text, &format!("{direction}: loss at 3 times that rate"), false, 0.0, loss);
-        let flat = value(output, &format!("pps.xdp.{direction}_64.median")) / 1e6;
-        asked(
+        target(&mut text, &format!("{direction}: loss at 3 times that rate"), false, 0.0, loss);
+        let full_rate = value(output, &format!("pps.xdp.{direction}_64.median")) / 1e6;
+        target(
             &mut text,
             &format!("{direction}: 10⁶ packets/s with generator and receiver on the same core"),
             true,
             2.31,
-            flat,
+            full_rate,
         );
         let lost = value(output, &format!("loss.xdp.{direction}_64.median"));
-        asked(&mut text, &format!("{direction}: loss there"), false, 0.0, lost);
-        for most in [100_000, 10_000, 1200] {
-            if let Some(times) = output.find(&format!("pps.xdp_1_over_{most}_sessions.{direction}"))
+        target(&mut text, &format!("{direction}: loss there"), false, 0.0, lost);
+        for sessions in [100_000, 10_000, 1200] {
+            if let Some(times) =
+                output.find(&format!("pps.xdp_1_over_{sessions}_sessions.{direction}"))
             {
-                asked(
+                target(
                     &mut text,
-                    &format!("{direction}: a packet of {most} sessions, over one"),
+                    &format!("{direction}: a packet of {sessions} sessions, relative to one"),
                     false,
                     1.3,
                     times.value,
@@ -254,15 +255,15 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
             }
         }
         let rules = value(output, &format!("pps.xdp_1_over_32_pdrs.{direction}"));
-        asked(
+        target(
             &mut text,
-            &format!("{direction}: a packet of a session of 32 PDRs, over one"),
+            &format!("{direction}: a packet of a session of 32 PDRs, relative to one"),
             false,
             2.0,
             rules,
         );
     }
-    output.say(&text);
+    output.text(&text);
     let by_rate = |direction: &str, what: &str, y_label: &str, factor: f64, variants: &[&str]| {
         let series = variants.iter().map(|variant| {
             let at = |n: usize| {
@@ -274,7 +275,7 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
         });
         Panel {
             title: direction.into(),
-            x_label: "millions of packets sent in a second".into(),
+            x_label: "sent, million packets/s".into(),
             y_label: y_label.into(),
             series: series.collect(),
         }
@@ -285,12 +286,12 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
         by_rate(
             direction,
             "cpu_per_packet",
-            "ns of processor time per packet",
+            "ns of CPU time per packet",
             1.0,
             &["generator", "kernel", "xdp"],
         )
     };
-    draw(output.folder(), "processor", &[cpu("uplink"), cpu("downlink")])?;
+    draw(output.folder(), "cpu", &[cpu("uplink"), cpu("downlink")])?;
     let sizes = |direction: &str| {
         let at = |length: u32| {
             let f = output.find(&format!("pps.xdp.{direction}_{length}.median"))?;
@@ -298,8 +299,8 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
         };
         Panel {
             title: direction.into(),
-            x_label: "octets of the UE's packet".into(),
-            y_label: "millions of packets a second".into(),
+            x_label: "length of the UE's packet, bytes".into(),
+            y_label: "million packets/s".into(),
             series: vec![Series {
                 name: "xdp".into(),
                 points: LENGTHS.into_iter().filter_map(at).collect(),
@@ -307,49 +308,48 @@ pub(super) fn wire(output: &mut Output) -> Result<()> {
         }
     };
     draw(output.folder(), "sizes", &[sizes("uplink"), sizes("downlink")])?;
-    output.say(
-        "![loss against rate](loss.png)\n\n![processor time](processor.png)\n\n![packet \
+    output.text(
+        "![loss against rate](loss.png)\n\n![CPU time](cpu.png)\n\n![packet \
          sizes](sizes.png)\n",
     );
     Ok(())
 }
 
-/// N4.
-pub(super) fn control(output: &mut Output) {
+/// Reports N4.
+pub(super) fn n4(output: &mut Output) {
     let rates = |what: &str| {
         [100_000, 20_000, 500]
             .into_iter()
             .find_map(|n| Some((n, output.find(&format!("n4.xdp.{what}_{n}"))?.value)))
     };
-    let mut text =
-        String::from("## N4\n\nAn SMF over UDP, with 64 requests under way at a time.\n");
-    text.push_str(ASKED);
+    let mut text = String::from("## N4\n\nAn SMF over UDP, with up to 64 outstanding requests.\n");
+    text.push_str(TARGETS);
     if let Some((n, rate)) = rates("establish") {
-        asked(
+        target(
             &mut text,
-            &format!("sessions established in a second, {n} of them"),
+            &format!("sessions established per second, {n} in all"),
             true,
             10_000.0,
             rate,
         );
         let whole = value(output, &format!("resident_whole.xdp.sessions{n}"));
-        asked(&mut text, "resident size with them and the SMF, MB", false, 200.0, whole);
+        target(&mut text, "resident memory of UPF and SMF, MB", false, 200.0, whole);
     }
     for what in ["modify", "delete"] {
         if let Some((n, rate)) = rates(what) {
-            let _ = writeln!(text, "| {what}, sessions a second, {n} of them | | {rate:.0} | |");
+            let _ = writeln!(text, "| {what}, sessions per second, {n} in all | | {rate:.0} | |");
         }
     }
     let (lost, sent) = (
         value(output, "lost.xdp.while_1000_modified"),
         value(output, "sent.xdp.while_1000_modified"),
     );
-    asked(
+    target(
         &mut text,
         &format!("packets lost of {sent} while 1,000 sessions are modified"),
         false,
         0.0,
         lost,
     );
-    output.say(&text);
+    output.text(&text);
 }

@@ -1,5 +1,5 @@
 //! What a round trip of LCS-UPP costs over each kind of channel, in one process with a thread at
-//! each end, as times a plain TCP exchange of the same messages. `martlet lab lcs-upp` measures the
+//! each end, as times a plain TCP exchange of the same messages. `martlet-lab lcs-upp` measures the
 //! same between processes, with the statistics of the paper; this is quick to build.
 //!
 //!     cargo bench -p martlet-lcs-channel [--features openssl,wolfssl] [-- ROUNDS [SPIN_US]]

@@ -1,4 +1,4 @@
-//! The two ends of the LCS-UPP experiment, without anything else: what `martlet lab lcs-upp` starts
+//! The two ends of the LCS-UPP experiment, without anything else: what `martlet-lab lcs-upp` starts
 //! for each channel.
 //!
 //! The UE's end runs on one thread and blocks; its program, `martlet-lcs`, is what a phone's side

@@ -1,14 +1,14 @@
-//! The study of the satellite board, as far as a machine without one can do it: sessions at one
-//! total rate, one session's share, contention for memory, load against processor, memory and a
-//! modelled temperature, and both datapaths under the same load. On one processor, over virtual
-//! links.
+//! The study of a satellite board (XupfPI), as far as it is possible without the board: number of
+//! sessions at one total rate, one session's share, memory contention, CPU time, memory and a
+//! modelled temperature against load, and both datapaths under the same load. All on one CPU, over
+//! virtual links.
 mod report;
 mod same_load;
 mod stress;
 mod study;
 
 use super::UpfArgs;
-use super::wire::Wire;
+use super::links::Testbed;
 use crate::Output;
 use crate::progress::Progress;
 use anyhow::Result;
@@ -17,20 +17,20 @@ use std::time::Duration;
 use stress::Stress;
 use study::{Study, VARIANTS};
 
-/// Octets of UEs' packets, and packets in a second of all sessions together.
+/// Length of UEs' packets in bytes, and packets per second of all sessions together.
 const LENGTH: u32 = 1024;
 const RATE: f64 = 20_000.0;
 const SESSIONS: [u32; 6] = [1, 10, 50, 100, 200, 500];
 const SHARES: [u32; 5] = [100, 75, 50, 25, 0];
-/// Of the rate that the kernel's path carries.
+/// Loads, as multiples of the rate that the kernel path carries.
 const LOADS: [f64; 7] = [0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5];
-/// The load under which others use memory.
+/// The load of the measurement with memory contention.
 const STRESSED: f64 = 0.9;
-/// Sessions beside the one whose share is changed.
-const OTHERS: u32 = 100;
+/// Sessions of the measurement of shares.
+const SHARE_SESSIONS: u32 = 100;
 
-/// °C of the simulated board after an hour of a load of 0 to 1.
-fn celsius_of(load: f64) -> f64 {
+/// Temperature in °C of the simulated board after an hour of a load from 0 to 1.
+fn steady_temperature(load: f64) -> f64 {
     let mut board =
         SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
     board.pass(3600.0, load);
@@ -51,42 +51,44 @@ pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let carried = same_load::kernel_carries(&mut study)?;
     for variant in VARIANTS {
         for &sessions in &sessions {
-            let run = |wire: &Wire, time| wire.paced(true, LENGTH, RATE, time);
+            let run = |testbed: &Testbed, time| testbed.paced(true, LENGTH, RATE, time);
             study.point(&format!("sessions{sessions}"), variant, sessions, run)?;
         }
         for &share in &shares {
-            study.point(&format!("share{share}"), variant, OTHERS, |wire, time| {
-                shared(wire, share, time)
+            study.point(&format!("share{share}"), variant, SHARE_SESSIONS, |testbed, time| {
+                shared(testbed, share, time)
             })?;
         }
         for &n in &loads {
-            let run = |wire: &Wire, time| wire.paced(true, LENGTH, carried * LOADS[n], time);
+            let run =
+                |testbed: &Testbed, time| testbed.paced(true, LENGTH, carried * LOADS[n], time);
             study.point(&format!("load{n}"), variant, 1, run)?;
         }
     }
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     for variant in VARIANTS.into_iter().filter(|(_, choice)| choice.is_some()) {
         for &(name, arguments) in &kinds {
             let Ok(_stress) = Stress::start(arguments) else {
-                left_out.push(name);
+                skipped.push(name);
                 continue;
             };
-            let run = |wire: &Wire, time| wire.paced(true, LENGTH, carried * STRESSED, time);
-            study.point(&format!("memory_{name}"), variant, OTHERS, run)?;
+            let run =
+                |testbed: &Testbed, time| testbed.paced(true, LENGTH, carried * STRESSED, time);
+            study.point(&format!("memory_{name}"), variant, SHARE_SESSIONS, run)?;
         }
     }
     let same_load = same_load::measure(&mut study, carried, &parts, slots)?;
     study.progress.done();
-    report::write(output, &same_load, !left_out.is_empty())
+    report::write(output, &same_load, !skipped.is_empty())
 }
 
-/// Packets of which a share in per cent is one session's.
-fn shared(wire: &Wire, share: u32, time: Duration) -> Result<super::wire::Round> {
+/// Sends packets of which a share in per cent belongs to one session.
+fn shared(testbed: &Testbed, share: u32, time: Duration) -> Result<super::links::Round> {
     let mut owed = 0;
-    wire.paced_among(true, LENGTH, RATE, time, move || {
+    testbed.paced_among(true, LENGTH, RATE, time, move || {
         owed += share;
         let one = owed >= 100;
         owed -= if one { 100 } else { 0 };
-        if one { 1 } else { OTHERS }
+        if one { 1 } else { SHARE_SESSIONS }
     })
 }

@@ -1,6 +1,8 @@
-//! What the study says, beside what the paper found.
+//! The report of the study, with the findings of the paper.
 use super::same_load::{PARTS, SameLoad};
-use super::{LENGTH, LOADS, OTHERS, RATE, SESSIONS, SHARES, STRESSED, celsius_of, stress};
+use super::{
+    LENGTH, LOADS, RATE, SESSIONS, SHARE_SESSIONS, SHARES, STRESSED, steady_temperature, stress,
+};
 use crate::{Bars, Figure, Output, Panel, Series, draw, draw_bars};
 use anyhow::Result;
 use std::fmt::Write as _;
@@ -15,7 +17,7 @@ fn value(output: &Output, what: &str, variant: &str, point: &str) -> f64 {
     find(output, what, variant, point).map_or(f64::NAN, |f| f.0)
 }
 
-/// Processor time that a datapath adds to the generator's, in per cent of one processor.
+/// CPU time that a datapath adds to the generator's, in per cent of one CPU.
 fn added(output: &Output, variant: &str, point: &str) -> f64 {
     (value(output, "onboard_busy", variant, point)
         - value(output, "onboard_busy", "generator", point))
@@ -23,40 +25,39 @@ fn added(output: &Output, variant: &str, point: &str) -> f64 {
 }
 
 fn celsius(output: &Output, variant: &str, point: &str) -> f64 {
-    celsius_of(added(output, variant, point) / 100.0)
+    steady_temperature(added(output, variant, point) / 100.0)
 }
 
 fn megabits(packets: f64) -> f64 {
     packets * f64::from(LENGTH) * 8.0 / 1e6
 }
 
-/// How far values lie apart.
+/// The difference of the largest and the smallest value.
 fn span(values: impl Iterator<Item = f64>) -> f64 {
     let (low, high) =
         values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     high - low
 }
 
-/// Writes report and plots.
+/// Writes tables and plots.
 pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
-    output.say(&format!(
+    output.text(&format!(
         "## The study of the satellite board\n\nAfter *Deciphering the Performance of Satellite \
-         UPF* (XupfPI). Uplink packets of {LENGTH} octets; generator, UPF and receiver on one \
-         processor, over virtual links. Unless said otherwise {RATE} packets in a second, {:.0} \
-         Mbit/s. Where the paper says 60 Mbit/s, the load at which its kernel path on a Raspberry \
-         Pi loses packets, this study takes 1.2 times the rate that the kernel's path carries \
-         here ({:.0} packets in a second, {:.0} Mbit/s), and of that as many parts of 60 as the \
-         paper had Mbit/s.\n\n**No sensor was read**: temperatures are those of the simulated \
-         board (idle 50 °C in a room of 27 °C, 5 W at full load as in the paper; 2 W when idle \
-         and a time constant of 150 s assumed), for the processor time that a datapath adds to \
-         what the generator takes alone.\n",
+         UPF* (XupfPI). Uplink packets of {LENGTH} bytes; generator, UPF and receiver on one CPU, \
+         over virtual links; {RATE} packets per second ({:.0} Mbit/s) unless noted. At 60 Mbit/s \
+         the paper's kernel path on a Raspberry Pi loses packets. Here, 1.2 times the rate that \
+         the kernel path carries ({:.0} packets per second, {:.0} Mbit/s) stands for it and is \
+         called 60 parts.\n\n**No sensor was read**: temperatures are those of a simulated board \
+         (idle 50 °C in a room of 27 °C, 5 W at full load as in the paper; 2 W when idle and a \
+         time constant of 150 s are assumed), for the CPU time that a datapath adds to the \
+         generator's.\n",
         megabits(RATE),
         same.carried,
         megabits(same.carried),
     ));
     if no_stress {
-        output.say(
-            "`stress-ng` is not installed: contention for memory was not measured (install the \
+        output.text(
+            "`stress-ng` is not installed: memory contention was not measured (install the \
              package stress-ng).\n",
         );
     }
@@ -67,12 +68,12 @@ pub(super) fn write(output: &mut Output, same: &SameLoad, no_stress: bool) -> Re
             output.figure(Figure::once(id, "C", celsius));
         }
     }
-    beside_the_paper(output, same);
+    paper_comparison(output, same);
     tables(output, same);
     plots(output, same, no_stress)
 }
 
-fn beside_the_paper(output: &mut Output, same: &SameLoad) {
+fn paper_comparison(output: &mut Output, same: &SameLoad) {
     let by_sessions = |output: &Output, v: &'static str| {
         span(SESSIONS.iter().map(|n| celsius(output, v, &format!("sessions{n}"))))
     };
@@ -80,10 +81,10 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
         span(SHARES.iter().map(|n| celsius(output, v, &format!("share{n}"))))
     };
     let mut rows: Vec<(String, String)> = Vec::new();
-    let heat = |part: u32| BOTH.map(|variant| same.celsius(variant, part));
-    let ([k20, _], [k60, x60]) = (heat(20), heat(60));
+    let temperatures = |part: u32| BOTH.map(|variant| same.celsius(variant, part));
+    let ([k20, _], [k60, x60]) = (temperatures(20), temperatures(60));
     rows.push((
-        "Temperature and processor time grow with bandwidth, memory hardly (figs. 4, 5)".into(),
+        "Temperature and CPU time grow with bandwidth, memory hardly (figs. 4, 5)".into(),
         format!(
             "kernel from {k20:.1} °C at 20 parts to {k60:.1} °C at 60; memory {:.0} to {:.0} MB",
             value(output, "onboard_memory", "kernel", "load0"),
@@ -93,15 +94,15 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
     rows.push((
         "The number of sessions at one total bandwidth does not matter, 1 to 500 (fig. 6a)".into(),
         format!(
-            "temperatures lie {:.1} K apart with kernel, {:.1} K with xdp",
+            "temperatures differ by {:.1} K with kernel, {:.1} K with xdp",
             by_sessions(output, "kernel"),
             by_sessions(output, "xdp")
         ),
     ));
     rows.push((
-        "Nor does one session's share, 100 to 0 % (fig. 6b)".into(),
+        "One session's share does not matter either, 100 to 0 % (fig. 6b)".into(),
         format!(
-            "{:.1} K apart with kernel, {:.1} K with xdp",
+            "they differ by {:.1} K with kernel, {:.1} K with xdp",
             by_share(output, "kernel"),
             by_share(output, "xdp")
         ),
@@ -114,7 +115,7 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
             .join(", ")
     };
     rows.push((
-        "The kernel's path loses little at 20, 40 and 50 Mbit/s, and much at 60 (fig. 7)".into(),
+        "The kernel path loses little at 20, 40 and 50 Mbit/s, and much at 60 (fig. 7)".into(),
         format!("% lost at 20, 40, 50 and 60 parts: kernel {}", loss(output, "kernel")),
     ));
     let stressed = |output: &Output, variant: &str| {
@@ -127,8 +128,8 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
         )
     };
     rows.push((
-        "Frequent use of memory by others makes the kernel's path lose packets, sparse use hardly \
-         (fig. 9)"
+        "Frequent memory use by other programs makes the kernel path lose packets, sparse use \
+         hardly (fig. 9)"
             .into(),
         format!("kernel {}; xdp {}", stressed(output, "kernel"), stressed(output, "xdp")),
     ));
@@ -142,9 +143,9 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
         .max(0.0)
     };
     rows.push((
-        "and takes far less processor time there, and stays cooler (fig. 12)".into(),
+        "XDP uses far less CPU time there, and stays cooler (fig. 12)".into(),
         format!(
-            "{:.0} % of one processor against {:.0} %, {x60:.1} °C against {k60:.1} °C",
+            "{:.0} % of one CPU against {:.0} %, {x60:.1} °C against {k60:.1} °C",
             busy(output, "xdp"),
             busy(output, "kernel")
         ),
@@ -154,9 +155,9 @@ fn beside_the_paper(output: &mut Output, same: &SameLoad) {
         let _ = writeln!(text, "| {paper} | {here} |");
     }
     text.push_str(
-        "\nNot repeated: loss at different room temperatures (fig. 8), which needs a board.\n",
+        "\nNot repeated: loss at different room temperatures (fig. 8), which requires a board.\n",
     );
-    output.say(&text);
+    output.text(&text);
 }
 
 fn tables(output: &mut Output, same: &SameLoad) {
@@ -184,13 +185,12 @@ fn tables(output: &mut Output, same: &SameLoad) {
     for share in SHARES {
         line(
             output,
-            format!("{share} % of it one session's, the rest {OTHERS} others'"),
+            format!("{share} % of it for one session, the rest for {SHARE_SESSIONS}"),
             &format!("share{share}"),
         );
     }
     for (kind, _) in stress::KINDS {
-        let name =
-            format!("{STRESSED} of what the kernel's path carries, others use memory: {kind}");
+        let name = format!("{STRESSED} of the rate that kernel carries, memory contention: {kind}");
         line(output, name, &format!("memory_{kind}"));
     }
     text.push_str(
@@ -212,10 +212,8 @@ fn tables(output: &mut Output, same: &SameLoad) {
         });
         let _ = writeln!(text, "| {:.0} | {} |", megabits(same.carried * part), cells.join(" | "));
     }
-    text.push_str(
-        "\nThe memory is that of the process with everything in it, generator and receiver too.\n",
-    );
-    output.say(&text);
+    text.push_str("\nMemory is that of the whole process, with generator and receiver.\n");
+    output.text(&text);
 }
 
 fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
@@ -240,7 +238,7 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
     let panels = [
         panel(
             "loss against load (figs. 7, 11)",
-            "load; the kernel's path carries 50",
+            "load in parts; the kernel path carries 50",
             "% lost",
             parts,
         ),
@@ -253,23 +251,18 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
             (0..LOADS.len()).map(|n| flat(mbit(n), of(variant, &format!("load{n}")))).collect()
         })
     };
-    let mut heat: Vec<Series> = BOTH.map(|variant| same.heat(variant)).into();
-    let minutes = heat[0].points.last().map_or(1.0, |point| point.0);
+    let mut temperatures: Vec<Series> = BOTH.map(|variant| same.temperature(variant)).into();
+    let minutes = temperatures[0].points.last().map_or(1.0, |point| point.0);
     let limit = |end: f64| Series {
         name: "a Pi 4 throttles".into(),
         points: vec![flat(0.0, 80.0), flat(end, 80.0)],
     };
-    heat.push(limit(minutes));
+    temperatures.push(limit(minutes));
     let mut by_load = loads(&|variant, point| celsius(output, variant, point));
     by_load.push(limit(mbit(LOADS.len() - 1)));
     let x = "Mbit/s";
     let panels = [
-        panel(
-            "processor time added (fig. 5)",
-            x,
-            "% of one processor",
-            loads(&|v, p| added(output, v, p)),
-        ),
+        panel("added CPU time (fig. 5)", x, "% of one CPU", loads(&|v, p| added(output, v, p))),
         panel("modelled temperature after an hour (fig. 4)", x, "°C", by_load),
         panel(
             "memory of the process (fig. 5)",
@@ -277,7 +270,12 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
             "MB",
             loads(&|v, p| value(output, "onboard_memory", v, p)),
         ),
-        panel("modelled temperature at a load of 60 (fig. 12)", "minutes on the board", "°C", heat),
+        panel(
+            "modelled temperature at a load of 60 (fig. 12)",
+            "minutes on the board",
+            "°C",
+            temperatures,
+        ),
     ];
     draw(output.folder(), "onboard-heat", &panels)?;
     let by = |of: &dyn Fn(&str, &str) -> f64, points: &[u32], name: &str| {
@@ -287,7 +285,7 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
     };
     let celsius_at = |variant: &str, point: &str| celsius(output, variant, point);
     let busy_at = |variant: &str, point: &str| added(output, variant, point);
-    let (sessions, share) = ("sessions at one total rate", "% of the traffic one session's");
+    let (sessions, share) = ("sessions at one total rate", "% of the traffic in one session");
     let panels = [
         panel(
             "temperature by sessions (fig. 6a)",
@@ -301,13 +299,8 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
             "°C",
             by(&celsius_at, &SHARES, "share"),
         ),
-        panel(
-            "processor time added",
-            sessions,
-            "% of one processor",
-            by(&busy_at, &SESSIONS, "sessions"),
-        ),
-        panel("processor time added", share, "% of one processor", by(&busy_at, &SHARES, "share")),
+        panel("added CPU time", sessions, "% of one CPU", by(&busy_at, &SESSIONS, "sessions")),
+        panel("added CPU time", share, "% of one CPU", by(&busy_at, &SHARES, "share")),
     ];
     draw(output.folder(), "onboard-sessions", &panels)?;
     let mut images = vec!["onboard-loss", "onboard-heat", "onboard-sessions"];
@@ -331,15 +324,15 @@ fn plots(output: &mut Output, same: &SameLoad, no_stress: bool) -> Result<()> {
                 .collect(),
         };
         let panels = [
-            bars("loss beside others' use of memory (fig. 9)", "% lost", "onboard_loss"),
-            bars("latency, 99 of 100 packets", "µs", "onboard_p99"),
-            bars("processor time", "% of one processor", "onboard_busy"),
+            bars("loss under memory contention (fig. 9)", "% lost", "onboard_loss"),
+            bars("latency, 99th percentile", "µs", "onboard_p99"),
+            bars("CPU time", "% of one CPU", "onboard_busy"),
         ];
         draw_bars(output.folder(), "onboard-memory", &panels)?;
         images.push("onboard-memory");
     }
     for image in images {
-        output.say(&format!("![{image}]({image}.png)\n"));
+        output.text(&format!("![{image}]({image}.png)\n"));
     }
     Ok(())
 }

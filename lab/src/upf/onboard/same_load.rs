@@ -1,9 +1,9 @@
-//! Both datapaths under the same loads, over some time: as many parts of 60 as the paper had
-//! Mbit/s, where the kernel's path begins to lose a little below 60.
+//! Both datapaths under the same loads over time. The loads are 20 to 60 parts, as the paper has 20 to
+//! 60 Mbit/s; in both, the kernel path begins to lose packets a little below 60.
 use super::super::Rules;
-use super::super::wire::{carried_of, with_wire};
+use super::super::links::{carried_rate, with_testbed};
 use super::study::{Study, VARIANTS, busy};
-use super::{LENGTH, celsius_of};
+use super::{LENGTH, steady_temperature};
 use crate::stats::median;
 use crate::{Figure, Series};
 use anyhow::{Context, Result};
@@ -13,55 +13,57 @@ use std::time::Duration;
 
 /// The loads, in parts of 60.
 pub const PARTS: [u32; 4] = [20, 40, 50, 60];
-/// Of what the kernel's path carries, 60 parts are this.
-const OVER: f64 = 1.2;
-/// Measured at a time,
+/// 60 parts as a multiple of the rate that the kernel path carries.
+const FULL_LOAD: f64 = 1.2;
+/// Duration of a slot.
 const SLOT: Duration = Duration::from_millis(250);
-/// and how much longer that is on the board, whose temperature changes within minutes.
+/// Seconds on the simulated board for each slot. Its temperature changes within minutes.
 const BOARD_SLOT_S: f64 = 20.0;
 
-/// Loss and processor time.
+/// Loss and CPU time in per cent.
 type Slot = (f64, f64);
 
-/// What was measured.
+/// The results.
 pub struct SameLoad {
-    /// Packets in a second that the kernel's path carries.
+    /// Packets per second that the kernel path carries.
     pub carried: f64,
-    /// Of each variant and load, slot by slot.
+    /// The slots of each variant and load.
     slots: Vec<(&'static str, u32, Vec<Slot>)>,
 }
 
-/// Packets in a second that the kernel's path carries of those of the study.
+/// Measures the rate that the kernel path carries, in packets per second.
 pub fn kernel_carries(study: &mut Study<'_>) -> Result<f64> {
     let time = study.time / 2;
-    let kernel = with_wire(Some(DatapathChoice::Kernel), Rules::Full, 1, |wire| {
-        carried_of(wire, true, LENGTH, time)
+    let kernel = with_testbed(Some(DatapathChoice::Kernel), Rules::Full, 1, |testbed| {
+        carried_rate(testbed, true, LENGTH, time)
     })?;
     study.output.figure(Figure::once("onboard_carried.kernel", "packets/s", kernel));
-    study.progress.step("what kernel carries");
+    study.progress.step("rate carried by kernel");
     Ok(kernel)
 }
 
-/// Measures.
+/// Measures all variants and loads.
 pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -> Result<SameLoad> {
     let mut all = Vec::new();
     for (variant, choice) in VARIANTS {
         for &part in parts {
-            let rate = carried * OVER * f64::from(part) / 60.0;
-            let rounds = with_wire(choice, Rules::Full, 1, |wire| {
-                wire.paced(true, LENGTH, rate, SLOT)?;
-                (0..slots).map(|_| wire.paced(true, LENGTH, rate, SLOT)).collect::<Result<Vec<_>>>()
+            let rate = carried * FULL_LOAD * f64::from(part) / 60.0;
+            let rounds = with_testbed(choice, Rules::Full, 1, |testbed| {
+                testbed.paced(true, LENGTH, rate, SLOT)?;
+                (0..slots)
+                    .map(|_| testbed.paced(true, LENGTH, rate, SLOT))
+                    .collect::<Result<Vec<_>>>()
             })?;
-            let told: Vec<(f64, f64)> =
+            let slots: Vec<Slot> =
                 rounds.iter().map(|round| (round.loss() * 100.0, busy(round) * 100.0)).collect();
-            for (n, (loss, busy)) in told.iter().enumerate() {
+            for (n, (loss, busy)) in slots.iter().enumerate() {
                 study
                     .output
                     .row(format_args!("same_load,{part},{variant},uplink,{n},{loss},{busy}"))?;
             }
-            let of = |values: Vec<f64>| median(&values).context("nothing was measured");
+            let of = |values: Vec<f64>| median(&values).context("no samples");
             let (loss, busy) =
-                (told.iter().map(|t| t.0).collect(), told.iter().map(|t| t.1).collect());
+                (slots.iter().map(|t| t.0).collect(), slots.iter().map(|t| t.1).collect());
             study.output.figure(Figure::of(
                 format!("same_load_loss.{variant}.{part}.median"),
                 "%",
@@ -72,7 +74,7 @@ pub fn measure(study: &mut Study<'_>, carried: f64, parts: &[u32], slots: u32) -
                 "%",
                 of(busy)?,
             ));
-            all.push((variant, part, told));
+            all.push((variant, part, slots));
             study.progress.step("the same load");
         }
     }
@@ -85,7 +87,7 @@ impl SameLoad {
         found.map_or(&[], |(_, _, slots)| slots.as_slice())
     }
 
-    /// Loss by time at the highest load.
+    /// Loss over time at the highest load.
     pub fn loss_by_time(&self, variant: &'static str) -> Series {
         let slots = self.of(variant, 60).iter().enumerate();
         let points =
@@ -93,16 +95,16 @@ impl SameLoad {
         Series { name: variant.into(), points: points.collect() }
     }
 
-    /// Processor time that a datapath adds to the generator's, slot by slot.
+    /// CPU time that a datapath adds to the generator's, slot by slot.
     fn added(&self, variant: &str, part: u32) -> Vec<f64> {
         let generator: Vec<f64> = self.of("generator", part).iter().map(|slot| slot.1).collect();
         let generator = median(&generator).map_or(0.0, |estimate| estimate.value);
         self.of(variant, part).iter().map(|slot| (slot.1 - generator).max(0.0)).collect()
     }
 
-    /// The temperature of a simulated board by the minute, at the highest load, from idle on. Where
-    /// `throttles`, it slows itself down at its limit; else it gets as hot as it would.
-    pub fn heat(&self, variant: &'static str) -> Series {
+    /// The temperature of the simulated board over time at the highest load, from idle on, without
+    /// thermal throttling.
+    pub fn temperature(&self, variant: &'static str) -> Series {
         let mut board =
             SimulatedBoard::new(BoardConfig { throttle: f64::INFINITY, ..BoardConfig::default() });
         let mut points = vec![(0.0, board.temperature())];
@@ -116,8 +118,9 @@ impl SameLoad {
         }
     }
 
-    /// The temperature after an hour of a load.
+    /// The temperature after an hour of a load, in °C.
     pub fn celsius(&self, variant: &str, part: u32) -> f64 {
-        median(&self.added(variant, part)).map_or(f64::NAN, |added| celsius_of(added.value / 100.0))
+        median(&self.added(variant, part))
+            .map_or(f64::NAN, |added| steady_temperature(added.value / 100.0))
     }
 }

@@ -1,10 +1,10 @@
-//! Others that use memory, or only compute, on another processor meanwhile.
+//! Background load on another CPU: `stress-ng`, with or without memory accesses.
 use anyhow::{Context, Result};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What `stress-ng` does, and how it is called. One that computes without memory tells whether it
-/// is memory that matters, or that two processors share a core.
+/// Kinds of load, and the arguments of `stress-ng`. `computing` has no memory accesses; it shows
+/// whether memory matters, or that two CPUs share a core.
 pub const KINDS: [(&str, &[&str]); 4] = [
     ("none", &[]),
     ("computing", &["--cpu", "1", "--cpu-method", "loop"]),
@@ -12,14 +12,14 @@ pub const KINDS: [(&str, &[&str]); 4] = [
     ("frequent", &["--stream", "1", "--stream-l3-size", "16M"]),
 ];
 
-/// A run of it, which ends with this.
+/// A running `stress-ng`, which is stopped on drop.
 pub struct Stress(Option<Child>);
 
 impl Stress {
-    /// Starts it on the first processor.
+    /// Starts `stress-ng` on the first CPU.
     ///
     /// # Errors
-    /// It is not installed.
+    /// `stress-ng` is not installed.
     pub fn start(arguments: &[&str]) -> Result<Stress> {
         if arguments.is_empty() {
             return Ok(Stress(None));
@@ -36,7 +36,7 @@ impl Stress {
 impl Drop for Stress {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
-            // It ends those that it has started itself, when it is asked to.
+            // On SIGTERM it ends its own children too.
             let _ = nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(child.id() as i32),
                 nix::sys::signal::SIGTERM,

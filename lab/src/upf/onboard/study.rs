@@ -1,6 +1,7 @@
-//! Points of the study, each some rounds over a wire of its own.
+//! Points of the study. Each has several rounds with a new testbed.
 use super::super::Rules;
-use super::super::wire::{Round, Wire, with_wire};
+use super::super::links::{Round, Testbed, with_testbed};
+use crate::process_usage::resident_kb;
 use crate::progress::Progress;
 use crate::stats::median;
 use crate::{Figure, Output};
@@ -8,55 +9,45 @@ use anyhow::Result;
 use martlet_upf::config::DatapathChoice;
 use std::time::Duration;
 
-/// The generator alone, what it costs, and both datapaths.
+/// The generator alone, whose CPU time is subtracted, and both datapaths.
 pub const VARIANTS: [(&str, Option<DatapathChoice>); 3] = [
     ("generator", None),
     ("kernel", Some(DatapathChoice::Kernel)),
     ("xdp", Some(DatapathChoice::Xdp)),
 ];
 
-/// A study under way.
+/// A running study.
 pub struct Study<'a> {
-    /// Where it goes.
+    /// Its results.
     pub output: &'a mut Output,
-    /// Rounds of a point.
+    /// Rounds of each point.
     pub rounds: u32,
-    /// Of a round.
+    /// Duration of a round.
     pub time: Duration,
-    /// What is done of it.
+    /// Progress in points.
     pub progress: Progress,
 }
 
-/// Octets of this process in memory.
-fn resident() -> f64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    statm
-        .split(' ')
-        .nth(1)
-        .and_then(|pages| pages.parse::<f64>().ok())
-        .map_or(0.0, |pages| pages * 4096.0)
-}
-
-/// The share of one processor that a round took.
+/// The share of one CPU that a round used.
 pub fn busy(round: &Round) -> f64 {
     (round.cpu.as_secs_f64() / round.wall.as_secs_f64()).min(1.0)
 }
 
 impl Study<'_> {
-    /// Rounds of one point: their loss, processor time and latency become figures
-    /// `WHAT.VARIANT.POINT.median`, and rows.
+    /// Runs the rounds of one point and writes their loss, CPU time and latency as figures
+    /// `WHAT.VARIANT.POINT.median` and as rows.
     pub fn point(
         &mut self,
         point: &str,
         (variant, choice): (&str, Option<DatapathChoice>),
         sessions: u32,
-        mut round: impl FnMut(&Wire, Duration) -> Result<Round> + Send,
+        mut round: impl FnMut(&Testbed, Duration) -> Result<Round> + Send,
     ) -> Result<()> {
         let (rounds, time) = (self.rounds, self.time);
-        let (all, memory) = with_wire(choice, Rules::Full, sessions, |wire| {
-            round(wire, time / 4)?;
-            let all: Result<Vec<Round>> = (0..rounds).map(|_| round(wire, time)).collect();
-            Ok((all?, resident()))
+        let (all, memory) = with_testbed(choice, Rules::Full, sessions, |testbed| {
+            round(testbed, time / 4)?;
+            let all: Result<Vec<Round>> = (0..rounds).map(|_| round(testbed, time)).collect();
+            Ok((all?, resident_kb(std::process::id()) * 1024))
         })?;
         let mut figure = |what: &str, unit, of: &dyn Fn(&Round) -> Option<f64>| {
             let values: Vec<f64> = all.iter().filter_map(of).collect();
@@ -75,7 +66,7 @@ impl Study<'_> {
         self.output.figure(Figure::once(
             format!("onboard_memory.{variant}.{point}.median"),
             "MB",
-            memory / 1e6,
+            memory as f64 / 1e6,
         ));
         for (n, r) in all.iter().enumerate() {
             self.output.row(format_args!(

@@ -1,8 +1,8 @@
-//! `martlet lab idle`: what a core uses that has nothing to do, after it has served some phones.
-use super::Variant;
-use super::bed::{CORES, Site, associated, phone};
+//! `martlet-lab idle`: CPU time and memory of an idle core with a few registered UEs.
+use crate::control_plane::testbed::{connect_gnb, new_ue};
+use crate::core::{CORES, CoreArgs, CoreSetup, Variant, wait_for_association};
 use crate::progress::Progress;
-use crate::{CoreArgs, Figure, Output, namespace};
+use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use martlet_ran::{PduSessionRequest, Samples};
@@ -10,29 +10,29 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Phones that are registered, each with a session, before the core is left alone: then every
-/// function knows those that it talks to.
-const PHONES: u64 = 4;
-/// Until what follows from the phones is over.
-const SETTLE: Duration = Duration::from_secs(3);
-/// What the functions, each in its process, may use in all: percent of one core, and megabytes of
-/// proportional set.
-const MOST_CPU: f64 = 0.5;
-const MOST_MEGABYTES: f64 = 48.0;
+/// UEs that register, each with a PDU session, before the measurement. They make every function
+/// discover its peers and open its connections.
+const UES: u64 = 4;
+/// Time for work that follows the registrations.
+const SETTLE_TIME: Duration = Duration::from_secs(3);
+/// Targets for all functions together, one process each: percent of one CPU, and proportional set
+/// size in megabytes.
+const TARGET_CPU: f64 = 0.5;
+const TARGET_MEGABYTES: f64 = 48.0;
 
-/// Measures processor time and memory of a core that has nothing to do.
+/// Measures CPU time and memory of an idle core.
 #[derive(Debug, Clone, Args)]
 pub struct IdleArgs {
     /// Folder for raw data and report (lab-results/idle-TIME)
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Five seconds each instead of a minute, for a look
+    /// Five seconds for each variant instead of a minute
     #[arg(long)]
     pub quick: bool,
-    /// Nothing here is random; taken as every lab takes it
+    /// Unused here: nothing is random
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Ways of running to compare
+    /// Variants to compare
     #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
     #[command(flatten)]
@@ -44,8 +44,8 @@ pub struct IdleArgs {
 /// # Errors
 /// There is no right to make a network namespace, or a core does not start.
 pub fn run(args: &IdleArgs) -> Result<String> {
-    ensure!(!args.sbi.is_empty(), "name at least one --sbi");
-    namespace::enter_a_new_one()?;
+    ensure!(!args.sbi.is_empty(), "--sbi must not be empty");
+    namespace::enter_new()?;
     let mut output = Output::create(
         "idle",
         args.out.as_deref(),
@@ -62,24 +62,24 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
     let seconds: u64 = if args.quick { 5 } else { 60 };
     let mut progress = Progress::new("seconds", seconds * args.sbi.len() as u64);
     for (number, variant) in (60..).zip(&args.sbi) {
-        let site = Site::prepare(
+        let setup = CoreSetup::prepare(
             &args.core,
             number,
             &format!("idle-{}", variant.name()),
-            PHONES,
+            UES,
             output.folder(),
         )?;
-        let core = site.start(*variant)?;
-        associated(&core).await?;
-        let gnb = site.gnb(Samples::default(), 1).await?;
-        for n in 0..PHONES {
-            let phone = phone(&gnb, n)?;
-            phone.register().await.with_context(|| phone.supi().to_string())?;
+        let core = setup.start(*variant)?;
+        wait_for_association(&core).await?;
+        let gnb = connect_gnb(&setup, Samples::default(), 1).await?;
+        for n in 0..UES {
+            let ue = new_ue(&gnb, n)?;
+            ue.register().await.with_context(|| ue.supi().to_string())?;
             let request =
                 PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-            phone.establish_pdu_session(request).await.with_context(|| phone.supi().to_string())?;
+            ue.establish_pdu_session(request).await.with_context(|| ue.supi().to_string())?;
         }
-        tokio::time::sleep(SETTLE).await;
+        tokio::time::sleep(SETTLE_TIME).await;
         let (before, all_before, started) =
             (core.usage_of_functions(), core.usage(), Instant::now());
         let mut rows = Vec::new();
@@ -94,15 +94,19 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
             let size = functions.proportional_kb;
             output.row(format_args!("{},{second},{own},{whole},{size}", variant.name()))?;
         }
-        let (_, functions, all) = rows.last().context("no second")?;
-        let mut say = |what: &str, unit, value: f64| {
+        let (_, functions, all) = rows.last().context("no samples")?;
+        let mut figure = |what: &str, unit, value: f64| {
             output.figure(Figure::once(format!("idle.{}.{what}", variant.name()), unit, value));
         };
-        say("cpu", "%", (functions.cpu_ns - before.cpu_ns) as f64 / elapsed * 100.0);
-        say("cpu_with_starter", "%", (all.cpu_ns - all_before.cpu_ns) as f64 / elapsed * 100.0);
-        say("proportional", "MB", functions.proportional_kb as f64 / 1e3);
-        say("proportional_with_starter", "MB", all.proportional_kb as f64 / 1e3);
-        say("processes", "", functions.processes as f64);
+        figure("cpu", "%", (functions.cpu_ns - before.cpu_ns) as f64 / elapsed * 100.0);
+        figure(
+            "cpu_with_supervisor",
+            "%",
+            (all.cpu_ns - all_before.cpu_ns) as f64 / elapsed * 100.0,
+        );
+        figure("proportional", "MB", functions.proportional_kb as f64 / 1e3);
+        figure("proportional_with_supervisor", "MB", all.proportional_kb as f64 / 1e3);
+        figure("processes", "", functions.processes as f64);
         gnb.shutdown().await;
         core.stop()?;
     }
@@ -112,10 +116,9 @@ async fn measure(args: &IdleArgs, output: &mut Output) -> Result<()> {
 
 fn report(output: &mut Output, args: &IdleArgs) {
     let mut text = format!(
-        "A core that has served {PHONES} phones and has nothing more to do: all network functions \
-         together, and with the process that started them and watches them.\n\n| | processes | \
-         processor, % of a core | with starter | proportional set, MB | with starter |\n| --- | \
-         --- | --- | --- | --- | --- |\n"
+        "An idle core with {UES} registered UEs: all network functions together, without and with \
+         their supervisor.\n\n| | processes | CPU, % of one | with supervisor | proportional set \
+         size, MB | with supervisor |\n| --- | --- | --- | --- | --- | --- |\n"
     );
     for variant in &args.sbi {
         let figure = |what: &str| {
@@ -127,18 +130,18 @@ fn report(output: &mut Output, args: &IdleArgs) {
             variant.title(),
             figure("processes"),
             figure("cpu"),
-            figure("cpu_with_starter"),
+            figure("cpu_with_supervisor"),
             figure("proportional"),
-            figure("proportional_with_starter")
+            figure("proportional_with_supervisor")
         );
     }
-    text += "\n## Asked for\n\n| figure | asked | measured | |\n| --- | --- | --- | --- |\n";
-    for (id, unit, most) in
-        [("idle.fabric.cpu", "%", MOST_CPU), ("idle.fabric.proportional", "MB", MOST_MEGABYTES)]
+    text += "\n## Targets\n\n| figure | target | measured | |\n| --- | --- | --- | --- |\n";
+    for (id, unit, target) in
+        [("idle.fabric.cpu", "%", TARGET_CPU), ("idle.fabric.proportional", "MB", TARGET_MEGABYTES)]
     {
         let Some(figure) = output.find(id) else { continue };
-        let reached = if figure.value <= most { "reached" } else { "**not reached**" };
-        let _ = writeln!(text, "| {id} | ≤ {most} {unit} | {:.3} | {reached} |", figure.value);
+        let verdict = if figure.value <= target { "met" } else { "**missed**" };
+        let _ = writeln!(text, "| {id} | ≤ {target} {unit} | {:.3} | {verdict} |", figure.value);
     }
-    output.say(&text);
+    output.text(&text);
 }

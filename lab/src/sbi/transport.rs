@@ -1,9 +1,10 @@
-//! How a call is carried.
+//! The compared transports, and the client and server processes of each.
 use super::http1::Http1;
 #[cfg(feature = "iceoryx2")]
-use super::iceoryx::{self, Asking};
-use super::service::{MIRROR, MirrorClient, Octets, Server};
+use super::iceoryx::{self, Requester};
+use super::service::{ECHO, EchoClient, RawBytes, Server};
 use super::sockets::{self, Connections};
+use crate::process_usage::cpu_ns;
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
 use martlet_sbi::{ApiRoot, CallPolicy, LocalBinding, Peer, Router, Transport};
@@ -12,14 +13,14 @@ use martlet_sbi_fabric::{Fabric, FabricBinding, FabricConfig, FabricServer};
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer, OverFabric, ServerLimits, Unix};
 #[cfg(feature = "iceoryx2")]
 use nix::sys::signal::Signal;
-use nix::time::{ClockId, clock_gettime};
+#[cfg(feature = "iceoryx2")]
 use nix::unistd::Pid;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A way that is measured.
+/// A transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
     /// HTTP/2 with JSON over TCP
@@ -34,14 +35,14 @@ pub enum Variant {
     FrameJson,
     /// Frames over the fabric, with compact binary bodies
     FrameBinary,
-    /// Frames over the fabric, with octets that nobody looks into
-    FrameOctets,
-    /// Such octets over the fabric's sockets: the bare transport
-    SocketOctets,
-    /// iceoryx2's request-response with such octets, both ends woken by events
+    /// Frames over the fabric, with bytes that are not decoded
+    FrameBytes,
+    /// Plain bytes over the fabric's sockets: the bare transport
+    SocketBytes,
+    /// iceoryx2's request-response with plain bytes and events
     #[cfg(feature = "iceoryx2")]
     Iceoryx2,
-    /// iceoryx2's request-response with such octets, both ends looking without a pause
+    /// iceoryx2's request-response with plain bytes and polling
     #[cfg(feature = "iceoryx2")]
     Iceoryx2Poll,
     /// A call within the process
@@ -49,7 +50,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Its name in figures and raw data.
+    /// The name in figures and raw data.
     pub fn name(self) -> &'static str {
         match self {
             Variant::HttpTcp => "http_tcp",
@@ -58,8 +59,8 @@ impl Variant {
             Variant::HttpFabric => "http_fabric",
             Variant::FrameJson => "frame_json",
             Variant::FrameBinary => "frame_binary",
-            Variant::FrameOctets => "frame_octets",
-            Variant::SocketOctets => "socket_octets",
+            Variant::FrameBytes => "frame_bytes",
+            Variant::SocketBytes => "socket_bytes",
             #[cfg(feature = "iceoryx2")]
             Variant::Iceoryx2 => "iceoryx2",
             #[cfg(feature = "iceoryx2")]
@@ -68,7 +69,7 @@ impl Variant {
         }
     }
 
-    /// Its name for people.
+    /// The name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Variant::HttpTcp => "HTTP/2 over TCP",
@@ -77,17 +78,17 @@ impl Variant {
             Variant::HttpFabric => "HTTP/2 over the fabric",
             Variant::FrameJson => "fabric, frames with JSON",
             Variant::FrameBinary => "fabric, frames with binary bodies",
-            Variant::FrameOctets => "fabric, frames with plain octets",
-            Variant::SocketOctets => "fabric, sockets with plain octets",
+            Variant::FrameBytes => "fabric, frames with plain bytes",
+            Variant::SocketBytes => "fabric, sockets with plain bytes",
             #[cfg(feature = "iceoryx2")]
-            Variant::Iceoryx2 => "iceoryx2 with plain octets, events",
+            Variant::Iceoryx2 => "iceoryx2 with plain bytes, events",
             #[cfg(feature = "iceoryx2")]
-            Variant::Iceoryx2Poll => "iceoryx2 with plain octets, polling",
+            Variant::Iceoryx2Poll => "iceoryx2 with plain bytes, polling",
             Variant::Local => "call in one process",
         }
     }
 
-    /// Its name on the command line.
+    /// The name on the command line.
     fn argument(self) -> String {
         clap::ValueEnum::to_possible_value(&self)
             .map_or_else(String::new, |value| value.get_name().into())
@@ -110,24 +111,23 @@ impl Variant {
     }
 }
 
-/// The unix socket of HTTP, beside the fabric's.
+/// The unix socket of HTTP, in the folder of the fabric's.
 fn unix(socket: &Path) -> PathBuf {
     socket.with_file_name("http.sock")
 }
 
-/// The producer's process, hidden behind `martlet lab sbi-server`; it ends when its standard input
-/// does.
+/// Arguments of the hidden command `martlet-lab sbi-server`. The server ends with its standard input.
 #[derive(Debug, Clone, clap::Args)]
 pub struct SbiServerArgs {
-    /// How it is called
+    /// Transport
     #[arg(long, value_enum)]
     pub variant: Variant,
-    /// The fabric's manager
+    /// Socket of the fabric's manager
     #[arg(long)]
     pub socket: PathBuf,
 }
 
-/// Serves until its starter goes.
+/// Runs the server until its standard input ends.
 ///
 /// # Errors
 /// The address is in use.
@@ -136,7 +136,7 @@ pub async fn serve(args: SbiServerArgs) -> Result<()> {
         let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
         std::process::exit(0);
     });
-    let router = Arc::new(Router::new().serve(MIRROR.routes(Arc::new(Server))));
+    let router = Arc::new(Router::new().serve(ECHO.routes(Arc::new(Server))));
     let (variant, limits) = (args.variant, ServerLimits::default());
     match variant {
         Variant::HttpTcp | Variant::Local => {
@@ -151,11 +151,11 @@ pub async fn serve(args: SbiServerArgs) -> Result<()> {
             let listener = fabric.listen(variant.authority().parse()?).await?;
             HttpServer::over(listener, router, limits).run().await;
         }
-        Variant::SocketOctets => {
+        Variant::SocketBytes => {
             let fabric = variant.fabric(&args.socket);
             sockets::serve(fabric.listen(variant.authority().parse()?).await?).await?;
         }
-        Variant::FrameJson | Variant::FrameBinary | Variant::FrameOctets => {
+        Variant::FrameJson | Variant::FrameBinary | Variant::FrameBytes => {
             let fabric = variant.fabric(&args.socket);
             FabricServer::bind(&fabric, &variant.authority(), router).run().await;
         }
@@ -167,38 +167,38 @@ pub async fn serve(args: SbiServerArgs) -> Result<()> {
     Ok(())
 }
 
-/// A name that other labs at the same time do not have.
+/// A service name that no other run uses at the same time.
 #[cfg(feature = "iceoryx2")]
 fn iceoryx_name(socket: &Path, variant: Variant) -> String {
     format!("{}/{}", socket.display(), variant.name())
 }
 
-/// What is sent there and back.
+/// The body of a call.
 pub struct Message {
     value: SmContextRetrievedData,
-    octets: Bytes,
+    json: Bytes,
 }
 
 impl Message {
-    /// The same as a value and as JSON.
+    /// A message with its JSON form.
     ///
     /// # Errors
-    /// It has no JSON form.
+    /// The value has no JSON form.
     pub fn new(value: SmContextRetrievedData) -> Result<Message> {
-        Ok(Message { octets: serde_json::to_vec(&value)?.into(), value })
+        Ok(Message { json: serde_json::to_vec(&value)?.into(), value })
     }
 }
 
-/// Who asks.
+/// The client side.
 enum Consumer {
-    Values(MirrorClient),
-    Octets(MirrorClient),
+    Values(EchoClient),
+    Bytes(EchoClient),
     Sockets(Connections),
     #[cfg(feature = "iceoryx2")]
-    Iceoryx2(Box<Asking>),
+    Iceoryx2(Box<Requester>),
 }
 
-/// A consumer with its producer.
+/// A consumer and the process of its producer.
 pub struct Pair {
     pub variant: Variant,
     consumer: Consumer,
@@ -215,20 +215,20 @@ impl Drop for Pair {
 }
 
 impl Pair {
-    /// Starts the producer's process, unless it is this one, and waits until it answers.
+    /// Starts the producer's process, except for `local`, and waits until it answers.
     pub async fn start(variant: Variant, socket: &Path, message: &Message) -> Result<Pair> {
         let mut server = None;
         if variant != Variant::Local {
             let mut command = Command::new(std::env::current_exe()?);
             command.args(["--log", "warn", "sbi-server", "--variant", &variant.argument()]);
             command.arg("--socket").arg(socket).stdin(Stdio::piped());
-            server = Some(command.spawn().context("the producer's process does not start")?);
+            server = Some(command.spawn().context("the producer's process cannot be started")?);
         }
         let pair = Pair { variant, consumer: consumer(variant, socket)?, server };
-        let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
         while let Err(error) = pair.call(message).await {
             anyhow::ensure!(
-                tokio::time::Instant::now() < give_up,
+                tokio::time::Instant::now() < deadline,
                 "{} does not answer: {error}",
                 variant.title()
             );
@@ -237,23 +237,22 @@ impl Pair {
         Ok(pair)
     }
 
-    /// Lets a producer that looks for requests without a pause look, or has it stand still: the
-    /// others are to have its processor.
+    /// Stops or continues a producer that polls without a pause. While it is stopped, the other
+    /// transports have the CPU for themselves.
     ///
     /// # Errors
-    /// It is gone.
-    pub fn look(&self, on: bool) -> Result<()> {
+    /// The process has ended.
+    pub fn pause_polling(&self, pause: bool) -> Result<()> {
         #[cfg(feature = "iceoryx2")]
         if let (Variant::Iceoryx2Poll, Some(server)) = (self.variant, &self.server) {
-            let signal = if on { Signal::SIGCONT } else { Signal::SIGSTOP };
+            let signal = if pause { Signal::SIGSTOP } else { Signal::SIGCONT };
             nix::sys::signal::kill(Pid::from_raw(server.id() as i32), signal)?;
         }
-        let _ = on;
+        let _ = pause;
         Ok(())
     }
 
-    /// How long one call took, in microseconds. To make the body and to drop the answer is no part
-    /// of it.
+    /// The latency of one call in microseconds, without making the body and dropping the answer.
     pub async fn call(&self, message: &Message) -> Result<f64> {
         let failed = |problem| anyhow!("{}: {problem}", self.variant.title());
         let took = |started: Instant| started.elapsed().as_secs_f64() * 1e6;
@@ -261,48 +260,44 @@ impl Pair {
             Consumer::Values(client) => {
                 let body = message.value.clone();
                 let started = Instant::now();
-                let answer = client.mirror("1", body).await.map_err(failed)?;
+                let answer = client.echo("1", body).await.map_err(failed)?;
                 let took = took(started);
                 std::hint::black_box(answer);
                 Ok(took)
             }
-            Consumer::Octets(client) => {
-                let body = Octets(message.octets.clone());
+            Consumer::Bytes(client) => {
+                let body = RawBytes(message.json.clone());
                 let started = Instant::now();
-                let answer = client.mirror_octets(body).await.map_err(failed)?;
+                let answer = client.echo_bytes(body).await.map_err(failed)?;
                 let took = took(started);
-                anyhow::ensure!(answer.0.len() == message.octets.len(), "another body came back");
+                anyhow::ensure!(
+                    answer.0.len() == message.json.len(),
+                    "the answer has another body"
+                );
                 Ok(took)
             }
             Consumer::Sockets(connections) => {
                 let started = Instant::now();
-                let answer = connections.exchange(&message.octets).await?;
+                let answer = connections.exchange(&message.json).await?;
                 let took = took(started);
-                anyhow::ensure!(answer == message.octets, "another body came back");
+                anyhow::ensure!(answer == message.json, "the answer has another body");
                 Ok(took)
             }
             #[cfg(feature = "iceoryx2")]
-            Consumer::Iceoryx2(asking) => {
+            Consumer::Iceoryx2(client) => {
                 let started = Instant::now();
-                let answer = asking.exchange(&message.octets).await?;
+                let answer = client.exchange(&message.json).await?;
                 let took = took(started);
-                anyhow::ensure!(answer.len() == message.octets.len(), "another body came back");
+                anyhow::ensure!(answer.len() == message.json.len(), "the answer has another body");
                 Ok(took)
             }
         }
     }
 
-    /// Processor time of both ends together, in nanoseconds.
-    pub fn processor_time(&self) -> Result<u64> {
-        let of = |clock: ClockId| {
-            let time = clock_gettime(clock)?;
-            Ok::<_, nix::Error>(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
-        };
-        let there = match &self.server {
-            Some(server) => of(ClockId::pid_cpu_clock_id(Pid::from_raw(server.id() as i32))?)?,
-            None => 0,
-        };
-        Ok(there + of(ClockId::CLOCK_PROCESS_CPUTIME_ID)?)
+    /// CPU time of both processes together, in nanoseconds.
+    pub fn cpu_time(&self) -> u64 {
+        let producer = self.server.as_ref().map_or(0, |server| cpu_ns(server.id()));
+        producer + cpu_ns(std::process::id())
     }
 }
 
@@ -314,7 +309,7 @@ fn consumer(variant: Variant, socket: &Path) -> Result<Consumer> {
             let local = LocalBinding::new();
             local.add(
                 &variant.authority(),
-                Arc::new(Router::new().serve(MIRROR.routes(Arc::new(Server)))),
+                Arc::new(Router::new().serve(ECHO.routes(Arc::new(Server)))),
             );
             Arc::new(martlet_sbi::Bindings::new().with_local(local))
         }
@@ -324,24 +319,24 @@ fn consumer(variant: Variant, socket: &Path) -> Result<Consumer> {
         Variant::Http1Fabric => {
             Arc::new(Http1::new(Arc::new(OverFabric::new(variant.fabric(socket)))))
         }
-        Variant::FrameJson | Variant::FrameBinary | Variant::FrameOctets => {
+        Variant::FrameJson | Variant::FrameBinary | Variant::FrameBytes => {
             Arc::new(FabricBinding::new(variant.fabric(socket)))
         }
-        Variant::SocketOctets => {
+        Variant::SocketBytes => {
             let to = variant.authority().parse()?;
             return Ok(Consumer::Sockets(Connections::new(variant.fabric(socket), to)));
         }
         #[cfg(feature = "iceoryx2")]
         Variant::Iceoryx2 | Variant::Iceoryx2Poll => {
             let (name, polls) = (iceoryx_name(socket, variant), variant == Variant::Iceoryx2Poll);
-            return Ok(Consumer::Iceoryx2(Box::new(Asking::new(&name, polls)?)));
+            return Ok(Consumer::Iceoryx2(Box::new(Requester::new(&name, polls)?)));
         }
     };
     let peer =
         Peer::new(transport, ApiRoot::http(variant.authority()), "SMF", CallPolicy::default());
-    let client = MirrorClient::new(peer);
-    Ok(if variant == Variant::FrameOctets {
-        Consumer::Octets(client)
+    let client = EchoClient::new(peer);
+    Ok(if variant == Variant::FrameBytes {
+        Consumer::Bytes(client)
     } else {
         Consumer::Values(client)
     })

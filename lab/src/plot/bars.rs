@@ -1,5 +1,5 @@
-//! Values of a few things beside each other, as bars.
-use crate::plot::{COLOURS, draw_legend, end_of_axis, failed, in_panels, tick};
+//! Bar plots.
+use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, tick};
 use anyhow::Result;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,39 +8,41 @@ use std::path::Path;
 /// A value with its 95 % interval: `(value, low, high)`.
 pub type Bar = (f64, f64, f64);
 
-/// One panel: a group of bars for each thing.
+/// A panel with groups of bars.
 pub struct Bars {
-    /// Above it.
+    /// The title above.
     pub title: String,
-    /// Beside it.
+    /// The label of the y axis.
     pub y_label: String,
-    /// What stands below each group.
+    /// The label of each group.
     pub groups: Vec<String>,
-    /// Name, and a value for each group.
+    /// Series: a name, and a bar in each group.
     pub series: Vec<(String, Vec<Bar>)>,
 }
 
 /// Draws panels side by side into `NAME.svg` and `NAME.png`.
+///
+/// # Errors
+/// A file cannot be written.
 pub fn draw_bars(folder: &Path, name: &str, panels: &[Bars]) -> Result<()> {
-    in_panels(folder, name, panels, draw_panel)
+    draw_panels(folder, name, panels, draw_panel)
 }
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result<()> {
     let values =
         || panel.series.iter().flat_map(|(_, values)| values).filter(|value| value.0.is_finite());
-    let most = end_of_axis(values().map(|value| value.2));
-    // A difference may be less than nothing.
-    let least = values().map(|value| value.1).fold(0.0, f64::min);
+    let max = axis_max(values().map(|value| value.2));
+    // A difference may be negative.
+    let min = values().map(|value| value.1).fold(0.0, f64::min);
     let groups = panel.groups.len() as f64;
     let mut chart = ChartBuilder::on(area)
         .caption(&panel.title, ("sans-serif", 18))
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(58)
-        .build_cartesian_2d(0.0..groups, least * 1.1..most * 1.3)
-        .map_err(failed)?;
-    // A label stands in the middle of its group: there are two marks for each, of which every other
-    // one has text.
+        .build_cartesian_2d(0.0..groups, min * 1.1..max * 1.3)
+        .map_err(plot_error)?;
+    // Two ticks for each group; the one in the middle of the group has the label.
     let label = |x: &f64| {
         let half = (x * 2.0).round() as usize;
         let middle = half % 2 == 1 && (x * 2.0 - half as f64).abs() < 1e-6;
@@ -58,7 +60,7 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
         .light_line_style(WHITE)
         .bold_line_style(RGBColor(225, 225, 225))
         .draw()
-        .map_err(failed)?;
+        .map_err(plot_error)?;
     let width = 0.8 / panel.series.len().max(1) as f64;
     for (n, ((name, values), colour)) in panel.series.iter().zip(COLOURS.iter()).enumerate() {
         let left = |group: usize| group as f64 + 0.1 + n as f64 * width;
@@ -68,16 +70,20 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
                 colour.mix(0.85).filled(),
             )
         };
-        chart.draw_series(values.iter().enumerate().map(bar)).map_err(failed)?.label(name).legend(
-            move |(x, y)| Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled()),
-        );
+        chart
+            .draw_series(values.iter().enumerate().map(bar))
+            .map_err(plot_error)?
+            .label(name)
+            .legend(move |(x, y)| {
+                Rectangle::new([(x, y - 5), (x + 14, y + 5)], colour.mix(0.85).filled())
+            });
         let middle = |group: usize| left(group) + width * 0.46;
         let ranges = values.iter().enumerate().filter(|(_, value)| value.2 > value.1);
         let ranges = ranges.map(|(group, v)| {
             ErrorBar::new_vertical(middle(group), v.1, v.0, v.2, BLACK.filled(), 6)
         });
-        chart.draw_series(ranges).map_err(failed)?;
-        let told = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(
+        chart.draw_series(ranges).map_err(plot_error)?;
+        let labels = values.iter().enumerate().filter(|(_, value)| value.0.is_finite()).map(
             |(group, value)| {
                 let style = ("sans-serif", 12).into_font().color(&RGBColor(60, 60, 60));
                 let digits = if value.0 >= 100.0 {
@@ -89,12 +95,12 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Bars) -> Result
                 };
                 Text::new(
                     format!("{:.digits$}", value.0),
-                    (left(group), value.2.max(value.0) + most * 0.05),
+                    (left(group), value.2.max(value.0) + max * 0.05),
                     style,
                 )
             },
         );
-        chart.draw_series(told).map_err(failed)?;
+        chart.draw_series(labels).map_err(plot_error)?;
     }
     draw_legend(&mut chart, SeriesLabelPosition::UpperLeft)
 }
@@ -104,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_are_drawn_with_their_names() {
+    fn bars_are_drawn_with_their_labels() {
         let folder = std::env::temp_dir().join(format!("martlet-bars-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let panel = Bars {

@@ -1,12 +1,12 @@
-//! The part of the report that is over interfaces: beside the paper's figures, in the form of its
+//! The report of the measurement over interfaces, with the paper's results, in the form of its
 //! figure 2.
-use super::points::{FEW, Point, QUANTILES, VARIANTS, octets};
+use super::points::{COMMON_FRAMES, Point, QUANTILES, VARIANTS, frame_length};
 use crate::{Output, Panel, Series, draw};
 use anyhow::Result;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-const WAYS: [(&str, &str, bool); 2] =
+const DIRECTIONS: [(&str, &str, bool); 2] =
     [("uplink", "decapsulation", true), ("downlink", "encapsulation", false)];
 
 fn figure(output: &Output, id: &str) -> f64 {
@@ -14,45 +14,44 @@ fn figure(output: &Output, id: &str) -> f64 {
 }
 
 fn gbit(pps: f64, frame: u32, uplink: bool) -> f64 {
-    pps * f64::from(octets(frame, uplink)) * 8.0 / 1e9
+    pps * f64::from(frame_length(frame, uplink)) * 8.0 / 1e9
 }
 
-/// A number for people; a dash where there is none.
+/// A number for a table; a dash for NaN.
 fn shown(value: f64, digits: usize) -> String {
     if value.is_finite() { format!("{value:.digits$}") } else { "–".into() }
 }
 
-/// Writes it.
-pub(super) fn write(
+/// Writes tables and plots.
+pub(crate) fn write(
     output: &mut Output,
     frames: &[u32],
     loads: &[(u32, u32)],
     trial: Duration,
 ) -> Result<()> {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let place = match processors {
-        1 => "all on the one processor that there is, so what the tester takes is in it",
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let placement = match cpus {
+        1 => "all on one CPU, so the tester's share is included",
         _ => {
-            "what is measured on one processor, the tester on another. What the kernel does when a \
-             frame comes (receiving into a socket's queue, an XDP program) it does on the tester's \
-             processor, for all of them alike. The switch looks for packets all the time, as such \
-             switches do, and so keeps its processor busy"
+            "the device under test on one CPU, the tester on another. The kernel's receive path (a \
+             socket's queue, an XDP program) runs on the tester's CPU for all devices alike. The \
+             switch polls, so its CPU is always busy"
         }
     };
-    output.say(&format!(
-        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth), with the UPF \
-         or the switch between them. The switch's ports are AF_XDP sockets, copying, for veth \
-         knows nothing else; what leaves in large numbers leaves by an XDP program. Frames have \
-         their checksum of 4 octets; the smallest packet in a tunnel is a frame of \
-         98.\n\n**Rate**: the highest at which no packet was lost in {:.1} s, by binary search to \
-         5 %, on one processor for all: what is measured, the kernel's work for it, generator and \
-         receivers, which are programs of the kernel. \"Own\" is what remains without the tester: \
-         1 / (1 / rate − 1 / the tester's rate by itself).\n\n**Latency**: at 10,000 packets a \
-         second, one by one, less what the tester and the links take by themselves; {place}.\n",
+    output.text(&format!(
+        "## Over interfaces\n\nAfter RFC 2544, over a pair of virtual links (veth) with the UPF or \
+         the switch between them. The switch's ports are AF_XDP sockets in copy mode, the only \
+         mode of veth; large batches are sent by an XDP program. Frame sizes include the FCS of 4 \
+         bytes; the smallest frame with a tunnel has 98 bytes.\n\n**Rate**: the highest rate \
+         without loss in {:.1} s, by binary search to 5 %. The device under test, the kernel's \
+         work for it, generator and receivers (programs in the kernel) share one CPU. \"Own\" is \
+         the rate without the tester: 1 / (1 / rate − 1 / rate of the tester \
+         alone).\n\n**Latency**: single packets, 10,000 per second, less the latency of tester \
+         and links; {placement}.\n",
         trial.as_secs_f64()
     ));
     let first = loads[0];
-    for (direction, name, uplink) in WAYS {
+    for (direction, name, uplink) in DIRECTIONS {
         let mut text = format!(
             "### {name}\n\n| frame | kernel, pps | xdp | switch | switch_xdp | switch_xdp, Gbit/s \
              | over kernel: switch | switch_xdp | own: kernel | xdp | switch | switch_xdp | over \
@@ -104,10 +103,10 @@ pub(super) fn write(
                 shown(of("switch_xdp", "p50") / of("kernel", "p50"), 2)
             );
         }
-        output.say(&text);
+        output.text(&text);
     }
     let mut panels = Vec::new();
-    for (direction, name, uplink) in WAYS {
+    for (direction, name, uplink) in DIRECTIONS {
         for what in ["throughput", "latency"] {
             let series = VARIANTS[1..].iter().map(|(variant, ..)| {
                 let point = |frame: &u32| {
@@ -125,33 +124,33 @@ pub(super) fn write(
             });
             panels.push(Panel {
                 title: format!("{name}: {what}"),
-                x_label: "frame, octets".into(),
-                y_label: if what == "throughput" { "Gbit/s without a loss" } else { "median, µs" }
+                x_label: "frame size, bytes".into(),
+                y_label: if what == "throughput" { "Gbit/s without loss" } else { "median, µs" }
                     .into(),
                 series: series.collect(),
             });
         }
     }
     draw(output.folder(), "interfaces", &panels)?;
-    output.say(
+    output.text(
         "![throughput and latency over interfaces, as in the paper's figure 2](interfaces.svg)\n",
     );
     if loads.len() > 1 {
         by_load(output, loads)?;
     }
-    beside_the_paper(output, first);
-    asked_for(output, first);
+    paper_comparison(output, first);
+    targets(output, first);
     Ok(())
 }
 
 fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
     let mut text = String::from(
-        "### Users and rules\n\nRules of each way; packets are of users drawn at random.\n\n| \
-         users, rules | way | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, µs | \
+        "### Users and rules\n\nRules in each direction; packets belong to random users.\n\n| \
+         users, rules | operation | frame | kernel, pps | xdp | switch | switch_xdp | switch p50, µs | \
          switch_xdp p50, µs |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    for (direction, name, _) in WAYS {
-        for frame in FEW {
+    for (direction, name, _) in DIRECTIONS {
+        for frame in COMMON_FRAMES {
             for &load in loads {
                 let point = Point { direction, frame, load };
                 let of = |variant| shown(point.rate(output, variant), 0);
@@ -171,7 +170,7 @@ fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
             }
         }
     }
-    output.say(&text);
+    output.text(&text);
     let panel = |(direction, name, _): (&'static str, &'static str, bool)| {
         let series = VARIANTS[1..].iter().map(|(variant, ..)| {
             let point = |(n, load): (usize, &(u32, u32))| {
@@ -184,22 +183,22 @@ fn by_load(output: &mut Output, loads: &[(u32, u32)]) -> Result<()> {
             }
         });
         Panel {
-            title: format!("{name}, 64 octets"),
+            title: format!("{name}, 64 bytes"),
             x_label: "1: 1 user, 1 rule · 2: 1, 1K · 3: 100, 1K · 4: 10K, 100K".into(),
-            y_label: "Mpps without a loss".into(),
+            y_label: "Mpps without loss".into(),
             series: series.collect(),
         }
     };
-    draw(output.folder(), "users-and-rules", &WAYS.map(panel))?;
-    output.say("![throughput by users and rules](users-and-rules.svg)\n");
+    draw(output.folder(), "users-and-rules", &DIRECTIONS.map(panel))?;
+    output.text("![throughput by users and rules](users-and-rules.svg)\n");
     Ok(())
 }
 
-fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
+fn paper_comparison(output: &mut Output, load: (u32, u32)) {
     let mut text = String::from(
-        "### Beside the paper\n\nIts switch is hardware with ports of 100 Gbit/s, its native UPF \
-         free5GC's; **this is software on one processor over virtual links**. What may be \
-         compared is each switch with the native UPF beside it.\n\n| | paper: switch | paper: \
+        "### Comparison with the paper\n\nThe paper's switch is hardware with ports of 100 Gbit/s, \
+         and its native UPF is free5GC's; **this switch is software on one CPU over virtual \
+         links**. Compare only the ratios of switch and native UPF.\n\n| | paper: switch | paper: \
          native | times | here: switch | here: `kernel` | times |\n| --- | --- | --- | --- | --- \
          | --- | --- |\n",
     );
@@ -211,7 +210,7 @@ fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
         let of = |variant| gbit(point.rate(output, variant), point.frame, direction == "uplink");
         let _ = writeln!(
             text,
-            "| {name}, Gbit/s (here: 1518 octets) | {} | {} | {:.0} | {} | {} | {} |",
+            "| {name}, Gbit/s (here: 1518 bytes) | {} | {} | {:.0} | {} | {} | {} |",
             paper[0],
             paper[1],
             paper[0] / paper[1],
@@ -231,11 +230,11 @@ fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
             shown(of("kernel") / of("switch"), 1)
         );
     }
-    output.say(&text);
-    let mut text = String::from("| latency of the switch, µs, 64 octets |");
+    output.text(&text);
+    let mut text = String::from("| latency of the switch, µs, 64 bytes |");
     QUANTILES.iter().for_each(|(q, _)| text.push_str(&format!(" {q} |")));
     text.push_str(&format!("\n|{}\n", " --- |".repeat(QUANTILES.len() + 1)));
-    for (direction, name, _) in WAYS {
+    for (direction, name, _) in DIRECTIONS {
         let _ = write!(text, "| {name} |");
         for (q, _) in QUANTILES {
             let point = Point { direction, frame: 64, load };
@@ -243,35 +242,35 @@ fn beside_the_paper(output: &mut Output, load: (u32, u32)) {
         }
         text.push('\n');
     }
-    output.say(&text);
+    output.text(&text);
 }
 
-fn asked_for(output: &mut Output, load: (u32, u32)) {
+fn targets(output: &mut Output, load: (u32, u32)) {
     let mut text = String::from(
-        "### Asked for, over interfaces\n\n| what | asked | measured | |\n| --- | --- | --- | --- \
+        "### Targets over interfaces\n\n| figure | target | measured | |\n| --- | --- | --- | --- \
          |\n",
     );
-    let mut row = |what: &str, asked: &str, measured: f64, reached: bool| {
-        let reached = if reached { "reached" } else { "**not reached**" };
-        let _ = writeln!(text, "| {what} | {asked} | {measured:.2} | {reached} |");
+    let mut row = |what: &str, target: &str, measured: f64, met: bool| {
+        let verdict = if met { "met" } else { "**missed**" };
+        let _ = writeln!(text, "| {what} | {target} | {measured:.2} | {verdict} |");
     };
-    for (direction, name, _) in WAYS {
+    for (direction, name, _) in DIRECTIONS {
         let point = Point { direction, frame: 64, load };
         for variant in ["switch", "switch_xdp"] {
             let over = format!("{variant}_over_kernel");
             let of = |what, statistic| point.value(output, what, &over, statistic);
             let (pps, own) = (of("pps", "loss_free"), of("pps_own", "loss_free"));
-            let name = format!("{variant}: {name}, 64 octets");
+            let name = format!("{variant}: {name}, 64 bytes");
             row(
-                &format!("{name}: packets a second over those of `kernel`"),
+                &format!("{name}: packets per second relative to `kernel`"),
                 "≥ 10 times",
                 pps,
                 pps >= 10.0,
             );
-            row("the same without the tester's share", "≥ 10 times", own, own >= 10.0);
+            row("the same without the tester", "≥ 10 times", own, own >= 10.0);
             let latency = of("latency", "p50");
             row(
-                &format!("{name}: median latency over that of `kernel`"),
+                &format!("{name}: median latency relative to `kernel`"),
                 "≤ 0.2 times",
                 latency,
                 latency <= 0.2,
@@ -279,25 +278,25 @@ fn asked_for(output: &mut Output, load: (u32, u32)) {
         }
     }
     for variant in ["switch", "switch_xdp"] {
-        let slowest = figure(output, &format!("offload.{variant}.hot_to_in_force.slowest"));
-        let what = format!("{variant}: a hot session in force on it, ms, the slowest");
+        let slowest = figure(output, &format!("offload.{variant}.hot_to_offloaded.slowest"));
+        let what = format!("{variant}: offload of a hot session, ms, slowest");
         row(&what, "≤ 500", slowest, slowest <= 500.0);
         for (rules, most) in [(1_000, 50.0), (100_000, 5_000.0)] {
             let of = |what: &str| figure(output, &format!("rules_issued.{variant}.{rules}_{what}"));
             let took = of("under_traffic");
             row(
-                &format!("{variant}: {rules} rules issued under traffic, ms"),
+                &format!("{variant}: {rules} rules written under traffic, ms"),
                 &format!("≤ {most}"),
                 took,
                 took <= most,
             );
             row(
-                &format!("of {:.0} packets meanwhile, lost", of("sent")),
+                &format!("packets lost meanwhile, of {:.0}", of("sent")),
                 "0",
                 of("lost"),
                 of("lost") == 0.0,
             );
         }
     }
-    output.say(&text);
+    output.text(&text);
 }

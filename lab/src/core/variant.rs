@@ -1,6 +1,6 @@
-//! How the network functions run and talk.
+//! The ways of running a core that experiments compare.
 
-/// A way of running that is measured.
+/// A way of running the network functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Variant {
     /// One process, calls within it
@@ -12,7 +12,7 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Its name in figures and raw data.
+    /// The name in figures and raw data.
     pub fn name(self) -> &'static str {
         match self {
             Variant::Local => "local",
@@ -21,7 +21,7 @@ impl Variant {
         }
     }
 
-    /// Its name for people.
+    /// The name in reports.
     pub fn title(self) -> &'static str {
         match self {
             Variant::Local => "one process",
@@ -30,8 +30,8 @@ impl Variant {
         }
     }
 
-    /// What `martlet up` is told.
-    pub(super) fn arguments(self) -> &'static [&'static str] {
+    /// Arguments of `martlet up`.
+    pub(crate) fn arguments(self) -> &'static [&'static str] {
         match self {
             Variant::Local => &[],
             Variant::Fabric => &["--split", "--sbi", "fabric"],

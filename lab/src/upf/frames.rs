@@ -1,22 +1,22 @@
-//! Packets sent a few at a time, and evenly: see [`FrameSender`].
+//! Makes the frames of UEs' packets and sends them in small batches: see [`FrameSender`].
 use anyhow::{Context, Result};
 use martlet_upf_xdp::{BenchPath, FrameSender, bench_teid, bench_ue};
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Packets that are given to the kernel at once.
-const AT_ONCE: usize = 64;
-/// Octets that a tunnel with its IP header adds.
+/// Packets per system call.
+const BATCH: usize = 64;
+/// Bytes of the outer IP, UDP and GTP-U headers.
 const TUNNEL: usize = 44;
 
-/// A socket, and the frames that it sends.
+/// A packet socket with its frames.
 pub struct Sender {
     socket: FrameSender,
     state: u32,
     frames: Vec<Vec<u8>>,
 }
 
-/// A header of IPv4 in front of `length` octets in all.
+/// Appends an IPv4 header with a total length.
 fn ip4(out: &mut Vec<u8>, length: usize, from: [u8; 4], to: [u8; 4]) {
     let start = out.len();
     out.extend([0x45, 0]);
@@ -38,8 +38,8 @@ fn udp(out: &mut Vec<u8>, from: u16, to: u16, length: usize) {
     }
 }
 
-/// The n-th session's packet, as `bpf/bench.h` makes it, with the time at which it was made.
-fn frame(out: &mut Vec<u8>, uplink: bool, n: u32, path: &BenchPath, made: u64) {
+/// The frame of the n-th session's packet, as `bpf/bench.h` makes it, with a timestamp.
+fn frame(out: &mut Vec<u8>, uplink: bool, n: u32, path: &BenchPath, timestamp: u64) {
     const GTP: u16 = 2152;
     let length = path.length as usize;
     out.clear();
@@ -59,19 +59,19 @@ fn frame(out: &mut Vec<u8>, uplink: bool, n: u32, path: &BenchPath, made: u64) {
     let start = out.len();
     ip4(out, length, from.0, to.0);
     udp(out, from.1, to.1, length - 20);
-    // The programs' clock, and their order of octets.
-    out.extend(made.to_ne_bytes());
+    // Clock and byte order are those of the eBPF programs.
+    out.extend(timestamp.to_ne_bytes());
     out.resize(start + length, 0);
 }
 
 impl Sender {
-    /// One for any interface of this network namespace.
+    /// A sender for all interfaces of this network namespace.
     ///
     /// # Errors
-    /// The right to have one is missing.
+    /// The right to open a packet socket (CAP_NET_RAW) is missing.
     pub fn open() -> Result<Sender> {
-        let socket = FrameSender::open().context("no packet socket")?;
-        Ok(Sender { socket, state: 0x1234_5679, frames: vec![Vec::new(); AT_ONCE] })
+        let socket = FrameSender::open().context("a packet socket cannot be opened")?;
+        Ok(Sender { socket, state: 0x1234_5679, frames: vec![Vec::new(); BATCH] })
     }
 
     fn session(&mut self, sessions: u32) -> u32 {
@@ -81,10 +81,10 @@ impl Sender {
         ((u64::from(self.state) * u64::from(sessions)) >> 32) as u32
     }
 
-    /// Sends so many packets, of sessions drawn at random.
+    /// Sends packets of sessions drawn at random.
     ///
     /// # Errors
-    /// The kernel does not take them.
+    /// The kernel rejects them.
     pub fn send(
         &mut self,
         uplink: bool,
@@ -94,17 +94,17 @@ impl Sender {
     ) -> Result<()> {
         let mut left = packets as usize;
         while left > 0 {
-            let batch = left.min(AT_ONCE);
-            let made = clock_gettime(ClockId::CLOCK_MONOTONIC)
+            let batch = left.min(BATCH);
+            let timestamp = clock_gettime(ClockId::CLOCK_MONOTONIC)
                 .map_or(Duration::ZERO, Duration::from)
                 .as_nanos() as u64;
             for at in 0..batch {
                 let n = self.session(sessions);
-                frame(&mut self.frames[at], uplink, n, path, made);
+                frame(&mut self.frames[at], uplink, n, path, timestamp);
             }
             self.socket
                 .send(path.ifindex, &mut self.frames[..batch])
-                .context("packets are not sent")?;
+                .context("packets cannot be sent")?;
             left -= batch;
         }
         Ok(())
@@ -116,22 +116,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_those_of_the_other_generator() {
+    fn frames_equal_those_of_the_ebpf_generator() {
         let link = ([1; 6], [2; 6]);
-        let path = BenchPath { link, ..crate::upf::bed::path(64, 3) };
-        let mut octets = Vec::new();
-        frame(&mut octets, true, 5, &path, 7);
-        assert_eq!(octets.len(), 14 + 44 + 64);
-        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets[42..]) else {
-            panic!("no G-PDU")
+        let path = BenchPath { link, ..crate::upf::dut::path(64, 3) };
+        let mut bytes = Vec::new();
+        frame(&mut bytes, true, 5, &path, 7);
+        assert_eq!(bytes.len(), 14 + 44 + 64);
+        let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes[42..]) else {
+            panic!("not a G-PDU")
         };
         assert_eq!((pdu.teid, pdu.payload.len()), (bench_teid(5), 64));
         assert_eq!(pdu.payload[12..16], bench_ue(5).octets());
         assert_eq!(pdu.payload[28..36], 7u64.to_ne_bytes());
-        frame(&mut octets, false, 5, &path, 7);
-        assert_eq!((octets.len(), &octets[30..34]), (14 + 64, &bench_ue(5).octets()[..]));
-        // The sum over a header with its checksum is nothing.
-        let words = octets[14..34]
+        frame(&mut bytes, false, 5, &path, 7);
+        assert_eq!((bytes.len(), &bytes[30..34]), (14 + 64, &bench_ue(5).octets()[..]));
+        // The one's complement sum over a header with its checksum is 0xffff.
+        let words = bytes[14..34]
             .chunks_exact(2)
             .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
         let sum: u32 = words.sum();

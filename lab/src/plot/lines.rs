@@ -1,140 +1,65 @@
-//! Plots as SVG, and as PNG for those who cannot open one.
-use anyhow::{Context, Result, anyhow};
+//! Line plots.
+use super::{COLOURS, axis_max, draw_legend, draw_panels, plot_error, tick};
+use anyhow::Result;
 use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use std::path::Path;
 
-/// A line of a plot with the interval of each point.
+/// A line with an interval at each point.
 pub struct Series {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub name: String,
     /// `(x, value, low, high)`.
     pub points: Vec<(f64, f64, f64, f64)>,
 }
 
-/// One panel: a coordinate system with its series.
+/// A coordinate system with its lines.
 pub struct Panel {
-    /// Above it.
+    /// The title above.
     pub title: String,
-    /// Below it.
+    /// The label of the x axis.
     pub x_label: String,
-    /// Beside it.
+    /// The label of the y axis; its scale has no zero where this is `°C`.
     pub y_label: String,
-    /// What it shows.
+    /// The lines.
     pub series: Vec<Series>,
 }
 
-const SIZE: (u32, u32) = (560, 420);
-pub(crate) const COLOURS: [RGBColor; 13] = [
-    RGBColor(0, 90, 160),
-    RGBColor(200, 80, 20),
-    RGBColor(40, 130, 60),
-    RGBColor(120, 60, 140),
-    RGBColor(90, 90, 90),
-    RGBColor(190, 30, 70),
-    RGBColor(20, 150, 170),
-    RGBColor(170, 130, 20),
-    RGBColor(0, 0, 0),
-    RGBColor(130, 190, 60),
-    RGBColor(240, 140, 170),
-    RGBColor(120, 170, 230),
-    RGBColor(140, 90, 50),
-];
-
-/// Draws panels side by side, four of them in a square and more in rows of three, into `NAME.svg`
-/// and `NAME.png`.
+/// Draws panels side by side, four in a square and more in rows of three, into `NAME.svg` and
+/// `NAME.png`.
+///
+/// # Errors
+/// A file cannot be written.
 pub fn draw(folder: &Path, name: &str, panels: &[Panel]) -> Result<()> {
-    in_panels(folder, name, panels, draw_panel)
-}
-
-/// The same with panels of any kind.
-pub(crate) fn in_panels<P>(
-    folder: &Path,
-    name: &str,
-    panels: &[P],
-    draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
-) -> Result<()> {
-    let columns = match panels.len() {
-        4 => 2,
-        count => count.min(3),
-    };
-    let rows = panels.len().div_ceil(columns.max(1));
-    let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
-    let mut svg = String::new();
-    {
-        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        root.fill(&WHITE).map_err(failed)?;
-        for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
-            draw_panel(area, panel)?;
-        }
-        root.present().map_err(failed)?;
-    }
-    std::fs::write(folder.join(format!("{name}.svg")), &svg)?;
-    rasterise(&svg, &folder.join(format!("{name}.png")))
-}
-
-/// The largest value; 1 where all are 0, so that an axis has numbers to tell.
-pub(crate) fn end_of_axis(values: impl Iterator<Item = f64>) -> f64 {
-    let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
-    if most > 0.0 { most } else { 1.0 }
-}
-
-/// A number beside an axis, without the noise of binary fractions.
-pub(crate) fn tick(value: f64) -> String {
-    ((value * 1e6).round() / 1e6).to_string()
-}
-
-/// The names of what is drawn, in a corner of a panel.
-pub(crate) fn draw_legend<'a, DB: DrawingBackend + 'a>(
-    chart: &mut ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
-    corner: SeriesLabelPosition,
-) -> Result<()> {
-    chart
-        .configure_series_labels()
-        .position(corner)
-        .background_style(WHITE.mix(0.85))
-        .border_style(RGBColor(200, 200, 200))
-        .label_font(("sans-serif", 13))
-        .draw()
-        .map_err(failed)
-}
-
-pub(crate) fn failed(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow!("the plot could not be drawn: {error}")
+    draw_panels(folder, name, panels, draw_panel)
 }
 
 fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Result<()> {
     let points = || panel.series.iter().flat_map(|s| s.points.iter());
-    let x_most = end_of_axis(points().map(|p| p.0));
-    let x_least = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
-    // An axis begins at 0, unless most of it would be empty; one point alone has to have an axis,
-    // too.
-    let x_first = if x_least < x_most && x_least > x_most / 2.0 {
-        x_least - (x_most - x_least) * 0.05
-    } else {
-        0.0
-    };
-    let y_least = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
-    let y_most = if y_least < 0.0 {
+    let x_max = axis_max(points().map(|p| p.0));
+    let x_min = points().map(|p| p.0).fold(f64::INFINITY, f64::min);
+    // An axis begins at 0, unless most of it would be empty. A single point has an axis too.
+    let x_start =
+        if x_min < x_max && x_min > x_max / 2.0 { x_min - (x_max - x_min) * 0.05 } else { 0.0 };
+    let y_min = points().map(|p| p.2).fold(f64::INFINITY, f64::min);
+    let y_max = if y_min < 0.0 {
         points().map(|p| p.3).fold(0.0, f64::max)
     } else {
-        end_of_axis(points().map(|p| p.3))
+        axis_max(points().map(|p| p.3))
     };
-    // A scale of temperature has no zero that means anything; below 0 there is room for what is
-    // less.
-    let y_first = match panel.y_label.as_str() {
-        "°C" => (y_least.min(y_most) / 10.0).floor() * 10.0 - 10.0,
-        _ => y_least.min(0.0) * 1.1,
+    // Zero means nothing on a scale of temperatures. Negative values get room below 0.
+    let y_start = match panel.y_label.as_str() {
+        "°C" => (y_min.min(y_max) / 10.0).floor() * 10.0 - 10.0,
+        _ => y_min.min(0.0) * 1.1,
     };
-    // Between whole numbers nothing is marked where there is nothing but these.
-    let span = x_most - x_first;
+    // Points at whole numbers get ticks at whole numbers only.
+    let span = x_max - x_start;
     let whole = span <= 10.0 && points().all(|p| p.0.fract() == 0.0);
     let ticks = if whole { (span.floor() as usize).max(1) + 1 } else { 11 };
-    // A long legend gets room beside the lines, another a corner where there are none.
+    // A long legend gets room beside the lines, a short one a corner without lines.
     let (head, beside, corner) = match panel.series.len() {
         ..=8 => {
-            let (head, corner) = corner_of(panel, (x_first, x_most), (y_first, y_most));
+            let (head, corner) = corner_of(panel, (x_start, x_max), (y_start, y_max));
             (head, 0.05, corner)
         }
         _ => {
@@ -148,10 +73,10 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .x_label_area_size(42)
         .y_label_area_size(58)
         .build_cartesian_2d(
-            x_first..x_most + (x_most - x_first) * beside,
-            y_first..y_first + (y_most - y_first) * head,
+            x_start..x_max + (x_max - x_start) * beside,
+            y_start..y_start + (y_max - y_start) * head,
         )
-        .map_err(failed)?;
+        .map_err(plot_error)?;
     chart
         .configure_mesh()
         .x_desc(&panel.x_label)
@@ -164,24 +89,24 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Resul
         .light_line_style(WHITE)
         .bold_line_style(RGBColor(225, 225, 225))
         .draw()
-        .map_err(failed)?;
+        .map_err(plot_error)?;
     for (series, colour) in panel.series.iter().zip(COLOURS.iter().cycle()) {
         let line = series.points.iter().map(|p| (p.0, p.1));
         chart
             .draw_series(LineSeries::new(line, colour.stroke_width(2)))
-            .map_err(failed)?
+            .map_err(plot_error)?
             .label(&series.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
-        // An interval that nobody could see would be a line of no length.
+        // An interval too short to be seen is drawn as a point.
         type Points<'a> = Vec<&'a (f64, f64, f64, f64)>;
         let (seen, unseen): (Points<'_>, Points<'_>) =
-            series.points.iter().partition(|p| p.3 - p.2 > (y_most - y_first) * 0.005);
+            series.points.iter().partition(|p| p.3 - p.2 > (y_max - y_start) * 0.005);
         let bars =
             seen.iter().map(|p| ErrorBar::new_vertical(p.0, p.2, p.1, p.3, colour.filled(), 6));
-        chart.draw_series(bars).map_err(failed)?;
+        chart.draw_series(bars).map_err(plot_error)?;
         chart
             .draw_series(unseen.iter().map(|p| Circle::new((p.0, p.1), 3, colour.filled())))
-            .map_err(failed)?;
+            .map_err(plot_error)?;
     }
     draw_legend(&mut chart, corner)
 }
@@ -190,22 +115,21 @@ fn longest_name(panel: &Panel) -> usize {
     panel.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0)
 }
 
-/// A corner in which a legend covers no line, and how much higher than the highest point the panel
-/// is for it.
+/// A corner in which a legend covers no line, and the height of the panel, as a multiple of the
+/// highest point, that makes room for it.
 fn corner_of(
     panel: &Panel,
-    (x_first, x_most): (f64, f64),
-    (y_first, y_most): (f64, f64),
+    (x_start, x_max): (f64, f64),
+    (y_start, y_max): (f64, f64),
 ) -> (f64, SeriesLabelPosition) {
     const HEAD: f64 = 1.1;
-    // Of the panel's width and height, roughly.
+    // Estimated size of the legend, as a share of the panel.
     let wide = (0.1 + 0.018 * longest_name(panel) as f64).min(0.9);
     let high = 0.05 + 0.065 * panel.series.len() as f64;
-    // A line is as much in the way as its points.
     let within = |x: f64, y: f64, (left, upper): (bool, bool)| {
         let (x, y) = (
-            (x - x_first) / ((x_most - x_first) * 1.05),
-            (y - y_first) / ((y_most - y_first) * HEAD),
+            (x - x_start) / ((x_max - x_start) * 1.05),
+            (y - y_start) / ((y_max - y_start) * HEAD),
         );
         (if left { x < wide } else { x > 1.0 - wide })
             && (if upper { y > 1.0 - high } else { y < high })
@@ -234,31 +158,9 @@ fn corner_of(
     ];
     match corners.into_iter().find(|(corner, _)| !covers(*corner)) {
         Some((_, corner)) => (HEAD, corner),
-        // Else above all of them.
+        // No corner is free: above all lines.
         None => (1.02 / (1.0 - high.min(0.6)), SeriesLabelPosition::UpperLeft),
     }
-}
-
-fn rasterise(svg: &str, path: &Path) -> Result<()> {
-    let mut options = resvg::usvg::Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    // The plots ask for "sans-serif", which stands for a font that few small machines have.
-    let families = || fonts.faces().filter_map(|face| Some(face.families.first()?.0.clone()));
-    let family = families().find(|name| name == "DejaVu Sans").or_else(|| families().next());
-    match family {
-        Some(family) => fonts.set_sans_serif_family(family),
-        None => tracing::warn!(
-            "no font is installed, so plots in PNG have no text; install fonts-dejavu-core"
-        ),
-    }
-    let tree =
-        resvg::usvg::Tree::from_str(svg, &options).context("the plot's SVG does not parse")?;
-    let size = tree.size().to_int_size();
-    let mut pixels = resvg::tiny_skia::Pixmap::new(size.width() * 2, size.height() * 2)
-        .context("a plot without a size")?;
-    resvg::render(&tree, resvg::tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
-    pixels.save_png(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
@@ -344,11 +246,5 @@ mod tests {
         if std::env::var_os("MARTLET_KEEP_PLOT").is_none() {
             std::fs::remove_dir_all(&folder).unwrap();
         }
-    }
-
-    #[test]
-    fn an_axis_ends_where_the_data_does() {
-        assert_eq!(end_of_axis([0.02, 0.26, f64::NAN].into_iter()), 0.26);
-        assert_eq!(end_of_axis([0.0, 0.0].into_iter()), 1.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Where the programs are that an experiment starts.
+//! Finds the programs that an experiment starts.
 use anyhow::{Context, Result};
 use clap::Args;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ impl CoreArgs {
     /// The path of `martlet`.
     ///
     /// # Errors
-    /// It is neither given, nor beside this program, nor on PATH.
+    /// `martlet` is not given, not beside this program and not on PATH.
     pub fn program(&self) -> Result<PathBuf> {
         match &self.martlet {
             Some(path) => Ok(path.clone()),
-            None => find("martlet").context(
+            None => program_beside("martlet").or_else(|| program_on_path("martlet")).context(
                 "martlet is neither beside this program nor on PATH: install it, or name it with \
                  --martlet",
             ),
@@ -27,16 +27,13 @@ impl CoreArgs {
     }
 }
 
-/// A program beside this one, else on PATH.
-pub fn find(name: &str) -> Option<PathBuf> {
-    beside(name).or_else(|| {
-        let path = std::env::var_os("PATH")?;
-        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
-    })
-}
-
-/// A program beside this one.
-pub fn beside(name: &str) -> Option<PathBuf> {
+/// A program in the folder of this one.
+pub fn program_beside(name: &str) -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.with_file_name(name);
     path.is_file().then_some(path)
+}
+
+fn program_on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }

@@ -1,4 +1,4 @@
-//! A datapath between two links whose other ends nobody listens to, with sessions of some kind.
+//! The device under test: a datapath with sessions, between two virtual links.
 use super::Rules;
 use anyhow::{Context, Result, anyhow, ensure};
 use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
@@ -15,15 +15,15 @@ const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
 const N6: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 1);
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
-/// The port with which packets meet the last PDR of a session.
+/// The UDP port that matches the last PDR of a session.
 const PORT: u16 = 7000;
 
-/// Both ends of a link without packets, for the programs of the generator: see
+/// Both ends of a link without packets, which holds the generator's programs: see
 /// [`Traffic::hold`](martlet_upf_xdp::Traffic::hold).
 pub(super) const GENERATORS: [&str; 2] = ["gena", "genb"];
 
-/// The datapath.
-pub struct Bed {
+/// An XDP datapath for BPF_PROG_TEST_RUN.
+pub struct Dut {
     pub datapath: XdpDatapath,
     _signals: Signals,
     pub n3: u32,
@@ -39,16 +39,16 @@ fn ip(words: &str) -> Result<()> {
     Ok(())
 }
 
-/// Link addresses of both ends of a link: ours, and the other one.
+/// MAC addresses of both ends of a link: the UPF's, and the peer's.
 pub fn link_addresses(uplink: bool) -> ([u8; 6], [u8; 6]) {
     let number = if uplink { 3 } else { 6 };
     ([2, 0, 0, 0, number, 1], [2, 0, 0, 0, number, 2])
 }
 
-/// Makes the links, once in a network namespace.
+/// Makes the links in this network namespace.
 pub fn links() -> Result<()> {
     for (name, uplink, ours, theirs) in [("n3", true, N3, GNB), ("n6", false, N6, HOST)] {
-        let text = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
+        let text = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
         let (own, other) = link_addresses(uplink);
         let (own, other) = (text(own), text(other));
         ip(&format!("link add {name}a address {own} type veth peer name {name}b address {other}"))?;
@@ -61,17 +61,16 @@ pub fn links() -> Result<()> {
     ip(&format!("link add {one} type veth peer name {other}"))
 }
 
-/// Has the link of N3 take packets of 1,500 octets in their tunnel.
-pub fn longest_frames() -> Result<()> {
+/// Raises the MTU of the N3 link for packets of 1,500 bytes within a tunnel.
+pub fn raise_n3_mtu() -> Result<()> {
     ip("link set n3a mtu 1600")?;
     ip("link set n3b mtu 1600")
 }
 
-/// Has the links end at a switch, with the native UPF behind it, and a configuration that starts
-/// it.
-pub fn put_a_switch_between(config: &mut UpfConfig) -> Result<()> {
+/// Puts a switch between the links and the native UPF, and configures the UPF to start it.
+pub fn insert_switch(config: &mut UpfConfig) -> Result<()> {
     for (name, uplink, ours, theirs) in [("n3", true, N3, GNB), ("n6", false, N6, HOST)] {
-        let text = |octets: [u8; 6]| octets.map(|octet| format!("{octet:02x}")).join(":");
+        let text = |mac: [u8; 6]| mac.map(|byte| format!("{byte:02x}")).join(":");
         let (own, other) = link_addresses(uplink);
         ip(&format!("addr flush dev {name}a"))?;
         ip(&format!("link add {name}u address {} type veth peer name {name}s", text(own)))?;
@@ -99,9 +98,9 @@ pub fn ifindex(name: &str) -> Result<u32> {
     Ok(nix::net::if_::if_nametoindex(name)?)
 }
 
-impl Bed {
-    /// A datapath with so many sessions.
-    pub fn new(rules: Rules, sessions: u32) -> Result<Bed> {
+impl Dut {
+    /// A datapath with a number of sessions.
+    pub fn new(rules: Rules, sessions: u32) -> Result<Dut> {
         let config = configuration(rules, sessions);
         let (mut datapath, signals) =
             XdpDatapath::open_to_measure(&config, sessions).map_err(|error| anyhow!(error))?;
@@ -110,17 +109,16 @@ impl Bed {
             session.resolve(&config.rules)?;
             datapath.apply(&Change::to(&session))?;
         }
-        let bed = Bed { datapath, _signals: signals, n3: ifindex("n3a")?, n6: ifindex("n6a")? };
-        bed.datapath.programs().fill_bare(sessions, &bed.path(true, 64))?;
+        let dut = Dut { datapath, _signals: signals, n3: ifindex("n3a")?, n6: ifindex("n6a")? };
+        dut.datapath.programs().fill_bare(sessions, &dut.path(true, 64))?;
         if rules == Rules::Nat {
-            bed.make_flows(sessions)?;
+            dut.create_nat_flows(sessions)?;
         }
-        Ok(bed)
+        Ok(dut)
     }
 
-    /// Has every session have a flow that is translated. Sessions are drawn at random, so it takes
-    /// some rounds.
-    fn make_flows(&self, sessions: u32) -> Result<()> {
+    /// Creates a NAT flow for every session. Sessions are drawn at random, so it takes several rounds.
+    fn create_nat_flows(&self, sessions: u32) -> Result<()> {
         let programs = self.datapath.programs();
         for _ in 0..20 {
             programs.measure(
@@ -136,14 +134,14 @@ impl Bed {
         Ok(programs.fill_publics(sessions)?)
     }
 
-    /// The way of measured packets, whose length is that of the UE's packet in octets.
+    /// Path of the measured packets; `length` is that of the UE's packet in bytes.
     pub fn path(&self, uplink: bool, length: u32) -> BenchPath {
         let ifindex = if uplink { self.n3 } else { self.n6 };
         path(length, ifindex)
     }
 }
 
-/// The way of packets of a length that are not really sent.
+/// Path of packets for BPF_PROG_TEST_RUN, which are not sent.
 pub fn path(length: u32, ifindex: u32) -> BenchPath {
     BenchPath {
         n3: N3,
@@ -157,7 +155,7 @@ pub fn path(length: u32, ifindex: u32) -> BenchPath {
     }
 }
 
-/// A UPF of the `xdp` datapath with room for so many sessions.
+/// The configuration of a UPF with the `xdp` datapath and room for a number of sessions.
 pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
     let mut config = UpfConfig { datapath: DatapathChoice::Xdp, ..UpfConfig::default() };
     config.n3.address = (N3, 2152).into();
@@ -182,48 +180,53 @@ pub fn configuration(rules: Rules, sessions: u32) -> UpfConfig {
     config
 }
 
-type Ask = Box<dyn FnOnce(&mut Bed) + Send>;
+type Task = Box<dyn FnOnce(&mut Dut) + Send>;
 
-/// A bed on a thread and in a network namespace of its own, so that there can be several of them.
-pub struct BedThread {
-    ask: Option<Sender<Ask>>,
+/// A device under test on a thread and in a network namespace of its own, so that several can exist.
+pub struct DutThread {
+    tasks: Option<Sender<Task>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
-impl BedThread {
-    pub fn new(rules: Rules, sessions: u32) -> Result<BedThread> {
-        let (ask, asked) = channel::<Ask>();
+impl DutThread {
+    pub fn new(rules: Rules, sessions: u32) -> Result<DutThread> {
+        let (tasks, received) = channel::<Task>();
         let (ready, made) = channel();
         let thread = std::thread::spawn(move || {
-            let bed = crate::namespace::enter_a_new_one()
+            let dut = crate::namespace::enter_new()
                 .and_then(|()| links())
-                .and_then(|()| Bed::new(rules, sessions));
-            let mut bed = match bed {
-                Ok(bed) => bed,
+                .and_then(|()| Dut::new(rules, sessions));
+            let mut dut = match dut {
+                Ok(dut) => dut,
                 Err(error) => return drop(ready.send(Err(error))),
             };
             let _ = ready.send(Ok(()));
-            asked.into_iter().for_each(|act| act(&mut bed));
+            received.into_iter().for_each(|act| act(&mut dut));
         });
-        made.recv().context("a datapath was not made")??;
-        Ok(BedThread { ask: Some(ask), thread: Some(thread) })
+        made.recv().context("the thread of the datapath panicked")??;
+        Ok(DutThread { tasks: Some(tasks), thread: Some(thread) })
     }
 
-    /// Does something with the bed, there.
+    /// Runs a closure on the thread of the device under test.
     pub fn run<T: Send + 'static>(
         &self,
-        act: impl FnOnce(&mut Bed) -> T + Send + 'static,
+        act: impl FnOnce(&mut Dut) -> T + Send + 'static,
     ) -> Result<T> {
-        let (give, given) = channel();
-        let act: Ask = Box::new(move |bed| drop(give.send(act(bed))));
-        self.ask.as_ref().context("the bed is gone")?.send(act).ok().context("the bed is gone")?;
-        given.recv().context("the bed is gone")
+        let (result, is_done) = channel();
+        let act: Task = Box::new(move |dut| drop(result.send(act(dut))));
+        self.tasks
+            .as_ref()
+            .context("the thread of the datapath has ended")?
+            .send(act)
+            .ok()
+            .context("the thread of the datapath has ended")?;
+        is_done.recv().context("the thread of the datapath has ended")
     }
 }
 
-impl Drop for BedThread {
+impl Drop for DutThread {
     fn drop(&mut self) {
-        self.ask.take();
+        self.tasks.take();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -256,7 +259,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
             returns: false,
             application: None,
         };
-        // Those before it are for other ports.
+        // The PDRs before it match other ports.
         for extra in 1..rules.pdrs() as u16 {
             let text = format!("permit out 17 from any {} to assigned", 20_000 + extra);
             let filter = SdfFilter { flow_description: Some(text), ..SdfFilter::default() };
@@ -282,7 +285,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
             .insert(1, Qer { id: 1, gate, mbr, gbr: None, qfi: Some(9), reflective: false });
     }
     for id in rules.urrs() {
-        // A threshold that is never reached has to be looked at all the same.
+        // A threshold that is never reached is checked for each packet too.
         let never = VolumeLimit { total: Some(1 << 60), ..VolumeLimit::default() };
         let urr = Urr {
             id,

@@ -1,8 +1,9 @@
-//! N4 from outside: an SMF that establishes sessions as fast as they are answered, over UDP; and
-//! packets that go on while sessions are modified.
-use super::bed::{configuration, session};
-use super::wire::{self, Wire};
+//! N4: an SMF that establishes, modifies and deletes sessions over UDP as fast as the UPF answers;
+//! and packets lost while sessions are modified.
+use super::dut::{configuration, session};
+use super::links::{self, Testbed};
 use super::{Rules, UpfArgs};
+use crate::process_usage::resident_kb;
 use crate::progress::Progress;
 use crate::{Figure, Output};
 use anyhow::{Context, Result, ensure};
@@ -16,11 +17,11 @@ use std::time::{Duration, Instant};
 
 const SMF: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
 const UPF: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
-/// Requests that wait for an answer at a time.
+/// Maximum number of outstanding requests.
 const WINDOW: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An SMF by hand.
+/// A minimal SMF.
 struct Smf {
     socket: UdpSocket,
     sequence: u32,
@@ -39,7 +40,7 @@ fn pdr(id: u16, pdi: Pdi, removal: Option<OuterHeaderRemoval>) -> CreatePdr {
     }
 }
 
-/// What an SMF asks for: a PDR each way, with FAR, QER and two URRs.
+/// The request for a session with one PDR, FAR, QER and two URRs in each direction.
 fn establishment(n: u32) -> SessionEstablishmentRequest {
     let pdi = |interface, local_fteid, is_destination| Pdi {
         local_fteid,
@@ -107,8 +108,8 @@ fn establishment(n: u32) -> SessionEstablishmentRequest {
     }
 }
 
-/// The UE is idle: what comes for it waits.
-fn idle() -> SessionModificationRequest {
+/// The request for a UE in CM-IDLE: downlink packets are buffered.
+fn buffer_downlink() -> SessionModificationRequest {
     let update = UpdateFar {
         far_id: FarId(2),
         apply_action: Some(ApplyAction::BUFF),
@@ -119,7 +120,7 @@ fn idle() -> SessionModificationRequest {
 }
 
 impl Smf {
-    fn ask(&mut self, message: impl Into<Message>) -> Result<Packet> {
+    fn request(&mut self, message: impl Into<Message>) -> Result<Packet> {
         self.sequence += 1;
         self.socket.send(&Packet::node(self.sequence, message).encode())?;
         self.answer()
@@ -130,21 +131,21 @@ impl Smf {
         loop {
             let length = self.socket.recv(&mut buffer).context("the UPF does not answer")?;
             let packet = Packet::decode(&buffer[..length])?;
-            // Heartbeats of the UPF are not what is waited for.
+            // Heartbeat requests of the UPF are ignored.
             if !matches!(packet.message, Message::HeartbeatRequest(_)) {
                 return Ok(packet);
             }
         }
     }
 
-    /// Has requests answered, a window of them at a time; gives what `take` makes of the answers.
-    fn all<T>(
+    /// Sends requests, up to a window of them at a time, and maps the answers.
+    fn request_all<T>(
         &mut self,
         requests: impl Iterator<Item = (u64, Message)>,
-        mut take: impl FnMut(Packet) -> Result<T>,
+        mut map: impl FnMut(Packet) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut requests = requests.peekable();
-        let (mut waiting, mut taken) = (0, Vec::new());
+        let (mut waiting, mut results) = (0, Vec::new());
         while waiting > 0 || requests.peek().is_some() {
             while waiting < WINDOW
                 && let Some((seid, message)) = requests.next()
@@ -153,34 +154,25 @@ impl Smf {
                 self.socket.send(&Packet::session(seid, self.sequence, message).encode())?;
                 waiting += 1;
             }
-            taken.push(take(self.answer()?)?);
+            results.push(map(self.answer()?)?);
             waiting -= 1;
         }
-        Ok(taken)
+        Ok(results)
     }
 }
 
-/// Octets of memory of this process.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().nth(1))
-        .and_then(|kib| kib.parse::<u64>().ok())
-        .unwrap_or(0)
-        * 1024
-}
-
-/// Establishes, modifies and deletes sessions at a UPF of this process.
+/// Establishes, modifies and deletes sessions of a UPF in this process.
 fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Result<()> {
-    crate::namespace::enter_a_new_one()?;
+    crate::namespace::enter_new()?;
     let mut config = configuration(Rules::Full, sessions);
     config.n3.address = (UPF, 2152).into();
     config.n4.address = SocketAddr::from((UPF, martlet_pfcp::PORT));
     config.xdp.interfaces = vec!["lo".into()];
     config.n4.heartbeat_s = 0;
-    let before = resident();
+    let pid = std::process::id();
+    let before = resident_kb(pid);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // On a thread of its own, in this one's network namespace.
+    // The UPF's thread inherits this thread's network namespace.
     let (started, ready) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = std::thread::spawn(move || {
@@ -195,10 +187,10 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
             }
         });
     });
-    ready.recv().context("the UPF did not start")??;
+    ready.recv().context("the UPF failed to start")??;
     let socket = UdpSocket::bind((SMF, martlet_pfcp::PORT))?;
     socket.connect((UPF, martlet_pfcp::PORT))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut smf = Smf { socket, sequence: 0 };
     let setup = AssociationSetupRequest {
         node_id: NodeId::Ip(IpAddr::V4(SMF)),
@@ -207,7 +199,7 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
         up_features: None,
         cp_features: None,
     };
-    let answer = smf.ask(setup)?;
+    let answer = smf.request(setup)?;
     ensure!(
         matches!(answer.message, Message::AssociationSetupResponse(_)),
         "no association: {answer:?}"
@@ -225,27 +217,27 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     let mut seids = Vec::new();
     let mut establish = || {
         let requests = (0..sessions).map(|n| (0, establishment(n).into()));
-        seids = smf.all(requests, |answer| {
+        seids = smf.request_all(requests, |answer| {
             let Message::SessionEstablishmentResponse(answer) = answer.message else {
                 anyhow::bail!("{answer:?}")
             };
             ensure!(answer.cause == Cause::ACCEPTED, "{answer:?}");
-            Ok(answer.up_fseid.context("an F-SEID")?.seid)
+            Ok(answer.up_fseid.context("the answer has no UP F-SEID")?.seid)
         })?;
         Ok(())
     };
     timed("establish", &mut establish, output)?;
-    let grown = resident().saturating_sub(before) as f64 / 1e6;
+    let grown = (resident_kb(pid).saturating_sub(before) * 1024) as f64 / 1e6;
     output.figure(Figure::once(format!("resident.xdp.sessions{sessions}"), "MB", grown));
     output.figure(Figure::once(
         format!("resident_whole.xdp.sessions{sessions}"),
         "MB",
-        resident() as f64 / 1e6,
+        (resident_kb(pid) * 1024) as f64 / 1e6,
     ));
     let mut modify = || {
-        let request = idle();
+        let request = buffer_downlink();
         let requests = seids.iter().map(|seid| (*seid, request.clone().into()));
-        smf.all(requests, |answer| {
+        smf.request_all(requests, |answer| {
             let Message::SessionModificationResponse(answer) = answer.message else {
                 anyhow::bail!("{answer:?}")
             };
@@ -257,7 +249,7 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     timed("modify", &mut modify, output)?;
     let mut delete = || {
         let requests = seids.iter().map(|seid| (*seid, SessionDeletionRequest {}.into()));
-        smf.all(requests, |_| Ok(()))?;
+        smf.request_all(requests, |_| Ok(()))?;
         Ok(())
     };
     timed("delete", &mut delete, output)?;
@@ -266,14 +258,14 @@ fn sessions(output: &mut Output, sessions: u32, progress: &mut Progress) -> Resu
     Ok(())
 }
 
-/// Packets lost while each of 1,000 sessions is modified: its rules are written anew, with another
-/// QoS flow.
+/// Counts packets lost while each of 1,000 sessions is modified: its rules are rewritten with another
+/// QFI.
 fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
     const SESSIONS: u32 = 1000;
-    let round = wire::on_one_processor(|| {
-        let mut wire = Wire::new(Some(DatapathChoice::Xdp), Rules::Full, SESSIONS)?;
-        let mut datapath = wire.datapath.take().context("a datapath")?;
-        let wire = &wire;
+    let round = links::on_one_cpu(|| {
+        let mut testbed = Testbed::new(Some(DatapathChoice::Xdp), Rules::Full, SESSIONS)?;
+        let mut datapath = testbed.datapath.take().context("the testbed has no datapath")?;
+        let testbed = &testbed;
         std::thread::scope(|scope| {
             let changing = scope.spawn(move || -> Result<(u32, Duration)> {
                 let start = Instant::now();
@@ -288,15 +280,15 @@ fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
                     }
                 }
                 let took = start.elapsed();
-                // Its programs stay until the packets are through.
+                // The datapath keeps its programs loaded until all packets are forwarded.
                 std::thread::sleep(Duration::from_secs(3));
                 drop(datapath);
                 Ok((SESSIONS, took))
             });
             let time = Duration::from_millis(args.pick(2500, 1000, 1000));
-            let round = wire.paced(false, 64, 200_000.0, time);
+            let round = testbed.paced(false, 64, 200_000.0, time);
             let (_, took) =
-                changing.join().map_err(|_| anyhow::anyhow!("the changes broke off"))??;
+                changing.join().map_err(|_| anyhow::anyhow!("the modifying thread panicked"))??;
             Ok((round?, took))
         })
     })?;
@@ -312,10 +304,10 @@ fn while_modified(output: &mut Output, args: &UpfArgs) -> Result<()> {
 /// Measures N4.
 pub(super) fn measure(output: &mut Output, args: &UpfArgs) -> Result<()> {
     let mut progress = Progress::new("steps", 4);
-    let most = args.pick(100_000, 20_000, 500);
+    let max = args.pick(100_000, 20_000, 500);
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| sessions(output, most, &mut progress));
-        thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("a measurement broke off")))
+        let thread = scope.spawn(|| sessions(output, max, &mut progress));
+        thread.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the measurement thread panicked")))
     })?;
     while_modified(output, args)?;
     progress.step("packets while sessions change");

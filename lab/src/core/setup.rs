@@ -1,0 +1,128 @@
+//! Prepares a core: its folder, configuration, addresses and subscribers.
+use super::{CoreArgs, CoreProcess, Variant};
+use anyhow::{Context, Result};
+use martlet_ran::{GnbConfig, OperatorKey, UeConfig};
+use martlet_store::{Secret, Store, Subscriber};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Folder of all cores' files. An experiment that succeeds removes it.
+pub(crate) const CORES: &str = "cores";
+/// Network functions of a core.
+const FUNCTIONS: usize = 10;
+/// Timeout for the PFCP association of SMF and UPF.
+const ASSOCIATION_TIMEOUT: Duration = Duration::from_secs(10);
+const KEY: [u8; 16] = [0x46; 16];
+const OPC: [u8; 16] = [0xcd; 16];
+
+/// A core of the lab. Each has a loopback network and an address pool of its own, by its number.
+#[derive(Debug, Clone)]
+pub(crate) struct CoreSetup {
+    program: PathBuf,
+    number: u8,
+    folder: PathBuf,
+}
+
+impl CoreSetup {
+    /// Makes the folder, the configuration and the subscribers of a core.
+    pub(crate) fn prepare(
+        core: &CoreArgs,
+        number: u8,
+        name: &str,
+        subscribers: u64,
+        folder: &Path,
+    ) -> Result<CoreSetup> {
+        let folder = folder.join(CORES).join(name);
+        let setup = CoreSetup { program: core.program()?, number, folder };
+        // A core restores the contexts that an earlier one has left in its folder.
+        if setup.folder.exists() {
+            std::fs::remove_dir_all(&setup.folder)?;
+        }
+        std::fs::create_dir_all(&setup.folder)?;
+        let store = setup.folder.join("martlet.db");
+        let first = Subscriber::new("imsi-001010000000001", Secret(KEY), Secret(OPC), "internet");
+        let all: Option<Vec<_>> = (0..subscribers).map(|n| first.nth(n)).collect();
+        Store::open(&store)?.add(&all.context("too many subscribers")?, false)?;
+        std::fs::write(setup.config(), setup.yaml())?;
+        Ok(setup)
+    }
+
+    fn address(&self, host: u8) -> Ipv4Addr {
+        Ipv4Addr::new(127, 10 + self.number, 0, host)
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.join("martlet.yaml")
+    }
+
+    fn oam(&self) -> SocketAddr {
+        (self.address(1), 9090).into()
+    }
+
+    fn yaml(&self) -> String {
+        let at = |host| self.address(host);
+        let mut text = String::from("sbi:\n");
+        for (host, name) in
+            (10..).zip(["nrf", "udr", "udm", "ausf", "pcf", "nssf", "smf", "amf", "lmf"])
+        {
+            text += &format!("  {name}: {}:7777\n", at(host));
+        }
+        let pool = format!("10.{}.0.0/16", 45 + self.number);
+        text += &format!("oam: {{ bind: \"{}\" }}\n", self.oam());
+        text += &format!("fabric: {{ socket: {:?} }}\n", self.folder.join("sbi.sock"));
+        text += &format!("udr: {{ path: {:?} }}\n", self.folder.join("martlet.db"));
+        text += &format!(
+            "upf:\n  n4: {{ address: \"{}:8805\" }}\n  n3: {{ address: \"{}:2152\" }}\n",
+            at(8),
+            at(8)
+        );
+        text += &format!("  n6: {{ interface: lab-n6-{}, mode: local }}\n", self.number);
+        text += &format!("  dnns: [{{ name: internet, pools: [{pool}] }}]\n");
+        text += &format!("smf:\n  dnns: [{{ name: internet, pool: {pool} }}]\n");
+        text += &format!("  upfs: [{{ n4: \"{}:8805\" }}]\n  n4: {{ bind: {} }}\n", at(8), at(7));
+        // Cores run side by side here, and LCS-UPP would listen on one port for all of them.
+        text += "lmf: { user_plane: { enabled: false } }\n";
+        text + &format!("amf: {{ n2: {{ bind: [{}] }} }}\n", at(5))
+    }
+
+    /// Starts the core and waits until it is ready.
+    pub(crate) fn start(&self, variant: Variant) -> Result<CoreProcess> {
+        CoreProcess::start(
+            &self.program,
+            &self.config(),
+            &self.folder,
+            variant.arguments(),
+            self.oam(),
+            FUNCTIONS,
+        )
+    }
+
+    /// The configuration of the n-th gNB, from 1, without N3.
+    pub(crate) fn gnb_config(&self, number: u8) -> Result<GnbConfig> {
+        let plmn = martlet_security::Plmn::new("001", "01")?;
+        let amf = (self.address(5), 38412).into();
+        let mut config = GnbConfig::new("lab-gnb", plmn, number.into(), amf);
+        config.n2_local = Some(self.address(99 + number).into());
+        Ok(config)
+    }
+}
+
+/// The configuration of the n-th subscriber's UE, from 0.
+pub(crate) fn ue_config(n: u64) -> Result<UeConfig> {
+    let imsi = format!("{:015}", 1_010_000_000_001 + n);
+    Ok(UeConfig::new(&imsi, 2, KEY, OperatorKey::Opc(OPC))?)
+}
+
+/// Waits until the SMF is associated with the UPF, so that sessions can be established.
+pub(crate) async fn wait_for_association(core: &CoreProcess) -> Result<()> {
+    let deadline = tokio::time::Instant::now() + ASSOCIATION_TIMEOUT;
+    while !core.status()?.to_string().contains("\"associated\":true") {
+        anyhow::ensure!(
+            tokio::time::Instant::now() < deadline,
+            "the SMF is not associated with the UPF"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}

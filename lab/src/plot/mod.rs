@@ -1,0 +1,118 @@
+//! Plots as SVG, and as PNG for viewers without SVG.
+mod bars;
+mod lines;
+
+pub use bars::{Bars, draw_bars};
+pub use lines::{Panel, Series, draw};
+
+use anyhow::{Context, Result, anyhow};
+use plotters::coord::Shift;
+use plotters::coord::types::RangedCoordf64;
+use plotters::prelude::*;
+use std::path::Path;
+
+/// Width and height of a panel in SVG units.
+const SIZE: (u32, u32) = (560, 420);
+const COLOURS: [RGBColor; 13] = [
+    RGBColor(0, 90, 160),
+    RGBColor(200, 80, 20),
+    RGBColor(40, 130, 60),
+    RGBColor(120, 60, 140),
+    RGBColor(90, 90, 90),
+    RGBColor(190, 30, 70),
+    RGBColor(20, 150, 170),
+    RGBColor(170, 130, 20),
+    RGBColor(0, 0, 0),
+    RGBColor(130, 190, 60),
+    RGBColor(240, 140, 170),
+    RGBColor(120, 170, 230),
+    RGBColor(140, 90, 50),
+];
+
+/// Draws panels side by side, four in a square and more in rows of three, into `NAME.svg` and
+/// `NAME.png`.
+fn draw_panels<P>(
+    folder: &Path,
+    name: &str,
+    panels: &[P],
+    draw_panel: impl Fn(&DrawingArea<SVGBackend<'_>, Shift>, &P) -> Result<()>,
+) -> Result<()> {
+    let columns = match panels.len() {
+        4 => 2,
+        count => count.min(3),
+    };
+    let rows = panels.len().div_ceil(columns.max(1));
+    let size = (SIZE.0 * columns as u32, SIZE.1 * rows as u32);
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        root.fill(&WHITE).map_err(plot_error)?;
+        for (area, panel) in root.split_evenly((rows, columns)).iter().zip(panels) {
+            draw_panel(area, panel)?;
+        }
+        root.present().map_err(plot_error)?;
+    }
+    std::fs::write(folder.join(format!("{name}.svg")), &svg)?;
+    rasterise(&svg, &folder.join(format!("{name}.png")))
+}
+
+/// The largest value; 1 where all are 0, so that the axis has labels.
+fn axis_max(values: impl Iterator<Item = f64>) -> f64 {
+    let max = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
+    if max > 0.0 { max } else { 1.0 }
+}
+
+/// A label of an axis, without the noise of binary fractions.
+fn tick(value: f64) -> String {
+    ((value * 1e6).round() / 1e6).to_string()
+}
+
+/// Draws the legend into a corner of a panel.
+fn draw_legend<'a, DB: DrawingBackend + 'a>(
+    chart: &mut ChartContext<'a, DB, Cartesian2d<RangedCoordf64, RangedCoordf64>>,
+    corner: SeriesLabelPosition,
+) -> Result<()> {
+    chart
+        .configure_series_labels()
+        .position(corner)
+        .background_style(WHITE.mix(0.85))
+        .border_style(RGBColor(200, 200, 200))
+        .label_font(("sans-serif", 13))
+        .draw()
+        .map_err(plot_error)
+}
+
+fn plot_error(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("the plot cannot be drawn: {error}")
+}
+
+fn rasterise(svg: &str, path: &Path) -> Result<()> {
+    let mut options = resvg::usvg::Options::default();
+    let fonts = options.fontdb_mut();
+    fonts.load_system_fonts();
+    // The plots ask for "sans-serif". Small machines map that name to no font.
+    let families = || fonts.faces().filter_map(|face| Some(face.families.first()?.0.clone()));
+    let family = families().find(|name| name == "DejaVu Sans").or_else(|| families().next());
+    match family {
+        Some(family) => fonts.set_sans_serif_family(family),
+        None => tracing::warn!("no font found, PNG plots have no text: install fonts-dejavu-core"),
+    }
+    let tree =
+        resvg::usvg::Tree::from_str(svg, &options).context("the plot's SVG does not parse")?;
+    let size = tree.size().to_int_size();
+    let mut pixels = resvg::tiny_skia::Pixmap::new(size.width() * 2, size.height() * 2)
+        .context("the plot has no size")?;
+    resvg::render(&tree, resvg::tiny_skia::Transform::from_scale(2.0, 2.0), &mut pixels.as_mut());
+    pixels.save_png(path).with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_ends_at_the_largest_value() {
+        assert_eq!(axis_max([0.02, 0.26, f64::NAN].into_iter()), 0.26);
+        assert_eq!(axis_max([0.0, 0.0].into_iter()), 1.0);
+    }
+}
