@@ -119,7 +119,7 @@ guest-test: packages-guest ## Run what needs the kernel's SCTP or TLS, XDP on an
 	CARGO="$(CARGO)" deploy/guest/lcs.sh
 
 differential: packages-switch ## Give random rules and packets to all datapaths, the switch's pipeline too, and compare what comes out: SETS (2000) sets of rules, from SEED (1) on
-	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --lib $(RUNNER) make_the_same_of_the_same
+	MARTLET_DIFFERENTIAL=$(SETS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf-xdp -p martlet-upf-offload --lib $(RUNNER) make_the_same_of_the_same
 
 lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, iceoryx2, which other builds do without
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx

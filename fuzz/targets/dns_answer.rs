@@ -1,7 +1,7 @@
 //! Answers of name servers, as the UPF sees them on their way to UEs.
 #![no_main]
 #[allow(dead_code)]
-#[path = "../../upf/src/names/answer.rs"]
+#[path = "../../upf/rules/src/dns/answer.rs"]
 mod answer;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -8,7 +8,7 @@ use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers};
 use martlet_upf::config::{DatapathChoice, DnnConfig, N6Mode, SwitchConfig, UpfConfig};
 use martlet_upf::datapath::{Change, Datapath, Event, Usage};
 use martlet_upf::rules::*;
-use martlet_upf::{Signals, SwitchDatapath};
+use martlet_upf::{Signals, SwitchDatapath, open_datapath};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,9 @@ impl Bed {
         (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 512);
         change(&mut config.switch);
         assert_eq!(config.check(), []);
-        let (datapath, signals) = SwitchDatapath::open(&config).expect("the datapath");
+        let native = UpfConfig { datapath: config.switch.native, ..config.clone() };
+        let (native, signals) = open_datapath(&native).expect("the native datapath");
+        let datapath = SwitchDatapath::open(native, &config).expect("the datapath");
         let mut bed = Bed { gnb, dn, datapath, signals, switch: None, state };
         bed.start_switch();
         bed

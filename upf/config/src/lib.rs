@@ -1,0 +1,353 @@
+//! The UPF's configuration.
+use martlet_board::GovernorConfig;
+use martlet_config::Finding;
+use martlet_upf_rules::RuleLimits;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+mod board;
+mod check;
+mod pool;
+mod switch;
+mod telemetry;
+mod xdp;
+
+pub use board::{BoardSection, SimulatedConfig};
+pub use pool::Pool;
+pub use pool::pool6;
+pub use switch::network;
+pub use switch::{OffloadPolicy, OffloadRule, SwitchConfig, SwitchEngine, SwitchRun};
+pub use telemetry::TelemetryConfig;
+pub use xdp::{XdpConfig, XdpMode, XdpNatConfig};
+
+/// Everything that the UPF reads: section `upf`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UpfConfig {
+    /// Towards the SMF.
+    pub n4: N4Config,
+    /// Towards gNBs and other UPFs.
+    pub n3: N3Config,
+    /// Towards the data network.
+    pub n6: N6Config,
+    /// Data networks with the addresses of their UEs, which N6 routes.
+    pub dnns: Vec<DnnConfig>,
+    /// Most rules of one session.
+    pub rules: RuleLimits,
+    /// What carries the packets.
+    pub datapath: DatapathChoice,
+    /// Bounds of the `kernel` datapath.
+    pub kernel: KernelLimits,
+    /// The `xdp` datapath.
+    pub xdp: XdpConfig,
+    /// What is told of packets.
+    pub telemetry: TelemetryConfig,
+    /// The board that it runs on.
+    pub board: BoardSection,
+    /// The thermal governor.
+    pub governor: GovernorConfig,
+    /// The `switch` datapath.
+    pub switch: SwitchConfig,
+}
+
+/// What carries the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DatapathChoice {
+    /// A socket and a TUN device: runs everywhere.
+    #[default]
+    Kernel,
+    /// Programs in the kernel, before it makes packets of its own.
+    Xdp,
+    /// A programmable switch, with one of the others behind it.
+    Switch,
+}
+
+/// N4: PFCP with the SMF.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N4Config {
+    /// Where PFCP is served, over UDP.
+    pub address: SocketAddr,
+    /// Node ID: an address or a host name. Left out, it is the IP of `address`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
+    /// Port of the SMF to which requests go; 8805 but in a lab.
+    pub peer_port: u16,
+    /// T1: milliseconds after which a request is sent again.
+    pub t1_ms: u64,
+    /// N1: how often a request is sent in all.
+    pub n1: u8,
+    /// Seconds between heartbeats to an SMF; 0 sends none.
+    pub heartbeat_s: u64,
+    /// Seconds for which the sessions of an SMF are kept that does not answer heartbeats.
+    pub retention_s: u64,
+    /// SMFs with an association at a time.
+    pub associations: usize,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Requests under way and answers kept for repetition at a time.
+    pub transactions: usize,
+    /// Applications with packet flow descriptions at a time.
+    pub applications: usize,
+    /// Flow descriptions of one application.
+    pub flows_per_application: usize,
+    /// Name servers whose answers to UEs are believed: they tell which addresses an application
+    /// has that PFDs describe by domain names. Without any, such PFDs are refused: whoever may
+    /// send answers decides what an application is.
+    pub name_servers: Vec<IpAddr>,
+    /// Addresses of one application that are known by its names, and flows beside them.
+    pub addresses_per_application: usize,
+    /// Seconds for which an address holds at least, however soon its answer ends: flows go on for
+    /// longer than that.
+    pub names_hold_s: u64,
+    /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for
+    /// none.
+    pub overload_percent: u8,
+    /// Seconds for which that is asked.
+    pub overload_s: u64,
+    /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for
+    /// nobody.
+    pub release_s: u64,
+}
+
+impl Default for N4Config {
+    fn default() -> Self {
+        N4Config {
+            address: SocketAddr::from(([127, 0, 0, 8], martlet_pfcp::PORT)),
+            node_id: None,
+            peer_port: martlet_pfcp::PORT,
+            t1_ms: 1000,
+            n1: 3,
+            heartbeat_s: 10,
+            retention_s: 60,
+            associations: 16,
+            sessions: 65_536,
+            transactions: 10_000,
+            applications: 256,
+            flows_per_application: 64,
+            name_servers: Vec::new(),
+            addresses_per_application: 64,
+            names_hold_s: 300,
+            overload_percent: 90,
+            overload_s: 10,
+            release_s: 0,
+        }
+    }
+}
+
+/// N3 and N9: GTP-U.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N3Config {
+    /// Where GTP-U is served, over UDP; the IP is put into F-TEIDs. The port is 2152 but in a lab.
+    pub address: SocketAddr,
+    /// Where GTP-U is served over IPv6 beside that: F-TEIDs then have both addresses. Without it
+    /// N3 and N9 have the IP version of `address` alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address6: Option<Ipv6Addr>,
+    /// Name of the network namespace of the socket, as `ip netns` has it. Left out, that of the
+    /// process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
+    /// Seconds after the start in which packets of unknown tunnels are dropped without an Error
+    /// Indication: SMFs restore the sessions of before then (TS 23.527, 4.3.2). Longer than
+    /// their heartbeats are apart.
+    pub restoration_s: u64,
+}
+
+impl N3Config {
+    /// The addresses of N3: of IPv4, and of IPv6.
+    pub fn addresses(&self) -> (Option<Ipv4Addr>, Option<Ipv6Addr>) {
+        match self.address.ip() {
+            IpAddr::V4(ip) => (Some(ip), self.address6),
+            IpAddr::V6(ip) => (None, Some(ip)),
+        }
+    }
+}
+
+impl Default for N3Config {
+    fn default() -> Self {
+        N3Config {
+            address: SocketAddr::from(([127, 0, 0, 8], martlet_gtpu::PORT)),
+            address6: None,
+            netns: None,
+            restoration_s: 20,
+        }
+    }
+}
+
+/// Exits of N6; as `bpf/structs.h` has it.
+pub const MOST_EXITS: usize = 7;
+
+/// How N6 reaches the data network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum N6Mode {
+    /// The machine routes between the interface and its others; the data network has a route back.
+    Routing,
+    /// As routing, and addresses of UEs are translated to those of the machine on their way out.
+    Nat,
+    /// The interface is made, and nothing passed on: UEs reach the machine itself.
+    Local,
+    /// No interface is made: UEs reach each other, and other packets are dropped.
+    None,
+}
+
+/// N6: a TUN device, or nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct N6Config {
+    /// Name of the TUN device; it is made at start and gone at the end.
+    pub interface: String,
+    /// How the data network is reached.
+    pub mode: N6Mode,
+    /// Largest packet in octets. With 1400 a packet fits into its tunnel over a link of 1500.
+    pub mtu: u16,
+    /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's.
+    /// They are routed, not translated.
+    pub pools6: Vec<String>,
+    /// Name of the network namespace of the device, as `ip netns` has it. Left out, that of the
+    /// process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netns: Option<String>,
+    /// Data networks of Ethernet sessions, each with a TAP device. In others UEs reach each other
+    /// alone.
+    pub ethernet: Vec<EthernetConfig>,
+    /// Ways to data networks beside the common one, which the kernel's routes are: packets take
+    /// one by the network instance of their FAR.
+    pub exits: Vec<ExitConfig>,
+}
+
+/// A data network of Ethernet sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EthernetConfig {
+    /// Its name; equal to the network instance of PDRs.
+    pub dnn: String,
+    /// Name of the TAP device; it is made at start and gone at the end. Make it a port of a bridge
+    /// to go further.
+    pub interface: String,
+}
+
+/// A way to a data network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExitConfig {
+    /// The network instance of FARs (TS 29.244, 8.2.4) whose packets take it.
+    pub network_instance: String,
+    /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they
+    /// go through the kernel.
+    pub interface: String,
+    /// The router there. Left out, hosts are on the link itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Ipv4Addr>,
+}
+
+impl N6Config {
+    /// The network instances of the exits, in their order.
+    pub fn exit_names(&self) -> Vec<Vec<u8>> {
+        self.exits
+            .iter()
+            .map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0)
+            .collect()
+    }
+}
+
+impl Default for N6Config {
+    fn default() -> Self {
+        N6Config {
+            interface: "martlet-n6".into(),
+            mode: N6Mode::Nat,
+            mtu: 1400,
+            pools6: vec!["fd45::/48".into()],
+            netns: None,
+            ethernet: Vec::new(),
+            exits: Vec::new(),
+        }
+    }
+}
+
+/// A data network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DnnConfig {
+    /// Its name; equal to the network instance of PDRs.
+    pub name: String,
+    /// Addresses of UEs, as `10.45.0.0/16`. The first of them becomes that of the TUN device.
+    pub pools: Vec<String>,
+    /// SMFs may have the UPF give UEs addresses of these pools, and IPv6 prefixes of `n6.pools6`
+    /// (TS 29.244, 5.21). They give none of them by themselves then.
+    #[serde(default)]
+    pub allocate: bool,
+}
+
+/// Bounds of the `kernel` datapath.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct KernelLimits {
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Packets that wait for one UE; a BAR may suggest fewer.
+    pub buffer_packets_per_session: usize,
+    /// Packets that wait for all UEs.
+    pub buffer_packets: usize,
+    /// Error Indications and extension header notifications sent in a second.
+    pub complaints_per_second: u32,
+    /// Milliseconds of its maximum bit rate that a flow may send at once.
+    pub mbr_burst_ms: u64,
+    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    pub local_switching: bool,
+    /// Link addresses that one Ethernet session may have.
+    pub link_addresses: usize,
+    /// Events that wait for N4.
+    pub events: usize,
+    /// Octets of the sockets' buffers.
+    pub socket_buffer: usize,
+}
+
+impl Default for KernelLimits {
+    fn default() -> Self {
+        KernelLimits {
+            sessions: 65_536,
+            buffer_packets_per_session: 256,
+            buffer_packets: 65_536,
+            complaints_per_second: 100,
+            mbr_burst_ms: 100,
+            local_switching: true,
+            link_addresses: 64,
+            events: 4096,
+            socket_buffer: 4 << 20,
+        }
+    }
+}
+
+impl KernelLimits {
+    pub fn mbr_burst(&self) -> Duration {
+        Duration::from_millis(self.mbr_burst_ms)
+    }
+}
+
+impl UpfConfig {
+    /// Pools of all data networks; those of the default data network where none is configured.
+    pub fn pools(&self) -> Vec<Pool> {
+        let configured =
+            self.dnns.iter().flat_map(|dnn| &dnn.pools).filter_map(|text| Pool::parse(text).ok());
+        let pools: Vec<Pool> = configured.collect();
+        match self.dnns.is_empty() {
+            true => vec![Pool { network: Ipv4Addr::new(10, 45, 0, 0), prefix: 16 }],
+            false => pools,
+        }
+    }
+
+    /// IPv6 networks of UEs: the address of the TUN device, and the length of the prefix.
+    pub fn pools6(&self) -> Vec<(Ipv6Addr, u8)> {
+        self.n6.pools6.iter().filter_map(|text| pool6(text)).collect()
+    }
+
+    /// What is wrong with it.
+    pub fn check(&self) -> Vec<Finding> {
+        check::check(self)
+    }
+}

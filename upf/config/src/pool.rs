@@ -1,0 +1,48 @@
+//! Pools of UE addresses, as they are written.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A pool of UE addresses, read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pool {
+    /// Its first address, whose host bits are 0.
+    pub network: Ipv4Addr,
+    /// Length of the prefix.
+    pub prefix: u8,
+}
+
+impl Pool {
+    /// Reads `10.45.0.0/16`.
+    pub fn parse(text: &str) -> Result<Pool, String> {
+        let wrong = || format!("{text:?} is no pool of addresses: write one like 10.45.0.0/16");
+        let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+        let (address, prefix) = (
+            address.parse::<IpAddr>().map_err(|_| wrong())?,
+            prefix.parse::<u8>().map_err(|_| wrong())?,
+        );
+        let IpAddr::V4(network) = address else {
+            return Err("pools are of IPv4 for now: write one like 10.45.0.0/16".into());
+        };
+        if !(8..=30).contains(&prefix) {
+            return Err(format!("the prefix length {prefix} is not within 8 to 30"));
+        }
+        let mask = u32::MAX << (32 - u32::from(prefix));
+        if network.to_bits() & !mask != 0 {
+            let proper = Ipv4Addr::from_bits(network.to_bits() & mask);
+            return Err(format!("{network} has bits behind its prefix: write {proper}/{prefix}"));
+        }
+        Ok(Pool { network, prefix })
+    }
+
+    /// The first host of the pool, which the TUN device has.
+    pub fn gateway(&self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.network.to_bits() | 1)
+    }
+}
+
+/// The first host of an IPv6 network, and the length of its prefix.
+pub fn pool6(text: &str) -> Option<(Ipv6Addr, u8)> {
+    let (address, prefix) = text.split_once('/')?;
+    let (address, prefix): (Ipv6Addr, u8) = (address.parse().ok()?, prefix.parse().ok()?);
+    let within = (32..=64).contains(&prefix) && address.to_bits() & (u128::MAX >> prefix) == 0;
+    within.then(|| (Ipv6Addr::from_bits(address.to_bits() | 1), prefix))
+}

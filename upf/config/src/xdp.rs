@@ -1,0 +1,149 @@
+//! The `xdp` datapath's configuration.
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How programs are attached to interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum XdpMode {
+    /// Native where the driver has it, else generic.
+    #[default]
+    Auto,
+    /// In the driver, or not at all.
+    Native,
+    /// Behind the driver.
+    Generic,
+}
+
+/// The `xdp` datapath.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct XdpConfig {
+    /// Interfaces towards gNBs and, for packets that do not need the kernel on their way, data
+    /// networks. Left out: the one that has the address of N3.
+    pub interfaces: Vec<String>,
+    /// How programs are attached.
+    pub mode: XdpMode,
+    /// A folder of the BPF file system, as `/sys/fs/bpf/martlet`, in which attached programs are
+    /// kept. When the process is killed they go on with the sessions of then, and the next
+    /// process takes them over once its SMF has restored these. Left out, programs end with
+    /// the process, however it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<PathBuf>,
+    /// Packets leave for data networks directly over one of the interfaces, by the kernel's
+    /// routes. Otherwise, and where it has to find the way, to translate addresses or to
+    /// answer, the kernel forwards them.
+    pub direct: bool,
+    /// Sessions at a time.
+    pub sessions: u32,
+    /// PDRs of all sessions at a time; as many may have a bit rate.
+    pub rules: u32,
+    /// SDF filters of all sessions at a time.
+    pub filters: u32,
+    /// Packets under way from each receive queue to the buffer over AF_XDP; a power of two, each
+    /// with 2 KiB of memory. What finds no room there comes by the ring; with 0 all do.
+    pub sockets: u32,
+    /// Octets of the ring in which packets to be buffered come from the programs; a power of two.
+    pub ring: u32,
+    /// Packets that wait for one UE; a BAR may suggest fewer.
+    pub buffer_packets_per_session: usize,
+    /// Packets that wait for all UEs.
+    pub buffer_packets: usize,
+    /// Error Indications and extension header notifications sent in a second.
+    pub complaints_per_second: u32,
+    /// Milliseconds of its maximum bit rate that a flow may send at once.
+    pub mbr_burst_ms: u64,
+    /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
+    pub local_switching: bool,
+    /// Events that wait for N4.
+    pub events: usize,
+    /// Octets of the socket's buffers.
+    pub socket_buffer: usize,
+    /// Translation of addresses by the programs.
+    pub nat: XdpNatConfig,
+}
+
+/// Translation of the IPv4 addresses of UEs by the programs, with `n6.mode: nat`. Without addresses
+/// the kernel translates, to those of its interfaces.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct XdpNatConfig {
+    /// Public addresses, at most 8. A UE always has the same one. Those that the machine does not
+    /// have yet it gets.
+    pub addresses: Vec<Ipv4Addr>,
+    /// The first port that UEs get. Where the machine has the address for itself too, its own
+    /// sockets must not use these.
+    pub first_port: u16,
+    /// The last port that UEs get.
+    pub last_port: u16,
+    /// Flows at a time.
+    pub flows: u32,
+    /// Flows of one UE at a time.
+    pub flows_per_ue: u32,
+    /// What any host sends to the public port of a UE reaches the UE; otherwise only those that it
+    /// has sent to do.
+    pub full_cone: bool,
+    /// Seconds for which a TCP connection lives without a packet (RFC 5382, REQ-5).
+    pub tcp_established_s: u32,
+    /// The same while it is being made or closed.
+    pub tcp_transitory_s: u32,
+    /// The same for UDP (RFC 4787, REQ-5).
+    pub udp_s: u32,
+    /// The same for UDP that nobody has answered.
+    pub udp_unanswered_s: u32,
+    /// The same for ICMP queries (RFC 5508, REQ-2).
+    pub icmp_s: u32,
+    /// The same for other protocols, of which a UE has one flow with each host.
+    pub other_s: u32,
+}
+
+impl Default for XdpNatConfig {
+    fn default() -> Self {
+        XdpNatConfig {
+            addresses: Vec::new(),
+            first_port: 1024,
+            last_port: 32_767,
+            flows: 131_072,
+            flows_per_ue: 1024,
+            full_cone: false,
+            tcp_established_s: 7440,
+            tcp_transitory_s: 240,
+            udp_s: 300,
+            udp_unanswered_s: 120,
+            icmp_s: 60,
+            other_s: 600,
+        }
+    }
+}
+
+impl Default for XdpConfig {
+    fn default() -> Self {
+        XdpConfig {
+            interfaces: Vec::new(),
+            mode: XdpMode::Auto,
+            pin: None,
+            direct: true,
+            sessions: 65_536,
+            rules: 196_608,
+            filters: 65_536,
+            sockets: 512,
+            ring: 2 << 20,
+            buffer_packets_per_session: 256,
+            buffer_packets: 65_536,
+            complaints_per_second: 100,
+            mbr_burst_ms: 100,
+            local_switching: true,
+            events: 4096,
+            socket_buffer: 1 << 20,
+            nat: XdpNatConfig::default(),
+        }
+    }
+}
+
+impl XdpConfig {
+    pub fn mbr_burst(&self) -> Duration {
+        Duration::from_millis(self.mbr_burst_ms)
+    }
+}

@@ -1,0 +1,421 @@
+//! What every datapath has to pass, whatever carries its packets: [`checks`] played on a [`Rig`].
+//!
+//! A rig puts a datapath between a gNB and a host in the data network and lets a check be both. A
+//! check panics where the datapath does not do what [`Datapath`](crate::Datapath)
+//! promises.
+use crate::counters::DropReason;
+use crate::{Change, DatapathError, Event};
+use martlet_gtpu::{Direction as GtpuDirection, Message, PduSessionContainer, decode};
+use martlet_pfcp::ie::{GateStatus, SdfFilter};
+use martlet_upf_rules::*;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+mod packets;
+mod rig;
+mod usage;
+mod waiting;
+
+pub use packets::{g_pdu, payload_of, udp_packet};
+pub use rig::{Rig, session};
+pub use usage::measure;
+use waiting::{await_buffered, idle};
+
+/// One check.
+pub type Check<R> = fn(&mut R);
+
+/// All checks, by name. Each wants a rig of its own.
+pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
+    vec![
+        ("uplink packets lose their tunnel", uplink_packets_lose_their_tunnel),
+        (
+            "downlink packets get their tunnel and QoS flow",
+            downlink_packets_get_their_tunnel_and_qos_flow,
+        ),
+        ("echo is answered", echo_is_answered),
+        ("an unknown tunnel is indicated", an_unknown_tunnel_is_indicated),
+        ("an extension header that must be understood is told", an_extension_header_is_told),
+        ("a foreign source does not pass", a_foreign_source_does_not_pass),
+        ("octets that are nothing do no harm", octets_that_are_nothing_do_no_harm),
+        ("a tunnel within a tunnel leads nowhere", a_tunnel_within_a_tunnel_leads_nowhere),
+        ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
+        ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
+        ("the first rule by precedence counts", the_first_rule_by_precedence_counts),
+        ("the QoS flow of a packet selects its rule", the_qos_flow_selects_the_rule),
+        ("packets wait and leave in order", waiting::packets_wait_and_leave_in_order),
+        ("a notification is repeated when asked", waiting::a_notification_is_repeated_when_asked),
+        ("the buffer is bounded", waiting::the_buffer_is_bounded),
+        ("what waits is dropped when asked", waiting::what_waits_is_dropped_when_asked),
+        ("end markers follow the last packet", end_markers_follow_the_last_packet),
+        (
+            "forwarded data go back to the access, and their end marker",
+            forwarded_data_go_back_to_the_access,
+        ),
+        ("usage is counted and told", usage::usage_is_counted_and_told),
+        ("a quota stops packets", usage::a_quota_stops_packets),
+        ("an Error Indication is told", an_error_indication_is_told),
+        ("a removed session is gone", a_removed_session_is_gone),
+        (
+            "tunnels and addresses belong to one session",
+            tunnels_and_addresses_belong_to_one_session,
+        ),
+        ("UEs reach each other", ues_reach_each_other),
+        ("a UE that asks is told its prefix", a_ue_is_told_its_prefix),
+    ]
+}
+
+const TEID: u32 = 0x0101_0101;
+/// The gNB's end of the tunnel of a session.
+const REMOTE: u32 = 0xa0a0_a0a0;
+
+fn apply(rig: &mut impl Rig, session: &Session) {
+    rig.datapath().apply(&Change::to(session)).expect("the datapath takes the session");
+}
+
+/// A session as an SMF makes it, in the datapath.
+fn established(rig: &mut impl Rig) -> Session {
+    let session = session(rig, 1, TEID, rig.ue());
+    apply(rig, &session);
+    session
+}
+
+fn send_uplink(rig: &mut impl Rig, qfi: u8, port: u16, payload: &[u8]) {
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), port), payload);
+    rig.send_n3(&g_pdu(TEID, Some(qfi), &packet));
+}
+
+/// Waits until all that was sent on N3 has been dealt with: an echo is answered after what came
+/// before it.
+fn settle(rig: &mut impl Rig) {
+    rig.send_n3(&martlet_gtpu::echo_request(1));
+    assert_eq!(rig.receive_n3(), Some(martlet_gtpu::echo_response(1)));
+}
+
+/// What came through the tunnel of the session: payload and QoS flow.
+fn downlink(rig: &mut impl Rig) -> Option<(Vec<u8>, u8)> {
+    let octets = rig.receive_n3()?;
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
+    let container = pdu.container.expect("a PDU session container");
+    assert_eq!(container.direction, GtpuDirection::Downlink);
+    Some((payload_of(pdu.payload).expect("a UDP packet").to_vec(), container.qfi))
+}
+
+fn payload(rig: &mut impl Rig) -> Option<String> {
+    downlink(rig).map(|(payload, _)| String::from_utf8_lossy(&payload).into_owned())
+}
+
+fn uplink_packets_lose_their_tunnel<R: Rig>(rig: &mut R) {
+    established(rig);
+    send_uplink(rig, 1, 7000, b"up");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
+    // Without a PDU session container, and with octets behind the message.
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"plain");
+    let mut octets = g_pdu(TEID, None, &packet);
+    octets.extend([0xff; 3]);
+    rig.send_n3(&octets);
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"plain"[..]));
+    assert_eq!(rig.datapath().counters().uplink_packets.get(), 2);
+}
+
+fn downlink_packets_get_their_tunnel_and_qos_flow<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    rig.send_n6(7000, b"down");
+    let octets = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
+    assert_eq!(payload_of(pdu.payload), Some(&b"down"[..]));
+    session.qers.get_mut(&1).expect("QER 1").reflective = true;
+    apply(rig, &session);
+    rig.send_n6(7000, b"down");
+    let octets = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert!(pdu.container.is_some_and(|container| container.rqi));
+}
+
+/// ROUTER SOLICITATION and what comes back (RFC 4861, 4.1 and 4.2).
+fn a_ue_is_told_its_prefix<R: Rig>(rig: &mut R) {
+    const PREFIX: u64 = 0xfd45_0000_0000_0077;
+    let mut session = session(rig, 1, TEID, rig.ue());
+    session.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(PREFIX)));
+    apply(rig, &session);
+    let (own, routers) =
+        (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x2a), Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2));
+    let mut asked = vec![0x60, 0, 0, 0, 0, 8, 58, 255];
+    asked.extend(
+        own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]),
+    );
+    rig.send_n3(&g_pdu(TEID, Some(1), &asked));
+    let octets = rig.receive_n3().expect("an advertisement");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
+    assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
+    let told = pdu.payload;
+    assert_eq!((&told[6..8], &told[24..40], told[40]), (&[58, 255][..], &own.octets()[..], 134));
+    assert!(
+        told.windows(12).any(|part| part == [&PREFIX.to_be_bytes()[..], &[0; 4]].concat()),
+        "{told:02x?}"
+    );
+    settle(rig);
+}
+
+fn echo_is_answered<R: Rig>(rig: &mut R) {
+    rig.send_n3(&martlet_gtpu::echo_request(0x1234));
+    assert_eq!(rig.receive_n3(), Some(martlet_gtpu::echo_response(0x1234)));
+}
+
+fn an_unknown_tunnel_is_indicated<R: Rig>(rig: &mut R) {
+    established(rig);
+    let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"lost");
+    rig.send_n3(&g_pdu(0xdead, Some(1), &packet));
+    let octets = rig.receive_n3().expect("an Error Indication");
+    assert_eq!(decode(&octets), Ok(Message::ErrorIndication { teid: 0xdead, peer: rig.n3() }));
+}
+
+fn an_extension_header_is_told<R: Rig>(rig: &mut R) {
+    established(rig);
+    // A PDCP PDU number, which only gNBs exchange.
+    rig.send_n3(&[0x34, 255, 0, 8, 1, 1, 1, 1, 0, 0, 0, 0xc0, 1, 0, 0, 0]);
+    let octets = rig.receive_n3().expect("a Supported Extension Headers Notification");
+    assert_eq!(decode(&octets), Ok(Message::SupportedExtensionHeaders(&[0x85])));
+}
+
+fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
+    established(rig);
+    let packet =
+        udp_packet((Ipv4Addr::new(10, 45, 77, 77), 9000), (rig.remote(), 7000), b"foreign");
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    send_uplink(rig, 1, 7000, b"own");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
+    let dropped = |rig: &mut R| rig.datapath().counters().drops(DropReason::ForeignSource).get();
+    assert_eq!(dropped(rig), 1);
+    // Nor does it where the PDR of the uplink names no address: that of the session counts.
+    let mut session = session(rig, 1, TEID, rig.ue());
+    session.pdrs.get_mut(&1).expect("PDR 1").ue.clear();
+    apply(rig, &session);
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    send_uplink(rig, 1, 7000, b"own again");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own again"[..]));
+    assert_eq!(dropped(rig), 2);
+}
+
+fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
+    established(rig);
+    for octets in [
+        &[][..],
+        &[0x30],
+        &[0x50, 1, 0, 0],
+        &[0x34, 255, 0, 4, 1, 1, 1, 1, 0, 0, 0, 0x85],
+        &[0xff; 40],
+    ] {
+        rig.send_n3(octets);
+    }
+    // A tunnel with what is no IP packet, or one that is cut off.
+    for inner in [
+        &[][..],
+        &[0x45],
+        &[0x60; 39],
+        &[0x45, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    ] {
+        rig.send_n3(&g_pdu(TEID, Some(1), inner));
+    }
+    send_uplink(rig, 1, 7000, b"after");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"after"[..]));
+}
+
+fn a_tunnel_within_a_tunnel_leads_nowhere<R: Rig>(rig: &mut R) {
+    established(rig);
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let second = session(rig, 2, 0x0202_0202, other);
+    apply(rig, &second);
+    let IpAddr::V4(n3) = rig.n3() else { return };
+    // In the name of another UE; and that the tunnel of one is gone.
+    let stolen =
+        g_pdu(0x0202_0202, Some(1), &udp_packet((other, 9000), (rig.remote(), 7000), b"stolen"));
+    let gone = martlet_gtpu::error_indication(REMOTE, rig.gnb());
+    for within in [&stolen, &gone, &martlet_gtpu::echo_request(1)] {
+        rig.send_n3(&g_pdu(TEID, Some(1), &udp_packet((rig.ue(), 2152), (n3, 2152), within)));
+    }
+    send_uplink(rig, 1, 7000, b"own");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"own"[..]));
+    assert_eq!(rig.datapath().counters().drops(DropReason::Malformed).get(), 3);
+    assert!(rig.event().is_none());
+}
+
+fn a_closed_gate_stops_its_direction<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.qers.get_mut(&1).expect("QER 1").gate =
+        GateStatus { uplink_closed: true, downlink_closed: false };
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"stopped");
+    settle(rig);
+    rig.send_n6(7000, b"passes");
+    assert_eq!(payload(rig).as_deref(), Some("passes"));
+    session.qers.get_mut(&1).expect("QER 1").gate =
+        GateStatus { uplink_closed: false, downlink_closed: true };
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"passes");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"passes"[..]));
+}
+
+fn a_bit_rate_of_zero_stops_its_direction<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.qers.get_mut(&1).expect("QER 1").mbr =
+        Some(BitRate { uplink: 0, downlink: 1_000_000_000 });
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"stopped");
+    settle(rig);
+    rig.send_n6(7000, b"passes");
+    assert_eq!(payload(rig).as_deref(), Some("passes"));
+    session.qers.get_mut(&1).expect("QER 1").mbr = None;
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"passes");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"passes"[..]));
+}
+
+fn the_first_rule_by_precedence_counts<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    // What goes to or comes from port 7001 is dropped, by rules that come before the others.
+    let drop = Far::new(9, Action::Drop);
+    session.fars.insert(9, drop);
+    let description = Some("permit out 17 from any 7001 to assigned".to_string());
+    for (id, of) in [(11, 1), (12, 2)] {
+        let filters =
+            vec![SdfFilter { flow_description: description.clone(), ..Default::default() }];
+        let pdr = Pdr { id, precedence: 10, far: 9, filters, ..session.pdrs[&of].clone() };
+        session.pdrs.insert(id, pdr);
+    }
+    session.resolve(&RuleLimits::default()).expect("rules that fit together");
+    apply(rig, &session);
+    send_uplink(rig, 1, 7001, b"dropped");
+    send_uplink(rig, 1, 7000, b"kept");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"kept"[..]));
+    rig.send_n6(7001, b"dropped");
+    rig.send_n6(7000, b"kept");
+    assert_eq!(payload(rig).as_deref(), Some("kept"));
+}
+
+fn the_qos_flow_selects_the_rule<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    session.pdrs.get_mut(&1).expect("PDR 1").qfis = vec![5];
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"of another flow");
+    send_uplink(rig, 5, 7000, b"of its flow");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"of its flow"[..]));
+}
+
+/// While a UE is handed over, what still comes to its old gNB goes through the UPF to its new one
+/// (TS 23.502, 4.9.1.3).
+fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
+    const FORWARDING: u32 = 0x0202_0202;
+    let mut session = established(rig);
+    let far = Far {
+        id: 7,
+        tunnel: Some(Tunnel { teid: 0xcccc, peer: rig.gnb() }),
+        ..session.fars[&2].clone()
+    };
+    let local = session.pdrs[&1].local.map(|local| LocalTunnel { teid: FORWARDING, ..local });
+    let uplink = session.pdrs[&1].clone();
+    let pdr = Pdr {
+        id: 7,
+        local,
+        far: 7,
+        ue: vec![],
+        qfis: vec![],
+        qers: vec![],
+        urrs: vec![],
+        ..uplink
+    };
+    session.fars.insert(7, far);
+    session.pdrs.insert(7, pdr);
+    session.resolve(&Default::default()).expect("rules that fit together");
+    apply(rig, &session);
+    let packet = udp_packet((rig.remote(), 7000), (rig.ue(), 9000), b"forwarded");
+    rig.send_n3(&g_pdu(FORWARDING, Some(9), &packet));
+    let octets = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert_eq!((pdu.teid, pdu.container), (0xcccc, Some(PduSessionContainer::downlink(9))));
+    assert_eq!(payload_of(pdu.payload), Some(&b"forwarded"[..]));
+    rig.send_n3(&martlet_gtpu::end_marker(FORWARDING, None));
+    assert_eq!(
+        decode(&rig.receive_n3().expect("an End Marker")),
+        Ok(Message::EndMarker { teid: 0xcccc })
+    );
+    // Nobody gets into the data network this way, and the UE's own address is still checked in its
+    // own tunnel.
+    let packet = udp_packet((rig.remote(), 9000), (rig.remote(), 7000), b"foreign");
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    settle(rig);
+    assert!(rig.receive_n6().is_none());
+}
+
+fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    rig.send_n6(7000, b"last");
+    // It is on its way before the path is switched, which is when the marker has to follow it.
+    for _ in 0..200 {
+        if rig.datapath().counters().downlink_packets.get() == 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let old = Tunnel { teid: REMOTE, peer: rig.gnb() };
+    session.fars.get_mut(&2).expect("FAR 2").tunnel = Some(Tunnel { teid: 0xbbbb, ..old });
+    rig.datapath()
+        .apply(&Change { end_markers: &[old], ..Change::to(&session) })
+        .expect("another tunnel");
+    rig.send_n6(7000, b"first");
+    assert_eq!(payload(rig).as_deref(), Some("last"));
+    let marker = rig.receive_n3().expect("an End Marker");
+    assert_eq!(decode(&marker), Ok(Message::EndMarker { teid: REMOTE }));
+    let octets = rig.receive_n3().expect("a G-PDU");
+    assert!(matches!(decode(&octets), Ok(Message::GPdu(pdu)) if pdu.teid == 0xbbbb));
+}
+
+fn an_error_indication_is_told<R: Rig>(rig: &mut R) {
+    established(rig);
+    rig.send_n3(&martlet_gtpu::error_indication(REMOTE, rig.gnb()));
+    let event = rig.event();
+    assert_eq!(event, Some(Event::ErrorIndication { peer: rig.gnb(), teid: REMOTE }));
+}
+
+fn a_removed_session_is_gone<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"dropped");
+    await_buffered(rig, 1, 1);
+    assert_eq!(rig.datapath().remove(1), []);
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
+    send_uplink(rig, 1, 7000, b"lost");
+    let octets = rig.receive_n3().expect("an Error Indication");
+    assert_eq!(decode(&octets), Ok(Message::ErrorIndication { teid: TEID, peer: rig.n3() }));
+    assert_eq!(rig.datapath().remove(1), []);
+    // Its tunnel and address are free.
+    let again = super::conformance::session(rig, 2, TEID, rig.ue());
+    apply(rig, &again);
+    send_uplink(rig, 1, 7000, b"anew");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"anew"[..]));
+}
+
+fn tunnels_and_addresses_belong_to_one_session<R: Rig>(rig: &mut R) {
+    established(rig);
+    for other in
+        [session(rig, 2, TEID, Ipv4Addr::new(10, 45, 0, 3)), session(rig, 2, 0x0202_0202, rig.ue())]
+    {
+        let refused = rig.datapath().apply(&Change::to(&other));
+        assert!(matches!(refused, Err(DatapathError::Pdr { .. })), "{refused:?}");
+    }
+    send_uplink(rig, 1, 7000, b"as before");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"as before"[..]));
+}
+
+fn ues_reach_each_other<R: Rig>(rig: &mut R) {
+    established(rig);
+    let other = Ipv4Addr::new(10, 45, 0, 3);
+    let mut second = session(rig, 2, 0x0202_0202, other);
+    second.fars.get_mut(&2).expect("FAR 2").tunnel = Some(Tunnel { teid: 0xcccc, peer: rig.gnb() });
+    apply(rig, &second);
+    let packet = udp_packet((rig.ue(), 9000), (other, 9000), b"hello");
+    rig.send_n3(&g_pdu(TEID, Some(1), &packet));
+    let octets = rig.receive_n3().expect("a G-PDU to the other UE");
+    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    assert_eq!((pdu.teid, payload_of(pdu.payload)), (0xcccc, Some(&b"hello"[..])));
+    assert_eq!(pdu.container, Some(PduSessionContainer::downlink(9)));
+}

@@ -1,0 +1,85 @@
+//! What sessions use: counted, told, and limited.
+use super::{apply, downlink, established, send_uplink};
+use crate::conformance::Rig;
+use crate::{Event, Reached};
+use martlet_pfcp::ie::ReportingTriggers;
+use martlet_upf_rules::*;
+
+/// Adds a usage reporting rule to both directions.
+pub fn measure(session: &mut Session, threshold: Option<u64>, quota: Option<u64>) {
+    let limit = |total: Option<u64>| {
+        total.map(|total| VolumeLimit { total: Some(total), ..Default::default() })
+    };
+    let urr = Urr {
+        id: 1,
+        duration: false,
+        volume: true,
+        triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
+        period: None,
+        volume_threshold: limit(threshold),
+        volume_quota: limit(quota),
+        time_threshold: None,
+        time_quota: None,
+        time_quota_exhausted: false,
+        quota_given: 0,
+    };
+    session.urrs.insert(1, urr);
+    session.pdrs.values_mut().for_each(|pdr| pdr.urrs = vec![1]);
+}
+
+pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    measure(&mut session, Some(200), None);
+    apply(rig, &session);
+    // 100 octets of IP each.
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    assert_eq!(rig.event(), None);
+    for _ in 0..2 {
+        rig.send_n6(7000, &[b'd'; 72]);
+        assert!(downlink(rig).is_some());
+    }
+    let told = Event::UsageReached { seid: 1, urr: 1, limit: Reached::Threshold };
+    assert_eq!(rig.event(), Some(told.clone()));
+    let usage = rig.datapath().take_usage(1, &[1]);
+    let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
+    assert_eq!((usage.uplink_octets, usage.downlink_octets), (100, 200));
+    assert_eq!((usage.uplink_packets, usage.downlink_packets), (1, 2));
+    assert!(usage.first <= usage.last && usage.first.is_some());
+    assert_eq!(rig.event(), None);
+    // The threshold counts anew; other rules of the session changing does not disturb it.
+    rig.send_n6(7000, &[b'd'; 72]);
+    assert!(downlink(rig).is_some());
+    session.qers.get_mut(&1).expect("QER 1").qfi = Some(3);
+    apply(rig, &session);
+    rig.send_n6(7000, &[b'd'; 72]);
+    assert_eq!(downlink(rig).map(|(_, qfi)| qfi), Some(3));
+    assert_eq!(rig.event(), Some(told));
+    let rest = rig.datapath().remove(1);
+    assert_eq!(
+        rest.first().map(|usage| (usage.uplink_octets, usage.downlink_octets)),
+        Some((0, 200))
+    );
+}
+
+pub(super) fn a_quota_stops_packets<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    measure(&mut session, None, Some(100));
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, &[b'u'; 72]);
+    assert!(rig.receive_n6().is_some());
+    assert_eq!(rig.event(), Some(Event::UsageReached { seid: 1, urr: 1, limit: Reached::Quota }));
+    send_uplink(rig, 1, 7000, b"beyond");
+    let urr = session.urrs.get_mut(&1).expect("URR 1");
+    urr.quota_given += 1;
+    // What came before the new quota was refused.
+    for _ in 0..200 {
+        if rig.datapath().counters().drops(crate::counters::DropReason::Quota).get() == 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    apply(rig, &session);
+    send_uplink(rig, 1, 7000, b"within");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"within"[..]));
+}

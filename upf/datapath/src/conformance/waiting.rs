@@ -1,0 +1,114 @@
+//! Packets that wait for a UE that is idle.
+use super::{apply, established, payload, send_uplink};
+use crate::conformance::Rig;
+use crate::{Change, Event};
+use martlet_upf_rules::*;
+
+/// Has downlink packets wait.
+pub(super) fn idle(rig: &mut impl Rig, session: &mut Session) {
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Buffer { notify: true };
+    apply(rig, session);
+}
+
+pub(super) fn wake(rig: &mut impl Rig, session: &mut Session) {
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
+    apply(rig, session);
+}
+
+/// Waits until that many packets wait.
+pub(super) fn await_buffered(rig: &mut impl Rig, seid: u64, packets: usize) {
+    for _ in 0..200 {
+        if rig.datapath().buffered(seid).packets == packets {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{packets} packets should wait, there are {:?}", rig.datapath().buffered(seid));
+}
+
+pub(super) fn packets_wait_and_leave_in_order<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    for n in 0..20 {
+        rig.send_n6(7000, format!("waiting {n}").as_bytes());
+    }
+    await_buffered(rig, 1, 20);
+    let event = rig.event();
+    assert!(
+        matches!(event, Some(Event::DownlinkData { seid: 1, pdr: 2, qfi: Some(9), .. })),
+        "{event:?}"
+    );
+    assert_eq!(rig.datapath().counters().downlink_packets.get(), 0);
+    wake(rig, &mut session);
+    rig.send_n6(7000, b"later");
+    for n in 0..20 {
+        assert_eq!(payload(rig), Some(format!("waiting {n}")));
+    }
+    assert_eq!(payload(rig).as_deref(), Some("later"));
+    assert_eq!(rig.datapath().buffered(1).packets, 0);
+    // One event for all of them.
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"again");
+    await_buffered(rig, 1, 1);
+    assert!(
+        matches!(rig.event(), Some(Event::DownlinkData { .. })),
+        "a new time of idleness is notified anew"
+    );
+    assert_eq!(rig.event(), None);
+}
+
+pub(super) fn a_notification_is_repeated_when_asked<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"1");
+    await_buffered(rig, 1, 1);
+    assert!(rig.event().is_some());
+    rig.datapath()
+        .apply(&Change { renotify: true, ..Change::to(&session) })
+        .expect("the same rules");
+    rig.send_n6(7000, b"2");
+    await_buffered(rig, 1, 2);
+    assert!(rig.event().is_some());
+    // Meanwhile the other direction is as it was.
+    send_uplink(rig, 1, 7000, b"up");
+    assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
+    wake(rig, &mut session);
+    assert_eq!(payload(rig).as_deref(), Some("1"));
+    assert_eq!(payload(rig).as_deref(), Some("2"));
+}
+
+pub(super) fn the_buffer_is_bounded<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    let bar = Bar { id: 1, notification_delay: Default::default(), suggested_packets: Some(3) };
+    session.bars.insert(1, bar);
+    session.fars.get_mut(&2).expect("FAR 2").bar = Some(1);
+    idle(rig, &mut session);
+    for n in 0..5 {
+        rig.send_n6(7000, n.to_string().as_bytes());
+    }
+    let full = crate::counters::DropReason::BufferFull;
+    for _ in 0..200 {
+        if rig.datapath().counters().drops(full).get() == 2 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(rig.datapath().counters().drops(full).get(), 2);
+    wake(rig, &mut session);
+    for n in 0..3 {
+        assert_eq!(payload(rig), Some(n.to_string()));
+    }
+}
+
+pub(super) fn what_waits_is_dropped_when_asked<R: Rig>(rig: &mut R) {
+    let mut session = established(rig);
+    idle(rig, &mut session);
+    rig.send_n6(7000, b"dropped");
+    await_buffered(rig, 1, 1);
+    session.fars.get_mut(&2).expect("FAR 2").action = Action::Forward;
+    rig.datapath()
+        .apply(&Change { drop_buffered: true, ..Change::to(&session) })
+        .expect("the same rules");
+    rig.send_n6(7000, b"kept");
+    assert_eq!(payload(rig).as_deref(), Some("kept"));
+}

@@ -1,0 +1,92 @@
+//! The counters of datapaths as metrics.
+use crate::counters::{Counters, DropReason};
+use prometheus::core::{Collector, Desc};
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounterVec, Opts};
+use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
+
+/// The counters of all datapaths of this process, added up when someone asks, so that a packet is
+/// counted once only.
+static DATAPATHS: Mutex<Vec<Weak<Counters>>> = Mutex::new(Vec::new());
+
+/// Shows the counters of a datapath for as long as it lives.
+pub fn show(counters: &Arc<Counters>) {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        if let Err(error) = prometheus::register(Box::new(Packets::new())) {
+            tracing::error!(%error, "the counters of packets are not among the metrics");
+        }
+    });
+    let mut all = DATAPATHS.lock().unwrap_or_else(PoisonError::into_inner);
+    all.retain(|counters| counters.strong_count() > 0);
+    all.push(Arc::downgrade(counters));
+}
+
+struct Packets {
+    events: IntCounterVec,
+    drops: IntCounterVec,
+}
+
+impl Packets {
+    fn new() -> Self {
+        let vec = |name: &str, help: &str, label: &str| {
+            IntCounterVec::new(Opts::new(name, help), &[label]).expect("constants that fit")
+        };
+        Packets {
+            events: vec(
+                "martlet_upf_datapath_total",
+                "What the datapath has done, in packets or octets",
+                "what",
+            ),
+            drops: vec("martlet_upf_dropped_packets_total", "Packets not forwarded", "reason"),
+        }
+    }
+}
+
+impl Collector for Packets {
+    fn desc(&self) -> Vec<&Desc> {
+        [self.events.desc(), self.drops.desc()].concat()
+    }
+
+    fn collect(&self) -> Vec<MetricFamily> {
+        let mut all = DATAPATHS.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|counters| counters.strong_count() > 0);
+        let alive: Vec<Arc<Counters>> = all.iter().filter_map(Weak::upgrade).collect();
+        drop(all);
+        self.events.reset();
+        self.drops.reset();
+        for counters in alive {
+            for (name, value) in counters.named() {
+                self.events.with_label_values(&[name]).inc_by(value);
+            }
+            for reason in DropReason::ALL {
+                self.drops.with_label_values(&[reason.name()]).inc_by(counters.drops(reason).get());
+            }
+        }
+        [self.events.collect(), self.drops.collect()].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_among_the_metrics_while_their_datapath_lives() {
+        let value = |reason: &str| {
+            let families = prometheus::gather();
+            let family =
+                families.iter().find(|f| f.name() == "martlet_upf_dropped_packets_total")?;
+            let metric = family
+                .get_metric()
+                .iter()
+                .find(|m| m.get_label().iter().any(|l| l.value() == reason))?;
+            Some(metric.get_counter().get_value())
+        };
+        let counters = Arc::new(Counters::default());
+        show(&counters);
+        let before = value("gate").unwrap();
+        counters.dropped(DropReason::Gate);
+        assert_eq!(value("gate"), Some(before + 1.0));
+    }
+}

@@ -1,0 +1,308 @@
+//! Rules and packets drawn at random.
+use super::{GNB, HOST, N3, SESSIONS, checksum, host6, n3_ip6};
+use martlet_pfcp::ie::{FSeid, GateStatus, Interface, NodeId, ReportingTriggers, SdfFilter};
+use martlet_upf_rules::*;
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+fn teid(n: u32) -> u32 {
+    0x100 + n
+}
+
+fn ue4(n: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x0a2d_0002 + n)
+}
+
+fn ue6(n: u32) -> Ipv6Addr {
+    Ipv6Addr::from_bits((0x2001_0db8_0045_0000 + u128::from(n)) << 64 | 7)
+}
+
+/// Draws rules and packets; the second is whether the last packet was spoiled.
+pub struct Draw(StdRng, bool);
+
+impl Draw {
+    pub fn new(seed: u64) -> Draw {
+        Draw(StdRng::seed_from_u64(seed), false)
+    }
+
+    /// Whether nothing in the last packet was spoiled.
+    pub fn was_whole(&mut self) -> bool {
+        !std::mem::take(&mut self.1)
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        *of.choose(&mut self.0).expect("something to choose from")
+    }
+
+    pub fn chance(&mut self, percent: u32) -> bool {
+        self.0.random_range(0..100) < percent
+    }
+
+    fn port(&mut self) -> u16 {
+        self.one(&[7000, 7001, 7002, 9000, 53, 0, 65_535])
+    }
+
+    fn ports(&mut self) -> String {
+        match self.0.random_range(0..4) {
+            0 => String::new(),
+            1 => format!(" {}", self.port()),
+            2 => " 7000-7001".into(),
+            _ => format!(" {},9000-9002,1-60", self.port()),
+        }
+    }
+
+    fn network(&mut self, v6: bool) -> String {
+        let not = if self.chance(15) { "!" } else { "" };
+        match (self.0.random_range(0..4), v6) {
+            (0 | 1, _) => "any".into(),
+            (2, false) => format!("{not}10.98.0.0/24"),
+            (_, false) => format!("{not}10.98.0.2"),
+            (2, true) => format!("{not}2001:db8:98::/48"),
+            (_, true) => format!("{not}2001:db8:98::2"),
+        }
+    }
+
+    fn filter(&mut self) -> SdfFilter {
+        let protocol = self.one(&["ip", "17", "6", "1", "58", "50"]);
+        let v6 = self.chance(25);
+        let (remote, ue) =
+            (self.network(v6), if self.chance(80) { "assigned".into() } else { "any".to_string() });
+        let ports = if matches!(protocol, "ip" | "17" | "6") {
+            (self.ports(), self.ports())
+        } else {
+            Default::default()
+        };
+        let text = format!("permit out {protocol} from {remote}{} to {ue}{}", ports.0, ports.1);
+        let tos_traffic_class =
+            self.chance(15).then(|| [self.one(&[0, 0x28, 0xb8]), self.one(&[0xfc, 0xff])]);
+        let spi = self.chance(5).then_some(0x1234_5678);
+        let flow_label = self.chance(5).then_some([1, 0x23, 0x45]);
+        SdfFilter {
+            flow_description: Some(text),
+            tos_traffic_class,
+            security_parameter_index: spi,
+            flow_label,
+            ..Default::default()
+        }
+    }
+
+    pub fn session(&mut self, n: u32) -> Session {
+        let gnb = IpAddr::V4(GNB);
+        let seid = u64::from(n) + 1;
+        let mut session = Session::new(seid, FSeid::new(seid, gnb), NodeId::Ip(gnb));
+        let ue = match self.0.random_range(0..3) {
+            0 => vec![UeAddress::V4(ue4(n))],
+            1 => vec![UeAddress::V4(ue4(n)), UeAddress::of(ue6(n).into())],
+            _ => vec![UeAddress::of(ue6(n).into())],
+        };
+        let mut id = 0;
+        for source in [Interface::Access, Interface::Core] {
+            let count = self.0.random_range(1..8u16);
+            for nth in 1..=count {
+                id += 1;
+                let last = nth == count;
+                let up = source == Interface::Access;
+                let filters = if last && self.chance(70) {
+                    vec![]
+                } else {
+                    (0..self.0.random_range(1..4)).map(|_| self.filter()).collect()
+                };
+                let pdr = Pdr {
+                    returns: false,
+                    application: None,
+                    beyond: None,
+                    id,
+                    precedence: if last { 1000 } else { self.0.random_range(1..20) },
+                    source,
+                    local: up.then_some(LocalTunnel { teid: teid(n), ipv4: Some(N3), ipv6: None }),
+                    network_instance: None,
+                    ue: if up && self.chance(30) { vec![] } else { ue.clone() },
+                    filters,
+                    rules: vec![],
+                    qfis: if up && self.chance(20) { vec![5, 9] } else { vec![] },
+                    outer_header_removal: up,
+                    far: id.into(),
+                    qers: self.one(&[&[][..], &[1], &[2], &[1, 3]]).to_vec(),
+                    urrs: self.one(&[&[][..], &[1], &[2], &[1, 2]]).to_vec(),
+                };
+                session.pdrs.insert(id, pdr);
+                let to_tunnel = if up { self.chance(15) } else { self.chance(92) };
+                let destination =
+                    if up || !to_tunnel { Interface::Core } else { Interface::Access };
+                let action = match self.0.random_range(0..10) {
+                    0 => Action::Drop,
+                    1 if !up => Action::Buffer { notify: self.chance(50) },
+                    _ => Action::Forward,
+                };
+                let tunnel = to_tunnel.then(|| Tunnel { teid: 0xa000 + n, peer: gnb });
+                let far =
+                    Far { destination: Some(destination), tunnel, ..Far::new(id.into(), action) };
+                session.fars.insert(id.into(), far);
+            }
+        }
+        let closed =
+            GateStatus { uplink_closed: self.chance(10), downlink_closed: self.chance(10) };
+        let fast =
+            Some(BitRate { uplink: 1 << 40, downlink: if self.chance(10) { 0 } else { 1 << 40 } });
+        for (id, gate, mbr, qfi) in [
+            (1, GateStatus::default(), None, Some(9)),
+            (2, closed, None, None),
+            (3, GateStatus::default(), fast, Some(5)),
+        ] {
+            session
+                .qers
+                .insert(id, Qer { id, gate, mbr, gbr: None, qfi, reflective: self.chance(30) });
+        }
+        for id in [1, 2] {
+            let quota = self.chance(25).then(|| VolumeLimit {
+                total: Some(self.0.random_range(1..3000)),
+                ..Default::default()
+            });
+            let urr = Urr {
+                id,
+                duration: false,
+                volume: true,
+                triggers: ReportingTriggers::VOLTH | ReportingTriggers::VOLQU,
+                period: None,
+                volume_threshold: Some(VolumeLimit {
+                    total: Some(self.one(&[100, 1 << 40])),
+                    ..Default::default()
+                }),
+                volume_quota: quota,
+                time_threshold: None,
+                time_quota: None,
+                time_quota_exhausted: false,
+                quota_given: 0,
+            };
+            session.urrs.insert(id, urr);
+        }
+        session.resolve(&RuleLimits::default()).expect("rules that fit together");
+        session
+    }
+
+    /// The transport part of a packet, and its protocol.
+    fn transport(&mut self, from: u16, to: u16) -> (u8, Vec<u8>) {
+        let length = self.0.random_range(0..60);
+        let mut octets = [from.to_be_bytes(), to.to_be_bytes()].concat();
+        match self.0.random_range(0..8) {
+            0 => (6, [&octets[..], &[0; 16]].concat()),
+            1 => (1, vec![8, 0, 0, 0, 0, 1, 0, 1]),
+            2 => (50, vec![0x12, 0x34, 0x56, 0x78, 0, 0, 0, 1]),
+            3 => (17, octets[..self.0.random_range(0..4)].to_vec()),
+            _ => {
+                octets.extend((8 + length as u16).to_be_bytes());
+                octets.extend(vec![7; 2 + length]);
+                (17, octets)
+            }
+        }
+    }
+
+    fn ip4(&mut self, from: Ipv4Addr, to: Ipv4Addr, ports: (u16, u16)) -> Vec<u8> {
+        let (protocol, body) = self.transport(ports.0, ports.1);
+        let options = if self.chance(10) { 4 * self.0.random_range(1..10) } else { 0 };
+        let mut packet = vec![0x45 + (options / 4) as u8, self.one(&[0, 0x28, 0xb8])];
+        packet.extend((20 + options as u16 + body.len() as u16).to_be_bytes());
+        let fragment: u16 = self.one(&[0, 0, 0, 0, 0x4000, 0x2000, 0x2001, 9]);
+        packet.extend([1, 2]);
+        packet.extend(fragment.to_be_bytes());
+        packet.extend([self.one(&[64, 64, 2, 255]), protocol, 0, 0]);
+        packet.extend(from.octets());
+        packet.extend(to.octets());
+        packet.extend(vec![1; options]);
+        packet.extend(body);
+        checksum(&mut packet);
+        packet
+    }
+
+    fn ip6(&mut self, from: Ipv6Addr, to: Ipv6Addr, ports: (u16, u16)) -> Vec<u8> {
+        let (protocol, body) = self.transport(ports.0, ports.1);
+        let headers: Vec<u8> =
+            (0..self.one(&[0, 0, 0, 1, 3])).map(|_| self.one(&[0, 60, 43, 44])).collect();
+        let mut packet = (0x6000_0000u32 | self.one(&[0, 0x0280_0000]) | self.one(&[0, 0x12345]))
+            .to_be_bytes()
+            .to_vec();
+        packet.extend((headers.len() as u16 * 8 + body.len() as u16).to_be_bytes());
+        packet.extend([*headers.first().unwrap_or(&protocol), 64]);
+        packet.extend(from.octets());
+        packet.extend(to.octets());
+        for n in 0..headers.len() {
+            packet.extend([*headers.get(n + 1).unwrap_or(&protocol), 0, 0, 0, 0, 0, 0, 0]);
+        }
+        packet.extend(body);
+        packet
+    }
+
+    pub fn uplink(&mut self) -> Vec<u8> {
+        let n = self.0.random_range(0..SESSIONS);
+        let of = if self.chance(90) { n } else { self.0.random_range(0..SESSIONS + 1) };
+        let to_ourselves = self.chance(4);
+        let ports = (self.port(), if to_ourselves { martlet_gtpu::PORT } else { self.port() });
+        let mut packet = if self.chance(70) {
+            let to = if to_ourselves {
+                N3
+            } else if self.chance(15) {
+                ue4(self.0.random_range(0..SESSIONS + 1))
+            } else {
+                self.one(&[HOST, HOST, Ipv4Addr::new(10, 98, 0, 7)])
+            };
+            self.ip4(ue4(of), to, ports)
+        } else {
+            let to = if to_ourselves {
+                n3_ip6()
+            } else if self.chance(15) {
+                ue6(self.0.random_range(0..SESSIONS))
+            } else {
+                host6()
+            };
+            self.ip6(ue6(of), to, ports)
+        };
+        self.spoil(&mut packet, 4);
+        let between: &[u8] = self.one(&[
+            &[][..],
+            &[0, 0, 0, 0x85, 1, 0x10, 9, 0],
+            &[0, 0, 0, 0x85, 1, 0x10, 5, 0],
+            &[0, 0, 0, 0x85, 1, 0x10, 3, 0],
+            &[0, 1, 0, 0x85, 2, 0x18, 9, 0, 0, 0, 0, 0],
+            &[0, 0, 0, 0x20, 1, 0, 0, 0x85, 1, 0x10, 9, 0],
+            &[0, 0, 0, 0],
+        ]);
+        let flags = if between.is_empty() { 0x30 } else { self.one(&[0x34, 0x34, 0x36]) };
+        let mut datagram = vec![flags, 255];
+        datagram.extend(((between.len() + packet.len()) as u16).to_be_bytes());
+        let unknown = self.chance(2);
+        datagram.extend(if unknown { 0xdead } else { teid(n) }.to_be_bytes());
+        datagram.extend(between);
+        datagram.extend(packet);
+        self.spoil(&mut datagram, 4);
+        datagram
+    }
+
+    pub fn downlink(&mut self) -> Vec<u8> {
+        let n = self.0.random_range(0..SESSIONS + 1);
+        let ports = (self.port(), self.port());
+        if self.chance(70) {
+            let from = self.one(&[HOST, HOST, Ipv4Addr::new(10, 98, 0, 7)]);
+            self.ip4(from, ue4(n), ports)
+        } else {
+            self.ip6(host6(), ue6(n), ports)
+        }
+    }
+
+    /// Changes an octet, or cuts something off or adds it, now and then.
+    fn spoil(&mut self, octets: &mut Vec<u8>, percent: u32) {
+        if !self.chance(percent) || octets.is_empty() {
+            return;
+        }
+        self.1 = true;
+        match self.0.random_range(0..3) {
+            0 => {
+                let at = self.0.random_range(0..octets.len());
+                octets[at] = self.0.random();
+            }
+            1 => octets.truncate(self.0.random_range(0..octets.len())),
+            _ => octets.extend(vec![0xee; self.0.random_range(1..20)]),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Rules and packets drawn at random, with which datapaths are compared.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+mod draw;
+
+pub use draw::Draw;
+
+pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
+pub const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
+pub const HOST: Ipv4Addr = Ipv4Addr::new(10, 98, 0, 2);
+pub const SESSIONS: u32 = 3;
+pub const PACKETS: usize = 60;
+
+pub fn n3_ip6() -> Ipv6Addr {
+    Ipv6Addr::from_bits(0xfd70 << 112 | 1)
+}
+
+pub fn gnb6() -> Ipv6Addr {
+    Ipv6Addr::from_bits(0xfd70 << 112 | 2)
+}
+
+pub fn host6() -> Ipv6Addr {
+    Ipv6Addr::from_bits(0x2001_0db8_0098_0000 << 64 | 2)
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Out {
+    Nothing,
+    /// To the data network; without the checksum of its header and its TTL, which are the kernel's
+    /// affair in one of them.
+    Network(Vec<u8>),
+    /// In a tunnel: to whom, and the GTP-U message.
+    Tunnel(IpAddr, Vec<u8>),
+}
+
+pub fn without_ttl(mut packet: Vec<u8>) -> Vec<u8> {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) if packet.len() >= 20 => {
+            packet[8] = 0;
+            packet[10..12].fill(0);
+        }
+        Some(6) if packet.len() >= 40 => packet[7] = 0,
+        _ => {}
+    }
+    packet
+}
+
+pub fn checksum(packet: &mut [u8]) {
+    packet[10..12].fill(0);
+    let header = usize::from(packet[0] & 15) * 4;
+    let sum = crate::checksum::internet(&packet[..header.min(packet.len())]);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The frame of a datagram from the gNB to our GTP-U port.
+pub fn outer(datagram: &[u8]) -> Vec<u8> {
+    let mut outer = vec![0x45, 0];
+    outer.extend((28 + datagram.len() as u16).to_be_bytes());
+    outer.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+    outer.extend(GNB.octets());
+    outer.extend(N3.octets());
+    outer.extend([0x08, 0x68, 0x08, 0x68]);
+    outer.extend((8 + datagram.len() as u16).to_be_bytes());
+    outer.extend([0, 0]);
+    outer.extend(datagram);
+    checksum(&mut outer[..20]);
+    [&[2; 12][..], &[8, 0], &outer].concat()
+}
+
+/// The same over IPv6.
+pub fn outer6(datagram: &[u8]) -> Vec<u8> {
+    let length = (8 + datagram.len() as u16).to_be_bytes();
+    let ip =
+        [&[0x60, 0, 0, 0, length[0], length[1], 17, 64][..], &gnb6().octets(), &n3_ip6().octets()]
+            .concat();
+    let udp = [0x08, 0x68, 0x08, 0x68, length[0], length[1], 0, 0];
+    [&[2; 12][..], &[0x86, 0xdd], &ip, &udp, datagram].concat()
+}
+
+/// A packet from the data network: as a machine has forwarded it, and in the frame in which it came
+/// there.
+pub fn from_network(packet: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut aged = packet.to_vec();
+    let protocol = if packet[0] >> 4 == 4 {
+        aged[8] -= 1;
+        checksum(&mut aged);
+        [8, 0]
+    } else {
+        aged[7] -= 1;
+        [0x86, 0xdd]
+    };
+    (aged, [&[2; 12][..], &protocol, packet].concat())
+}
+
+/// How many sets of rules, and the first seed.
+pub fn set_up() -> (u64, u64) {
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
+    (number("MARTLET_DIFFERENTIAL", 60), number("MARTLET_SEED", 1))
+}

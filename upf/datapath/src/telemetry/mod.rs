@@ -1,0 +1,72 @@
+//! What the UPF tells people and their tools of packets: traffic and drops of each session, how
+//! full tables are, how long packets take, and packets themselves to who traces.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `latency` | times by classes |
+//! | `packet` | what a person reads of a frame |
+//! | `trace` | packets with the rules that they met |
+//! | `capture` | packets of N6 written to a file |
+mod capture;
+mod latency;
+mod packet;
+mod trace;
+
+pub use capture::{CaptureFile, Shared as CaptureShared};
+pub use capture::{CaptureStatus, CaptureWish};
+pub use latency::{CLASSES, Latency, upper_end};
+pub use packet::summary;
+pub use trace::{TraceBatch, TraceWish, Traced};
+
+use crate::counters::{Counters, DropReason};
+
+/// Packets of one direction, and their octets without tunnel headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Volume {
+    /// Octets.
+    pub octets: u64,
+    /// Packets.
+    pub packets: u64,
+}
+
+/// What a session has sent, received and lost since it began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// From the UE.
+    pub uplink: Volume,
+    /// To the UE.
+    pub downlink: Volume,
+    /// Packets not forwarded, by reason.
+    pub drops: Vec<(DropReason, u64)>,
+}
+
+/// How full a table is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fill {
+    /// Its name.
+    pub table: &'static str,
+    /// Places in use.
+    pub used: u64,
+    /// Places.
+    pub most: u64,
+}
+
+/// Packets that came in, and packets of which it is known what became: equal whenever none is on
+/// its way. `waiting` is how many wait in buffers.
+///
+/// A packet that is passed from one UE to another is counted in both directions, and one that was
+/// counted as forwarded and could not leave is among the drops, too.
+pub fn balance(counters: &Counters, waiting: u64) -> (u64, u64) {
+    let drops: u64 = DropReason::ALL.iter().map(|reason| counters.drops(*reason).get()).sum();
+    let came = counters.received_packets.get()
+        + counters.switched_packets.get()
+        + counters.lost_packets.get();
+    let gone = counters.uplink_packets.get()
+        + counters.downlink_packets.get()
+        + drops
+        + counters.passed_packets.get()
+        + counters.answered_packets.get()
+        + counters.signalling_packets.get()
+        + waiting;
+    (came, gone)
+}

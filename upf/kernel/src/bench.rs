@@ -1,0 +1,121 @@
+//! The forwarder without sockets: what would leave is kept.
+use super::Carrier;
+use super::forwarder::Forwarder;
+use super::frame::{Frame, HEADROOM};
+use super::outlet::Outlet;
+use martlet_upf_config::{KernelLimits, N3Config};
+use martlet_upf_datapath::conformance::{Rig, payload_of, udp_packet};
+use martlet_upf_datapath::{Datapath, Event};
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// What has left.
+#[derive(Default)]
+pub struct Left {
+    pub to_peers: Mutex<VecDeque<(IpAddr, Vec<u8>)>>,
+    pub to_network: Mutex<VecDeque<Vec<u8>>>,
+}
+
+impl Outlet for Arc<Left> {
+    fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        self.to_peers.lock().unwrap().push_back((peer, datagram.to_vec()));
+        Ok(())
+    }
+
+    fn to_network(&self, packet: &[u8], _exit: usize) -> io::Result<()> {
+        self.to_network.lock().unwrap().push_back(packet.to_vec());
+        Ok(())
+    }
+}
+
+/// A forwarder between a gNB and a data network that are no more than queues.
+pub struct Bench {
+    pub(crate) forwarder: Arc<Forwarder<Arc<Left>>>,
+    carrier: Carrier<Arc<Left>>,
+    pub left: Arc<Left>,
+    pub events: mpsc::Receiver<Event>,
+}
+
+pub const GNB: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+pub const N3: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8));
+
+impl Bench {
+    pub fn new(limits: KernelLimits) -> Self {
+        Bench::ending_at(limits, &N3Config::default())
+    }
+
+    /// With these as our own ends of tunnels.
+    pub fn ending_at(limits: KernelLimits, n3: &N3Config) -> Self {
+        let left = Arc::new(Left::default());
+        let (sender, events) = mpsc::channel(limits.events);
+        let forwarder = Forwarder::new(left.clone(), limits, sender).ending_at(n3);
+        let forwarder = Arc::new(forwarder);
+        Bench { carrier: Carrier(forwarder.clone()), forwarder, left, events }
+    }
+}
+
+impl Bench {
+    /// The same datapath once more.
+    pub fn boxed(&self) -> Box<dyn Datapath> {
+        Box::new(Carrier(self.forwarder.clone()))
+    }
+
+    /// A packet comes from the data network.
+    pub fn packet_from_network(&self, packet: &[u8]) {
+        let mut buffer = [&[0; HEADROOM], packet].concat();
+        self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
+    }
+
+    /// Whether a session has this tunnel.
+    pub fn has_tunnel(&self, teid: u32) -> bool {
+        self.forwarder.by_teid(teid).is_some()
+    }
+}
+
+impl Rig for Bench {
+    fn datapath(&mut self) -> &mut dyn Datapath {
+        &mut self.carrier
+    }
+    fn n3(&self) -> IpAddr {
+        N3
+    }
+    fn gnb(&self) -> IpAddr {
+        GNB
+    }
+    fn ue(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 45, 0, 2)
+    }
+    fn remote(&self) -> Ipv4Addr {
+        Ipv4Addr::new(10, 99, 0, 1)
+    }
+    fn send_n3(&mut self, datagram: &[u8]) {
+        let mut buffer = [&[0; HEADROOM], datagram].concat();
+        let from = SocketAddr::new(GNB, 2152);
+        if let Some(reply) =
+            self.forwarder.take_datagram(&mut buffer, HEADROOM, from, N3, Instant::now())
+        {
+            self.left.to_peers.lock().unwrap().push_back((GNB, reply));
+        }
+    }
+    fn receive_n3(&mut self) -> Option<Vec<u8>> {
+        let (peer, octets) = self.left.to_peers.lock().unwrap().pop_front()?;
+        assert_eq!(peer, GNB);
+        Some(octets)
+    }
+    fn send_n6(&mut self, port: u16, payload: &[u8]) {
+        let packet = udp_packet((self.remote(), port), (self.ue(), 9000), payload);
+        let mut buffer = [&[0; HEADROOM], &packet[..]].concat();
+        self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
+    }
+    fn receive_n6(&mut self) -> Option<Vec<u8>> {
+        let packet = self.left.to_network.lock().unwrap().pop_front()?;
+        Some(payload_of(&packet).expect("a UDP packet").to_vec())
+    }
+    fn event(&mut self) -> Option<Event> {
+        self.events.try_recv().ok()
+    }
+}

@@ -1,0 +1,136 @@
+//! Sessions of Ethernet frames, and unstructured ones, beside another datapath, which carries
+//! packets of IP alone: it leaves their tunnels to the GTP-U sockets that both share, and gives
+//! what comes for them from the data network.
+use super::forwarder::Forwarder;
+use super::frame::{Frame, HEADROOM};
+use super::lan;
+use super::outlet::Outlet;
+use super::threads::Threads;
+use crate::gtpu::Gtpu;
+use martlet_board::governor::CLASSES;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::signalling::Reply;
+use martlet_upf_datapath::telemetry::Traffic;
+use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Shaping, Usage};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// Sends a packet of IP to the data network.
+pub type ToNetwork = Box<dyn Fn(&[u8]) -> io::Result<()> + Send + Sync>;
+
+/// Packets leave into tunnels, as frames of a network, or to the data network, if there is one.
+struct Tunnels(Arc<Gtpu>, Option<ToNetwork>);
+
+impl Outlet for Tunnels {
+    fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        self.0.send(datagram, peer)
+    }
+
+    fn to_network(&self, packet: &[u8], _: usize) -> io::Result<()> {
+        self.1.as_ref().map_or_else(|| Err(io::ErrorKind::NotConnected.into()), |send| send(packet))
+    }
+}
+
+/// Those sessions; they end with this.
+pub struct Beside {
+    forwarder: Arc<Forwarder<Tunnels>>,
+    _threads: Threads,
+}
+
+impl Beside {
+    /// Makes the networks of `upf.n6.ethernet`. What is carried counts in `counters`. The error
+    /// says what a person can do.
+    pub fn open(
+        config: &UpfConfig,
+        gtpu: &Arc<Gtpu>,
+        to_network: Option<ToNetwork>,
+        counters: &Arc<Counters>,
+        events: EventSender,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
+        let lans = lan::open(config)?;
+        let forwarder =
+            Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events)
+                .with(lans);
+        let forwarder = forwarder
+            .lowest(config.governor.lowest.clone())
+            .counting(counters.clone())
+            .ending_at(&config.n3);
+        let forwarder = Arc::new(forwarder);
+        let threads = Threads::of_lans(&forwarder, failure)?;
+        Ok(Beside { forwarder, _threads: threads })
+    }
+
+    /// Whether a tunnel is one of its sessions'.
+    pub fn knows(&self, teid: u32) -> bool {
+        self.forwarder.by_teid(teid).is_some()
+    }
+
+    /// A message of one of its tunnels, `start` octets into a buffer that it fills, which came to
+    /// `local`.
+    pub fn take(
+        &self,
+        buffer: &mut [u8],
+        start: usize,
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> Reply {
+        self.forwarder.take_datagram(buffer, start, from, local, now)
+    }
+
+    /// A packet of the data network for one of its sessions.
+    pub fn take_packet(&self, packet: &[u8]) {
+        let mut buffer = [&[0; HEADROOM][..], packet].concat();
+        self.forwarder.take_from_network(Frame::new(&mut buffer, HEADROOM), Instant::now());
+    }
+
+    /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
+    pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.forwarder.apply(change)
+    }
+
+    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove).
+    pub fn remove(&self, seid: u64) -> Vec<Usage> {
+        self.forwarder.remove(seid)
+    }
+
+    /// See [`Datapath::take_usage`](martlet_upf_datapath::Datapath::take_usage).
+    pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        self.forwarder.take_usage(seid, urrs)
+    }
+
+    /// See [`Datapath::forwarded`](martlet_upf_datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.forwarder.forwarded(seid)
+    }
+
+    /// See [`Datapath::last_activity`](martlet_upf_datapath::Datapath::last_activity).
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.forwarder.last_activity(seid)
+    }
+
+    /// See [`Datapath::buffered`](martlet_upf_datapath::Datapath::buffered).
+    pub fn buffered(&self, seid: u64) -> Buffered {
+        self.forwarder.buffered_of(seid)
+    }
+
+    /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
+    pub fn traffic(&self, seid: u64) -> Traffic {
+        self.forwarder.traffic(&[seid]).pop().unwrap_or_default()
+    }
+
+    /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
+    pub fn shape(&self, shaping: &Shaping) {
+        self.forwarder.shape(shaping);
+    }
+
+    /// See [`Datapath::class_octets`](martlet_upf_datapath::Datapath::class_octets).
+    pub fn class_octets(&self) -> [u64; CLASSES] {
+        self.forwarder.shaper.octets.each_ref().map(|octets| octets.get())
+    }
+}

@@ -1,0 +1,365 @@
+//! A session as packets meet it: its rules by precedence, and what they count.
+use super::bucket::Bucket;
+use super::lan::Lan;
+use martlet_pfcp::ie::{Interface, ReportingTriggers};
+use martlet_upf_datapath::Usage;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::tally::{Tally, place};
+use martlet_upf_datapath::telemetry::{Traffic, Volume};
+use martlet_upf_rules::{
+    Action, Direction, Far, Flow, Pdr, Prefix, Session, SessionKind, Tunnel, UeAddress, Urr,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+/// A session in the tables.
+pub(super) struct Entry {
+    pub seid: u64,
+    /// Held for the time of one packet, or of one change.
+    pub state: Mutex<State>,
+}
+
+pub(super) struct State {
+    /// Set when the session is removed, for those who still hold it.
+    pub removed: bool,
+    /// See [`Session::asks_for_names`].
+    pub asks_for_names: bool,
+    /// By precedence.
+    pub rules: Vec<Rule>,
+    pub qers: Vec<QerState>,
+    pub urrs: Vec<UrrState>,
+    pub ue: BTreeSet<UeAddress>,
+    pub teids: BTreeSet<u32>,
+    /// Networks behind the UE.
+    pub routes: BTreeSet<Prefix>,
+    /// What its packets are.
+    pub kind: SessionKind,
+    /// Of an Ethernet session, the network in which it is.
+    pub lan: Option<Arc<Lan>>,
+    /// See [`Session::relays`].
+    pub relays: BTreeMap<u32, Tunnel>,
+    pub buffer: VecDeque<Vec<u8>>,
+    pub buffered_octets: usize,
+    /// Packets that may wait.
+    pub buffer_limit: usize,
+    pub notified: bool,
+    pub last_activity: Option<Instant>,
+    /// Forwarded since the session began, from and to the UE.
+    pub forwarded: [Volume; 2],
+    /// Not forwarded, by reason.
+    pub drops: [u32; DropReason::ALL.len()],
+}
+
+/// A PDR with what applies to its packets.
+pub(super) struct Rule {
+    pub pdr: Pdr,
+    pub target: Target,
+    /// Positions in [`State::qers`].
+    pub qers: Vec<usize>,
+    /// Positions in [`State::urrs`].
+    pub urrs: Vec<usize>,
+    /// QoS flow of downlink packets, and whether reflective QoS is indicated.
+    pub mark: Option<(u8, bool)>,
+    /// Of its FAR.
+    pub network_instance: Option<std::sync::Arc<[u8]>>,
+    /// A QER guarantees a bit rate.
+    pub guaranteed: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    Drop,
+    Buffer {
+        notify: bool,
+    },
+    Network,
+    /// Over UDP, without GTP-U.
+    Datagrams(SocketAddrV6),
+    Tunnel {
+        tunnel: Tunnel,
+        direction: Direction,
+    },
+}
+
+pub(super) struct QerState {
+    pub id: u32,
+    open: [bool; 2],
+    buckets: [Option<Bucket>; 2],
+}
+
+pub(super) struct UrrState {
+    pub urr: Urr,
+    since: Tally,
+    quota_used: [u64; 2],
+    pub threshold_told: bool,
+    pub quota_told: bool,
+}
+
+impl State {
+    pub fn new(session: &Session, buffer_limit: usize, burst: Duration, now: Instant) -> Self {
+        let mut state = State {
+            removed: false,
+            asks_for_names: false,
+            rules: Vec::new(),
+            qers: Vec::new(),
+            urrs: Vec::new(),
+            ue: BTreeSet::new(),
+            teids: BTreeSet::new(),
+            routes: BTreeSet::new(),
+            kind: session.kind,
+            lan: None,
+            relays: BTreeMap::new(),
+            buffer: VecDeque::new(),
+            buffered_octets: 0,
+            buffer_limit,
+            notified: false,
+            last_activity: None,
+            forwarded: [Volume::default(); 2],
+            drops: [0; DropReason::ALL.len()],
+        };
+        state.take_rules(session, buffer_limit, burst, now);
+        state
+    }
+
+    /// What it has forwarded and dropped.
+    pub fn traffic(&self) -> Traffic {
+        let drops = DropReason::ALL.into_iter().zip(self.drops).filter(|(_, packets)| *packets > 0);
+        let [uplink, downlink] = self.forwarded;
+        Traffic {
+            uplink,
+            downlink,
+            drops: drops.map(|(reason, packets)| (reason, packets.into())).collect(),
+        }
+    }
+
+    /// Counts a packet that is not forwarded.
+    pub fn dropped(&mut self, reason: DropReason) {
+        if let Some(packets) = self.drops.get_mut(reason as usize) {
+            *packets = packets.saturating_add(1);
+        }
+    }
+
+    /// Takes new rules; what those that stay have counted stays.
+    pub fn take_rules(
+        &mut self,
+        session: &Session,
+        buffer_limit: usize,
+        burst: Duration,
+        now: Instant,
+    ) {
+        let mut old_qers = std::mem::take(&mut self.qers);
+        for qer in session.qers.values() {
+            let old = old_qers.iter_mut().find(|old| old.id == qer.id);
+            let mut kept = old.map_or([None, None], |old| std::mem::take(&mut old.buckets));
+            for direction in [Direction::Uplink, Direction::Downlink] {
+                let place = &mut kept[place(direction)];
+                let rate = qer.mbr.map(|mbr| mbr.of(direction));
+                if place.as_ref().map(Bucket::rate) != rate {
+                    *place = rate.map(|rate| Bucket::new(rate, burst, now));
+                }
+            }
+            let open = [qer.passes(Direction::Uplink), qer.passes(Direction::Downlink)];
+            self.qers.push(QerState { id: qer.id, open, buckets: kept });
+        }
+        let mut old_urrs = std::mem::take(&mut self.urrs);
+        for urr in session.urrs.values() {
+            let old = old_urrs
+                .iter()
+                .position(|old| old.urr.id == urr.id)
+                .map(|at| old_urrs.swap_remove(at));
+            self.urrs.push(UrrState::renewed(old, urr));
+        }
+        self.rules = session.pdrs.values().filter_map(|pdr| self.rule(session, pdr)).collect();
+        self.rules.sort_by_key(|rule| (rule.pdr.precedence, rule.pdr.id));
+        self.ue = session.ue_addresses();
+        self.teids = session.teids();
+        self.relays = session.relays();
+        self.asks_for_names = session.asks_for_names();
+        self.routes = session.routes();
+        let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
+        let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);
+        self.buffer_limit = suggested.map_or(buffer_limit, |packets| packets.min(buffer_limit));
+    }
+
+    fn rule(&self, session: &Session, pdr: &Pdr) -> Option<Rule> {
+        let qers = pdr
+            .qers
+            .iter()
+            .filter_map(|id| self.qers.iter().position(|qer| qer.id == *id))
+            .collect();
+        let urrs = pdr
+            .urrs
+            .iter()
+            .filter_map(|id| self.urrs.iter().position(|urr| urr.urr.id == *id))
+            .collect();
+        let flow_rules = pdr.qers.iter().filter_map(|id| session.qers.get(id));
+        let mark = flow_rules.filter_map(|qer| qer.qfi.map(|qfi| (qfi, qer.reflective))).next();
+        let guaranteed =
+            pdr.qers.iter().any(|id| session.qers.get(id).is_some_and(|qer| qer.gbr.is_some()));
+        let far = session.fars.get(&pdr.far)?;
+        let network_instance = far.network_instance.clone();
+        Some(Rule {
+            pdr: pdr.clone(),
+            target: target(far),
+            qers,
+            urrs,
+            mark,
+            network_instance,
+            guaranteed,
+        })
+    }
+
+    /// The rule for a packet that came in a tunnel of ours.
+    pub fn rule_for_tunnel(&self, teid: u32, flow: &Flow, qfi: Option<u8>) -> Option<usize> {
+        let tunnelled = |rule: &Rule| rule.pdr.local.is_some_and(|local| local.teid == teid);
+        self.rules.iter().position(|rule| tunnelled(rule) && rule.pdr.matches(flow, qfi))
+    }
+
+    /// Whether an address is not one of the UE's. Link-local ones are its own affair where it has
+    /// IPv6 (RFC 4862, 5.3).
+    pub fn is_foreign(&self, source: IpAddr) -> bool {
+        let link_local = matches!(source, IpAddr::V6(source) if source.is_unicast_link_local())
+            && self.ue.iter().any(|address| matches!(address, UeAddress::V6(_)));
+        let behind = self.routes.iter().any(|route| route.contains(source));
+        !self.ue.is_empty() && !self.ue.contains(&UeAddress::of(source)) && !link_local && !behind
+    }
+
+    /// What rules look at of a packet.
+    pub fn flow(&self, packet: &[u8], direction: Direction) -> Option<Flow> {
+        match self.kind {
+            SessionKind::Ip => Flow::of(packet),
+            SessionKind::Ethernet => Flow::of_frame(packet),
+            SessionKind::Unstructured => {
+                let (own, other) =
+                    (IpAddr::V6(self.own_address()?), IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+                Some(match direction {
+                    Direction::Uplink => Flow::between(own, other, packet.len()),
+                    Direction::Downlink => Flow::between(other, own, packet.len()),
+                })
+            }
+        }
+    }
+
+    /// The address that stands for an unstructured session on N6.
+    pub fn own_address(&self) -> Option<Ipv6Addr> {
+        self.prefix().map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64 | 1))
+    }
+
+    /// Where datagrams of an unstructured session come from.
+    pub fn server(&self) -> Option<SocketAddrV6> {
+        self.rules
+            .iter()
+            .find_map(|rule| if let Target::Datagrams(to) = rule.target { Some(to) } else { None })
+    }
+
+    /// The upper half of the UE's IPv6 addresses, where it has them.
+    pub fn prefix(&self) -> Option<u64> {
+        self.ue.iter().find_map(|address| {
+            if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None }
+        })
+    }
+
+    /// The rule that downlink packets meet last.
+    pub fn downlink_default(&self) -> Option<usize> {
+        self.rules.iter().rposition(|rule| rule.pdr.local.is_none())
+    }
+
+    /// The rule for a packet that came from the data network.
+    pub fn rule_for_network(&self, flow: &Flow) -> Option<usize> {
+        self.rules.iter().position(|rule| rule.pdr.local.is_none() && rule.pdr.matches(flow, None))
+    }
+
+    /// Moves all that waits out of the buffer.
+    pub fn take_buffer(&mut self) -> VecDeque<Vec<u8>> {
+        self.buffered_octets = 0;
+        std::mem::take(&mut self.buffer)
+    }
+}
+
+fn target(far: &Far) -> Target {
+    if let (Action::Forward, Some(to)) = (far.action, far.datagrams) {
+        return Target::Datagrams(to);
+    }
+    match (far.action, far.tunnel) {
+        (Action::Drop, _) => Target::Drop,
+        (Action::Buffer { notify }, _) => Target::Buffer { notify },
+        (Action::Forward, None) => Target::Network,
+        (Action::Forward, Some(tunnel)) => {
+            let to_access = far.destination == Some(Interface::Access);
+            let direction = if to_access { Direction::Downlink } else { Direction::Uplink };
+            Target::Tunnel { tunnel, direction }
+        }
+    }
+}
+
+impl QerState {
+    pub fn is_open(&self, direction: Direction) -> bool {
+        self.open[place(direction)]
+    }
+
+    pub fn has_tokens(&mut self, direction: Direction, octets: usize, now: Instant) -> bool {
+        self.buckets[place(direction)].as_mut().is_none_or(|bucket| bucket.has(octets, now))
+    }
+
+    pub fn take_tokens(&mut self, direction: Direction, octets: usize) {
+        if let Some(bucket) = &mut self.buckets[place(direction)] {
+            bucket.take(octets);
+        }
+    }
+}
+
+impl UrrState {
+    fn renewed(old: Option<UrrState>, urr: &Urr) -> Self {
+        let Some(mut state) = old else {
+            return UrrState {
+                urr: urr.clone(),
+                since: Tally::default(),
+                quota_used: [0; 2],
+                threshold_told: false,
+                quota_told: false,
+            };
+        };
+        // A quota that N4 gave anew counts from 0; `quota_given` tells it from one that merely
+        // stayed.
+        if state.urr.quota_given != urr.quota_given {
+            state.quota_used = [0; 2];
+            state.quota_told = false;
+        }
+        state.urr = urr.clone();
+        state
+    }
+
+    /// Whether the rule lets packets pass.
+    pub fn passes(&self) -> bool {
+        !self.urr.time_quota_exhausted && !self.quota_reached()
+    }
+
+    pub fn count(&mut self, direction: Direction, octets: usize, wall: SystemTime) {
+        let at = place(direction);
+        let octets = octets as u64;
+        self.since.add(direction, octets, 1, wall, wall);
+        self.quota_used[at] = self.quota_used[at].saturating_add(octets);
+    }
+
+    pub fn quota_reached(&self) -> bool {
+        let [uplink, downlink] = self.quota_used;
+        self.urr.volume_quota.is_some_and(|quota| quota.reached(uplink, downlink))
+    }
+
+    pub fn threshold_reached(&self) -> bool {
+        let [uplink, downlink] = self.since.octets();
+        self.urr.triggers.has(ReportingTriggers::VOLTH)
+            && self
+                .urr
+                .volume_threshold
+                .is_some_and(|threshold| threshold.reached(uplink, downlink))
+    }
+
+    /// What was counted since the last time.
+    pub fn take(&mut self) -> Usage {
+        self.threshold_told = false;
+        self.since.take(self.urr.id)
+    }
+}

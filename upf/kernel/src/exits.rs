@@ -1,0 +1,102 @@
+//! Several ways to data networks: what leaves by one of them enters the kernel over an interface of
+//! its own, for which a rule names a table of routes that knows this way alone.
+use super::netlink::Netlink;
+use martlet_upf_config::{N6Config, UpfConfig};
+use nix::net::if_::if_nametoindex;
+use std::net::Ipv4Addr;
+
+/// Tables of routes from here on, one for each exit.
+const FIRST_TABLE: u32 = 7_700;
+
+/// The name of the interface of the n-th exit, beside that of N6; exits count from 1.
+pub fn interface(n6: &N6Config, n: usize) -> String {
+    format!("{}e{n}", n6.interface.chars().take(12).collect::<String>())
+}
+
+/// Rules and routes, for as long as this lives.
+pub struct Exits {
+    netns: Option<String>,
+    /// Interfaces that packets enter by, with their tables.
+    made: Vec<(String, u32)>,
+}
+
+impl Exits {
+    /// Sets up the way of each exit; its interface has to be there. In the network namespace of N6.
+    pub fn open(config: &UpfConfig) -> Result<Exits, String> {
+        let mut exits = Exits { netns: config.n6.netns.clone(), made: Vec::new() };
+        super::netns::within(config.n6.netns.as_deref(), || {
+            for (n, exit) in (1..).zip(&config.n6.exits) {
+                let enters = interface(&config.n6, n);
+                let failed = |what: &str, error: std::io::Error| {
+                    format!(
+                        "{what} of the exit {} (upf.n6.exits[{}]): {error}",
+                        exit.network_instance,
+                        n - 1
+                    )
+                };
+                let oif = if_nametoindex(exit.interface.as_str()).map_err(|_| {
+                    format!(
+                        "there is no interface {}: change upf.n6.exits[{}].interface",
+                        exit.interface,
+                        n - 1
+                    )
+                })?;
+                let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
+                // UEs are not reached by the interface that their packets enter by. Where the
+                // reverse path is filtered on all interfaces, the loose filter
+                // takes them, given that there is an address.
+                let all = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter");
+                let filtered = all.is_ok_and(|all| all.trim() != "0");
+                if filtered {
+                    let index = if_nametoindex(enters.as_str())
+                        .map_err(|error| failed("the interface", error.into()))?;
+                    let address = Ipv4Addr::new(169, 254, 77, 80 + n as u8);
+                    netlink
+                        .address(index, address, 32)
+                        .map_err(|error| failed("the address", error))?;
+                }
+                let path = format!("/proc/sys/net/ipv4/conf/{enters}/rp_filter");
+                std::fs::write(&path, if filtered { "2" } else { "0" })
+                    .map_err(|error| failed(&path, error))?;
+                let table = FIRST_TABLE + n as u32;
+                // Of a run that could not undo it.
+                let _ = netlink.rule(false, &enters, table);
+                let routed = netlink.default_route(table, oif, exit.via);
+                routed.map_err(|error| {
+                    failed(&format!("the route over {}", exit.interface), error)
+                })?;
+                netlink.rule(true, &enters, table).map_err(|error| failed("the rule", error))?;
+                exits.made.push((enters, table));
+                tracing::info!(exit = exit.network_instance, interface = exit.interface, via = ?exit.via, "N6 has an exit");
+            }
+            Ok(())
+        })?;
+        Ok(exits)
+    }
+}
+
+impl Drop for Exits {
+    fn drop(&mut self) {
+        if self.made.is_empty() {
+            return;
+        }
+        let made = std::mem::take(&mut self.made);
+        let undone = super::netns::within(self.netns.as_deref(), move || {
+            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            for (enters, table) in made {
+                netlink.rule(false, &enters, table).map_err(|error| error.to_string())?;
+                netlink.no_default_route(table).map_err(|error| error.to_string())?;
+            }
+            Ok(())
+        });
+        if let Err(error) = undone {
+            tracing::warn!(error, "rules of the exits of N6 stay");
+        }
+    }
+}
+
+/// Which exit a network instance is: from 1 on; 0 for the common one.
+pub fn exit_of(names: &[Vec<u8>], instance: Option<&[u8]>) -> usize {
+    let Some(instance) = instance.filter(|_| !names.is_empty()) else { return 0 };
+    names.iter().position(|name| name == instance).map_or(0, |n| n + 1)
+}

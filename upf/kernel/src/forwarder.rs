@@ -1,0 +1,384 @@
+//! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come
+//! as octets, and leave through an [`Outlet`].
+use super::entry::{Entry, State};
+use super::lan::Lan;
+use super::limiter::Limiter;
+use super::outlet::Outlet;
+use super::shape::Shaper;
+use martlet_gtpu::end_marker;
+use martlet_upf_config::{KernelLimits, N3Config};
+use martlet_upf_datapath::counters::{Counters, DropReason};
+use martlet_upf_datapath::telemetry::{Fill, Traffic};
+use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Usage};
+use martlet_upf_rules::{Flow, Prefix, UeAddress};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+
+const UDP: u8 = 17;
+
+/// All that is known of sessions, used by the threads that carry packets and by the one that
+/// changes rules.
+pub(super) struct Forwarder<O> {
+    tables: RwLock<Tables>,
+    pub(super) outlet: O,
+    pub(super) counters: Arc<Counters>,
+    pub(super) events: EventSender,
+    pub(super) limits: KernelLimits,
+    /// Packets that wait, of all sessions.
+    pub(super) buffered: AtomicUsize,
+    /// Network instances of exits.
+    pub(super) exits: Vec<Vec<u8>>,
+    pub(super) shaper: Shaper,
+    /// Answers to packets that nobody asked for.
+    pub(super) complaints: Mutex<Limiter>,
+    /// Networks of Ethernet sessions.
+    pub(super) lans: Vec<Arc<Lan>>,
+    /// Our own ends of tunnels.
+    own: Vec<SocketAddr>,
+    /// Until then, tunnels that are not known may be those of sessions that are still to be
+    /// restored.
+    quiet_until: Option<Instant>,
+}
+
+/// Packets that are being carried.
+pub(super) struct Sampled<'a> {
+    counters: &'a Counters,
+    since: Instant,
+}
+
+impl Sampled<'_> {
+    /// So many have been.
+    pub fn each(self, packets: usize) {
+        if let Some(each) = self.since.elapsed().as_nanos().checked_div(packets as u128) {
+            self.counters.latency.add(each as u64);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Tables {
+    sessions: HashMap<u64, Arc<Entry>>,
+    by_teid: HashMap<u32, Arc<Entry>>,
+    by_ue: HashMap<UeAddress, Arc<Entry>>,
+    /// Networks behind UEs, the smallest first.
+    by_route: BTreeMap<(Reverse<u8>, IpAddr), Arc<Entry>>,
+}
+
+impl Tables {
+    /// Who has the smallest network with an address behind it: a look-up for each length that there
+    /// is.
+    fn behind(&self, address: IpAddr) -> Option<&Arc<Entry>> {
+        let (mut from, first) = (Reverse(u8::MAX), IpAddr::from([0, 0, 0, 0]));
+        loop {
+            let (&(length, _), _) = self.by_route.range((from, first)..).next()?;
+            let network = Prefix::of(address, length.0).network;
+            if let Some(entry) = self.by_route.get(&(length, network)) {
+                return Some(entry);
+            }
+            from = Reverse(length.0.checked_sub(1)?);
+        }
+    }
+}
+
+/// No code panics while it holds one of these locks; should it, the state is still whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<O: Outlet> Forwarder<O> {
+    pub fn new(outlet: O, limits: KernelLimits, events: EventSender) -> Self {
+        let complaints = Mutex::new(Limiter::per_second(limits.complaints_per_second));
+        Forwarder {
+            tables: RwLock::default(),
+            outlet,
+            counters: Arc::default(),
+            events,
+            limits,
+            buffered: AtomicUsize::new(0),
+            exits: Vec::new(),
+            shaper: Shaper::default(),
+            complaints,
+            lans: Vec::new(),
+            own: Vec::new(),
+            quiet_until: None,
+        }
+    }
+
+    /// Has the time be counted that the packets take which came at `since`.
+    pub fn sampled(&self, since: Instant) -> Sampled<'_> {
+        Sampled { counters: &self.counters, since }
+    }
+
+    /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let of = |seid: &u64| {
+            self.by_seid(*seid).map(|entry| lock(&entry.state).traffic()).unwrap_or_default()
+        };
+        seids.iter().map(of).collect()
+    }
+
+    /// See [`Datapath::tables`](martlet_upf_datapath::Datapath::tables).
+    pub fn tables(&self) -> Vec<Fill> {
+        let sessions = self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.len();
+        let fill =
+            |table, used: usize, most: usize| Fill { table, used: used as u64, most: most as u64 };
+        vec![
+            fill("sessions", sessions, self.limits.sessions),
+            fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
+        ]
+    }
+
+    /// FARs with these network instances lead to exits.
+    pub fn exits(self, exits: Vec<Vec<u8>>) -> Self {
+        Forwarder { exits, ..self }
+    }
+
+    /// Flows with these QFIs are shaped before others.
+    pub fn lowest(mut self, qfis: Vec<u8>) -> Self {
+        self.shaper.lowest = qfis;
+        self
+    }
+
+    /// Leaves unknown tunnels unanswered until then.
+    pub fn quiet_until(self, until: Instant) -> Self {
+        Forwarder { quiet_until: Some(until), ..self }
+    }
+
+    /// Counts there.
+    pub fn counting(self, counters: Arc<Counters>) -> Self {
+        Forwarder { counters, ..self }
+    }
+
+    /// With networks of Ethernet sessions.
+    pub fn with(self, lans: Vec<Arc<Lan>>) -> Self {
+        Forwarder { lans, ..self }
+    }
+
+    /// With our own ends of tunnels, where UEs have no business.
+    pub fn ending_at(mut self, n3: &N3Config) -> Self {
+        let (four, six) = n3.addresses();
+        let own = four.map(IpAddr::V4).into_iter().chain(six.map(IpAddr::V6));
+        self.own = own.map(|address| SocketAddr::new(address, n3.address.port())).collect();
+        self
+    }
+
+    /// Whether a packet is for one of them: from a UE, it could be sent in the name of others, or
+    /// have their tunnels be taken for gone.
+    pub(super) fn is_tunnel(&self, flow: &Flow) -> bool {
+        let to = flow
+            .ports
+            .filter(|_| flow.protocol == UDP)
+            .map(|(_, port)| SocketAddr::new(flow.destination, port));
+        to.is_some_and(|to| self.own.contains(&to))
+    }
+
+    /// Whether a packet in an unknown tunnel is answered.
+    pub(super) fn complains(&self, now: Instant) -> bool {
+        self.quiet_until.is_none_or(|until| until <= now) && lock(&self.complaints).allows(now)
+    }
+
+    pub(super) fn by_teid(&self, teid: u32) -> Option<Arc<Entry>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).by_teid.get(&teid).cloned()
+    }
+
+    pub(super) fn by_ue(&self, address: IpAddr) -> Option<Arc<Entry>> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        let own = tables.by_ue.get(&UeAddress::of(address));
+        if own.is_some() || tables.by_route.is_empty() {
+            return own.cloned();
+        }
+        tables.behind(address).cloned()
+    }
+
+    fn by_seid(&self, seid: u64) -> Option<Arc<Entry>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.get(&seid).cloned()
+    }
+
+    /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
+    pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        let session = change.session;
+        let now = Instant::now();
+        let (limit, burst) = (self.limits.buffer_packets_per_session, self.limits.mbr_burst());
+        let known = self.by_seid(session.seid);
+        self.free_for(change, known.as_ref())?;
+        let Some(entry) = known else {
+            let mut state = State::new(session, limit, burst, now);
+            state.lan = self.lan_of(session)?;
+            let lan = state.lan.clone();
+            let entry = Arc::new(Entry { seid: session.seid, state: Mutex::new(state) });
+            if let Some(lan) = lan {
+                lan.join(&entry);
+            }
+            self.list(&entry, session.teids(), session.ue_addresses());
+            self.route(&entry, &BTreeSet::new(), &session.routes());
+            return Ok(());
+        };
+        let mut state = lock(&entry.state);
+        let (old_teids, old_ue, old_routes) =
+            (state.teids.clone(), state.ue.clone(), state.routes.clone());
+        if change.drop_buffered {
+            self.drop_buffer(&mut state);
+        }
+        // The last packets on the old tunnels have gone, for they go while the state is locked.
+        for tunnel in change.end_markers {
+            if self.outlet.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
+                self.counters.end_markers_sent.add(1);
+            }
+        }
+        state.take_rules(session, limit, burst, now);
+        if change.renotify {
+            state.notified = false;
+        }
+        self.release_buffer(&entry, &mut state, now);
+        let (teids, ue) = (state.teids.clone(), state.ue.clone());
+        drop(state);
+        self.route(&entry, &old_routes, &session.routes());
+        if teids != old_teids || ue != old_ue {
+            let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+            old_teids.difference(&teids).for_each(|teid| drop(tables.by_teid.remove(teid)));
+            old_ue.difference(&ue).for_each(|address| drop(tables.by_ue.remove(address)));
+            drop(tables);
+            self.list(&entry, teids, ue);
+        }
+        Ok(())
+    }
+
+    /// Tunnels and addresses belong to one session each.
+    fn free_for(&self, change: &Change<'_>, own: Option<&Arc<Entry>>) -> Result<(), DatapathError> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        if own.is_none() && tables.sessions.len() >= self.limits.sessions {
+            return Err(DatapathError::NoResources(format!(
+                "{} sessions are the limit",
+                self.limits.sessions
+            )));
+        }
+        let taken = |entry: Option<&Arc<Entry>>| {
+            entry.is_some_and(|e| own.is_none_or(|own| !Arc::ptr_eq(e, own)))
+        };
+        for pdr in change.session.pdrs.values() {
+            let failure = |why: String| Err(DatapathError::Pdr { pdr: pdr.id, why });
+            if let Some(local) = pdr.local.filter(|local| taken(tables.by_teid.get(&local.teid))) {
+                return failure(format!("TEID {:#010x} belongs to another session", local.teid));
+            }
+            let routed = |route: &&Prefix| {
+                taken(tables.by_route.get(&(Reverse(route.length), route.network)))
+            };
+            if let Some(route) = pdr.routes().iter().filter(|_| pdr.local.is_none()).find(routed) {
+                return failure(format!("{}/{} is behind another UE", route.network, route.length));
+            }
+            if pdr.local.is_none()
+                && let Some(address) =
+                    pdr.ue.iter().find(|address| taken(tables.by_ue.get(address)))
+            {
+                return failure(format!("{address:?} belongs to another session"));
+            }
+        }
+        Ok(())
+    }
+
+    fn list(
+        &self,
+        entry: &Arc<Entry>,
+        teids: impl IntoIterator<Item = u32>,
+        ue: impl IntoIterator<Item = UeAddress>,
+    ) {
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.sessions.insert(entry.seid, entry.clone());
+        tables.by_teid.extend(teids.into_iter().map(|teid| (teid, entry.clone())));
+        tables.by_ue.extend(ue.into_iter().map(|address| (address, entry.clone())));
+    }
+
+    /// Networks behind a UE come and go; the system sends their packets to N6 meanwhile.
+    fn route(&self, entry: &Arc<Entry>, before: &BTreeSet<Prefix>, now: &BTreeSet<Prefix>) {
+        if before == now {
+            return;
+        }
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for gone in before.difference(now) {
+            tables.by_route.remove(&(Reverse(gone.length), gone.network));
+        }
+        for new in now.difference(before) {
+            tables.by_route.insert((Reverse(new.length), new.network), entry.clone());
+        }
+        drop(tables);
+        before.difference(now).for_each(|gone| self.outlet.route(*gone, false));
+        now.difference(before).for_each(|new| self.outlet.route(*new, true));
+    }
+
+    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove).
+    pub fn remove(&self, seid: u64) -> Vec<Usage> {
+        let Some(entry) = self.by_seid(seid) else { return Vec::new() };
+        let mut state = lock(&entry.state);
+        state.removed = true;
+        self.drop_buffer(&mut state);
+        let usage = state.urrs.iter_mut().map(|urr| urr.take()).collect();
+        let (teids, ue) = (std::mem::take(&mut state.teids), std::mem::take(&mut state.ue));
+        let (routes, lan) = (std::mem::take(&mut state.routes), state.lan.take());
+        drop(state);
+        if let Some(lan) = lan {
+            lan.leave(seid);
+        }
+        self.route(&entry, &routes, &BTreeSet::new());
+        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        tables.sessions.remove(&seid);
+        teids.iter().for_each(|teid| drop(tables.by_teid.remove(teid)));
+        ue.iter().for_each(|address| drop(tables.by_ue.remove(address)));
+        usage
+    }
+
+    /// See [`Datapath::take_usage`](martlet_upf_datapath::Datapath::take_usage).
+    pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        let Some(entry) = self.by_seid(seid) else { return Vec::new() };
+        let mut state = lock(&entry.state);
+        state
+            .urrs
+            .iter_mut()
+            .filter(|urr| urrs.contains(&urr.urr.id))
+            .map(|urr| urr.take())
+            .collect()
+    }
+
+    /// See [`Datapath::forwarded`](martlet_upf_datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.by_seid(seid)
+            .map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.octets))
+    }
+
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        lock(&self.by_seid(seid)?.state).last_activity
+    }
+
+    pub fn buffered_of(&self, seid: u64) -> Buffered {
+        let Some(entry) = self.by_seid(seid) else { return Buffered::default() };
+        let state = lock(&entry.state);
+        Buffered { packets: state.buffer.len(), octets: state.buffered_octets }
+    }
+
+    fn drop_buffer(&self, state: &mut State) {
+        let dropped = state.take_buffer().len();
+        self.buffered.fetch_sub(dropped, Ordering::Relaxed);
+        self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
+        state.notified = false;
+    }
+
+    /// Has the packets that wait meet the rules again, in the order in which they came. Those that
+    /// are still to be buffered wait on, in the same order.
+    fn release_buffer(&self, entry: &Entry, state: &mut State, now: Instant) {
+        let waiting = state.take_buffer();
+        if waiting.is_empty() {
+            state.notified = false;
+            return;
+        }
+        self.buffered.fetch_sub(waiting.len(), Ordering::Relaxed);
+        for mut packet in waiting {
+            self.downlink_again(entry, state, &mut packet, now);
+        }
+        if state.buffer.is_empty() {
+            state.notified = false;
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The sockets of GTP-U: one for each version of IP that N3 has.
+use martlet_gtpu::PORT;
+use martlet_upf_config::N3Config;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::AsRawFd;
+
+/// GTP-U of N3 and N9.
+pub struct Gtpu(Vec<(IpAddr, UdpSocket)>);
+
+impl Gtpu {
+    /// Binds to the addresses of N3 in the network namespace of the calling thread. `buffer` is
+    /// what each direction may hold, in octets. The error says what a person can do.
+    pub fn open(n3: &N3Config, buffer: usize) -> Result<Self, String> {
+        let second =
+            n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));
+        let all = [("upf.n3.address", n3.address)].into_iter().chain(second);
+        let each = all.map(|(name, address)| match bind(address, buffer) {
+            Ok(socket) => Ok((address.ip(), socket)),
+            Err(error) => Err(format!(
+                "GTP-U cannot be served at {address} ({error}): change {name} to one of this \
+                 machine"
+            )),
+        });
+        each.collect::<Result<_, _>>().map(Gtpu)
+    }
+
+    /// Each socket, with its address.
+    pub fn each(&self) -> impl Iterator<Item = (IpAddr, &UdpSocket)> {
+        self.0.iter().map(|(local, socket)| (*local, socket))
+    }
+
+    /// Sends a datagram to the GTP-U port of a peer, whatever port it sends from (TS 29.281,
+    /// 4.4.2.3).
+    pub fn send(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        let found = self.0.iter().find(|(local, _)| local.is_ipv4() == peer.is_ipv4());
+        let (_, socket) = found.ok_or(io::ErrorKind::AddrNotAvailable)?;
+        socket.send_to(datagram, (peer, PORT)).map(drop)
+    }
+}
+
+fn bind(address: SocketAddr, buffer: usize) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    // The system may grant less; what it grants has to do.
+    let _ = socket.set_recv_buffer_size(buffer);
+    let _ = socket.set_send_buffer_size(buffer);
+    if address.is_ipv6() {
+        without_checksum(&socket)?;
+    }
+    socket.bind(&address.into())?;
+    Ok(socket.into())
+}
+
+/// Takes datagrams of IPv6 without a checksum, too: tunnels may do without (RFC 6935).
+fn without_checksum(socket: &Socket) -> io::Result<()> {
+    const UDP_NO_CHECK6_RX: libc::c_int = 102;
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the
+    // socket is open.
+    let outcome = unsafe {
+        let length = size_of_val(&on) as libc::socklen_t;
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            UDP_NO_CHECK6_RX,
+            (&raw const on).cast(),
+            length,
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

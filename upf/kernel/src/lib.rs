@@ -1,0 +1,220 @@
+//! The `kernel` datapath: GTP-U over a UDP socket, N6 over a TUN device, threads of its own between
+//! them.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `forwarder`, `entry` | sessions by tunnel and address |
+//! | `n3`, `packets` | what becomes of a datagram, and of a packet |
+//! | `bucket`, `limiter`, `shape` | bit rates, how often complaints are sent, and what the thermal governor asks for |
+//! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
+//! | `lan`, `unstructured` | frames between sessions and TAP devices; octets in datagrams |
+//! | `beside` | the sessions of frames, for a datapath that carries packets of IP alone |
+//! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
+pub mod batch;
+#[cfg(any(test, feature = "testing"))]
+pub mod bench;
+pub mod beside;
+mod bucket;
+mod entry;
+pub mod exits;
+mod forwarder;
+pub mod frame;
+pub mod gtpu;
+mod lan;
+pub mod limiter;
+mod n3;
+pub mod n6;
+pub mod nat;
+pub mod netlink;
+pub mod netns;
+mod outlet;
+mod packets;
+pub mod router;
+mod shape;
+pub mod sockets;
+pub mod threads;
+mod tun;
+mod unstructured;
+
+#[cfg(test)]
+mod tests;
+
+use exits::Exits;
+use forwarder::Forwarder;
+use martlet_board::governor::CLASSES;
+use martlet_pfcp::ie::UpFunctionFeatures;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::telemetry::{Fill, Traffic};
+use martlet_upf_datapath::{
+    Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, Usage,
+};
+use nat::Nat;
+use outlet::Outlet;
+use sockets::Sockets;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use threads::Threads;
+use tokio::sync::mpsc;
+
+/// The datapath of sockets and a TUN device.
+pub struct KernelDatapath {
+    carrier: Carrier<Sockets>,
+    // In the order in which they end: no packet is read any more when the translation goes.
+    _threads: Threads,
+    _nat: Option<Nat>,
+    _exits: Exits,
+}
+
+impl KernelDatapath {
+    /// Makes the socket and the device, if there is to be one, and starts to carry packets. Blocks
+    /// for as long as that takes. The error says what a person can do.
+    pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), String> {
+        let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
+        let (failure, failures) = mpsc::channel(4);
+        let device = n6::open(config)?;
+        let nat = nat::open(config)?;
+        let ways = n6::open_exits(config)?;
+        let exits = Exits::open(config)?;
+        let lans = lan::open(config)?;
+        let sockets = Sockets::open(config, device, ways)?;
+        let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
+        let forwarder = Forwarder::new(sockets, config.kernel.clone(), events)
+            .quiet_until(restored_by)
+            .with(lans);
+        let forwarder = forwarder
+            .lowest(config.governor.lowest.clone())
+            .exits(config.n6.exit_names())
+            .ending_at(&config.n3);
+        let forwarder = Arc::new(forwarder);
+        martlet_upf_datapath::metrics::show(&forwarder.counters);
+        let threads = Threads::start(&forwarder, failure)?;
+        let datapath = KernelDatapath {
+            carrier: Carrier(forwarder),
+            _threads: threads,
+            _nat: nat,
+            _exits: exits,
+        };
+        Ok((datapath, Signals { events: receive_events, failures }))
+    }
+}
+
+/// A forwarder as a datapath.
+#[derive(Clone)]
+pub(crate) struct Carrier<O>(pub Arc<Forwarder<O>>);
+
+impl<O: Outlet> Datapath for Carrier<O> {
+    fn name(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        UpFunctionFeatures::EMPU
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.0.apply(change)
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        self.0.remove(seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        self.0.take_usage(seid, urrs)
+    }
+
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.0.forwarded(seid)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.0.last_activity(seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        self.0.buffered_of(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        self.0.events.clone()
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        self.0.counters.clone()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        self.0.traffic(seids)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        self.0.shape(shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.0.shaper.octets.each_ref().map(|octets| octets.get())
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        self.0.tables()
+    }
+}
+
+impl Datapath for KernelDatapath {
+    fn name(&self) -> &'static str {
+        self.carrier.name()
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        self.carrier.features()
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        Datapath::apply(&mut self.carrier, change)
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        Datapath::remove(&mut self.carrier, seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        Datapath::take_usage(&mut self.carrier, seid, urrs)
+    }
+
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        Datapath::forwarded(&self.carrier, seid)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        Datapath::last_activity(&self.carrier, seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        self.carrier.buffered(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        Datapath::events(&self.carrier)
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        Datapath::counters(&self.carrier)
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        Datapath::traffic(&self.carrier, seids)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        Datapath::shape(&mut self.carrier, shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        self.carrier.class_octets()
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        Datapath::tables(&self.carrier)
+    }
+}

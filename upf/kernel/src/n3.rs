@@ -1,0 +1,79 @@
+//! A datagram that came to the GTP-U port (TS 29.281, 7).
+use super::forwarder::{Forwarder, lock};
+use super::frame::Frame;
+use super::outlet::Outlet;
+use martlet_gtpu::{
+    DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers,
+};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::signalling::{self, Reply};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+impl<O: Outlet> Forwarder<O> {
+    /// Takes a datagram that starts `start` octets into `buffer` and fills the rest; `local` is the
+    /// address it came to.
+    pub(super) fn take_datagram(
+        &self,
+        buffer: &mut [u8],
+        start: usize,
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> Reply {
+        let datagram = buffer.get(start..).unwrap_or_default();
+        let pdu = match decode(datagram) {
+            Ok(Message::GPdu(pdu)) => pdu,
+            Ok(other) => {
+                if let Message::EndMarker { teid, .. } = other {
+                    self.relay_end_marker(teid);
+                }
+                return signalling::take(other, from, &self.counters, &self.events);
+            }
+            Err(DecodeError::UnknownExtension(kind)) => {
+                self.counters.dropped(DropReason::UnknownExtension);
+                tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");
+                return lock(&self.complaints).allows(now).then(|| supported_extension_headers(0));
+            }
+            Err(error) => {
+                self.counters.dropped(DropReason::Malformed);
+                tracing::debug!(peer = %from, %error, "GTP-U message dropped");
+                return None;
+            }
+        };
+        let (teid, qfi, length) =
+            (pdu.teid, pdu.container.map(|container| container.qfi), pdu.payload.len());
+        let Some(entry) = self.by_teid(teid) else {
+            self.counters.dropped(DropReason::UnknownTunnel);
+            if self.complains(now) {
+                // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
+                tracing::debug!(peer = %from, teid, "G-PDU for an unknown tunnel: Error Indication");
+                if self.outlet.to_peer(&error_indication(teid, local), from.ip()).is_ok() {
+                    self.counters.error_indications_sent.add(1);
+                }
+            }
+            return None;
+        };
+        // The payload ends where the message does, which may be before the datagram does.
+        let counted = datagram
+            .get(2..4)
+            .and_then(|l| <[u8; 2]>::try_from(l).ok())
+            .map_or(0, u16::from_be_bytes);
+        let end = (start + 8).saturating_add(usize::from(counted)).min(buffer.len());
+        if let Some(message) = buffer.get_mut(..end) {
+            let at = end.saturating_sub(length);
+            self.take_tunnelled(&entry, teid, qfi, Frame::new(message, at), now);
+        }
+        None
+    }
+
+    /// The end of forwarded data goes on as they did, behind the last of them.
+    fn relay_end_marker(&self, teid: u32) {
+        let Some(entry) = self.by_teid(teid) else { return };
+        let state = lock(&entry.state);
+        let Some(tunnel) = state.relays.get(&teid) else { return };
+        if self.outlet.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
+            self.counters.end_markers_sent.add(1);
+        }
+    }
+}

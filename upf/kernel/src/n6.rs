@@ -1,0 +1,99 @@
+//! N6: the device, its addresses and routes.
+use super::netlink::Netlink;
+use super::{netns, tun};
+use martlet_upf_config::{N6Mode, UpfConfig};
+use nix::net::if_::if_nametoindex;
+use std::fs::File;
+
+const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
+
+/// Makes the TUN device with the first address of each pool, which routes the pool to it; none
+/// where there is to be none.
+pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
+    if config.n6.mode == N6Mode::None {
+        tracing::info!("there is no N6: UEs reach each other alone");
+        return Ok(None);
+    }
+    netns::within(config.n6.netns.as_deref(), || {
+        let name = config.n6.interface.as_str();
+        let device = tun::create(name)?;
+        let failed = |what: &str, error: std::io::Error| {
+            format!("{what} of the interface {name} cannot be set: {error}")
+        };
+        // Without it the kernel speaks IPv6 to itself on the device. A kernel without IPv6 does not
+        // know it.
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+        let index = if_nametoindex(name).map_err(|error| failed("the index", error.into()))?;
+        let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
+        netlink
+            .up(index, u32::from(config.n6.mtu))
+            .map_err(|error| failed("the MTU and state", error))?;
+        for pool in config.pools() {
+            let set = netlink.address(index, pool.gateway(), pool.prefix);
+            set.map_err(|error| {
+                failed(&format!("the address {}/{}", pool.gateway(), pool.prefix), error)
+            })?;
+        }
+        for (address, prefix) in config.pools6() {
+            if let Err(error) = netlink.address6(index, address, prefix) {
+                // A kernel without IPv6 serves UEs with IPv4 all the same.
+                tracing::warn!(%address, prefix, %error, "IPv6 sessions reach each other alone");
+            }
+        }
+        if config.n6.mode != N6Mode::Local {
+            forward()?;
+            let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+            if !config.kernel.local_switching {
+                without_redirects(name);
+            }
+        }
+        tracing::info!(interface = name, netns = config.n6.netns, mode = ?config.n6.mode, "N6 is up");
+        Ok(Some(device))
+    })
+}
+
+/// Makes a TUN device for each exit, over which the kernel gets what leaves by it.
+pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
+    netns::within(config.n6.netns.as_deref(), || {
+        let netlink =
+            Netlink::open().map_err(|error| format!("the exits of N6 cannot be made: {error}"))?;
+        let open = |n: usize| {
+            let name = super::exits::interface(&config.n6, n);
+            let device = tun::create(&name)?;
+            let failed =
+                |error: std::io::Error| format!("the interface {name} cannot be set up: {error}");
+            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+            let index = if_nametoindex(name.as_str()).map_err(|error| failed(error.into()))?;
+            netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
+            Ok(device)
+        };
+        (1..=config.n6.exits.len()).map(open).collect()
+    })
+}
+
+/// Has the kernel not tell UEs of a shorter way to each other: what it passes on between them comes
+/// back by the device that it left by, and the only way there is. It asks for both settings, so
+/// that one that is on suffices.
+pub fn without_redirects(interface: &str) {
+    for of in ["all", interface] {
+        if let Err(error) =
+            std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/send_redirects"), "0")
+        {
+            tracing::warn!(%error, of, "UEs may be told of a shorter way to each other (ICMP redirects), which there is not");
+        }
+    }
+}
+
+/// Has the machine, or the namespace, pass packets on from one interface to another.
+pub fn forward() -> Result<(), String> {
+    let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
+    if on {
+        return Ok(());
+    }
+    std::fs::write(FORWARDING, "1").map_err(|error| {
+        format!(
+            "packets are not passed on between interfaces, and {FORWARDING} cannot be set to 1 \
+             ({error}): set it as root, or set upf.n6.mode to local"
+        )
+    })
+}

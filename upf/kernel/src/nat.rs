@@ -1,0 +1,110 @@
+//! Translation of UE addresses to those of the machine, by `nft` or else `iptables`. It is undone
+//! at the end.
+use super::netns;
+use martlet_upf_config::{N6Mode, UpfConfig};
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// The translation, for as long as this lives.
+pub struct Nat {
+    netns: Option<String>,
+    undo: Vec<Vec<String>>,
+}
+
+/// Sets the translation up, if the configuration asks for it.
+pub fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
+    if config.n6.mode != N6Mode::Nat {
+        return Ok(None);
+    }
+    let interface = &config.n6.interface;
+    let pools: Vec<String> =
+        config.pools().iter().map(|pool| format!("{}/{}", pool.network, pool.prefix)).collect();
+    let netns = config.n6.netns.clone();
+    let undo = netns::within(netns.as_deref(), || {
+        if let Some(outcome) = with_nft(interface, &pools) {
+            return outcome;
+        }
+        with_iptables(interface, &pools).unwrap_or_else(|| {
+            Err("upf.n6.mode is nat, and neither `nft` nor `iptables` is installed: install the \
+                 package nftables, or set upf.n6.mode to routing"
+                .into())
+        })
+    })?;
+    Ok(Some(Nat { netns, undo }))
+}
+
+/// `None` if the program is not installed.
+fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, String>> {
+    let table: String =
+        interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let pools = pools.join(", ");
+    // Made and deleted first, so that what an earlier run left behind is gone.
+    let rules = format!(
+        "table ip upf_{table} {{}}\ndelete table ip upf_{table}\ntable ip upf_{table} {{\nchain \
+         postrouting {{\ntype nat hook postrouting priority 100; policy accept\nip saddr {{ \
+         {pools} }} oifname != \"{interface}\" masquerade\n}}\n}}\n"
+    );
+    let outcome = run(&["nft", "-f", "-"].map(String::from), &rules)?;
+    let undo = ["nft", "delete", "table", "ip"]
+        .map(String::from)
+        .into_iter()
+        .chain([format!("upf_{table}")]);
+    Some(outcome.map(|()| vec![undo.collect()]))
+}
+
+fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, String>> {
+    let mut undo = Vec::new();
+    for pool in pools {
+        let rule = |action: &str| {
+            let rule = format!(
+                "iptables -w -t nat {action} POSTROUTING -s {pool} ! -o {interface} -j MASQUERADE"
+            );
+            rule.split(' ').map(String::from).collect::<Vec<_>>()
+        };
+        if let Err(error) = run(&rule("-A"), "")? {
+            return Some(Err(error));
+        }
+        undo.push(rule("-D"));
+    }
+    Some(Ok(undo))
+}
+
+/// Runs a program with an input; `None` if it is not installed.
+fn run(words: &[String], input: &str) -> Option<Result<(), String>> {
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) => return Some(Err(format!("{program} cannot be run: {error}"))),
+    };
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
+    let output = match written.and_then(|()| child.wait_with_output()) {
+        Ok(output) => output,
+        Err(error) => return Some(Err(format!("{program} ended early: {error}"))),
+    };
+    if output.status.success() {
+        return Some(Ok(()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Some(Err(format!(
+        "addresses of UEs cannot be translated, for {program} says: {}; set upf.n6.mode to \
+         routing to go without",
+        said.trim()
+    )))
+}
+
+impl Drop for Nat {
+    fn drop(&mut self) {
+        let undone = netns::within(self.netns.as_deref(), || {
+            for words in &self.undo {
+                run(words, "").unwrap_or(Ok(()))?;
+            }
+            Ok(())
+        });
+        if let Err(error) = undone {
+            tracing::warn!(error, "the translation of addresses is not undone");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Interfaces set up through rtnetlink (RFC 3549), in the network namespace of the calling thread.
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send,
+    socket,
+};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+const HEADER: usize = 16;
+const NEW_LINK: u16 = 16;
+const NEW_ADDRESS: u16 = 20;
+const ERROR: u16 = 2;
+const REQUEST_WITH_ACK: u16 = 0x01 | 0x04;
+const CREATE_OR_REPLACE: u16 = 0x400 | 0x100;
+
+/// A route socket.
+pub struct Netlink(OwnedFd);
+
+impl Netlink {
+    pub fn open() -> io::Result<Self> {
+        let protocol = SockProtocol::NetlinkRoute;
+        let fd = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
+        bind(fd.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        Ok(Netlink(fd))
+    }
+
+    /// Sets an interface up, with a largest packet.
+    pub fn up(&self, index: u32, mtu: u32) -> io::Result<()> {
+        // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend((libc::IFF_UP as u32).to_ne_bytes());
+        body.extend((libc::IFF_UP as u32).to_ne_bytes());
+        attribute(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
+        self.request(NEW_LINK, 0, &body)
+    }
+
+    /// Makes a pair of linked interfaces, each with its name and link address, that ask nobody for
+    /// link addresses.
+    pub fn pair(&self, ends: [(&str, [u8; 6]); 2], mtu: u32) -> io::Result<()> {
+        let [mut body, peer] = ends.map(|(name, address)| {
+            // struct ifinfomsg: family, padding, type, index, flags, which of the flags change.
+            let mut body = vec![0; 8];
+            body.extend((libc::IFF_NOARP as u32).to_ne_bytes());
+            body.extend((libc::IFF_NOARP as u32).to_ne_bytes());
+            attribute(&mut body, libc::IFLA_IFNAME, &[name.as_bytes(), &[0]].concat());
+            attribute(&mut body, libc::IFLA_ADDRESS, &address);
+            attribute(&mut body, libc::IFLA_MTU, &mtu.to_ne_bytes());
+            body
+        });
+        const VETH_INFO_PEER: u16 = 1;
+        let (mut data, mut info) = (Vec::new(), Vec::new());
+        attribute(&mut data, VETH_INFO_PEER, &peer);
+        attribute(&mut info, libc::IFLA_INFO_KIND, b"veth");
+        attribute(&mut info, libc::IFLA_INFO_DATA, &data);
+        attribute(&mut body, libc::IFLA_LINKINFO, &info);
+        const CREATE_ONLY: u16 = 0x400 | 0x200;
+        self.request(NEW_LINK, CREATE_ONLY, &body)
+    }
+
+    /// Takes an interface away.
+    pub fn delete(&self, index: u32) -> io::Result<()> {
+        const DELETE_LINK: u16 = 17;
+        let mut body = vec![0, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 8]);
+        self.request(DELETE_LINK, 0, &body)
+    }
+
+    /// Gives an interface an address, and the way to its network through the interface to packets
+    /// of some size.
+    pub fn network(&self, index: u32, address: Ipv4Addr, prefix: u8, mtu: u32) -> io::Result<()> {
+        const NO_PREFIX_ROUTE: u32 = 0x200;
+        let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &address.octets());
+        attribute(&mut body, libc::IFA_ADDRESS, &address.octets());
+        attribute(&mut body, libc::IFA_FLAGS, &NO_PREFIX_ROUTE.to_ne_bytes());
+        self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)?;
+        const NEW_ROUTE: u16 = 24;
+        let network = address.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
+        // struct rtmsg: family, lengths of the networks, TOS, table, protocol, scope, type, flags.
+        let (table, protocol, scope) =
+            (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_LINK);
+        let mut body =
+            vec![libc::AF_INET as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_DST, &network.to_be_bytes());
+        attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        attribute(&mut body, libc::RTA_PREFSRC, &address.octets());
+        let mut metrics = Vec::new();
+        const LARGEST_PACKET: u16 = 2;
+        attribute(&mut metrics, LARGEST_PACKET, &mtu.to_ne_bytes());
+        attribute(&mut body, libc::RTA_METRICS, &metrics);
+        self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
+    }
+
+    /// Makes, or takes away, the way to a network through an interface.
+    pub fn route(&self, index: u32, network: IpAddr, prefix: u8, make: bool) -> io::Result<()> {
+        const NEW_ROUTE: u16 = 24;
+        const DELETE_ROUTE: u16 = 25;
+        let (family, octets) = match network {
+            IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
+            IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
+        };
+        let (table, protocol, scope) =
+            (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
+        let mut body = vec![family as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_DST, &octets);
+        attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
+        match make {
+            true => self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body),
+            false => self.request(DELETE_ROUTE, 0, &body),
+        }
+    }
+
+    /// Has a table of routes know one way alone: over an interface, to a router or to hosts on the
+    /// link.
+    pub fn default_route(&self, table: u32, oif: u32, via: Option<Ipv4Addr>) -> io::Result<()> {
+        const NEW_ROUTE: u16 = 24;
+        let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        let mut body =
+            vec![libc::AF_INET as u8, 0, 0, 0, 0, libc::RTPROT_STATIC, scope, libc::RTN_UNICAST];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_TABLE, &table.to_ne_bytes());
+        attribute(&mut body, libc::RTA_OIF, &oif.to_ne_bytes());
+        if let Some(via) = via {
+            attribute(&mut body, libc::RTA_GATEWAY, &via.octets());
+        }
+        self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body)
+    }
+
+    /// Takes it away.
+    pub fn no_default_route(&self, table: u32) -> io::Result<()> {
+        const DELETE_ROUTE: u16 = 25;
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, libc::RT_SCOPE_NOWHERE, 0];
+        body.extend([0; 4]);
+        attribute(&mut body, libc::RTA_TABLE, &table.to_ne_bytes());
+        self.request(DELETE_ROUTE, 0, &body)
+    }
+
+    /// Has what enters by an interface follow a table of routes, or no longer.
+    pub fn rule(&self, there: bool, enters: &str, table: u32) -> io::Result<()> {
+        const NEW_RULE: u16 = 32;
+        const DELETE_RULE: u16 = 33;
+        const CREATE_ONLY: u16 = 0x400 | 0x200;
+        const TO_TABLE: u8 = 1;
+        const INTERFACE: u16 = 3;
+        const PRIORITY: u16 = 6;
+        const TABLE: u16 = 15;
+        // struct fib_rule_hdr: family, lengths of the networks, TOS, table, two that are reserved,
+        // action, flags.
+        let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, 0, 0, TO_TABLE];
+        body.extend([0; 4]);
+        attribute(&mut body, INTERFACE, &[enters.as_bytes(), &[0]].concat());
+        attribute(&mut body, TABLE, &table.to_ne_bytes());
+        attribute(&mut body, PRIORITY, &table.to_ne_bytes());
+        let (kind, flags) = if there { (NEW_RULE, CREATE_ONLY) } else { (DELETE_RULE, 0) };
+        self.request(kind, flags, &body)
+    }
+
+    /// Gives an interface an address; the kernel adds the route to its network.
+    pub fn address(&self, index: u32, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+        // struct ifaddrmsg: family, prefix length, flags, scope, index.
+        let mut body = vec![libc::AF_INET as u8, prefix, 0, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &address.octets());
+        attribute(&mut body, libc::IFA_ADDRESS, &address.octets());
+        self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
+    }
+
+    /// The same for IPv6; nobody else has the address, which is not asked about.
+    pub fn address6(&self, index: u32, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
+        const NO_DUPLICATE_DETECTION: u8 = 0x02;
+        let mut body = vec![libc::AF_INET6 as u8, prefix, NO_DUPLICATE_DETECTION, 0];
+        body.extend(index.to_ne_bytes());
+        attribute(&mut body, libc::IFA_LOCAL, &address.octets());
+        attribute(&mut body, libc::IFA_ADDRESS, &address.octets());
+        self.request(NEW_ADDRESS, CREATE_OR_REPLACE, &body)
+    }
+
+    /// The link address of a neighbour at an interface, where the kernel knows it.
+    pub fn neighbour(&self, index: u32, address: Ipv6Addr) -> io::Result<Option<[u8; 6]>> {
+        const GET_NEIGHBOUR: u16 = 30;
+        const NEW_NEIGHBOUR: u16 = 28;
+        const DESTINATION: u16 = 1;
+        const LINK_ADDRESS: u16 = 2;
+        /// Incomplete, failed, or none.
+        const UNUSABLE: u16 = 0x01 | 0x20;
+        // struct ndmsg: family, padding, index, state, flags, type.
+        let mut body = vec![libc::AF_INET6 as u8, 0, 0, 0];
+        body.extend(index.to_ne_bytes());
+        body.extend([0; 4]);
+        attribute(&mut body, DESTINATION, &address.octets());
+        const REQUEST: u16 = 0x01;
+        let answer = self.exchange(GET_NEIGHBOUR, REQUEST, &body)?;
+        match kind_of(&answer) {
+            Some(NEW_NEIGHBOUR) => {}
+            Some(ERROR) => return Ok(None),
+            _ => return Err(no_answer()),
+        }
+        let state =
+            answer.get(HEADER + 8..HEADER + 10).map_or(0, |at| u16::from_ne_bytes([at[0], at[1]]));
+        let mut rest = answer.get(HEADER + 12..).unwrap_or_default();
+        while let [a, b, c, d, ..] = *rest {
+            let length = usize::from(u16::from_ne_bytes([a, b]));
+            let Some(value) = rest.get(4..length) else { break };
+            if u16::from_ne_bytes([c, d]) == LINK_ADDRESS && state & UNUSABLE == 0 {
+                return Ok(value.try_into().ok());
+            }
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(None)
+    }
+
+    /// Sends a request and waits for the kernel's word on it.
+    fn request(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+        let answer = self.exchange(kind, REQUEST_WITH_ACK | flags, body)?;
+        let field =
+            |at: usize| answer.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+        match (kind_of(&answer), field(HEADER).map(i32::from_ne_bytes)) {
+            (Some(ERROR), Some(0)) => Ok(()),
+            (Some(ERROR), Some(error)) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
+            _ => Err(no_answer()),
+        }
+    }
+
+    fn exchange(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+        let length = (HEADER + body.len()) as u32;
+        let mut message = Vec::with_capacity(HEADER + body.len());
+        message.extend(length.to_ne_bytes());
+        message.extend(kind.to_ne_bytes());
+        message.extend(flags.to_ne_bytes());
+        message.extend([0; 8]);
+        message.extend(body);
+        send(self.0.as_raw_fd(), &message, MsgFlags::empty())?;
+        let mut answer = vec![0; 4096];
+        let length = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        answer.truncate(length);
+        Ok(answer)
+    }
+}
+
+fn kind_of(answer: &[u8]) -> Option<u16> {
+    answer.get(4..6).and_then(|octets| <[u8; 2]>::try_from(octets).ok()).map(u16::from_ne_bytes)
+}
+
+fn no_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink that is none")
+}
+
+/// struct rtattr: length, type, then the value, padded to four octets.
+fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    body.extend(((4 + value.len()) as u16).to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}

@@ -1,0 +1,39 @@
+//! Something done in a named network namespace. A socket or device made there stays there, whoever
+//! uses it.
+use nix::sched::{CloneFlags, setns};
+use std::fs::File;
+use std::path::Path;
+
+/// Where `ip netns` keeps its names.
+const NAMES: &str = "/run/netns";
+
+/// Has the calling thread live in a namespace from now on; without a name, where it is.
+pub fn enter(name: Option<&str>) -> Result<(), String> {
+    let Some(name) = name else { return Ok(()) };
+    let path = Path::new(NAMES).join(name);
+    let namespace = File::open(&path).map_err(|error| {
+        format!(
+            "the network namespace {name} cannot be opened ({error}): make it with `ip netns add \
+             {name}`"
+        )
+    })?;
+    setns(namespace, CloneFlags::CLONE_NEWNET).map_err(|error| {
+        format!("the network namespace {name} cannot be entered ({error}): run as root")
+    })
+}
+
+/// Runs `act` in a namespace, on a thread of its own; without a name, here.
+pub fn within<T: Send>(
+    name: Option<&str>,
+    act: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    if name.is_none() {
+        return act();
+    }
+    let work = move || {
+        enter(name)?;
+        act()
+    };
+    std::thread::scope(|scope| scope.spawn(work).join())
+        .unwrap_or_else(|_| Err("a thread panicked".into()))
+}

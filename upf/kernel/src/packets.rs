@@ -1,0 +1,371 @@
+//! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
+use super::entry::{Entry, State, Target};
+use super::exits::exit_of;
+use super::forwarder::{Forwarder, lock};
+use super::frame::{Frame, HEADROOM};
+use super::outlet::Outlet;
+use super::{router, unstructured};
+use martlet_gtpu::PduSessionContainer;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::tally::place;
+use martlet_upf_datapath::{Event, Reached};
+use martlet_upf_rules::dns::answer_in;
+use martlet_upf_rules::{Direction, Flow, SessionKind};
+use std::net::SocketAddrV6;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+
+/// What remains to be done with a packet once its session is let go.
+enum Next {
+    /// Nothing: it was sent, buffered or dropped.
+    Done,
+    /// It leaves for the data network by an exit, or for another UE.
+    Network(usize),
+    /// It leaves for the data network in a datagram.
+    Datagram(SocketAddrV6, SocketAddrV6),
+}
+
+impl<O: Outlet> Forwarder<O> {
+    /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
+    pub(super) fn take_tunnelled(
+        &self,
+        entry: &Entry,
+        teid: u32,
+        qfi: Option<u8>,
+        mut frame: Frame<'_>,
+        now: Instant,
+    ) {
+        let mut state = lock(&entry.state);
+        if state.removed {
+            return self.counters.dropped(DropReason::UnknownTunnel);
+        }
+        let Some(flow) = state.flow(frame.packet(), Direction::Uplink) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
+        frame.trim(flow.length);
+        let kind = state.kind;
+        if kind == SessionKind::Ip && router::is_solicitation(frame.packet(), &flow) {
+            return self.advertise(entry, &mut state, &flow, now);
+        }
+        let rule = state.rule_for_tunnel(teid, &flow, qfi);
+        // A PDR need not name the UE's address; that of its session counts all the same.
+        let is_uplink = |rule: usize| {
+            state.rules.get(rule).is_some_and(|r| r.pdr.direction() == Direction::Uplink)
+        };
+        let foreign = match (&flow.ethernet, &state.lan) {
+            (Some(header), Some(lan)) => !lan.learn(header.source, entry.seid, now),
+            _ => state.is_foreign(flow.source),
+        };
+        if rule.is_none_or(is_uplink) && foreign {
+            state.dropped(DropReason::ForeignSource);
+            return self.counters.dropped(DropReason::ForeignSource);
+        }
+        let Some(rule) = rule else {
+            state.dropped(DropReason::NoRule);
+            return self.counters.dropped(DropReason::NoRule);
+        };
+        if is_uplink(rule) && self.is_tunnel(&flow) {
+            state.dropped(DropReason::Malformed);
+            return self.counters.dropped(DropReason::Malformed);
+        }
+        let next = self.carry_out(entry, &mut state, rule, &flow, qfi, &mut frame, now);
+        let lan = state.lan.clone();
+        drop(state);
+        match (next, lan) {
+            (Next::Network(_), Some(lan)) => {
+                self.to_lan(&lan, Some(entry.seid), &frame, &flow, now)
+            }
+            (Next::Network(exit), None) => self.to_network(frame, &flow, exit, now),
+            (Next::Datagram(from, to), _) => self.datagram(from, to, frame.packet()),
+            (Next::Done, _) => {}
+        }
+    }
+
+    /// Tells a UE its IPv6 prefix, in its session's default flow (TS 23.501, 5.8.2.2.3).
+    fn advertise(&self, entry: &Entry, state: &mut State, asked: &Flow, now: Instant) {
+        let drop = |reason| self.counters.dropped(reason);
+        let Some(prefix) = state.prefix() else { return drop(DropReason::ForeignSource) };
+        let Some(rule) = state.downlink_default() else { return drop(DropReason::NoRule) };
+        let mut buffer = router::advertisement(HEADROOM, asked.source, prefix);
+        let mut frame = Frame::new(&mut buffer, HEADROOM);
+        let Some(flow) = Flow::of(frame.packet()) else { return drop(DropReason::Malformed) };
+        self.carry_out(entry, state, rule, &flow, None, &mut frame, now);
+    }
+
+    /// A packet from the data network.
+    pub(super) fn take_from_network(&self, mut frame: Frame<'_>, now: Instant) {
+        let Some(flow) = Flow::of(frame.packet()) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
+        frame.trim(flow.length);
+        let Some(entry) = self.by_ue(flow.destination) else {
+            return self.counters.dropped(DropReason::UnknownUe);
+        };
+        self.to_ue(&entry, &mut frame, &flow, now);
+    }
+
+    pub(super) fn to_ue(&self, entry: &Entry, frame: &mut Frame<'_>, flow: &Flow, now: Instant) {
+        let mut state = lock(&entry.state);
+        if state.removed {
+            return self.counters.dropped(DropReason::UnknownUe);
+        }
+        let inner;
+        let flow = match state.kind {
+            SessionKind::Unstructured => match unstructured::open(&state, frame) {
+                Some(found) => {
+                    inner = found;
+                    &inner
+                }
+                None => {
+                    state.dropped(DropReason::ForeignSource);
+                    return self.counters.dropped(DropReason::ForeignSource);
+                }
+            },
+            _ => flow,
+        };
+        let Some(rule) = state.rule_for_network(flow) else {
+            state.dropped(DropReason::NoRule);
+            return self.counters.dropped(DropReason::NoRule);
+        };
+        let next = self.carry_out(entry, &mut state, rule, flow, None, frame, now);
+        drop(state);
+        if let Next::Network(exit) = next {
+            self.leave(frame, exit);
+        }
+    }
+
+    /// A packet that waited meets the rules of its session again. It lies behind its headroom.
+    pub(super) fn downlink_again(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        buffer: &mut [u8],
+        now: Instant,
+    ) {
+        let mut frame = Frame::new(buffer, HEADROOM);
+        let Some(flow) = state.flow(frame.packet(), Direction::Downlink) else {
+            return self.counters.dropped(DropReason::Malformed);
+        };
+        let Some(rule) = state.rule_for_network(&flow) else {
+            return self.counters.dropped(DropReason::NoRule);
+        };
+        if let Next::Network(exit) =
+            self.carry_out(entry, state, rule, &flow, None, &mut frame, now)
+        {
+            self.leave(&frame, exit);
+        }
+    }
+
+    /// Towards the data network, unless its destination is a UE that is served here and may be
+    /// reached directly.
+    fn to_network(&self, mut frame: Frame<'_>, flow: &Flow, exit: usize, now: Instant) {
+        if self.limits.local_switching
+            && let Some(entry) = self.by_ue(flow.destination)
+        {
+            self.counters.switched_packets.add(1);
+            return self.to_ue(&entry, &mut frame, flow, now);
+        }
+        self.leave(&frame, exit);
+    }
+
+    fn leave(&self, frame: &Frame<'_>, exit: usize) {
+        if self.outlet.to_network(frame.packet(), exit).is_err() {
+            self.counters.lost_packets.add(1);
+            self.counters.dropped(DropReason::N6);
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn carry_out(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        flow: &Flow,
+        qfi: Option<u8>,
+        frame: &mut Frame<'_>,
+        now: Instant,
+    ) -> Next {
+        let Some(found) = state.rules.get(rule) else { return Next::Done };
+        let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
+        let guaranteed = found.guaranteed;
+        let exit = exit_of(&self.exits, found.network_instance.as_deref());
+        let drop = |state: &mut State, reason| {
+            state.dropped(reason);
+            self.counters.dropped(reason);
+            Next::Done
+        };
+        match target {
+            Target::Drop => return drop(state, DropReason::Action),
+            Target::Buffer { notify } => {
+                self.buffer(entry, state, rule, flow, notify, frame);
+                return Next::Done;
+            }
+            Target::Network | Target::Datagrams(_) | Target::Tunnel { .. } => {}
+        }
+        if let Err(reason) = enforce(state, rule, direction, flow.length, now) {
+            return drop(state, reason);
+        }
+        let class = match (guaranteed, mark) {
+            (true, _) => 0,
+            (_, Some((qfi, _))) if self.shaper.lowest.contains(&qfi) => 1,
+            _ => 2,
+        };
+        if !self.shaper.admits(class, flow.length, now) {
+            return drop(state, DropReason::Thermal);
+        }
+        let answer = if state.asks_for_names && direction == Direction::Downlink {
+            answer_in(frame.packet())
+        } else {
+            None
+        };
+        let sent = match target {
+            Target::Tunnel { tunnel, direction: towards } => {
+                let container = match towards {
+                    Direction::Downlink => {
+                        // Without a mark, what came in a tunnel keeps its flow.
+                        let marked = mark.map(|(qfi, rqi)| PduSessionContainer {
+                            rqi,
+                            ..PduSessionContainer::downlink(qfi)
+                        });
+                        marked.or(qfi.map(PduSessionContainer::downlink))
+                    }
+                    Direction::Uplink => {
+                        qfi.or(mark.map(|(qfi, _)| qfi)).map(PduSessionContainer::uplink)
+                    }
+                };
+                let sent = frame
+                    .encapsulated(tunnel, container)
+                    .map(|octets| self.outlet.to_peer(octets, tunnel.peer));
+                matches!(sent, Some(Ok(())))
+            }
+            // Counted here, sent when the session is let go.
+            _ => true,
+        };
+        if !sent {
+            return drop(state, DropReason::N3);
+        }
+        state.last_activity = Some(now);
+        if let Some((server, answer)) = answer {
+            // Where N4 has too much to do, the UE asks again.
+            let _ = self.events.try_send(Event::Answer { server, answer: Box::new(answer) });
+        }
+        self.shaper.octets[class].add(flow.length as u64);
+        self.count(entry, state, rule, direction, flow.length);
+        match target {
+            Target::Network => Next::Network(exit),
+            Target::Datagrams(to) => {
+                let from = state.own_address().map(|own| SocketAddrV6::new(own, to.port(), 0, 0));
+                from.map_or(Next::Done, |from| Next::Datagram(from, to))
+            }
+            _ => Next::Done,
+        }
+    }
+
+    fn count(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        direction: Direction,
+        octets: usize,
+    ) {
+        let (packets, bytes) = match direction {
+            Direction::Uplink => (&self.counters.uplink_packets, &self.counters.uplink_octets),
+            Direction::Downlink => {
+                (&self.counters.downlink_packets, &self.counters.downlink_octets)
+            }
+        };
+        packets.add(1);
+        bytes.add(octets as u64);
+        let forwarded = &mut state.forwarded[place(direction)];
+        (forwarded.octets, forwarded.packets) =
+            (forwarded.octets + octets as u64, forwarded.packets + 1);
+        let State { rules, urrs, .. } = state;
+        let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
+        let wall = SystemTime::now();
+        for at in &rule.urrs {
+            let Some(urr) = urrs.get_mut(*at) else { continue };
+            urr.count(direction, octets, wall);
+            let told = |limit| {
+                let event = Event::UsageReached { seid: entry.seid, urr: urr.urr.id, limit };
+                self.events.try_send(event).is_ok()
+            };
+            if !urr.quota_told && urr.quota_reached() {
+                urr.quota_told = told(Reached::Quota);
+            }
+            if !urr.threshold_told && urr.threshold_reached() {
+                urr.threshold_told = told(Reached::Threshold);
+            }
+        }
+    }
+
+    fn buffer(
+        &self,
+        entry: &Entry,
+        state: &mut State,
+        rule: usize,
+        flow: &Flow,
+        notify: bool,
+        frame: &Frame<'_>,
+    ) {
+        let full = state.buffer.len() >= state.buffer_limit
+            || self.buffered.load(Ordering::Relaxed) >= self.limits.buffer_packets;
+        if full {
+            state.dropped(DropReason::BufferFull);
+            self.counters.dropped(DropReason::BufferFull);
+        } else {
+            let packet = frame.packet();
+            let mut kept = vec![0; HEADROOM + packet.len()];
+            if let Some(place) = kept.get_mut(HEADROOM..) {
+                place.copy_from_slice(packet);
+            }
+            state.buffered_octets += packet.len();
+            state.buffer.push_back(kept);
+            self.buffered.fetch_add(1, Ordering::Relaxed);
+            self.counters.buffered_packets.add(1);
+        }
+        if notify
+            && !state.notified
+            && let Some(rule) = state.rules.get(rule)
+        {
+            let qfi = rule.mark.map(|(qfi, _)| qfi);
+            let event =
+                Event::DownlinkData { seid: entry.seid, pdr: rule.pdr.id, qfi, dscp: flow.dscp() };
+            state.notified = self.events.try_send(event).is_ok();
+        }
+    }
+}
+
+/// Gates, quotas and bit rates: all rules of the packet have to let it pass, then all of them count
+/// it.
+fn enforce(
+    state: &mut State,
+    rule: usize,
+    direction: Direction,
+    octets: usize,
+    now: Instant,
+) -> Result<(), DropReason> {
+    let State { rules, qers, urrs, .. } = state;
+    let Some(rule) = rules.get(rule) else { return Err(DropReason::NoRule) };
+    for at in &rule.urrs {
+        if urrs.get(*at).is_some_and(|urr| !urr.passes()) {
+            return Err(DropReason::Quota);
+        }
+    }
+    for at in &rule.qers {
+        let Some(qer) = qers.get_mut(*at) else { continue };
+        if !qer.is_open(direction) {
+            return Err(DropReason::Gate);
+        }
+        if !qer.has_tokens(direction, octets, now) {
+            return Err(DropReason::Rate);
+        }
+    }
+    for at in &rule.qers {
+        if let Some(qer) = qers.get_mut(*at) {
+            qer.take_tokens(direction, octets);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Flows of low priority shaped, for the board to stay cool.
+use super::bucket::Bucket;
+use super::forwarder::{Forwarder, lock};
+use super::outlet::Outlet;
+use martlet_board::governor::CLASSES;
+use martlet_upf_datapath::Shaping;
+use martlet_upf_datapath::counters::Count;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a thread lets packets gather, where they are taken in batches.
+const GATHER: Duration = Duration::from_micros(500);
+
+/// What the thermal governor asks for.
+#[derive(Default)]
+pub(super) struct Shaper {
+    /// QFIs of flows that are shaped before others.
+    pub lowest: Vec<u8>,
+    /// Some class has a limit.
+    on: AtomicBool,
+    buckets: Mutex<[Option<Bucket>; CLASSES]>,
+    batching: AtomicBool,
+    pub octets: [Count; CLASSES],
+}
+
+impl Shaper {
+    /// Whether a packet of a class may pass; its tokens are taken then.
+    pub fn admits(&self, class: usize, octets: usize, now: Instant) -> bool {
+        if !self.on.load(Ordering::Relaxed) {
+            return true;
+        }
+        let mut buckets = lock(&self.buckets);
+        let Some(Some(bucket)) = buckets.get_mut(class) else { return true };
+        let has = bucket.has(octets, now);
+        if has {
+            bucket.take(octets);
+        }
+        has
+    }
+
+    /// Lets packets gather for a moment, where they are to be taken in batches.
+    pub fn gather(&self) {
+        if self.batching.load(Ordering::Relaxed) {
+            std::thread::sleep(GATHER);
+        }
+    }
+}
+
+impl<O: Outlet> Forwarder<O> {
+    /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
+    pub fn shape(&self, shaping: &Shaping) {
+        let now = Instant::now();
+        let mut buckets = lock(&self.shaper.buckets);
+        for (bucket, limit) in buckets.iter_mut().zip(shaping.limits) {
+            if bucket.as_ref().map(Bucket::rate) != limit {
+                let burst = self.limits.mbr_burst();
+                // Limits change often: a full bucket each time would be no limit.
+                *bucket = limit.map(|rate| match bucket.take() {
+                    Some(before) => before.at_rate(rate, burst, now),
+                    None => Bucket::new(rate, burst, now),
+                });
+            }
+        }
+        self.shaper.on.store(buckets.iter().any(Option::is_some), Ordering::Relaxed);
+        self.shaper.batching.store(shaping.batching, Ordering::Relaxed);
+    }
+}

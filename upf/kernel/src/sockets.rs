@@ -1,0 +1,69 @@
+//! The GTP-U sockets and the TUN device, if there is one.
+use super::netlink::Netlink;
+use super::netns;
+use super::outlet::Outlet;
+use crate::gtpu::Gtpu;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_rules::Prefix;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+pub(super) struct Sockets {
+    pub gtpu: Gtpu,
+    pub device: Option<File>,
+    /// Devices of exits.
+    exits: Vec<File>,
+    /// Network namespace and name of the device.
+    n6: (Option<String>, String),
+}
+
+impl Sockets {
+    pub fn open(
+        config: &UpfConfig,
+        device: Option<File>,
+        exits: Vec<File>,
+    ) -> Result<Self, String> {
+        let buffer = config.kernel.socket_buffer;
+        let gtpu = netns::within(config.n3.netns.as_deref(), || Gtpu::open(&config.n3, buffer))?;
+        Ok(Sockets {
+            gtpu,
+            device,
+            exits,
+            n6: (config.n6.netns.clone(), config.n6.interface.clone()),
+        })
+    }
+}
+
+impl Outlet for Sockets {
+    fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
+        self.gtpu.send(datagram, peer)
+    }
+
+    fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
+        let device = match exit.checked_sub(1) {
+            Some(n) => self.exits.get(n),
+            None => self.device.as_ref(),
+        };
+        let mut device = device.ok_or(io::ErrorKind::NotConnected)?;
+        device.write(packet).map(drop)
+    }
+
+    fn route(&self, route: Prefix, here: bool) {
+        if self.device.is_none() {
+            return;
+        }
+        let (netns, name) = &self.n6;
+        let done = netns::within(netns.as_deref(), || {
+            let index =
+                nix::net::if_::if_nametoindex(name.as_str()).map_err(|error| error.to_string())?;
+            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            netlink
+                .route(index, route.network, route.length, here)
+                .map_err(|error| error.to_string())
+        });
+        if let Err(error) = done {
+            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The threads that carry packets: one from each address of N3, one from N6 where there is one.
+use super::batch::Batch;
+use super::forwarder::Forwarder;
+use super::frame::{Frame, HEADROOM};
+use super::lan::Lan;
+use super::outlet::Outlet;
+use super::sockets::Sockets;
+use martlet_upf_datapath::counters::DropReason;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tokio::sync::mpsc;
+
+/// Packets taken from the device before it is looked for the end.
+const AT_A_TIME: usize = 64;
+
+/// The threads; they end with this.
+pub(super) struct Threads {
+    /// Closed to end them.
+    stop: Option<UnixStream>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Threads {
+    pub fn start(
+        forwarder: &Arc<Forwarder<Sockets>>,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
+        let failed =
+            |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let stopped = Arc::new(stopped);
+        let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
+        for (local, _) in forwarder.outlet.gtpu.each() {
+            let (n3, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
+            threads
+                .spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped))
+                .map_err(failed)?;
+        }
+        let n6 = forwarder.clone();
+        threads.read_lans(forwarder, &stopped, &failure).map_err(failed)?;
+        if n6.outlet.device.is_some() {
+            threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
+        }
+        Ok(threads)
+    }
+
+    /// Those of the networks of Ethernet sessions alone.
+    pub fn of_lans<O: Outlet>(
+        forwarder: &Arc<Forwarder<O>>,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
+        let failed =
+            |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
+        threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(failed)?;
+        Ok(threads)
+    }
+
+    fn read_lans<O: Outlet>(
+        &mut self,
+        forwarder: &Arc<Forwarder<O>>,
+        stopped: &Arc<UnixStream>,
+        failure: &mpsc::Sender<String>,
+    ) -> io::Result<()> {
+        for lan in forwarder.lans.iter().filter(|lan| lan.device.is_some()) {
+            let lan = lan.clone();
+            let (forwarder, stopped, failure) =
+                (forwarder.clone(), stopped.clone(), failure.clone());
+            self.spawn("upf-lan", failure, move || from_lan(&forwarder, &lan, &stopped))?;
+        }
+        Ok(())
+    }
+
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        failure: mpsc::Sender<String>,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            if let Err(error) = work() {
+                let _ = failure.try_send(format!("{name} can read no more packets: {error}"));
+            }
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.stop.take();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Waits until there is something to read; false when the end has come.
+fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
+    let mut waiting = [
+        PollFd::new(source.as_fd(), PollFlags::POLLIN),
+        PollFd::new(stopped.as_fd(), PollFlags::POLLIN),
+    ];
+    loop {
+        match poll(&mut waiting, PollTimeout::NONE) {
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let [source, stopped] = &waiting;
+        if stopped.any().unwrap_or(true) {
+            return Ok(false);
+        }
+        if source.any().unwrap_or(true) {
+            return Ok(true);
+        }
+    }
+}
+
+fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
+    let mut sockets = forwarder.outlet.gtpu.each();
+    let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
+    let mut batch = Batch::new();
+    while readable(socket, stopped)? {
+        forwarder.shaper.gather();
+        match batch.receive(socket) {
+            Ok(_) => {}
+            // A peer's closed port shows here, too.
+            Err(error) if transient(&error) => continue,
+            Err(error) => return Err(error),
+        }
+        let now = Instant::now();
+        let took = forwarder.sampled(now);
+        batch.each(|datagram| {
+            forwarder.counters.received_packets.add(1);
+            let Some((buffer, from)) = datagram else {
+                return forwarder.counters.dropped(DropReason::Malformed);
+            };
+            if let Some(reply) = forwarder.take_datagram(buffer, HEADROOM, from, local, now)
+                && let Err(error) = socket.send_to(&reply, from)
+            {
+                tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
+            }
+        });
+        took.each(batch.len());
+    }
+    Ok(())
+}
+
+fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<()> {
+    let Some(mut device) = forwarder.outlet.device.as_ref() else { return Ok(()) };
+    let mut buffer = vec![0; HEADROOM + 65_535];
+    while readable(device, stopped)? {
+        forwarder.shaper.gather();
+        let now = Instant::now();
+        let took = forwarder.sampled(now);
+        let mut packets = 0;
+        for _ in 0..AT_A_TIME {
+            match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => {
+                    forwarder.counters.received_packets.add(1);
+                    let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
+                    forwarder.take_from_network(Frame::new(filled, HEADROOM), now);
+                    packets += 1;
+                }
+                Err(error) if transient(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        took.each(packets);
+    }
+    Ok(())
+}
+
+fn from_lan<O: Outlet>(
+    forwarder: &Forwarder<O>,
+    lan: &Lan,
+    stopped: &UnixStream,
+) -> io::Result<()> {
+    let Some(mut device) = lan.device.as_ref() else { return Ok(()) };
+    let mut buffer = vec![0; HEADROOM + 65_535];
+    while readable(device, stopped)? {
+        let now = Instant::now();
+        for _ in 0..AT_A_TIME {
+            match device.read(buffer.get_mut(HEADROOM..).unwrap_or_default()) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => {
+                    let filled = buffer.get_mut(..HEADROOM + length).unwrap_or_default();
+                    forwarder.take_from_lan(lan, &Frame::new(filled, HEADROOM), now);
+                }
+                Err(error) if transient(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+pub fn transient(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionRefused, Interrupted, WouldBlock};
+    matches!(error.kind(), WouldBlock | Interrupted | ConnectionRefused)
+}

@@ -1,0 +1,94 @@
+//! PFCP session deletion (TS 29.244, 6.3.4).
+use super::alarms::Alarm;
+use super::establishment::{cp_address, refused};
+use super::refusal::Refusal;
+use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::{Cause, UsageReportInDeletion, UsageReportTrigger};
+use martlet_pfcp::{Message, SessionDeletionResponse};
+use martlet_upf_datapath::Usage;
+use martlet_upf_rules::Urr;
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+
+/// What sessions have used that the datapath has removed.
+pub(super) type Removed = HashMap<u64, Vec<Usage>>;
+
+impl N4 {
+    /// Has the datapath remove the sessions of several requests at once, since it takes some time
+    /// until no packet of a session is counted any more, and as long for many. Gives what each
+    /// of them has used.
+    pub(super) fn remove_all(&mut self, requests: impl Iterator<Item = (IpAddr, u64)>) -> Removed {
+        let seids: BTreeSet<u64> = requests
+            .filter(|(from, seid)| self.session_of(*from, *seid).is_some())
+            .map(|(_, seid)| seid)
+            .collect();
+        let seids: Vec<u64> = seids.into_iter().collect();
+        let usage = self.datapath.remove_all(&seids);
+        seids.into_iter().zip(usage).collect()
+    }
+
+    /// `removed` has what a session has used that the datapath has removed already.
+    pub(super) fn delete(
+        &mut self,
+        from: IpAddr,
+        seid: u64,
+        removed: &mut Removed,
+        now: Moment,
+    ) -> (Option<u64>, Message) {
+        let Some(context) = self.session_of(from, seid) else {
+            metrics::N4_SESSIONS.with_label_values(&["deletion", "refused"]).inc();
+            return (
+                Some(0),
+                deletion_refusal(&Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND)).into(),
+            );
+        };
+        let cp = context.cp();
+        let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();
+        let usage = removed.remove(&seid).unwrap_or_else(|| self.datapath.remove(seid));
+        let reports = self.reports(seid, &usage, &urrs, UsageReportTrigger::TERMR, now);
+        self.forget_removed(seid);
+        let answer = SessionDeletionResponse {
+            usage_reports: reports.into_iter().map(UsageReportInDeletion::from).collect(),
+            ..deletion_refusal(&Refusal::from(Cause::ACCEPTED))
+        };
+        tracing::debug!(seid, "session deleted");
+        metrics::N4_SESSIONS.with_label_values(&["deletion", refused(answer.cause)]).inc();
+        (Some(cp.seid), answer.into())
+    }
+
+    /// Removes sessions and all that refers to them, whatever they have used.
+    pub(super) fn forget_sessions(&mut self, seids: &[u64]) {
+        self.datapath.remove_all(seids);
+        seids.iter().for_each(|seid| self.forget_removed(*seid));
+    }
+
+    /// Removes all that refers to a session that the datapath has no more.
+    fn forget_removed(&mut self, seid: u64) {
+        let Some(context) = self.sessions.remove(&seid) else { return };
+        let session = context.session();
+        self.unindex_remote(&session);
+        self.teids.release(session.teids());
+        self.addresses.give_back(context.leases);
+        self.by_cp.remove(cp_address(&session.cp), &session.cp.seid);
+        for urr in session.urrs.keys() {
+            self.cancel_urr(seid, *urr);
+        }
+        self.alarms.cancel(Alarm::Notification { seid });
+        self.alarms.cancel(Alarm::Inactivity { seid });
+        if let Some(association) = self.associations.get_mut(&context.association) {
+            association.sessions.remove(&seid);
+        }
+        metrics::SESSIONS.set(self.sessions.len() as i64);
+    }
+}
+
+pub(super) fn deletion_refusal(refusal: &Refusal) -> SessionDeletionResponse {
+    SessionDeletionResponse {
+        cause: refusal.cause,
+        offending_ie: refusal.offending_ie(),
+        load: None,
+        overload: None,
+        usage_reports: Vec::new(),
+    }
+}

@@ -1,0 +1,161 @@
+//! PFCP session establishment (TS 29.244, 6.3.2).
+use super::context::Context;
+use super::refusal::Refusal;
+use super::rules;
+use super::teid::Choice;
+use super::ue_address::Leasing;
+use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::{Cause, CreatedPdr, FSeid};
+use martlet_pfcp::{IeValue, Message, SessionEstablishmentRequest, SessionEstablishmentResponse};
+use martlet_upf_datapath::Change;
+use martlet_upf_rules::{RuleError, Session};
+use std::net::{IpAddr, Ipv4Addr};
+
+impl N4 {
+    pub(super) fn establish(
+        &mut self,
+        from: IpAddr,
+        request: SessionEstablishmentRequest,
+        now: Moment,
+    ) -> (Option<u64>, Message) {
+        let cp = request.cp_fseid;
+        let answer = match self.try_establish(from, request, now) {
+            Ok((seid, created_pdrs)) => SessionEstablishmentResponse {
+                up_fseid: Some(FSeid::new(seid, self.settings.address)),
+                created_pdrs,
+                ..self.establishment_refusal(&Refusal::from(Cause::ACCEPTED))
+            },
+            Err(refusal) => {
+                tracing::warn!(
+                    cp_seid = cp.seid,
+                    cause = refusal.cause.0,
+                    why = refusal.why,
+                    "session refused"
+                );
+                self.establishment_refusal(&refusal)
+            }
+        };
+        metrics::N4_SESSIONS.with_label_values(&["establishment", refused(answer.cause)]).inc();
+        (Some(cp.seid), answer.into())
+    }
+
+    fn try_establish(
+        &mut self,
+        from: IpAddr,
+        request: SessionEstablishmentRequest,
+        now: Moment,
+    ) -> Result<(u64, Vec<CreatedPdr>), Refusal> {
+        let association = self.association_from(&request.node_id, from);
+        let association = association.ok_or(Refusal::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
+        if self.is_leaving(association) {
+            let why = "the association is about to be released";
+            return Err(RuleError::other(Cause::REJECTED, why).into());
+        }
+        if self.sessions.len() >= self.settings.sessions {
+            return Err(RuleError::no_resources(
+                "there are as many sessions as n4.sessions allows",
+            )
+            .into());
+        }
+        // One that comes again when its answer is no longer known makes no second session.
+        let peer = cp_address(&request.cp_fseid);
+        if self.by_cp.get(peer, &request.cp_fseid.seid).is_some() {
+            let why = "there is a session with this CP F-SEID";
+            let offending = Some(martlet_pfcp::ie::FSeid::TYPE);
+            return Err(RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into());
+        }
+        if request.create_pdrs.is_empty() {
+            return Err(Refusal::missing::<martlet_pfcp::ie::CreatePdr>());
+        }
+        if request.create_fars.is_empty() {
+            return Err(Refusal::missing::<martlet_pfcp::ie::CreateFar>());
+        }
+        let mut session = Session::new(self.free_seid(), request.cp_fseid, request.node_id.clone());
+        session.kind = request.pdn_type.into();
+        session.inactivity = super::usage::inactivity(request.inactivity_timer);
+        let leasing = Leasing::new(&mut self.addresses, &self.settings, Vec::new());
+        let mut choice = Choice::new(
+            &mut self.teids,
+            &self.settings,
+            Default::default(),
+            leasing,
+            &self.applications,
+        );
+        let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
+            .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
+            .map_err(Refusal::from)
+            .and_then(|created| {
+                self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created)
+            });
+        let (created, leases) = match outcome {
+            Ok(created) => (created, choice.keep(&session.teids())),
+            Err(refusal) => {
+                choice.give_back();
+                return Err(refusal);
+            }
+        };
+        let seid = session.seid;
+        tracing::debug!(
+            seid,
+            cp_seid = session.cp.seid,
+            pdrs = session.pdrs.len(),
+            "session established"
+        );
+        self.index_remote(&session);
+        self.by_cp.insert(peer, session.cp.seid, seid);
+        self.sessions.insert(seid, Box::new(Context::new(session, association, leases, now)));
+        if let Some(association) = self.associations.get_mut(&association) {
+            association.sessions.insert(seid);
+        }
+        metrics::SESSIONS.set(self.sessions.len() as i64);
+        self.schedule(seid, None, now);
+        Ok((seid, created))
+    }
+
+    /// Drawn at random, so that one cannot be guessed from another.
+    fn free_seid(&self) -> u64 {
+        loop {
+            let seid = rand::random::<u64>();
+            if seid != 0 && !self.sessions.contains_key(&seid) {
+                return seid;
+            }
+        }
+    }
+
+    pub(super) fn establishment_refusal(&self, refusal: &Refusal) -> SessionEstablishmentResponse {
+        SessionEstablishmentResponse {
+            node_id: self.settings.node_id.clone(),
+            cause: refusal.cause,
+            offending_ie: refusal.offending_ie(),
+            up_fseid: None,
+            created_pdrs: Vec::new(),
+            load: None,
+            overload: None,
+            failed_rule: refusal.failed,
+        }
+    }
+
+    /// Notes where the tunnels of a session lead.
+    pub(super) fn index_remote(&mut self, session: &Session) {
+        for tunnel in session.remote_tunnels() {
+            self.remote.insert(tunnel, session.seid);
+        }
+    }
+
+    pub(super) fn unindex_remote(&mut self, session: &Session) {
+        for tunnel in session.remote_tunnels() {
+            self.remote.remove(tunnel, session.seid);
+        }
+    }
+}
+
+/// The address of the CP function's end of a session.
+pub(super) fn cp_address(cp: &FSeid) -> IpAddr {
+    cp.ipv4.map(IpAddr::V4).or(cp.ipv6.map(IpAddr::V6)).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
+
+/// A metric's label.
+pub(super) fn refused(cause: Cause) -> &'static str {
+    if cause.is_accepted() { "accepted" } else { "refused" }
+}

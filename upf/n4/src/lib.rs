@@ -1,0 +1,39 @@
+//! The N4 server: PFCP (TS 29.244) with SMFs, above a datapath.
+//!
+//! [`N4`] knows no socket and no clock: datagrams, events of the datapath and the time come in,
+//! datagrams go out. [`run`] puts it on a UDP socket. One file for each procedure.
+mod alarms;
+mod association;
+mod by_peer;
+mod clock;
+mod context;
+mod deletion;
+mod establishment;
+mod heartbeat;
+mod load;
+pub mod metrics;
+mod modification;
+mod names;
+mod pfd;
+mod refusal;
+mod release;
+mod remote;
+mod report;
+mod rules;
+mod server;
+mod settings;
+mod status;
+mod teid;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod top;
+mod ue_address;
+mod usage;
+
+pub use clock::Moment;
+pub use server::{N4, Outgoing};
+pub use settings::Settings;
+pub use top::{SessionTraffic, Watched};
+
+#[cfg(test)]
+mod tests;

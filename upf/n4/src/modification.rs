@@ -1,0 +1,194 @@
+//! PFCP session modification (TS 29.244, 6.3.3).
+use super::establishment::{cp_address, refused};
+use super::refusal::Refusal;
+use super::rules::{self, Updated};
+use super::teid::Choice;
+use super::ue_address::Leasing;
+use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::{Cause, UsageReportInModification, UsageReportTrigger};
+use martlet_pfcp::{Message, SessionModificationRequest, SessionModificationResponse};
+use martlet_upf_datapath::Change;
+use martlet_upf_rules::{Session, Urr};
+use std::net::IpAddr;
+
+/// Flags of the request (8.2.34).
+const DROBU: u8 = 0x01;
+const SNDEM: u8 = 0x02;
+const QAURR: u8 = 0x04;
+
+impl N4 {
+    pub(super) fn modify(
+        &mut self,
+        from: IpAddr,
+        seid: u64,
+        request: SessionModificationRequest,
+        now: Moment,
+    ) -> (Option<u64>, Message) {
+        // A session may be taken over by another SMF that is associated: then it gives its own end
+        // (5.22.2).
+        let takes_over = request.cp_fseid.is_some() && self.is_known(from);
+        let Some(context) = self.session_of(from, seid).or(self
+            .sessions
+            .get(&seid)
+            .filter(|_| takes_over)
+            .map(Box::as_ref))
+        else {
+            let refusal = Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND);
+            return (Some(0), modification_refusal(&refusal).into());
+        };
+        // The session is of the association of who takes it over: it does not end with the one of
+        // before.
+        let before = context.association;
+        let after = self
+            .associations
+            .keys()
+            .copied()
+            .find(|id| self.is_peer(*id, from))
+            .filter(|_| takes_over);
+        // The answer goes to the CP function's end as the request leaves it.
+        let cp = request.cp_fseid.unwrap_or(context.cp());
+        let answer = match self.try_modify(seid, request, now) {
+            Ok((updated, usage_reports)) => {
+                if let Some(after) = after.filter(|after| *after != before) {
+                    self.move_session(seid, before, after);
+                }
+                SessionModificationResponse {
+                    created_pdrs: updated.created,
+                    usage_reports,
+                    ..modification_refusal(&Refusal::from(Cause::ACCEPTED))
+                }
+            }
+            Err(refusal) => {
+                tracing::warn!(
+                    seid,
+                    cause = refusal.cause.0,
+                    why = refusal.why,
+                    "session modification refused"
+                );
+                modification_refusal(&refusal)
+            }
+        };
+        metrics::N4_SESSIONS.with_label_values(&["modification", refused(answer.cause)]).inc();
+        (Some(cp.seid), answer.into())
+    }
+
+    fn move_session(&mut self, seid: u64, before: u64, after: u64) {
+        if let Some(context) = self.sessions.get_mut(&seid) {
+            context.association = after;
+        }
+        if let Some(association) = self.associations.get_mut(&before) {
+            association.sessions.remove(&seid);
+        }
+        if let Some(association) = self.associations.get_mut(&after) {
+            association.sessions.insert(seid);
+        }
+    }
+
+    fn try_modify(
+        &mut self,
+        seid: u64,
+        request: SessionModificationRequest,
+        now: Moment,
+    ) -> Result<(Updated, Vec<UsageReportInModification>), Refusal> {
+        let context =
+            self.sessions.get(&seid).ok_or(Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
+        let old = context.session();
+        let mut session = old.clone();
+        session.cp = request.cp_fseid.unwrap_or(session.cp);
+        if request.inactivity_timer.is_some() {
+            session.inactivity = super::usage::inactivity(request.inactivity_timer);
+        }
+        let flags = request.flags.map_or(0, |flags| flags.0);
+        if let Some(query) =
+            request.query_urrs.iter().find(|query| !old.urrs.contains_key(&query.urr_id.0))
+        {
+            return Err(Refusal::no_rule(martlet_pfcp::ie::FailedRuleId::Urr(query.urr_id.0)));
+        }
+        let leasing = Leasing::new(&mut self.addresses, &self.settings, context.leases.clone());
+        let mut choice =
+            Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
+        let outcome = rules::modify(&mut session, &request, &mut choice)
+            .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
+            .map_err(Refusal::from);
+        let mut updated = match outcome {
+            Ok(updated) => updated,
+            Err(refusal) => {
+                choice.give_back();
+                return Err(refusal);
+            }
+        };
+        if flags & SNDEM != 0 {
+            updated.end_markers.extend(changed_tunnels(&old, &session));
+        }
+        updated.end_markers.sort_by_key(|tunnel| (tunnel.peer, tunnel.teid));
+        updated.end_markers.dedup();
+        // Usage of rules that go is taken before they go; what is not applied in the end is not
+        // lost, but then counts from here on, which no refusal that a datapath gives after
+        // the checks above is likely to show.
+        let gone: Vec<Urr> =
+            old.urrs.values().filter(|urr| !session.urrs.contains_key(&urr.id)).cloned().collect();
+        let gone_ids: Vec<u32> = gone.iter().map(|urr| urr.id).collect();
+        let final_usage =
+            if gone.is_empty() { Vec::new() } else { self.datapath.take_usage(seid, &gone_ids) };
+        let change = Change {
+            session: &session,
+            end_markers: &updated.end_markers,
+            drop_buffered: flags & DROBU != 0,
+            renotify: updated.renotify,
+        };
+        if let Err(error) = self.datapath.apply(&change) {
+            choice.give_back();
+            return Err(error.into());
+        }
+        let leases = choice.keep(&session.teids());
+        self.unindex_remote(&old);
+        self.index_remote(&session);
+        if let Some(context) = self.sessions.get_mut(&seid) {
+            if old.cp != session.cp {
+                self.by_cp.remove(cp_address(&old.cp), &old.cp.seid);
+                self.by_cp.insert(cp_address(&session.cp), session.cp.seid, seid);
+            }
+            context.set(session);
+            context.leases = leases;
+        }
+        self.schedule(seid, Some(&old), now);
+        let mut reports = self.reports(seid, &final_usage, &gone, UsageReportTrigger::TERMR, now);
+        for urr in &gone_ids {
+            self.forget_urr(seid, *urr);
+        }
+        let all = flags & QAURR != 0;
+        let asked = |id: &u32| all || request.query_urrs.iter().any(|query| query.urr_id.0 == *id);
+        let kept: Vec<Urr> = old
+            .urrs
+            .values()
+            .filter(|urr| asked(&urr.id) && !gone_ids.contains(&urr.id))
+            .cloned()
+            .collect();
+        if !kept.is_empty() {
+            let ids: Vec<u32> = kept.iter().map(|urr| urr.id).collect();
+            let usage = self.datapath.take_usage(seid, &ids);
+            reports.extend(self.reports(seid, &usage, &kept, UsageReportTrigger::IMMER, now));
+        }
+        Ok((updated, reports.into_iter().map(UsageReportInModification::from).collect()))
+    }
+}
+
+/// Tunnels that a FAR took and takes no longer: an end marker for the session goes on each of them.
+fn changed_tunnels(old: &Session, new: &Session) -> Vec<martlet_upf_rules::Tunnel> {
+    let kept = new.remote_tunnels();
+    let gone = old.fars.values().filter_map(|far| far.tunnel);
+    gone.filter(|tunnel| !kept.contains(&(tunnel.peer, tunnel.teid))).collect()
+}
+
+pub(super) fn modification_refusal(refusal: &Refusal) -> SessionModificationResponse {
+    SessionModificationResponse {
+        cause: refusal.cause,
+        offending_ie: refusal.offending_ie(),
+        created_pdrs: Vec::new(),
+        load: None,
+        overload: None,
+        usage_reports: Vec::new(),
+        failed_rule: refusal.failed,
+    }
+}

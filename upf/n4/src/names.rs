@@ -1,0 +1,148 @@
+//! Addresses of applications that PFDs describe by names, as answers of DNS tell them.
+use super::alarms::Alarm;
+use super::pfd::{Applications, no_packet};
+use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::SdfFilter;
+use martlet_upf_rules::dns::Answer;
+use martlet_upf_rules::{Application, SdfRule};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Sessions are told of new addresses no more often than this: each time, all that detect such an
+/// application get new rules.
+const PAUSE: Duration = Duration::from_millis(100);
+/// However long an answer holds, an address is forgotten after this.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// What is known of names.
+#[derive(Default)]
+pub(super) struct Learned {
+    /// By application: addresses, until when they hold, and the application without them.
+    by_application: HashMap<Vec<u8>, Known>,
+    told: Option<Instant>,
+    news: bool,
+}
+
+struct Known {
+    told: Arc<Application>,
+    addresses: Vec<(IpAddr, Instant)>,
+}
+
+impl Known {
+    /// The application with the addresses that are known. Until there are any, and without flows,
+    /// no packet is of it.
+    fn application(&self) -> Arc<Application> {
+        let mut rules = self.told.rules.clone();
+        rules.extend(self.addresses.iter().filter_map(|(address, _)| flow_with(*address)));
+        if rules.is_empty() {
+            rules.extend(no_packet());
+        }
+        Arc::new(Application { rules, ..Application::clone(&self.told) })
+    }
+}
+
+/// All packets to and from an address.
+fn flow_with(address: IpAddr) -> Option<SdfRule> {
+    let flow_description = Some(format!("permit out ip from {address} to assigned"));
+    SdfRule::of(&SdfFilter { flow_description, ..SdfFilter::default() }).ok()
+}
+
+impl N4 {
+    /// Takes over applications as PFDs tell of them. Of those whose names are as before, what is
+    /// known stays.
+    pub(super) fn take_applications(&mut self, mut applications: Applications) {
+        let mut before = std::mem::take(&mut self.addresses_of.by_application);
+        for (id, application) in
+            applications.iter_mut().filter(|(_, application)| !application.names.is_empty())
+        {
+            let known = before.remove(id).filter(|known| known.told.names == application.names);
+            // One that this request does not tell of comes with addresses already.
+            let untold =
+                self.applications.get(id).is_some_and(|current| Arc::ptr_eq(current, application));
+            let known = match known {
+                Some(known) if untold => known,
+                Some(Known { addresses, .. }) => Known { told: application.clone(), addresses },
+                None => Known { told: application.clone(), addresses: Vec::new() },
+            };
+            *application = known.application();
+            self.addresses_of.by_application.insert(id.clone(), known);
+        }
+        self.applications = applications;
+    }
+
+    /// A UE got an answer of a name server.
+    pub(super) fn answer_seen(&mut self, server: IpAddr, answer: &Answer, now: Moment) {
+        if !self.settings.name_servers.contains(&server) {
+            metrics::NAMES.with_label_values(&["foreign"]).inc();
+            return;
+        }
+        let most = self.settings.addresses_per_application;
+        let mut named = false;
+        for known in self.addresses_of.by_application.values_mut() {
+            if !known
+                .told
+                .names
+                .iter()
+                .any(|pattern| answer.names.iter().any(|name| pattern.matches(name)))
+            {
+                continue;
+            }
+            named = true;
+            for (address, holds) in &answer.addresses {
+                let holds = Duration::from_secs((*holds).into())
+                    .clamp(self.settings.names_hold.min(LONGEST), LONGEST);
+                let until = now.instant + holds;
+                match known.addresses.iter_mut().find(|(known, _)| known == address) {
+                    Some((_, before)) => *before = until.max(*before),
+                    None => {
+                        known.addresses.push((*address, until));
+                        self.addresses_of.news = true;
+                    }
+                }
+            }
+            if known.addresses.len() > most {
+                known.addresses.sort_by_key(|(_, until)| std::cmp::Reverse(*until));
+                known.addresses.truncate(most);
+            }
+        }
+        metrics::NAMES.with_label_values(&[if named { "believed" } else { "other" }]).inc();
+        if self.addresses_of.news {
+            let free = self.addresses_of.told.map_or(now.instant, |told| told + PAUSE);
+            if free <= now.instant {
+                self.names_due(now)
+            } else {
+                self.alarms.set(Alarm::Names, free)
+            }
+        }
+    }
+
+    /// Has sessions detect what is known now, without what is known no longer.
+    pub(super) fn names_due(&mut self, now: Moment) {
+        let mut changed = std::mem::take(&mut self.addresses_of.news);
+        for known in self.addresses_of.by_application.values_mut() {
+            let before = known.addresses.len();
+            known.addresses.retain(|(_, until)| *until > now.instant);
+            changed |= known.addresses.len() != before;
+        }
+        if changed {
+            for (id, known) in &self.addresses_of.by_application {
+                self.applications.insert(id.clone(), known.application());
+            }
+            self.addresses_of.told = Some(now.instant);
+            self.detect_anew();
+        }
+        let ends = self
+            .addresses_of
+            .by_application
+            .values()
+            .flat_map(|known| &known.addresses)
+            .map(|(_, until)| *until);
+        match ends.min() {
+            Some(end) => self.alarms.set(Alarm::Names, end),
+            None => self.alarms.cancel(Alarm::Names),
+        }
+    }
+}

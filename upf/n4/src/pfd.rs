@@ -1,0 +1,188 @@
+//! PFD management (TS 29.244, 6.2.5): applications by the flows that they have, for PDRs to detect.
+use super::N4;
+use martlet_pfcp::ie::{
+    ApplicationId, ApplicationIdsPfds, Cause, FailedRuleId, OffendingIe, PfdContents, SdfFilter,
+};
+use martlet_pfcp::{IeValue, Message, PfdManagementRequest, PfdManagementResponse};
+use martlet_upf_datapath::Change;
+use martlet_upf_rules::dns::NamePattern;
+use martlet_upf_rules::{Application, RuleError, SdfRule};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What is known of applications.
+pub(super) type Applications = HashMap<Vec<u8>, Arc<Application>>;
+
+/// The application that a PDR names.
+pub(super) fn find(
+    applications: &Applications,
+    pdr: u16,
+    id: Option<&ApplicationId>,
+) -> Result<Option<Arc<Application>>, RuleError> {
+    let Some(id) = id else { return Ok(None) };
+    let why = || format!("PDR {pdr} detects the application {}, of which no PFD tells", id.text());
+    applications
+        .get(&id.0)
+        .cloned()
+        .map(Some)
+        .ok_or_else(|| RuleError::failure(FailedRuleId::Pdr(pdr), why()))
+}
+
+impl N4 {
+    /// Only an SMF that is associated may tell.
+    pub(super) fn manage_pfds_of(
+        &mut self,
+        from: SocketAddr,
+        request: PfdManagementRequest,
+    ) -> Message {
+        match self.is_known(from.ip()) {
+            true => self.manage_pfds(request),
+            false => PfdManagementResponse {
+                cause: Cause::NO_ESTABLISHED_ASSOCIATION,
+                offending_ie: None,
+            }
+            .into(),
+        }
+    }
+
+    /// Takes over what a request tells of applications, or nothing of it.
+    fn manage_pfds(&mut self, request: PfdManagementRequest) -> Message {
+        match self.try_manage_pfds(request) {
+            Ok(applications) => {
+                tracing::info!(applications = applications.len(), "packet flow descriptions");
+                self.take_applications(applications);
+                self.detect_anew();
+                PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None }.into()
+            }
+            Err(RuleError { cause, offending, why, .. }) => {
+                tracing::warn!(cause = cause.0, why, "packet flow descriptions refused");
+                PfdManagementResponse { cause, offending_ie: offending.map(OffendingIe) }.into()
+            }
+        }
+    }
+
+    fn try_manage_pfds(&self, request: PfdManagementRequest) -> Result<Applications, RuleError> {
+        // Without any application, all are forgotten (7.4.3.1).
+        if request.applications.is_empty() {
+            return Ok(Applications::new());
+        }
+        let mut applications = self.applications.clone();
+        for ie in &request.applications {
+            let id = ie.application_id.0.clone();
+            match self.described(ie)? {
+                None => drop(applications.remove(&id)),
+                Some(application) => drop(applications.insert(id, Arc::new(application))),
+            }
+        }
+        if applications.len() > self.settings.applications {
+            return Err(RuleError::no_resources("more applications than n4.applications allows"));
+        }
+        Ok(applications)
+    }
+
+    /// An application by its flows, and the addresses of its names are not among them yet. `None`
+    /// where nothing is told.
+    fn described(&self, ie: &ApplicationIdsPfds) -> Result<Option<Application>, RuleError> {
+        let name = ie.application_id.text();
+        let refuse = |cause, why| RuleError {
+            offending: Some(PfdContents::TYPE),
+            ..RuleError::other(cause, why)
+        };
+        let (mut rules, mut names) = (Vec::new(), Vec::new());
+        for contents in ie.contexts.iter().flat_map(|context| &context.contents) {
+            // What packets say of URLs is not looked at here: such an application would never be
+            // found.
+            if contents.flow_descriptions.is_empty() && contents.domain_names.is_empty() {
+                let why = format!(
+                    "a PFD of {name} has neither flow description nor domain name, and no other \
+                     kind is detected here"
+                );
+                return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
+            }
+            for text in &contents.flow_descriptions {
+                let filter =
+                    SdfFilter { flow_description: Some(text.clone()), ..SdfFilter::default() };
+                let rule = SdfRule::of(&filter);
+                rules.push(rule.map_err(|error| {
+                    refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
+                })?);
+            }
+            for (text, protocol) in &contents.domain_names {
+                if self.settings.name_servers.is_empty() {
+                    let why = format!(
+                        "a PFD of {name} has a domain name: n4.name_servers has to say whose \
+                         answers are believed"
+                    );
+                    return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
+                }
+                // Those of TLS are not seen: TS 29.122, 5.14.2.2.4.
+                if protocol.as_ref().is_some_and(|protocol| protocol != b"DNS_QNAME") {
+                    let why = format!(
+                        "a PFD of {name} has a domain name of another protocol than DNS_QNAME"
+                    );
+                    return Err(refuse(Cause::SERVICE_NOT_SUPPORTED, why));
+                }
+                let pattern = NamePattern::read(text);
+                names.push(pattern.map_err(|error| {
+                    refuse(Cause::MANDATORY_IE_INCORRECT, format!("{name}: {error}"))
+                })?);
+            }
+        }
+        let told = rules.len().max(names.len());
+        if told > self.settings.flows_per_application {
+            let why =
+                format!("{name} has {told} flows or names; n4.flows_per_application allows fewer");
+            return Err(RuleError::no_resources(why));
+        }
+        let id = ie.application_id.0.clone();
+        Ok((told > 0).then_some(Application { id, rules, names }))
+    }
+
+    /// Has sessions detect applications as they are now. PDRs of one that is forgotten match
+    /// nothing any more.
+    pub(super) fn detect_anew(&mut self) {
+        for context in self.sessions.values_mut() {
+            if context.rules().pdrs.values().all(|pdr| pdr.application.is_none()) {
+                continue;
+            }
+            let before = context.session();
+            let mut session = before.clone();
+            for pdr in session.pdrs.values_mut() {
+                let Some(old) = &pdr.application else { continue };
+                let known = self.applications.get(&old.id).cloned();
+                pdr.application = Some(known.unwrap_or_else(|| nothing(&old.id)));
+            }
+            if session == before {
+                continue;
+            }
+            let outcome = session.resolve(&self.settings.rules).map_err(|error| error.to_string());
+            let outcome = outcome.and_then(|()| {
+                self.datapath.apply(&Change::to(&session)).map_err(|error| error.to_string())
+            });
+            match outcome {
+                Ok(()) => context.set(session),
+                Err(error) => tracing::error!(
+                    seid = session.seid,
+                    error,
+                    "a session goes on with the PFDs of before"
+                ),
+            }
+        }
+    }
+}
+
+/// What stands for an application that is forgotten: of no packet.
+fn nothing(id: &[u8]) -> Arc<Application> {
+    Arc::new(Application {
+        id: id.to_vec(),
+        rules: no_packet().into_iter().collect(),
+        names: Vec::new(),
+    })
+}
+
+/// A flow that no packet is of.
+pub(super) fn no_packet() -> Option<SdfRule> {
+    let flow_description = Some("permit out 255 from 0.0.0.0 to 0.0.0.0".to_string());
+    SdfRule::of(&SdfFilter { flow_description, ..SdfFilter::default() }).ok()
+}

@@ -1,0 +1,126 @@
+//! Answers to requests that cannot be carried out (TS 29.244, 7.6).
+use super::N4;
+use super::deletion::deletion_refusal;
+use super::modification::modification_refusal;
+use martlet_pfcp::ie::{Cause, FSeid, FailedRuleId, OffendingIe};
+use martlet_pfcp::{
+    AssociationReleaseResponse, AssociationUpdateResponse, DecodeError, Header, IeValue, Message,
+    PfdManagementResponse, SessionSetDeletionResponse, elements,
+};
+use martlet_upf_datapath::DatapathError;
+use martlet_upf_rules::RuleError;
+use std::net::IpAddr;
+
+/// Why, as an answer says it.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub cause: Cause,
+    pub offending: Option<u16>,
+    pub failed: Option<FailedRuleId>,
+    pub why: String,
+}
+
+impl From<Cause> for Refusal {
+    fn from(cause: Cause) -> Self {
+        Refusal { cause, offending: None, failed: None, why: String::new() }
+    }
+}
+
+impl From<RuleError> for Refusal {
+    fn from(error: RuleError) -> Self {
+        let why = error.to_string();
+        Refusal { cause: error.cause, offending: error.offending, failed: error.failed, why }
+    }
+}
+
+impl From<DatapathError> for Refusal {
+    fn from(error: DatapathError) -> Self {
+        let why = error.to_string();
+        let (cause, failed) = match error {
+            DatapathError::NoResources(_) => (Cause::NO_RESOURCES_AVAILABLE, None),
+            DatapathError::Pdr { pdr, .. } => {
+                (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(pdr)))
+            }
+            DatapathError::Failed(_) => (Cause::SYSTEM_FAILURE, None),
+        };
+        Refusal { cause, offending: None, failed, why }
+    }
+}
+
+impl Refusal {
+    /// A mandatory element is missing.
+    pub fn missing<T: IeValue>() -> Self {
+        let why = format!("information element {} is missing", T::TYPE);
+        Refusal { cause: Cause::MANDATORY_IE_MISSING, offending: Some(T::TYPE), failed: None, why }
+    }
+
+    /// A rule that does not exist.
+    pub fn no_rule(failed: FailedRuleId) -> Self {
+        RuleError::failure(failed, format!("{failed:?} does not exist")).into()
+    }
+
+    pub fn offending_ie(&self) -> Option<OffendingIe> {
+        self.offending.map(OffendingIe)
+    }
+}
+
+/// The answer to a request that does not decode; `None` where it has none.
+pub(super) fn of_malformed(
+    n4: &N4,
+    from: IpAddr,
+    header: &Header,
+    body: &[u8],
+    error: &DecodeError,
+) -> Option<(Option<u64>, Message)> {
+    let cause = error.cause()?;
+    let refusal =
+        Refusal { offending: error.offending(), why: error.to_string(), ..Refusal::from(cause) };
+    let node_id = n4.settings.node_id.clone();
+    let session = header.seid.and_then(|seid| n4.session_of(from, seid));
+    // What is asked of a session that does not exist is refused for that reason, however it is
+    // asked.
+    let of_session = match session {
+        Some(_) => refusal.clone(),
+        None => Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND),
+    };
+    let cp_seid = Some(session.map_or(0, |context| context.cp().seid));
+    Some(match header.message_type {
+        3 => (None, PfdManagementResponse { cause, offending_ie: refusal.offending_ie() }.into()),
+        5 => (None, n4.setup_response(cause).into()),
+        7 => (None, AssociationUpdateResponse { node_id, cause }.into()),
+        9 => (None, AssociationReleaseResponse { node_id, cause }.into()),
+        14 => (
+            None,
+            SessionSetDeletionResponse { node_id, cause, offending_ie: refusal.offending_ie() }
+                .into(),
+        ),
+        50 => (Some(cp_seid_in(body)), n4.establishment_refusal(&refusal).into()),
+        52 => (cp_seid, modification_refusal(&of_session).into()),
+        54 => (cp_seid, deletion_refusal(&of_session).into()),
+        // A heartbeat has no cause in its answer; other requests are not for a UP function.
+        _ => return None,
+    })
+}
+
+/// The CP function's SEID in an establishment that is otherwise malformed, so that its answer finds
+/// the way; else 0.
+fn cp_seid_in(body: &[u8]) -> u64 {
+    let Ok(elements) = elements(body, 0, 0) else { return 0 };
+    let fseid =
+        elements.iter().find(|ie| ie.kind == FSeid::TYPE).map(|ie| FSeid::decode(ie.value, 0));
+    fseid.and_then(Result::ok).map_or(0, |fseid| fseid.seid)
+}
+
+/// The answer to a request for something that this UP function did not say it can do.
+pub(super) fn not_supported(n4: &N4, request: &Message) -> Option<Message> {
+    let (node_id, cause) = (n4.settings.node_id.clone(), Cause::SERVICE_NOT_SUPPORTED);
+    match request {
+        Message::PfdManagementRequest(_) => {
+            Some(PfdManagementResponse { cause, offending_ie: None }.into())
+        }
+        Message::SessionSetDeletionRequest(_) => {
+            Some(SessionSetDeletionResponse { node_id, cause, offending_ie: None }.into())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! Graceful release of an association (TS 29.244, 6.2.8 and 5.18): at its own end the UP function
+//! asks for it and waits; at the CP function's wish it reports what sessions have used first.
+use super::report::{Pending, report};
+use super::{Moment, N4};
+use martlet_pfcp::ie::*;
+use martlet_pfcp::{AssociationUpdateRequest, SessionReportRequest};
+use martlet_upf_rules::Urr;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Reports that wait for their answers at a time.
+const WINDOW: usize = 64;
+/// Flags (8.2.77).
+const SARR: u8 = 1;
+const URSS: u8 = 2;
+
+/// Sessions of an association whose last usage is to be reported.
+pub(super) struct Farewell {
+    left: VecDeque<u64>,
+    under_way: usize,
+}
+
+impl N4 {
+    /// Asks all SMFs to move their sessions away, and takes no new ones. False where there is
+    /// nobody to ask.
+    pub fn leave(&mut self, now: Moment) -> bool {
+        let ids: Vec<u64> = self.associations.keys().copied().collect();
+        if ids.is_empty() || self.settings.release.is_zero() {
+            return false;
+        }
+        self.leaving = Some(now.instant + self.settings.release);
+        for id in ids {
+            self.ask_for_release(
+                id,
+                SARR,
+                Some(GracefulReleasePeriod::of(self.settings.release)),
+                now,
+            );
+        }
+        true
+    }
+
+    /// When it has waited long enough for its associations to end: at once, where none is left.
+    pub fn leaves_at(&self, now: Moment) -> Option<Instant> {
+        self.leaving.map(|at| if self.associations.is_empty() { now.instant } else { at })
+    }
+
+    /// Whether an association takes no new sessions.
+    pub(super) fn is_leaving(&self, association: u64) -> bool {
+        self.leaving.is_some()
+            || self.associations.get(&association).is_some_and(|a| a.farewell.is_some())
+    }
+
+    fn ask_for_release(
+        &mut self,
+        id: u64,
+        flags: u8,
+        release_period: Option<GracefulReleasePeriod>,
+        now: Moment,
+    ) {
+        let Some(peer) = self.associations.get(&id).map(|association| association.peer) else {
+            return;
+        };
+        tracing::info!(smf = %peer.ip(), flags, "the association's release is asked for");
+        let request = AssociationUpdateRequest {
+            node_id: self.settings.node_id.clone(),
+            up_features: None,
+            cp_features: None,
+            release_request: Some(AssociationReleaseRequest(flags)),
+            release_period,
+            flags: None,
+        };
+        self.send(peer, None, request.into(), Pending::Release { association: id }, now);
+    }
+
+    /// The SMF is about to release the association (5.18.2): what sessions have used is reported,
+    /// and then that all is.
+    pub(super) fn prepare_release(&mut self, id: u64, now: Moment) {
+        let Some(association) = self.associations.get_mut(&id).filter(|a| a.farewell.is_none())
+        else {
+            return;
+        };
+        let left = association.sessions.iter().copied().collect();
+        association.farewell = Some(Farewell { left, under_way: 0 });
+        self.go_on_with_farewell(id, 0, now);
+    }
+
+    /// So many of the reports have been answered, or will not be.
+    pub(super) fn go_on_with_farewell(&mut self, id: u64, answered: usize, now: Moment) {
+        let Some(mut farewell) = self.associations.get_mut(&id).and_then(|a| a.farewell.take())
+        else {
+            return;
+        };
+        let had_all = farewell.left.is_empty() && farewell.under_way == 0 && answered > 0;
+        farewell.under_way -= answered.min(farewell.under_way);
+        while farewell.under_way < WINDOW
+            && let Some(seid) = farewell.left.pop_front()
+        {
+            farewell.under_way += usize::from(self.report_all(id, seid, now));
+        }
+        let is_over = farewell.left.is_empty() && farewell.under_way == 0 && !had_all;
+        if let Some(association) = self.associations.get_mut(&id) {
+            association.farewell = Some(farewell);
+        }
+        if is_over {
+            self.ask_for_release(id, URSS, None, now);
+        }
+    }
+
+    /// Reports what a session has used since the last time; false where that is nothing.
+    fn report_all(&mut self, association: u64, seid: u64, now: Moment) -> bool {
+        let Some(context) = self.sessions.get(&seid) else { return false };
+        let urrs: Vec<Urr> = context.rules().urrs.values().cloned().collect();
+        let ids: Vec<u32> = urrs.iter().map(|urr| urr.id).collect();
+        let mut usage = self.datapath.take_usage(seid, &ids);
+        usage.retain(|usage| usage.uplink_packets + usage.downlink_packets > 0);
+        if usage.is_empty() {
+            return false;
+        }
+        let measured = self.reports(seid, &usage, &urrs, UsageReportTrigger::TEBUR, now);
+        let usage_reports = measured.into_iter().map(UsageReport::from).collect();
+        let request = SessionReportRequest { usage_reports, ..report(ReportType::USAR) };
+        self.send_report(seid, request, Pending::Farewell { association, seid }, now)
+    }
+}

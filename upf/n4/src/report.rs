@@ -1,0 +1,214 @@
+//! PFCP session reports (TS 29.244, 6.3.5): what the datapath tells becomes a request to the SMF.
+use super::alarms::Alarm;
+use super::context::Notification;
+use super::{Moment, N4};
+use crate::metrics;
+use martlet_pfcp::ie::*;
+use martlet_pfcp::{Message, SessionReportRequest, SessionReportResponse};
+use martlet_upf_datapath::Change;
+use martlet_upf_rules::Action;
+use std::net::{IpAddr, SocketAddr};
+
+/// A request of ours that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pending {
+    Heartbeat { association: u64 },
+    DownlinkData { seid: u64 },
+    ErrorIndication { seid: u64 },
+    Usage { seid: u64 },
+    Inactivity { seid: u64 },
+    Release { association: u64 },
+    Farewell { association: u64, seid: u64 },
+}
+
+impl Pending {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Pending::Heartbeat { .. } => "heartbeat",
+            Pending::DownlinkData { .. } => "downlink_data",
+            Pending::ErrorIndication { .. } => "error_indication",
+            Pending::Usage { .. } => "usage",
+            Pending::Inactivity { .. } => "inactivity",
+            Pending::Release { .. } => "release",
+            Pending::Farewell { .. } => "farewell",
+        }
+    }
+}
+
+/// A report about nothing yet.
+pub(super) fn report(report_type: ReportType) -> SessionReportRequest {
+    SessionReportRequest {
+        report_type,
+        downlink_data: None,
+        usage_reports: Vec::new(),
+        error_indication: None,
+        load: None,
+        overload: None,
+    }
+}
+
+impl N4 {
+    /// Sends a report to the CP function's end of a session.
+    pub(super) fn send_report(
+        &mut self,
+        seid: u64,
+        request: SessionReportRequest,
+        pending: Pending,
+        now: Moment,
+    ) -> bool {
+        let mut request = Message::from(request);
+        let Some(context) = self.sessions.get(&seid) else { return false };
+        let cp = context.cp();
+        let Some(ip) = cp.ipv4.map(IpAddr::from).or(cp.ipv6.map(IpAddr::from)) else {
+            return false;
+        };
+        metrics::N4_REPORTS.with_label_values(&[pending.name()]).inc();
+        let to = SocketAddr::new(ip, self.settings.peer_port);
+        self.tell_load(ip, &mut request, now);
+        self.send(to, Some(cp.seid), request, pending, now)
+    }
+
+    /// A packet came for a session that buffers.
+    pub(super) fn downlink_data(
+        &mut self,
+        seid: u64,
+        pdr: u16,
+        qfi: Option<u8>,
+        dscp: u8,
+        now: Moment,
+    ) {
+        let Some(context) = self.sessions.get_mut(&seid) else { return };
+        context.notification = Some(Notification { pdr, qfi, dscp });
+        let far = context.rules().pdrs.get(&pdr).and_then(|pdr| context.rules().fars.get(&pdr.far));
+        let bar = far.and_then(|far| far.bar).and_then(|bar| context.rules().bars.get(&bar));
+        let delay = bar.map(|bar| bar.notification_delay).unwrap_or_default();
+        if delay.is_zero() {
+            self.notify(seid, now);
+        } else {
+            self.alarms.set(Alarm::Notification { seid }, now.instant + delay);
+        }
+    }
+
+    /// Sends a notification, unless its packet is no longer waiting.
+    pub(super) fn notify(&mut self, seid: u64, now: Moment) {
+        let Some(context) = self.sessions.get_mut(&seid) else { return };
+        let Some(Notification { pdr, qfi, dscp }) = context.notification.take() else { return };
+        let far = context.rules().pdrs.get(&pdr).and_then(|pdr| context.rules().fars.get(&pdr.far));
+        if far.is_none_or(|far| far.action != Action::Buffer { notify: true }) {
+            return;
+        }
+        // The DSCP is for paging policy differentiation (TS 23.501, 5.4.3.2).
+        let service_information =
+            Some(DownlinkDataServiceInformation { paging_policy: Some(dscp), qfi: qfi.map(Qfi) });
+        let downlink_data =
+            Some(DownlinkDataReport { pdr_ids: vec![PdrId(pdr)], service_information });
+        let request = SessionReportRequest { downlink_data, ..report(ReportType::DLDR) };
+        tracing::debug!(seid, pdr, "downlink data notification");
+        if !self.send_report(seid, request, Pending::DownlinkData { seid }, now) {
+            self.notify_again(seid);
+        }
+    }
+
+    /// The SMF has not heard of the downlink data: the next packet tells of it again.
+    fn notify_again(&mut self, seid: u64) {
+        let Some(context) = self.sessions.get(&seid) else { return };
+        let session = context.session();
+        let change = Change { renotify: true, ..Change::to(&session) };
+        if let Err(error) = self.datapath.apply(&change) {
+            tracing::warn!(seid, %error, "the datapath does not take the rules that it has");
+        }
+    }
+
+    /// A peer does not know a tunnel: the SMF of each session that sends into it is told.
+    pub(super) fn error_indication(&mut self, peer: IpAddr, teid: u32, now: Moment) {
+        let sessions: Vec<u64> = self.remote.sessions((peer, teid));
+        if sessions.is_empty() {
+            tracing::debug!(%peer, teid, "Error Indication for a tunnel that no session has");
+        }
+        for seid in sessions {
+            let (ipv4, ipv6) = match peer {
+                IpAddr::V4(ip) => (Some(ip), None),
+                IpAddr::V6(ip) => (None, Some(ip)),
+            };
+            let remote_fteids = vec![FTeid::Given { teid, ipv4, ipv6 }];
+            let error_indication = Some(ErrorIndicationReport { remote_fteids });
+            let request = SessionReportRequest { error_indication, ..report(ReportType::ERIR) };
+            tracing::info!(seid, %peer, teid, "the peer does not know the tunnel");
+            self.send_report(seid, request, Pending::ErrorIndication { seid }, now);
+        }
+    }
+
+    /// An answer to a request of ours.
+    pub(super) fn answered(&mut self, pending: Pending, message: Message, now: Moment) {
+        match (pending, message) {
+            (Pending::Heartbeat { association }, Message::HeartbeatResponse(response)) => {
+                self.heard_of(association, response.recovery, now);
+            }
+            (
+                Pending::DownlinkData { seid }
+                | Pending::ErrorIndication { seid }
+                | Pending::Usage { seid }
+                | Pending::Inactivity { seid },
+                Message::SessionReportResponse(response),
+            ) => self.report_answered(seid, pending, response),
+            (Pending::Farewell { association, seid }, Message::SessionReportResponse(response)) => {
+                self.report_answered(seid, pending, response);
+                self.go_on_with_farewell(association, 1, now);
+            }
+            (Pending::Release { association }, Message::AssociationUpdateResponse(response)) => {
+                if response.cause == Cause::NO_ESTABLISHED_ASSOCIATION {
+                    self.end_association(association);
+                }
+            }
+            (pending, message) => {
+                tracing::warn!(
+                    request = pending.name(),
+                    answer = message.name(),
+                    "an answer of the wrong type"
+                );
+            }
+        }
+    }
+
+    fn report_answered(&mut self, seid: u64, pending: Pending, response: SessionReportResponse) {
+        if response.cause == Cause::SESSION_CONTEXT_NOT_FOUND {
+            tracing::warn!(seid, "the SMF does not know the session: it ends");
+            return self.forget_sessions(&[seid]);
+        }
+        if !response.cause.is_accepted() {
+            tracing::warn!(
+                seid,
+                report = pending.name(),
+                cause = response.cause.0,
+                "the SMF refused a report"
+            );
+            if matches!(pending, Pending::DownlinkData { .. }) {
+                self.notify_again(seid);
+            }
+        }
+        // DROBU: the UE is not to be reached (8.2.35).
+        if response.flags.is_some_and(|flags| flags.0 & 0x01 != 0)
+            && let Some(context) = self.sessions.get(&seid)
+        {
+            let session = context.session();
+            let change = Change { drop_buffered: true, ..Change::to(&session) };
+            if let Err(error) = self.datapath.apply(&change) {
+                tracing::warn!(seid, %error, "the datapath does not take the rules that it has");
+            }
+        }
+    }
+
+    /// A request of ours that nobody answered.
+    pub(super) fn unanswered(&mut self, pending: Pending, now: Moment) {
+        metrics::N4_UNANSWERED.with_label_values(&[pending.name()]).inc();
+        match pending {
+            Pending::Heartbeat { association } => self.heartbeat_failed(association, now),
+            Pending::DownlinkData { seid } => self.notify_again(seid),
+            Pending::Farewell { association, .. } => self.go_on_with_farewell(association, 1, now),
+            Pending::ErrorIndication { .. }
+            | Pending::Usage { .. }
+            | Pending::Inactivity { .. }
+            | Pending::Release { .. } => {}
+        }
+    }
+}

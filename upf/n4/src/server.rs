@@ -1,0 +1,339 @@
+//! What comes in on N4, and who takes care of it.
+use super::alarms::{Alarm, Alarms};
+use super::association::Association;
+use super::by_peer::ByPeer;
+use super::clock::ntp_seconds;
+use super::context::Context;
+use super::deletion::Removed;
+use super::load::Work;
+use super::names::Learned;
+use super::pfd::Applications;
+use super::remote::Remote;
+use super::report::Pending;
+use super::settings::Settings;
+use super::teid::Teids;
+use super::ue_address::Addresses;
+use super::{Moment, refusal};
+use crate::metrics;
+use martlet_pfcp::ie::RecoveryTimeStamp;
+use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
+use martlet_pfcp::{DecodeError, Header, Message, Packet, is_request};
+use martlet_upf_datapath::{Datapath, Event};
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+/// The type of a Session Deletion Request (TS 29.244, 7.3).
+const DELETION: u8 = 54;
+
+/// A datagram to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// To whom.
+    pub to: SocketAddr,
+    /// What.
+    pub octets: Vec<u8>,
+}
+
+/// The PFCP entity of a UP function.
+pub struct N4 {
+    pub(super) settings: Settings,
+    pub(super) recovery: RecoveryTimeStamp,
+    pub(super) datapath: Box<dyn Datapath>,
+    pub(super) associations: HashMap<u64, Association>,
+    pub(super) last_association: u64,
+    pub(super) sessions: HashMap<u64, Box<Context>>,
+    /// Sessions by the far ends of their tunnels.
+    pub(super) remote: Remote,
+    /// Sessions by the CP function's end.
+    pub(super) by_cp: ByPeer<u64>,
+    pub(super) teids: Teids,
+    pub(super) addresses: Addresses,
+    pub(super) applications: Applications,
+    pub(super) addresses_of: Learned,
+    pub(super) work: Work,
+    pub(super) last_load: u32,
+    /// It ends, at this time at the latest.
+    pub(super) leaving: Option<Instant>,
+    pub(super) alarms: Alarms,
+    pub(super) pending: HashMap<u32, Pending>,
+    requests: Requests,
+    answers: Answers,
+    out: Vec<Outgoing>,
+}
+
+impl N4 {
+    /// Without associations and sessions. `start` is when the node started: SMFs tell a restart by
+    /// it.
+    pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
+        let limits = settings.transactions;
+        let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.at_once()));
+        N4 {
+            settings,
+            recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
+            datapath,
+            associations: HashMap::new(),
+            last_association: 0,
+            sessions: HashMap::new(),
+            remote: Remote::default(),
+            by_cp: ByPeer::default(),
+            teids,
+            addresses,
+            applications: Applications::new(),
+            addresses_of: Learned::default(),
+            work: Work::default(),
+            // Newer than what was told before a restart, for a thousand messages a second.
+            last_load: ntp_seconds(start.wall).wrapping_mul(1000),
+            leaving: None,
+            alarms: Alarms::default(),
+            pending: HashMap::new(),
+            requests: Requests::new(limits, rand::random()),
+            answers: Answers::new(limits),
+            out: Vec::new(),
+        }
+    }
+
+    /// What has to be sent; to be asked for after each call.
+    pub fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// When [`poll`](Self::poll) has to be called next.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        [self.alarms.next(), self.requests.next_due()].into_iter().flatten().min()
+    }
+
+    /// Takes a datagram.
+    pub fn receive(&mut self, from: SocketAddr, octets: &[u8], now: Moment) {
+        let (header, body) = match Header::decode(octets) {
+            Ok(header) => header,
+            Err(DecodeError::Version(version)) => {
+                return self.refuse_version(from, octets, version);
+            }
+            Err(error) => {
+                metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
+                return tracing::warn!(peer = %from, %error, "PFCP message dropped");
+            }
+        };
+        if is_request(header.message_type) {
+            self.receive_request(from, octets, header, body, now);
+        } else {
+            self.receive_response(from, octets, header, now);
+        }
+    }
+
+    fn refuse_version(&mut self, from: SocketAddr, octets: &[u8], version: u8) {
+        metrics::N4_DROPPED.with_label_values(&["version"]).inc();
+        tracing::warn!(peer = %from, version, "PFCP version is not supported");
+        if let Some(octets) = Packet::refuse_version(octets) {
+            self.out.push(Outgoing { to: from, octets });
+        }
+    }
+
+    fn receive_request(
+        &mut self,
+        from: SocketAddr,
+        octets: &[u8],
+        header: Header,
+        body: &[u8],
+        now: Moment,
+    ) {
+        if !self.is_new(from, octets, &header, now) {
+            return;
+        }
+        let decoded = Packet::decode(octets);
+        let name = decoded.as_ref().map_or("malformed", |packet| packet.message.name());
+        metrics::N4_REQUESTS.with_label_values(&[name]).inc();
+        let answer = match decoded {
+            Ok(packet) => self.carry_out(from, packet, now),
+            Err(error) => {
+                tracing::warn!(peer = %from, message_type = header.message_type, %error, "malformed PFCP request");
+                refusal::of_malformed(self, from.ip(), &header, body, &error)
+            }
+        };
+        if let Some(answer) = answer {
+            self.answer(from, header.sequence, answer, now);
+        }
+    }
+
+    /// Whether a request has not come before; if it has, it gets the same answer again.
+    fn is_new(&mut self, from: SocketAddr, octets: &[u8], header: &Header, now: Moment) -> bool {
+        match self.answers.seen_as(from, header.sequence, octets, now.instant) {
+            Seen::New => return true,
+            Seen::UnderWay => {}
+            Seen::Answered(octets) => {
+                metrics::N4_REPEATED.inc();
+                self.out.push(Outgoing { to: from, octets });
+            }
+        }
+        false
+    }
+
+    fn answer(
+        &mut self,
+        to: SocketAddr,
+        sequence: u32,
+        (seid, mut message): (Option<u64>, Message),
+        now: Moment,
+    ) {
+        self.tell_load(to.ip(), &mut message, now);
+        let octets = Packet { seid, sequence, message }.encode();
+        self.answers.answer(to, sequence, &octets);
+        self.out.push(Outgoing { to, octets });
+    }
+
+    /// Takes datagrams that came together, in their order. Deletions of sessions that follow upon
+    /// each other are carried out together.
+    pub fn receive_all<'a>(
+        &mut self,
+        datagrams: impl IntoIterator<Item = (SocketAddr, &'a [u8])>,
+        now: Moment,
+    ) {
+        let mut deletions = Vec::new();
+        for (from, octets) in datagrams {
+            let packet =
+                Header::decode(octets).ok().filter(|(header, _)| header.message_type == DELETION);
+            match packet.and_then(|(header, _)| Some((header, Packet::decode(octets).ok()?))) {
+                Some((header, packet)) => {
+                    if self.is_new(from, octets, &header, now) {
+                        deletions.push((from, packet));
+                    }
+                }
+                None => {
+                    self.delete_together(&mut deletions, now);
+                    self.receive(from, octets, now);
+                }
+            }
+        }
+        self.delete_together(&mut deletions, now);
+    }
+
+    fn delete_together(&mut self, requests: &mut Vec<(SocketAddr, Packet)>, now: Moment) {
+        if requests.is_empty() {
+            return;
+        }
+        let mut removed =
+            self.remove_all(requests.iter().map(|(from, p)| (from.ip(), p.seid.unwrap_or(0))));
+        for (from, packet) in requests.drain(..) {
+            metrics::N4_REQUESTS.with_label_values(&[packet.message.name()]).inc();
+            let answer = self.delete(from.ip(), packet.seid.unwrap_or(0), &mut removed, now);
+            self.answer(from, packet.sequence, answer, now);
+        }
+    }
+
+    /// The answer to a request: with the SEID of its header, and `None` if there is none to send.
+    fn carry_out(
+        &mut self,
+        from: SocketAddr,
+        packet: Packet,
+        now: Moment,
+    ) -> Option<(Option<u64>, Message)> {
+        let seid = packet.seid.unwrap_or(0);
+        Some(match packet.message {
+            Message::HeartbeatRequest(request) => (None, self.heartbeat(from, request, now)),
+            Message::AssociationSetupRequest(request) => {
+                (None, self.set_up_association(from, request, now))
+            }
+            Message::AssociationUpdateRequest(request) => {
+                (None, self.update_association(from, request, now))
+            }
+            Message::AssociationReleaseRequest(request) => {
+                (None, self.release_association(from, request))
+            }
+            Message::SessionEstablishmentRequest(request) => {
+                self.establish(from.ip(), request, now)
+            }
+            Message::SessionModificationRequest(request) => {
+                self.modify(from.ip(), seid, request, now)
+            }
+            Message::SessionDeletionRequest(_) => {
+                self.delete(from.ip(), seid, &mut Removed::new(), now)
+            }
+            Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
+            Message::SessionSetDeletionRequest(_) => {
+                (None, refusal::not_supported(self, &packet.message)?)
+            }
+            other => {
+                tracing::warn!(peer = %from, message = other.name(), "a UP function gets no such request");
+                return None;
+            }
+        })
+    }
+
+    fn receive_response(&mut self, from: SocketAddr, octets: &[u8], header: Header, now: Moment) {
+        let packet = match Packet::decode(octets) {
+            Ok(packet) => packet,
+            Err(error) => {
+                metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
+                return tracing::warn!(peer = %from, message_type = header.message_type, %error, "malformed PFCP response");
+            }
+        };
+        if !self.requests.answered(from, header.sequence) {
+            metrics::N4_DROPPED.with_label_values(&["unexpected"]).inc();
+            return tracing::debug!(peer = %from, sequence = header.sequence, "a PFCP response that nobody waits for");
+        }
+        if let Some(pending) = self.pending.remove(&header.sequence) {
+            self.answered(pending, packet.message, now);
+        }
+    }
+
+    /// Sends a request; false while too many are under way.
+    pub(super) fn send(
+        &mut self,
+        to: SocketAddr,
+        seid: Option<u64>,
+        message: Message,
+        pending: Pending,
+        now: Moment,
+    ) -> bool {
+        let name = message.name();
+        let build = |sequence| Packet { seid, sequence, message }.encode();
+        let Some((sequence, octets)) = self.requests.send(to, now.instant, build) else {
+            metrics::N4_DROPPED.with_label_values(&["too_many_requests"]).inc();
+            tracing::warn!(peer = %to, request = name, "not sent: too many PFCP requests wait for an answer");
+            return false;
+        };
+        self.pending.insert(sequence, pending);
+        self.out.push(Outgoing { to, octets });
+        true
+    }
+
+    /// Takes an event of the datapath.
+    pub fn event(&mut self, event: Event, now: Moment) {
+        match event {
+            Event::DownlinkData { seid, pdr, qfi, dscp } => {
+                self.downlink_data(seid, pdr, qfi, dscp, now)
+            }
+            Event::ErrorIndication { peer, teid } => self.error_indication(peer, teid, now),
+            Event::Answer { server, answer } => self.answer_seen(server, &answer, now),
+            Event::UsageReached { seid, urr, limit } => self.volume_reached(seid, urr, limit, now),
+        }
+    }
+
+    /// Does what is due by now.
+    pub fn poll(&mut self, now: Moment) {
+        for due in self.requests.due(now.instant) {
+            match due {
+                Due::Resend { to, octets } => self.out.push(Outgoing { to, octets }),
+                Due::Failed { to, sequence } => {
+                    if let Some(pending) = self.pending.remove(&sequence) {
+                        tracing::warn!(peer = %to, request = pending.name(), "no answer on N4");
+                        self.unanswered(pending, now);
+                    }
+                }
+            }
+        }
+        while let Some(alarm) = self.alarms.due(now.instant) {
+            match alarm {
+                Alarm::Heartbeat { association } => self.send_heartbeat(association, now),
+                Alarm::Retention { association } => self.give_up(association),
+                Alarm::Notification { seid } => self.notify(seid, now),
+                Alarm::Period { seid, urr } => self.period_over(seid, urr, now),
+                Alarm::TimeThreshold { seid, urr } => self.time_reached(seid, urr, now),
+                Alarm::TimeQuota { seid, urr } => self.time_quota_over(seid, urr, now),
+                Alarm::Names => self.names_due(now),
+                Alarm::Inactivity { seid } => self.maybe_idle(seid, now),
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What N4 has to know of its surroundings.
+use martlet_pfcp::ie::NodeId;
+use martlet_pfcp::transaction::Limits;
+use martlet_upf_config::TelemetryConfig;
+use martlet_upf_config::{Pool, UpfConfig};
+use martlet_upf_rules::RuleLimits;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+/// What N4 has to know of its surroundings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Our Node ID.
+    pub node_id: NodeId,
+    /// Our IP address on N4, for F-SEIDs.
+    pub address: IpAddr,
+    /// Our IPv4 address on N3, for F-TEIDs.
+    pub n3_ipv4: Option<Ipv4Addr>,
+    /// Our IPv6 address on N3, for F-TEIDs.
+    pub n3_ipv6: Option<Ipv6Addr>,
+    /// Port of SMFs to which requests go.
+    pub peer_port: u16,
+    /// Retransmission.
+    pub transactions: Limits,
+    /// Interval of heartbeats to SMFs.
+    pub heartbeat: Option<Duration>,
+    /// How long sessions are kept of an SMF that does not answer.
+    pub retention: Duration,
+    /// SMFs at a time.
+    pub associations: usize,
+    /// Sessions at a time.
+    pub sessions: usize,
+    /// Most rules of a session.
+    pub rules: RuleLimits,
+    /// What is told of packets.
+    pub telemetry: TelemetryConfig,
+    /// Applications at a time.
+    pub applications: usize,
+    /// Flow descriptions of one application.
+    pub flows_per_application: usize,
+    /// Name servers whose answers tell which addresses an application has.
+    pub name_servers: Vec<IpAddr>,
+    /// Addresses of one application that are known by its names.
+    pub addresses_per_application: usize,
+    /// How long they hold at least.
+    pub names_hold: Duration,
+    /// Per cent of load from which on SMFs are asked for fewer sessions.
+    pub overload_percent: u8,
+    /// For how long.
+    pub overload: Duration,
+    /// How long the end waits for SMFs to move their sessions away.
+    pub release: Duration,
+    /// Data networks whose UEs get addresses here: the name, and pools of IPv4.
+    pub pools: Vec<(String, Vec<Pool>)>,
+    /// IPv6 networks for UEs: an address of it, and the length of the prefix.
+    pub pools6: Vec<(Ipv6Addr, u8)>,
+}
+
+impl From<&UpfConfig> for Settings {
+    fn from(config: &UpfConfig) -> Self {
+        let address = config.n4.address.ip();
+        let node_id = match &config.n4.node_id {
+            None => NodeId::Ip(address),
+            Some(id) => id.parse().map_or_else(|_| NodeId::Fqdn(id.clone()), NodeId::Ip),
+        };
+        let (n3_ipv4, n3_ipv6) = config.n3.addresses();
+        Settings {
+            node_id,
+            address,
+            n3_ipv4,
+            n3_ipv6,
+            peer_port: config.n4.peer_port,
+            transactions: Limits {
+                t1: Duration::from_millis(config.n4.t1_ms),
+                n1: config.n4.n1,
+                most: config.n4.transactions,
+            },
+            heartbeat: (config.n4.heartbeat_s > 0)
+                .then(|| Duration::from_secs(config.n4.heartbeat_s)),
+            retention: Duration::from_secs(config.n4.retention_s),
+            associations: config.n4.associations,
+            sessions: config.n4.sessions,
+            rules: config.rules.clone(),
+            telemetry: config.telemetry.clone(),
+            applications: config.n4.applications,
+            flows_per_application: config.n4.flows_per_application,
+            name_servers: config.n4.name_servers.clone(),
+            addresses_per_application: config.n4.addresses_per_application,
+            names_hold: Duration::from_secs(config.n4.names_hold_s),
+            overload_percent: config.n4.overload_percent,
+            overload: Duration::from_secs(config.n4.overload_s),
+            release: Duration::from_secs(config.n4.release_s),
+            pools: config
+                .dnns
+                .iter()
+                .filter(|dnn| dnn.allocate)
+                .map(|dnn| {
+                    (
+                        dnn.name.clone(),
+                        dnn.pools.iter().filter_map(|text| Pool::parse(text).ok()).collect(),
+                    )
+                })
+                .collect(),
+            pools6: config.pools6(),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What N4 says of itself.
+use super::N4;
+use crate::top::{SessionTraffic, Watched, top};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::telemetry::{CaptureWish, TraceWish};
+use martlet_upf_rules::{Action, Session, UeAddress};
+use serde_json::{Map, Value, json};
+use std::time::UNIX_EPOCH;
+
+/// Sessions that a status lists; it counts all of them.
+const MOST_SESSIONS: usize = 100;
+
+/// Addresses of a session's UE, as people write them.
+fn ue_of(session: &Session) -> Vec<String> {
+    let text = |address| match address {
+        UeAddress::V4(ip) => ip.to_string(),
+        UeAddress::V6(prefix) => {
+            format!("{}/64", std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64))
+        }
+    };
+    session.ue_addresses().into_iter().map(text).collect()
+}
+
+impl N4 {
+    /// Associations, sessions and counters.
+    pub fn status(&self) -> Value {
+        let associations: Vec<Value> = self
+            .associations
+            .values()
+            .map(|a| {
+                let since = a.since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+                let node = match &a.node {
+                    martlet_pfcp::ie::NodeId::Ip(ip) => ip.to_string(),
+                    martlet_pfcp::ie::NodeId::Fqdn(name) => name.clone(),
+                };
+                json!({
+                    "nodeId": node, "peer": a.peer.to_string(), "since": since, "reachable": a.reachable,
+                    "sessions": a.sessions.len(),
+                })
+            })
+            .collect();
+        let sessions: Vec<Value> =
+            self.sessions.values().take(MOST_SESSIONS).map(|c| self.session_status(c)).collect();
+        let counters = self.datapath.counters();
+        let numbers: Map<String, Value> =
+            counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
+        let drops: Map<String, Value> = DropReason::ALL
+            .into_iter()
+            .map(|reason| (reason.name(), counters.drops(reason).get()))
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| (name.to_string(), count.into()))
+            .collect();
+        json!({
+            "datapath": self.datapath.name(),
+            "datapathDetails": self.datapath.details(),
+            "associations": associations,
+            "sessionCount": self.sessions.len(),
+            "sessions": sessions,
+            "counters": numbers,
+            "drops": drops,
+        })
+    }
+
+    /// Traffic of the first sessions, in the order of their SEIDs.
+    fn traffic(&self, most: usize) -> Vec<SessionTraffic> {
+        let mut seids: Vec<u64> = self.sessions.keys().copied().collect();
+        if seids.len() > most {
+            // Those that are shown stay the same as long as they live.
+            seids.select_nth_unstable(most);
+            seids.truncate(most);
+        }
+        seids.sort_unstable();
+        let traffic = self.datapath.traffic(&seids);
+        let named = seids.into_iter().zip(traffic).filter_map(|(seid, traffic)| {
+            let ue = ue_of(&self.sessions.get(&seid)?.session()).join(" ");
+            let waiting = self.datapath.buffered(seid).packets as u64;
+            Some(SessionTraffic { seid, ue, traffic, waiting })
+        });
+        named.collect()
+    }
+
+    /// What metrics are made of.
+    pub fn watched(&self) -> Watched {
+        let most = self.settings.telemetry.sessions;
+        Watched {
+            counters: self.datapath.counters(),
+            sessions: self.traffic(most),
+            tables: self.datapath.tables(),
+        }
+    }
+
+    /// See [`Datapath::class_octets`](martlet_upf_datapath::Datapath::class_octets).
+    pub fn class_octets(&self) -> [u64; martlet_board::governor::CLASSES] {
+        self.datapath.class_octets()
+    }
+
+    /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
+    pub fn shape(&mut self, shaping: &martlet_upf_datapath::Shaping) {
+        self.datapath.shape(shaping);
+    }
+
+    /// See [`Datapath::renew`](martlet_upf_datapath::Datapath::renew).
+    pub fn renew(&self, sample: Option<u32>) -> Result<Value, String> {
+        self.datapath.renew(sample).map(|()| json!({"renewed": true}))
+    }
+
+    /// Packets dropped for a reason.
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.datapath.counters().drops(reason).get()
+    }
+
+    /// What `martlet top` shows.
+    pub fn top(&self) -> Value {
+        let Watched { counters, sessions, tables } = self.watched();
+        top(self.datapath.name(), &counters, &sessions, self.sessions.len(), &tables)
+    }
+
+    /// Packets since the last call, for who traces; the error says why there are none.
+    pub fn trace(&self, wish: TraceWish) -> Result<Value, String> {
+        let batch = self.datapath.trace(wish)?;
+        let session =
+            |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| c.session());
+        let packets: Vec<Value> = batch
+            .packets
+            .iter()
+            .map(|packet| {
+                let session = session(packet.seid);
+                let mut told = packet.told(session.as_ref());
+                told["ue"] = session.as_ref().map_or(Value::Null, |session| ue_of(session).into());
+                told
+            })
+            .collect();
+        Ok(json!({"packets": packets, "untold": batch.untold}))
+    }
+
+    /// Begins a capture of N6, as four numbers say (see [`CaptureWish::parse`]).
+    pub fn begin_capture(&self, wish: &str) -> Result<Value, String> {
+        let wish = CaptureWish::parse(wish)
+            .ok_or("a capture is SNAP/PACKETS/OCTETS/SECONDS, none of them 0")?;
+        let Some(folder) = &self.settings.telemetry.captures else {
+            return Err("captures need a folder, for they hold what people say: set \
+                        upf.telemetry.captures"
+                .into());
+        };
+        self.datapath.begin_capture(folder, wish).map(|status| json!(status))
+    }
+
+    /// How far it is; with `end` it ends.
+    pub fn capture(&self, end: bool) -> Result<Value, String> {
+        self.datapath
+            .capture(end)
+            .map(|status| json!(status))
+            .ok_or_else(|| "nothing was captured yet".into())
+    }
+
+    fn session_status(&self, context: &super::context::Context) -> Value {
+        let session = context.session();
+        let ue = ue_of(&session);
+        let buffered = self.datapath.buffered(session.seid);
+        json!({
+            "seid": format!("{:#018x}", session.seid),
+            "cpSeid": session.cp.seid,
+            "ue": ue,
+            "localTeids": session.teids().into_iter().map(|teid| format!("{teid:#010x}")).collect::<Vec<_>>(),
+            "remote": session.remote_tunnels().into_iter().map(|(ip, teid)| format!("{teid:#010x}@{ip}")).collect::<Vec<_>>(),
+            "pdrs": session.pdrs.len(),
+            "buffers": session.fars.values().any(|far| matches!(far.action, Action::Buffer { .. })),
+            "bufferedPackets": buffered.packets,
+        })
+    }
+
+    /// Sessions and associations.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.sessions.len(), self.associations.len())
+    }
+}

@@ -1,0 +1,209 @@
+//! Tunnel endpoint identifiers that this UP function gives out (TS 29.244, 5.5.3).
+use super::pfd::{self, Applications};
+use super::settings::Settings;
+use super::ue_address::{Lease, Leasing};
+use martlet_pfcp::IeValue;
+use martlet_pfcp::ie::{Cause, CreatedPdr, FTeid, FailedRuleId, Pdi, PdrId};
+use martlet_upf_datapath::AtOnce;
+use martlet_upf_rules::{Found, LocalTunnel, RuleError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Tries to draw one that the datapath finds at once.
+const TRIES: usize = 8;
+
+/// Those that are in use. They are drawn at random, so that one cannot be guessed from another.
+#[derive(Default)]
+pub(super) struct Teids {
+    used: HashSet<u32>,
+    at_once: Option<AtOnce>,
+}
+
+impl Teids {
+    /// None is in use. `at_once` says which ones the datapath finds at once.
+    pub fn new(at_once: Option<AtOnce>) -> Self {
+        Teids { used: HashSet::new(), at_once }
+    }
+
+    fn draw(&mut self) -> Option<u32> {
+        let used = &self.used;
+        // With any sensible number of sessions the first one is free.
+        let drawn = (0..64).map(|_| rand::random::<u32>());
+        let mut free =
+            drawn.filter(|teid| *teid != 0 && !used.contains(teid)).take(TRIES).peekable();
+        let first = free.peek().copied()?;
+        let teid = match &self.at_once {
+            Some(at_once) => free.find(|teid| at_once(*teid)).unwrap_or(first),
+            None => first,
+        };
+        self.used.insert(teid);
+        Some(teid)
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.used.len()
+    }
+
+    pub fn release(&mut self, teids: impl IntoIterator<Item = u32>) {
+        for teid in teids {
+            self.used.remove(&teid);
+        }
+    }
+}
+
+/// The tunnels and addresses of one request, until it is carried out or refused.
+pub(super) struct Choice<'a> {
+    teids: &'a mut Teids,
+    settings: &'a Settings,
+    /// Those that the session has already.
+    own: BTreeSet<u32>,
+    /// One for each CHOOSE ID.
+    chosen: HashMap<u8, LocalTunnel>,
+    /// Those that were taken for this request.
+    taken: Vec<u32>,
+    leasing: Leasing<'a>,
+    applications: &'a Applications,
+}
+
+/// A tunnel for a PDR.
+struct Local {
+    tunnel: LocalTunnel,
+    /// We chose it, and tell so.
+    chosen: bool,
+}
+
+impl<'a> Choice<'a> {
+    pub fn new(
+        teids: &'a mut Teids,
+        settings: &'a Settings,
+        own: BTreeSet<u32>,
+        leasing: Leasing<'a>,
+        applications: &'a Applications,
+    ) -> Self {
+        Choice {
+            teids,
+            settings,
+            own,
+            chosen: HashMap::new(),
+            taken: Vec::new(),
+            leasing,
+            applications,
+        }
+    }
+
+    /// What the detection information of a PDR stands for, and what the answer tells where
+    /// something was chosen.
+    pub fn find(
+        &mut self,
+        pdr_id: PdrId,
+        pdi: Option<&Pdi>,
+    ) -> Result<(Found, Option<CreatedPdr>), RuleError> {
+        let Some(pdi) = pdi else { return Ok(Default::default()) };
+        let application = pfd::find(self.applications, pdr_id.0, pdi.application_id.as_ref())?;
+        let local = self.tunnel(pdr_id.0, pdi.local_fteid)?;
+        let (ue, ue_ip_addresses) = self.leasing.choose(pdr_id.0, pdi)?;
+        let chosen = local.as_ref().filter(|local| local.chosen).map(|local| local.tunnel.into());
+        let tells = chosen.is_some() || !ue_ip_addresses.is_empty();
+        let created = tells.then_some(CreatedPdr { pdr_id, local_fteid: chosen, ue_ip_addresses });
+        Ok((Found { local: local.map(|local| local.tunnel), ue, application }, created))
+    }
+
+    /// The tunnel that a PDR's local F-TEID stands for.
+    fn tunnel(&mut self, pdr: u16, fteid: Option<FTeid>) -> Result<Option<Local>, RuleError> {
+        match fteid {
+            None => Ok(None),
+            Some(FTeid::Choose { ipv4, ipv6, choose_id }) => {
+                let tunnel = self.choose(ipv4, ipv6, choose_id)?;
+                Ok(Some(Local { tunnel, chosen: true }))
+            }
+            Some(FTeid::Given { teid, ipv4, ipv6 }) => {
+                let tunnel = LocalTunnel { teid, ipv4, ipv6 };
+                self.claim(pdr, tunnel)?;
+                Ok(Some(Local { tunnel, chosen: false }))
+            }
+        }
+    }
+
+    fn choose(
+        &mut self,
+        ipv4: bool,
+        ipv6: bool,
+        choose_id: Option<u8>,
+    ) -> Result<LocalTunnel, RuleError> {
+        if let Some(tunnel) = choose_id.and_then(|id| self.chosen.get(&id)) {
+            return Ok(*tunnel);
+        }
+        let ipv4 = self.settings.n3_ipv4.filter(|_| ipv4);
+        let ipv6 = self.settings.n3_ipv6.filter(|_| ipv6);
+        if ipv4.is_none() && ipv6.is_none() {
+            return Err(RuleError {
+                offending: Some(FTeid::TYPE),
+                ..RuleError::other(
+                    Cause::INVALID_FTEID_ALLOCATION_OPTION,
+                    "an F-TEID of an IP version that N3 has not",
+                )
+            });
+        }
+        let teid = self.teids.draw().ok_or_else(|| RuleError::no_resources("no TEID is free"))?;
+        self.taken.push(teid);
+        let tunnel = LocalTunnel { teid, ipv4, ipv6 };
+        if let Some(id) = choose_id {
+            self.chosen.insert(id, tunnel);
+        }
+        Ok(tunnel)
+    }
+
+    /// An F-TEID that the CP function gives has to be one of ours, and free or the session's own.
+    fn claim(&mut self, pdr: u16, tunnel: LocalTunnel) -> Result<(), RuleError> {
+        let ours = tunnel.ipv4.is_none_or(|ip| self.settings.n3_ipv4 == Some(ip))
+            && tunnel.ipv6.is_none_or(|ip| self.settings.n3_ipv6 == Some(ip));
+        if !ours {
+            return Err(RuleError {
+                offending: Some(FTeid::TYPE),
+                ..RuleError::other(
+                    Cause::INVALID_FTEID_ALLOCATION_OPTION,
+                    "an F-TEID at an address that is not ours",
+                )
+            });
+        }
+        if self.own.contains(&tunnel.teid) || self.taken.contains(&tunnel.teid) {
+            return Ok(());
+        }
+        if !self.teids.used.insert(tunnel.teid) {
+            let why = format!("PDR {pdr} has TEID {:#010x}, which is in use", tunnel.teid);
+            return Err(RuleError::failure(FailedRuleId::Pdr(pdr), why));
+        }
+        self.taken.push(tunnel.teid);
+        Ok(())
+    }
+
+    /// The request is refused.
+    pub fn give_back(self) {
+        let Choice { teids, taken, leasing, .. } = self;
+        teids.release(taken);
+        leasing.give_back();
+    }
+
+    /// The request is carried out; tunnels that the session no longer uses are free again. Gives
+    /// its addresses.
+    pub fn keep(self, now: &BTreeSet<u32>) -> Vec<Lease> {
+        let Choice { teids, taken, own, leasing, .. } = self;
+        teids.release(own.into_iter().chain(taken).filter(|teid| !now.contains(teid)));
+        leasing.keep()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tunnel_that_the_datapath_finds_at_once_is_taken_where_there_is_one() {
+        let mut teids = Teids::new(Some(Box::new(|teid| teid.is_multiple_of(2))));
+        let even = (0..1000).filter(|_| teids.draw().unwrap().is_multiple_of(2)).count();
+        // Of eight that are drawn none is with one of 256.
+        assert!(even > 950 && teids.len() == 1000, "{even}");
+        assert!(Teids::new(Some(Box::new(|_| false))).draw().is_some());
+        assert!(Teids::default().draw().is_some());
+    }
+}

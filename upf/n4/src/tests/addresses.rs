@@ -1,0 +1,101 @@
+//! Addresses of UEs that the UPF gives out.
+use crate::testing::*;
+use martlet_pfcp::ie::*;
+use martlet_pfcp::*;
+use martlet_upf_config::DnnConfig;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
+use std::net::Ipv4Addr;
+
+/// A UPF that has five addresses to give.
+fn giving() -> Smf {
+    let mut smf = Smf::with(|config| {
+        let pools = vec!["10.45.0.0/29".into()];
+        config.dnns = vec![DnnConfig { name: "internet".into(), pools, allocate: true }];
+    });
+    let answer = smf.associate(1);
+    assert!(answer.up_features.unwrap().has(UpFunctionFeatures::UEIP));
+    smf
+}
+
+fn choosing(cp_seid: u64, v6: bool) -> SessionEstablishmentRequest {
+    let mut request = establishment();
+    request.cp_fseid.seid = cp_seid;
+    for pdr in &mut request.create_pdrs {
+        let is_destination = pdr.pdi.ue_ip_addresses[0].is_destination;
+        let ue = UeIpAddress {
+            is_destination,
+            choose_ipv4: true,
+            choose_ipv6: v6,
+            ..UeIpAddress::default()
+        };
+        pdr.pdi.ue_ip_addresses = vec![ue];
+    }
+    request
+}
+
+fn establish(smf: &mut Smf, request: SessionEstablishmentRequest) -> SessionEstablishmentResponse {
+    let Message::SessionEstablishmentResponse(answer) = smf.session(0, request).message else {
+        panic!()
+    };
+    answer
+}
+
+#[test]
+fn a_session_has_one_address_that_both_ways_use() {
+    let mut smf = giving();
+    let answer = establish(&mut smf, choosing(1, true));
+    assert_eq!(answer.cause, Cause::ACCEPTED);
+    let [uplink, downlink] = &answer.created_pdrs[..] else { panic!("{answer:?}") };
+    let (up, down) = (uplink.ue_ip_addresses[0], downlink.ue_ip_addresses[0]);
+    assert_eq!((up.ipv4, up.is_destination), (Some(Ipv4Addr::new(10, 45, 0, 2)), false));
+    assert_eq!((down.ipv4, down.ipv6, down.is_destination), (up.ipv4, up.ipv6, true));
+    assert_eq!(up.ipv6, Some("fd45:0:0:1::".parse().unwrap()));
+    assert_eq!(downlink.local_fteid, None);
+    let Some(FTeid::Given { teid, .. }) = uplink.local_fteid else { panic!("{uplink:?}") };
+    // Packets from that address pass, and those from another one do not.
+    for (source, passes) in [(up.ipv4.unwrap(), true), (Ipv4Addr::new(10, 45, 0, 3), false)] {
+        let packet = udp_packet((source, 9000), (smf.bench.remote(), 7000), b"up");
+        smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
+        assert_eq!(smf.bench.receive_n6().is_some(), passes, "{source}");
+    }
+}
+
+#[test]
+fn addresses_are_given_back_with_their_session_and_none_is_given_twice() {
+    let mut smf = giving();
+    let mut seids = Vec::new();
+    let mut given = std::collections::BTreeSet::new();
+    for n in 1..=5 {
+        let answer = establish(&mut smf, choosing(n, false));
+        seids.push(answer.up_fseid.unwrap().seid);
+        assert!(given.insert(answer.created_pdrs[0].ue_ip_addresses[0].ipv4.unwrap()), "{given:?}");
+    }
+    assert_eq!(
+        establish(&mut smf, choosing(6, false)).cause,
+        Cause::ALL_DYNAMIC_ADDRESSES_ARE_OCCUPIED
+    );
+    // One that is refused for another reason keeps none.
+    smf.delete(seids[2]);
+    let mut wrong = choosing(7, false);
+    wrong.create_pdrs[1].far_id = Some(FarId(77));
+    assert_eq!(establish(&mut smf, wrong).cause, Cause::RULE_CREATION_FAILURE);
+    let again = establish(&mut smf, choosing(8, false));
+    assert_eq!(again.cause, Cause::ACCEPTED);
+    assert!(given.contains(&again.created_pdrs[0].ue_ip_addresses[0].ipv4.unwrap()));
+    // The end of the association gives back all of them.
+    smf.associate(2);
+    for n in 1..=5 {
+        assert_eq!(establish(&mut smf, choosing(n, false)).cause, Cause::ACCEPTED);
+    }
+}
+
+#[test]
+fn a_data_network_whose_addresses_are_the_smfs_has_none_to_give() {
+    let mut smf = Smf::associated();
+    let answer = establish(&mut smf, choosing(1, false));
+    assert_eq!(
+        (answer.cause, answer.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
+    );
+    assert_eq!(smf.n4.counts(), (0, 1));
+}

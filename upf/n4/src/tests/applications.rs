@@ -1,0 +1,217 @@
+//! PFD management: sessions detect what SMFs tell of applications.
+use crate::testing::*;
+use martlet_pfcp::ie::*;
+use martlet_pfcp::*;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
+use std::time::Duration;
+
+fn flows(texts: &[String]) -> PfdContext {
+    PfdContext {
+        contents: vec![PfdContents { flow_descriptions: texts.to_vec(), ..PfdContents::default() }],
+    }
+}
+
+fn told(id: &str, texts: &[String]) -> PfdManagementRequest {
+    let contexts = if texts.is_empty() { vec![] } else { vec![flows(texts)] };
+    PfdManagementRequest {
+        applications: vec![ApplicationIdsPfds { application_id: ApplicationId::new(id), contexts }],
+    }
+}
+
+fn manage(smf: &mut Smf, request: PfdManagementRequest) -> PfdManagementResponse {
+    let Message::PfdManagementResponse(answer) = smf.node(request) else {
+        panic!("another answer")
+    };
+    answer
+}
+
+/// A session whose uplink is of an application alone.
+fn detecting(id: &str) -> SessionEstablishmentRequest {
+    let mut request = establishment();
+    request.create_pdrs[0].pdi.application_id = Some(ApplicationId::new(id));
+    request
+}
+
+fn to_port(port: u16) -> Vec<String> {
+    vec![format!("permit out 17 from any {port} to assigned")]
+}
+
+#[test]
+fn a_pdr_detects_an_application_by_its_flows_and_as_they_change() {
+    let mut smf = Smf::associated();
+    let accepted = PfdManagementResponse { cause: Cause::ACCEPTED, offending_ie: None };
+    assert_eq!(manage(&mut smf, told("chat", &to_port(7000))), accepted);
+    let (_, teid) = smf.establish(detecting("chat"));
+    let passes = |smf: &mut Smf, port| {
+        let packet = udp_packet((UE, 9000), (smf.bench.remote(), port), b"up");
+        smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
+        smf.bench.receive_n6().is_some()
+    };
+    assert!(passes(&mut smf, 7000));
+    assert!(!passes(&mut smf, 7001));
+    // The same application is found by something else now.
+    assert_eq!(manage(&mut smf, told("chat", &to_port(7001))), accepted);
+    assert!(!passes(&mut smf, 7000));
+    assert!(passes(&mut smf, 7001));
+    // Another one's flows are none of its own; and one that is forgotten is not found.
+    assert_eq!(manage(&mut smf, told("news", &to_port(7000))), accepted);
+    assert!(!passes(&mut smf, 7000));
+    assert_eq!(manage(&mut smf, told("chat", &[])), accepted);
+    assert!(!passes(&mut smf, 7001));
+    // It was only forgotten, and comes back to the session.
+    assert_eq!(manage(&mut smf, told("chat", &to_port(7000))), accepted);
+    assert!(passes(&mut smf, 7000));
+    // Without any application, all are forgotten.
+    assert_eq!(manage(&mut smf, PfdManagementRequest { applications: vec![] }), accepted);
+    assert!(!passes(&mut smf, 7000));
+    assert_eq!(
+        smf.try_establish(SessionEstablishmentRequest {
+            cp_fseid: FSeid::new(2, SMF),
+            ..detecting("news")
+        })
+        .cause,
+        Cause::RULE_CREATION_FAILURE
+    );
+    assert_eq!(smf.n4.counts(), (1, 1));
+}
+
+#[test]
+fn an_application_that_nobody_told_of_is_no_rule() {
+    let mut smf = Smf::associated();
+    let answer = smf.try_establish(detecting("chat"));
+    assert_eq!(
+        (answer.cause, answer.failed_rule),
+        (Cause::RULE_CREATION_FAILURE, Some(FailedRuleId::Pdr(1)))
+    );
+    manage(&mut smf, told("chat", &to_port(7000)));
+    // An application goes alone.
+    let mut both = detecting("chat");
+    let flow_description = Some("permit out ip from any to assigned".into());
+    both.create_pdrs[0].pdi.sdf_filters =
+        vec![SdfFilter { flow_description, ..Default::default() }];
+    assert_eq!(smf.try_establish(both).cause, Cause::RULE_CREATION_FAILURE);
+    assert_eq!(smf.n4.counts(), (0, 1));
+}
+
+#[test]
+fn what_cannot_be_detected_is_refused_whole() {
+    let mut smf = Smf::with(|config| {
+        config.n4.applications = 2;
+        config.n4.flows_per_application = 2;
+    });
+    // Nobody but an SMF that is associated tells of applications.
+    assert_eq!(manage(&mut smf, told("a", &to_port(1))).cause, Cause::NO_ESTABLISHED_ASSOCIATION);
+    smf.associate(1);
+    let offending = Some(OffendingIe(PfdContents::TYPE));
+    let wrong = manage(&mut smf, told("a", &["permit sideways".into()]));
+    assert_eq!((wrong.cause, wrong.offending_ie), (Cause::MANDATORY_IE_INCORRECT, offending));
+    let mut named = told("a", &to_port(1));
+    named.applications[0].contexts[0].contents[0] = PfdContents {
+        domain_names: vec![(b"example.com".to_vec(), None)],
+        ..PfdContents::default()
+    };
+    let unseen = manage(&mut smf, named);
+    assert_eq!((unseen.cause, unseen.offending_ie), (Cause::SERVICE_NOT_SUPPORTED, offending));
+    let many: Vec<String> = (1..=3).flat_map(to_port).collect();
+    assert_eq!(manage(&mut smf, told("a", &many)).cause, Cause::NO_RESOURCES_AVAILABLE);
+    // One too many takes those beside it along.
+    let three: Vec<_> =
+        ["a", "b", "c"].iter().flat_map(|id| told(id, &to_port(1)).applications).collect();
+    assert_eq!(
+        manage(&mut smf, PfdManagementRequest { applications: three }).cause,
+        Cause::NO_RESOURCES_AVAILABLE
+    );
+    assert_eq!(smf.n4.applications.len(), 0);
+}
+
+/// What a name server answers, as it comes from the data network.
+fn answered(smf: &mut Smf, server: [u8; 4], name: &str, address: [u8; 4], holds: u32) {
+    let message = martlet_upf_rules::dns::testing::message(name, None, &[address.into()], holds);
+    let packet =
+        martlet_upf_datapath::conformance::udp_packet((server.into(), 53), (UE, 4000), &message);
+    smf.bench.packet_from_network(&packet);
+    assert!(smf.reports().is_empty());
+}
+
+fn named(id: &str, names: &[&str]) -> PfdManagementRequest {
+    let domain_names = names.iter().map(|name| (name.as_bytes().to_vec(), None)).collect();
+    let contents = vec![PfdContents { domain_names, ..PfdContents::default() }];
+    let application_id = ApplicationId::new(id);
+    PfdManagementRequest {
+        applications: vec![ApplicationIdsPfds {
+            application_id,
+            contexts: vec![PfdContext { contents }],
+        }],
+    }
+}
+
+#[test]
+fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
+    let server = [9, 9, 9, 9];
+    let mut smf = Smf::with(|config| {
+        config.n4.heartbeat_s = 0;
+        config.n4.name_servers = vec![server.into()];
+        config.n4.names_hold_s = 60;
+        config.n4.addresses_per_application = 2;
+    });
+    smf.associate(1);
+    assert_eq!(
+        manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause,
+        Cause::ACCEPTED
+    );
+    let (seid, teid) = smf.establish(detecting("video"));
+    smf.accepted(seid, to_gnb(REMOTE));
+    let passes = |smf: &mut Smf, to: [u8; 4]| {
+        let packet = udp_packet((UE, 9000), (to.into(), 443), b"up");
+        smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
+        smf.bench.receive_n6().is_some()
+    };
+    let (one, two, three) = ([192, 0, 2, 1], [192, 0, 2, 2], [192, 0, 2, 3]);
+    assert!(!passes(&mut smf, one), "nothing is known of it yet");
+    answered(&mut smf, [6, 6, 6, 6], "a.video.example", one, 10);
+    assert!(!passes(&mut smf, one), "nobody believes that server");
+    answered(&mut smf, server, "news.example", one, 10);
+    assert!(!passes(&mut smf, one), "another name");
+    answered(&mut smf, server, "a.video.example", one, 10);
+    assert!(passes(&mut smf, one) && !passes(&mut smf, two));
+    // It holds as long as the configuration has it, if the answer holds for less.
+    smf.pass(Duration::from_secs(30));
+    answered(&mut smf, server, "img7.example", two, 3000);
+    assert!(passes(&mut smf, one) && passes(&mut smf, two));
+    smf.pass(Duration::from_secs(40));
+    assert!(!passes(&mut smf, one) && passes(&mut smf, two), "the first answer is over");
+    // There is room for two: the one that ends first goes.
+    answered(&mut smf, server, "b.video.example", one, 100);
+    smf.pass(Duration::from_secs(1));
+    answered(&mut smf, server, "c.video.example", three, 5000);
+    smf.pass(Duration::from_secs(1));
+    assert!(!passes(&mut smf, one) && passes(&mut smf, two) && passes(&mut smf, three));
+    // The same names told again keep what is known, others do not.
+    assert_eq!(
+        manage(&mut smf, named("video", &["*.video.example", "img[0-9]+\\.example"])).cause,
+        Cause::ACCEPTED
+    );
+    assert!(passes(&mut smf, two));
+    assert_eq!(manage(&mut smf, named("video", &["*.video.example"])).cause, Cause::ACCEPTED);
+    assert!(!passes(&mut smf, two));
+}
+
+#[test]
+fn names_that_cannot_be_detected_are_refused() {
+    let mut smf = Smf::with(|config| config.n4.name_servers = vec![[9, 9, 9, 9].into()]);
+    smf.associate(1);
+    assert_eq!(manage(&mut smf, named("a", &["("])).cause, Cause::MANDATORY_IE_INCORRECT);
+    for contents in [
+        PfdContents {
+            domain_names: vec![(b"a.example".to_vec(), Some(b"TLS_SNI".to_vec()))],
+            ..Default::default()
+        },
+        PfdContents { urls: vec![b"http://a.example/.*".to_vec()], ..Default::default() },
+        PfdContents { custom: Some(vec![1]), ..Default::default() },
+    ] {
+        let mut request = named("a", &["a.example"]);
+        request.applications[0].contexts[0].contents[0] = contents;
+        assert_eq!(manage(&mut smf, request).cause, Cause::SERVICE_NOT_SUPPORTED);
+    }
+    assert_eq!(manage(&mut smf, named("a", &["a.example"])).cause, Cause::ACCEPTED);
+}

@@ -1,0 +1,209 @@
+//! Messages of those who have no business with a session, and messages that come again or in
+//! another order: nothing is disturbed, and nothing is left behind.
+use crate::metrics;
+use crate::testing::*;
+use martlet_pfcp::ie::*;
+use martlet_pfcp::*;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
+
+fn dropped(reason: &str) -> u64 {
+    metrics::N4_DROPPED.with_label_values(&[reason]).get()
+}
+
+#[test]
+fn a_stranger_does_nothing_to_sessions() {
+    let (mut smf, seid, teid) = Smf::in_session();
+    let before = dropped("unknown_peer");
+    let node_id = || NodeId::Ip(SMF);
+    // It says that it is the SMF, and knows its session's identifiers.
+    let mut other = establishment();
+    other.cp_fseid = FSeid::new(9, STRANGER);
+    let cause_of = |sent: Vec<Packet>| match &sent[..] {
+        [Packet { message: Message::SessionEstablishmentResponse(m), .. }] => m.cause,
+        [Packet { message: Message::SessionModificationResponse(m), .. }] => m.cause,
+        [Packet { message: Message::SessionDeletionResponse(m), .. }] => m.cause,
+        [Packet { message: Message::AssociationReleaseResponse(m), .. }] => m.cause,
+        [Packet { message: Message::PfdManagementResponse(m), .. }] => m.cause,
+        other => panic!("{other:?}"),
+    };
+    let requests: [(Packet, Cause); 6] = [
+        (Packet::session(0, 1, other), Cause::NO_ESTABLISHED_ASSOCIATION),
+        (Packet::session(seid, 2, idle()), Cause::SESSION_CONTEXT_NOT_FOUND),
+        (
+            Packet::session(
+                seid,
+                3,
+                SessionModificationRequest {
+                    cp_fseid: Some(FSeid::new(9, STRANGER)),
+                    ..Default::default()
+                },
+            ),
+            Cause::SESSION_CONTEXT_NOT_FOUND,
+        ),
+        (Packet::session(seid, 4, SessionDeletionRequest {}), Cause::SESSION_CONTEXT_NOT_FOUND),
+        (
+            Packet::node(5, AssociationReleaseRequestMessage { node_id: node_id() }),
+            Cause::NO_ESTABLISHED_ASSOCIATION,
+        ),
+        (
+            Packet::node(6, PfdManagementRequest { applications: vec![] }),
+            Cause::NO_ESTABLISHED_ASSOCIATION,
+        ),
+    ];
+    for (packet, cause) in requests {
+        assert_eq!(cause_of(smf.receive_from(STRANGER, &packet.encode())), cause, "{packet:?}");
+    }
+    // A malformed one does not even learn that the session is there.
+    let malformed = Header { message_type: 52, seid: Some(seid), sequence: 7, priority: None };
+    let malformed = malformed.encode(|out| out.extend([0, 10, 0, 6, 0, 108, 0, 2, 0, 1]));
+    let sent = smf.receive_from(STRANGER, &malformed);
+    assert_eq!((sent[0].seid, cause_of(sent)), (Some(0), Cause::SESSION_CONTEXT_NOT_FOUND));
+    // A heartbeat anyone may ask for; what it says of a restart is not the SMF's word.
+    let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(999) };
+    assert_eq!(smf.receive_from(STRANGER, &Packet::node(8, beat).encode()).len(), 1);
+    assert_eq!(smf.n4.counts(), (1, 1));
+    assert!(smf.bench.has_tunnel(teid));
+    assert!(dropped("unknown_peer") >= before + 6);
+    smf.accepted(seid, to_gnb(REMOTE));
+}
+
+#[test]
+fn another_smf_that_is_associated_takes_a_session_over_and_else_does_not_touch_it() {
+    let (mut smf, seid, _) = Smf::in_session();
+    let request = AssociationSetupRequest {
+        node_id: NodeId::Ip(STRANGER),
+        recovery: RecoveryTimeStamp(5),
+        up_features: None,
+        cp_features: None,
+        retention: None,
+    };
+    smf.receive_from(STRANGER, &Packet::node(1, request).encode());
+    let cause = |sent: Vec<Packet>| match &sent[0].message {
+        Message::SessionModificationResponse(m) => (sent[0].seid, m.cause),
+        other => panic!("{other:?}"),
+    };
+    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 2, idle()).encode());
+    assert_eq!(cause(sent), (Some(0), Cause::SESSION_CONTEXT_NOT_FOUND));
+    // With its own end it is the session's SMF from here on (TS 29.244, 5.22.2).
+    let change = SessionModificationRequest { cp_fseid: Some(FSeid::new(77, STRANGER)), ..idle() };
+    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 3, change).encode());
+    assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
+    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 4, to_gnb(REMOTE)).encode());
+    assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
+    // The association of before takes nothing of it along as it ends.
+    let release = AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF) };
+    smf.receive(&Packet::node(9, release).encode());
+    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 5, idle()).encode());
+    assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
+}
+
+#[test]
+fn an_establishment_that_comes_again_much_later_makes_no_second_session() {
+    let mut smf = Smf::without_heartbeats();
+    // Nothing in it belongs to one session alone but the CP function's end.
+    let mut request = establishment();
+    for pdr in &mut request.create_pdrs {
+        pdr.pdi.ue_ip_addresses[0].ipv4 = Some(UE);
+    }
+    let octets = Packet::session(0, 7, request).encode();
+    let first = smf.receive(&octets);
+    let Message::SessionEstablishmentResponse(made) = &first[0].message else { panic!() };
+    let seid = made.up_fseid.unwrap().seid;
+    smf.pass(Duration::from_secs(60));
+    let again = smf.receive(&octets);
+    let Message::SessionEstablishmentResponse(refused) = &again[0].message else { panic!() };
+    assert_eq!(
+        (refused.cause, refused.offending_ie),
+        (Cause::REJECTED, Some(OffendingIe(FSeid::TYPE)))
+    );
+    assert_eq!(smf.n4.counts(), (1, 1));
+    smf.accepted(seid, to_gnb(REMOTE));
+    // Deleted, and its end free for another one.
+    smf.delete(seid);
+    smf.pass(Duration::from_secs(60));
+    let Message::SessionEstablishmentResponse(made) = &smf.receive(&octets)[0].message else {
+        panic!()
+    };
+    assert_eq!(made.cause, Cause::ACCEPTED);
+}
+
+#[test]
+fn sequence_numbers_need_no_order_and_answers_to_nothing_count() {
+    let (mut smf, seid, _) = Smf::in_session();
+    for sequence in [900, 5, 0xff_ffff, 0, 901] {
+        let sent = smf.receive(&Packet::session(seid, sequence, to_gnb(REMOTE)).encode());
+        assert_eq!((sent.len(), sent[0].sequence), (1, sequence));
+        assert!(
+            matches!(&sent[0].message, Message::SessionModificationResponse(m) if m.cause == Cause::ACCEPTED)
+        );
+    }
+    let before = dropped("unexpected");
+    for sequence in [1, 2, 900] {
+        let answer = HeartbeatResponse { recovery: RecoveryTimeStamp(42) };
+        assert_eq!(smf.receive(&Packet::node(sequence, answer).encode()), []);
+    }
+    assert!(dropped("unexpected") >= before + 3);
+    // An answer of a stranger to a request of ours is none.
+    let sent = smf.pass(Duration::from_secs(10));
+    let answer = HeartbeatResponse { recovery: RecoveryTimeStamp(42) };
+    assert_eq!(smf.receive_from(STRANGER, &Packet::node(sent[0].sequence, answer).encode()), []);
+    assert_eq!(smf.n4.counts(), (1, 1));
+}
+
+#[test]
+fn asking_for_more_than_there_is_leaves_nothing_behind() {
+    let mut smf = Smf::with(|config| {
+        config.n4.heartbeat_s = 0;
+        config.n4.sessions = 3;
+        config.rules.pdrs = 4;
+    });
+    smf.associate(1);
+    let nth = |n: u8| {
+        let mut request = establishment();
+        request.cp_fseid.seid = n.into();
+        request
+            .create_pdrs
+            .iter_mut()
+            .for_each(|pdr| pdr.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, n].into()));
+        request
+    };
+    let ask = |smf: &mut Smf, request| match smf.session(0, request).message {
+        Message::SessionEstablishmentResponse(answer) => answer,
+        other => panic!("{other:?}"),
+    };
+    let mut seids = Vec::new();
+    for n in 2..=4 {
+        seids.push(ask(&mut smf, nth(n)).up_fseid.unwrap().seid);
+    }
+    let alarms = smf.n4.alarms.len();
+    for round in 0..100u8 {
+        // Too many sessions; too many rules in a session that is there; a tunnel and an address
+        // that are another one's.
+        assert_eq!(ask(&mut smf, nth(100)).cause, Cause::NO_RESOURCES_AVAILABLE);
+        let pdr = |n: u16| CreatePdr { pdr_id: PdrId(n), ..establishment().create_pdrs[0].clone() };
+        let many = SessionModificationRequest {
+            create_pdrs: (10..20).map(pdr).collect(),
+            ..Default::default()
+        };
+        assert_eq!(smf.modify(seids[0], many).cause, Cause::NO_RESOURCES_AVAILABLE);
+        let mut foreign = establishment().create_pdrs.remove(1);
+        foreign.pdr_id = PdrId(9);
+        foreign.pdi.ue_ip_addresses[0].ipv4 = Some([10, 45, 0, 3].into());
+        let foreign =
+            SessionModificationRequest { create_pdrs: vec![foreign], ..Default::default() };
+        assert_eq!(smf.modify(seids[0], foreign).cause, Cause::RULE_CREATION_FAILURE, "{round}");
+    }
+    assert_eq!((smf.n4.counts(), smf.n4.alarms.len(), smf.n4.by_cp.len()), ((3, 1), alarms, 3));
+    assert_eq!(smf.n4.teids.len(), 3);
+    for seid in seids {
+        smf.accepted(seid, to_gnb(REMOTE));
+        smf.delete(seid);
+    }
+    assert_eq!(
+        (smf.n4.counts(), smf.n4.by_cp.len(), smf.n4.teids.len(), smf.n4.remote.len()),
+        ((0, 1), 0, 0, 0)
+    );
+}

@@ -1,0 +1,236 @@
+//! Usage reports.
+use crate::testing::*;
+use martlet_pfcp::ie::*;
+use martlet_pfcp::*;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
+use std::time::Duration;
+
+/// 100 octets from the UE.
+fn up(smf: &mut Smf, teid: u32) {
+    let packet = udp_packet((UE, 9000), (smf.bench.remote(), 7000), &[0; 72]);
+    smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
+}
+
+fn total(report: &UsageReport) -> Option<u64> {
+    report.volume?.octets[0]
+}
+
+/// Reports among what was sent, each once however often it was sent.
+fn usage(sent: Vec<Packet>) -> Vec<UsageReport> {
+    let mut reports: Vec<(u32, UsageReport)> = sent
+        .into_iter()
+        .filter_map(report_of)
+        .flat_map(|(packet, report)| {
+            report.usage_reports.into_iter().map(move |usage| (packet.sequence, usage))
+        })
+        .collect();
+    reports.dedup_by_key(|(sequence, _)| *sequence);
+    reports.into_iter().map(|(_, usage)| usage).collect()
+}
+
+#[test]
+fn a_volume_threshold_makes_a_report() {
+    let mut smf = Smf::associated();
+    let threshold = VolumeThreshold { total: Some(250), ..Default::default() };
+    let request = measured(establishment(), ReportingTriggers::VOLTH, |urr| {
+        urr.volume_threshold = Some(threshold)
+    });
+    let (_, teid) = smf.establish(request);
+    (0..2).for_each(|_| up(&mut smf, teid));
+    assert_eq!(smf.reports().len(), 0);
+    up(&mut smf, teid);
+    let reports = smf.reports();
+    let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(report.report_type, ReportType::USAR);
+    let [usage] = &report.usage_reports[..] else { panic!("{report:?}") };
+    assert_eq!(
+        (usage.urr_id, usage.ur_seqn, usage.trigger),
+        (UrrId(7), UrSeqn(0), UsageReportTrigger::VOLTH)
+    );
+    let volume = usage.volume.unwrap();
+    assert_eq!(
+        (volume.octets, volume.packets),
+        ([Some(300), Some(300), Some(0)], [Some(3), Some(3), Some(0)])
+    );
+    assert!(usage.start.is_some() && usage.end.is_some() && usage.duration.is_some());
+    (0..3).for_each(|_| up(&mut smf, teid));
+    assert_eq!(smf.reports()[0].1.usage_reports[0].ur_seqn, UrSeqn(1));
+}
+
+#[test]
+fn a_period_makes_reports() {
+    let mut smf = Smf::without_heartbeats();
+    let request = measured(establishment(), ReportingTriggers::PERIO, |u| {
+        u.measurement_period = Some(MeasurementPeriod(60))
+    });
+    let (seid, teid) = smf.establish(request);
+    up(&mut smf, teid);
+    let reports = usage(smf.pass(Duration::from_secs(61)));
+    let [first] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!((first.trigger, total(first)), (UsageReportTrigger::PERIO, Some(100)));
+    assert_eq!(first.duration, Some(DurationMeasurement(60)));
+    let reports = usage(smf.pass(Duration::from_secs(60)));
+    let last = reports.last().unwrap();
+    assert_eq!((last.ur_seqn, total(last)), (UrSeqn(1), Some(0)));
+    // Without the rule there are no more.
+    smf.accepted(
+        seid,
+        SessionModificationRequest {
+            remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }],
+            ..Default::default()
+        },
+    );
+    assert_eq!(
+        usage(smf.pass(Duration::from_secs(200))).iter().filter(|u| u.ur_seqn.0 > 1).count(),
+        0
+    );
+}
+
+#[test]
+fn a_volume_quota_stops_packets_until_there_is_a_new_one() {
+    let mut smf = Smf::associated();
+    let quota = VolumeQuota { total: Some(100), ..Default::default() };
+    let request =
+        measured(establishment(), ReportingTriggers::VOLQU, |urr| urr.volume_quota = Some(quota));
+    let (seid, teid) = smf.establish(request);
+    up(&mut smf, teid);
+    assert_eq!(smf.reports()[0].1.usage_reports[0].trigger, UsageReportTrigger::VOLQU);
+    assert!(smf.bench.receive_n6().is_some());
+    up(&mut smf, teid);
+    assert_eq!(smf.bench.receive_n6(), None);
+    let update = UpdateUrr {
+        urr_id: UrrId(7),
+        measurement_method: None,
+        reporting_triggers: None,
+        measurement_period: None,
+        volume_threshold: None,
+        volume_quota: Some(quota),
+        time_threshold: None,
+        time_quota: None,
+    };
+    smf.accepted(
+        seid,
+        SessionModificationRequest { update_urrs: vec![update], ..Default::default() },
+    );
+    up(&mut smf, teid);
+    assert!(smf.bench.receive_n6().is_some());
+}
+
+#[test]
+fn a_time_quota_stops_packets_and_a_time_threshold_does_not() {
+    let mut smf = Smf::associated();
+    let triggers = ReportingTriggers::TIMTH | ReportingTriggers::TIMQU;
+    let request = measured(establishment(), triggers, |urr| {
+        urr.time_threshold = Some(TimeThreshold(10));
+        urr.time_quota = Some(TimeQuota(25));
+    });
+    let (_, teid) = smf.establish(request);
+    let first = usage(smf.pass(Duration::from_secs(11)));
+    assert_eq!(first[0].trigger, UsageReportTrigger::TIMTH);
+    up(&mut smf, teid);
+    assert!(smf.bench.receive_n6().is_some());
+    let reports = usage(smf.pass(Duration::from_secs(15)));
+    assert!(
+        reports.iter().any(|report| report.trigger == UsageReportTrigger::TIMQU),
+        "{reports:?}"
+    );
+    up(&mut smf, teid);
+    assert_eq!(smf.bench.receive_n6(), None);
+}
+
+#[test]
+fn usage_is_told_when_asked_and_at_the_end() {
+    let mut smf = Smf::associated();
+    let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
+    up(&mut smf, teid);
+    let query = SessionModificationRequest {
+        query_urrs: vec![QueryUrr { urr_id: UrrId(7) }],
+        ..Default::default()
+    };
+    let asked = smf.accepted(seid, query).usage_reports;
+    assert_eq!(
+        (asked[0].trigger, asked[0].volume.unwrap().octets[1]),
+        (UsageReportTrigger::IMMER, Some(100))
+    );
+    let all = SessionModificationRequest { flags: Some(PfcpSmReqFlags(4)), ..Default::default() };
+    assert_eq!(smf.accepted(seid, all).usage_reports[0].volume.unwrap().octets[0], Some(0));
+    up(&mut smf, teid);
+    let last = smf.delete(seid).usage_reports;
+    assert_eq!((last[0].trigger, last[0].ur_seqn), (UsageReportTrigger::TERMR, UrSeqn(2)));
+    assert_eq!(last[0].volume.unwrap().octets[0], Some(100));
+}
+
+#[test]
+fn usage_of_a_rule_that_goes_is_told() {
+    let mut smf = Smf::associated();
+    let (seid, teid) = smf.establish(measured(establishment(), ReportingTriggers(0), |_| {}));
+    up(&mut smf, teid);
+    let remove = SessionModificationRequest {
+        remove_urrs: vec![RemoveUrr { urr_id: UrrId(7) }],
+        ..Default::default()
+    };
+    let told = smf.accepted(seid, remove).usage_reports;
+    assert_eq!(
+        (told[0].trigger, told[0].volume.unwrap().octets[0]),
+        (UsageReportTrigger::TERMR, Some(100))
+    );
+    up(&mut smf, teid);
+    assert_eq!(smf.delete(seid).usage_reports, []);
+}
+
+#[test]
+fn deletions_that_come_together_are_answered_one_by_one_in_order() {
+    let mut smf = Smf::associated();
+    let session = |n: u64| {
+        let mut request = establishment();
+        request.cp_fseid = FSeid::new(n, SMF);
+        let address = UeIpAddress {
+            ipv4: Some([10, 45, 0, 10 + n as u8].into()),
+            is_destination: true,
+            ..Default::default()
+        };
+        for pdr in &mut request.create_pdrs {
+            for ue in &mut pdr.pdi.ue_ip_addresses {
+                *ue = UeIpAddress { is_destination: ue.is_destination, ..address };
+            }
+        }
+        measured(request, ReportingTriggers::default(), |_| {})
+    };
+    let (seids, teids): (Vec<u64>, Vec<u32>) = (1..4).map(|n| smf.establish(session(n))).unzip();
+    let packet = udp_packet(([10, 45, 0, 12].into(), 9000), (smf.bench.remote(), 7000), &[0; 72]);
+    smf.bench.send_n3(&g_pdu(teids[1], Some(9), &packet));
+    let delete =
+        |sequence, seid| Packet::session(seid, sequence, SessionDeletionRequest {}).encode();
+    let heartbeat = Packet::node(905, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
+    // The second one comes twice, and after the third one its session is asked for once more,
+    // behind another request.
+    let all = [
+        delete(901, seids[0]),
+        delete(902, seids[1]),
+        delete(902, seids[1]),
+        delete(903, 4711),
+        delete(904, seids[2]),
+        heartbeat,
+        delete(906, seids[1]),
+    ];
+    smf.n4.receive_all(all.iter().map(|octets| (address(), octets.as_slice())), smf.now);
+    let sent = smf.sent();
+    assert_eq!(
+        sent.iter().map(|packet| packet.sequence).collect::<Vec<_>>(),
+        [901, 902, 903, 904, 905, 906]
+    );
+    let answers: Vec<(Cause, Option<u64>)> = sent
+        .iter()
+        .filter_map(|packet| match &packet.message {
+            Message::SessionDeletionResponse(answer) => Some((
+                answer.cause,
+                answer.usage_reports.first().and_then(|report| report.volume?.octets[0]),
+            )),
+            _ => None,
+        })
+        .collect();
+    let gone = (Cause::SESSION_CONTEXT_NOT_FOUND, None);
+    let accepted = |octets| (Cause::ACCEPTED, Some(octets));
+    assert_eq!(answers, [accepted(0), accepted(100), gone, accepted(0), gone]);
+    assert_eq!((smf.n4.sessions.len(), smf.n4.by_cp.len(), smf.n4.teids.len()), (0, 0, 0));
+}

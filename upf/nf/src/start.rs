@@ -1,0 +1,183 @@
+//! The UPF put together: datapath, N4, status.
+use crate::{metrics, n4_socket, thermal};
+use martlet_upf_config::{DatapathChoice, UpfConfig};
+use martlet_upf_datapath::telemetry::TraceWish;
+use martlet_upf_datapath::{Datapath, Signals};
+use martlet_upf_kernel::KernelDatapath;
+use martlet_upf_n4::{Moment, N4, Settings, Watched};
+use martlet_upf_offload::SwitchDatapath;
+use martlet_upf_xdp::XdpDatapath;
+use serde_json::Value;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::UdpSocket;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Why a UPF does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+pub enum UpfError {
+    /// The configuration is wrong; `martlet check` tells the line.
+    #[error("the configuration of the UPF is wrong: {0}")]
+    Config(String),
+    /// N4 cannot be served.
+    #[error(
+        "PFCP cannot be served at {address} ({error}): change upf.n4.address to one of this \
+         machine"
+    )]
+    N4 {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The datapath cannot be made, or failed.
+    #[error("{0}")]
+    Datapath(String),
+    /// N4 failed.
+    #[error("N4 failed: {0}")]
+    Failed(String),
+}
+
+/// Gives what the UPF says of itself, whenever it is asked.
+pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
+
+/// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error
+/// says why there is no answer.
+pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, String>> + Send + Sync>;
+
+/// A UPF at work.
+pub struct UpfHandle {
+    n4: Arc<Mutex<N4>>,
+    address: SocketAddr,
+    task: JoinHandle<Result<(), UpfError>>,
+    /// Metrics are shown while it is kept.
+    _watched: Arc<dyn Fn() -> Option<Watched> + Send + Sync>,
+    /// The board, and what keeps it cool.
+    thermal: Arc<thermal::Shared>,
+    _thermal: tokio::task::JoinSet<()>,
+    /// Dropped with the handle, which ends the UPF.
+    _alive: oneshot::Sender<()>,
+}
+
+/// Makes the datapath that a configuration asks for. Blocks for as long as that takes. The error
+/// says what a person can do.
+pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), String> {
+    fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
+        (Box::new(datapath), signals)
+    }
+    match config.datapath {
+        DatapathChoice::Kernel => KernelDatapath::open(config).map(boxed),
+        DatapathChoice::Xdp => XdpDatapath::open(config).map(boxed),
+        DatapathChoice::Switch => {
+            let native = UpfConfig { datapath: config.switch.native, ..config.clone() };
+            let (native, signals) = open_datapath(&native)?;
+            SwitchDatapath::open(native, config).map(|datapath| boxed((datapath, signals)))
+        }
+    }
+}
+
+/// Starts a UPF. It ends with `shutdown`, or with its handle. What it made (device, translation) is
+/// then gone.
+pub async fn start(
+    config: UpfConfig,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<UpfHandle, UpfError> {
+    if let Some(finding) = config.check().into_iter().next() {
+        return Err(UpfError::Config(format!("upf.{}: {}", finding.path, finding.message)));
+    }
+    martlet_upf_n4::metrics::register();
+    let settings = Settings::from(&config);
+    let address = config.n4.address;
+    let socket = UdpSocket::bind(address).await.map_err(|error| UpfError::N4 { address, error })?;
+    let opening = config.clone();
+    let opened = tokio::task::spawn_blocking(move || open_datapath(&opening)).await;
+    let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
+    let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
+    let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
+    let (thermal, tasks) = thermal::run(&config, &n4);
+    let watched = Arc::downgrade(&n4);
+    let watched = metrics::watch(Arc::new(move || {
+        Some(watched.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).watched())
+    }));
+    let (alive, dropped) = oneshot::channel::<()>();
+    let served = n4.clone();
+    let task = tokio::spawn(async move {
+        let ended = async move {
+            tokio::select! {
+                () = shutdown => {}
+                _ = dropped => {}
+            }
+        };
+        let outcome = tokio::select! {
+            outcome = n4_socket::run(served, socket, signals.events, ended) => {
+                outcome.map_err(|error| UpfError::Failed(error.to_string()))
+            }
+            Some(failure) = signals.failures.recv() => Err(UpfError::Datapath(failure)),
+        };
+        tracing::info!("the UPF ends");
+        outcome
+    });
+    tracing::info!(n4 = %address, "the UPF is ready");
+    Ok(UpfHandle { n4, address, task, _watched: watched, thermal, _thermal: tasks, _alive: alive })
+}
+
+impl UpfHandle {
+    /// Where N4 is served.
+    pub fn n4_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Gives what the UPF says of itself; nothing any more once it has ended.
+    pub fn status_source(&self) -> StatusSource {
+        let n4 = Arc::downgrade(&self.n4);
+        Arc::new(move || match n4.upgrade() {
+            Some(n4) => n4.lock().unwrap_or_else(PoisonError::into_inner).status(),
+            None => Value::Null,
+        })
+    }
+
+    /// Answers questions; none any more once the UPF has ended.
+    pub fn ask_source(&self) -> AskSource {
+        let n4 = Arc::downgrade(&self.n4);
+        let thermal = self.thermal.clone();
+        Arc::new(move |question| {
+            let n4 = n4.upgrade()?;
+            let n4 = n4.lock().unwrap_or_else(PoisonError::into_inner);
+            match question {
+                "top" => {
+                    let mut top = n4.top();
+                    (top["board"], top["governor"]) = (thermal.board.top(), thermal.top());
+                    Some(Ok(top))
+                }
+                "trace" => Some(n4.trace(TraceWish { forwarded: false })),
+                "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
+                "renew" => Some(n4.renew(None)),
+                "capture" => Some(n4.capture(false)),
+                "capture/end" => Some(n4.capture(true)),
+                _ if question.starts_with("capture/begin/") => {
+                    Some(n4.begin_capture(question.trim_start_matches("capture/begin/")))
+                }
+                _ => {
+                    let sample = question.strip_prefix("renew/sample/")?.parse().ok()?;
+                    Some(n4.renew(Some(sample)))
+                }
+            }
+        })
+    }
+
+    /// What the UPF says of itself.
+    pub fn status(&self) -> Value {
+        self.n4.lock().unwrap_or_else(PoisonError::into_inner).status()
+    }
+
+    /// Waits for the end, which comes by the shutdown or by an error.
+    pub async fn finished(self) -> Result<(), UpfError> {
+        let UpfHandle { n4, task, _alive, .. } = self;
+        let outcome = task.await.unwrap_or_else(|error| Err(UpfError::Failed(error.to_string())));
+        // The datapath waits for its threads and undoes what it made: not on the runtime's thread.
+        let _ = tokio::task::spawn_blocking(move || drop(n4)).await;
+        outcome
+    }
+}

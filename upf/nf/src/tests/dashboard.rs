@@ -1,0 +1,186 @@
+//! Every query of the Grafana dashboard asks for what a UPF with traffic really exports.
+use crate::metrics;
+use crate::thermal;
+use martlet_board::BoardConfig;
+use martlet_upf_config::SimulatedConfig;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
+use martlet_upf_n4::testing::*;
+use promql_parser::label::{MatchOp, Matcher};
+use promql_parser::parser::{self, Expr, LabelModifier, VectorSelector};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+const DASHBOARD: &str = include_str!("../../../../deploy/grafana/martlet-upf.json");
+
+/// Labels of the samples of each metric, as somebody reads them who scrapes this process.
+type Exported = BTreeMap<String, Vec<BTreeMap<String, String>>>;
+
+fn exported() -> Exported {
+    let text =
+        prometheus::TextEncoder::new().encode_to_string(&prometheus::gather()).expect("metrics");
+    let mut exported = Exported::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Ok(Expr::VectorSelector(sample)) =
+            parser::parse(line.rsplit_once(' ').expect("a value").0)
+        else {
+            panic!("{line}")
+        };
+        let labels =
+            sample.matchers.matchers.iter().map(|m| (m.name.clone(), m.value.clone())).collect();
+        exported.entry(sample.name.expect("a name")).or_default().push(labels);
+    }
+    exported
+}
+
+/// The vectors that a query selects, and the labels that it groups by.
+fn parts(expr: &Expr, vectors: &mut Vec<VectorSelector>, labels: &mut BTreeSet<String>) {
+    match expr {
+        Expr::Aggregate(a) => {
+            if let Some(LabelModifier::Include(by) | LabelModifier::Exclude(by)) = &a.modifier {
+                labels.extend(by.labels.iter().cloned());
+            }
+            parts(&a.expr, vectors, labels);
+        }
+        Expr::Unary(u) => parts(&u.expr, vectors, labels),
+        Expr::Binary(b) => {
+            parts(&b.lhs, vectors, labels);
+            parts(&b.rhs, vectors, labels);
+        }
+        Expr::Paren(p) => parts(&p.expr, vectors, labels),
+        Expr::Subquery(s) => parts(&s.expr, vectors, labels),
+        Expr::VectorSelector(v) => vectors.push(v.clone()),
+        Expr::MatrixSelector(m) => vectors.push(m.vs.clone()),
+        Expr::Call(c) => c.args.args.iter().for_each(|arg| parts(arg, vectors, labels)),
+        Expr::NumberLiteral(_) | Expr::StringLiteral(_) => {}
+        other => panic!("{other:?} is not looked into"),
+    }
+}
+
+fn matches(matcher: &Matcher, labels: &BTreeMap<String, String>) -> bool {
+    let value = labels.get(&matcher.name).map_or("", String::as_str);
+    match &matcher.op {
+        MatchOp::Equal => value == matcher.value,
+        MatchOp::NotEqual => value != matcher.value,
+        MatchOp::Re(pattern) => pattern.is_match(value),
+        MatchOp::NotRe(pattern) => !pattern.is_match(value),
+    }
+}
+
+/// What is wrong with a query.
+fn faults(query: &str, legend: &str, exported: &Exported) -> Vec<String> {
+    let text = query.replace("$__rate_interval", "5m").replace("$instance", ".*");
+    let expr = match parser::parse(&text) {
+        Ok(expr) => expr,
+        Err(error) => return vec![format!("{query}: {error}")],
+    };
+    let (mut vectors, mut wanted) = (Vec::new(), BTreeSet::new());
+    parts(&expr, &mut vectors, &mut wanted);
+    wanted.extend(
+        legend
+            .split("{{")
+            .skip(1)
+            .filter_map(|rest| rest.split_once("}}"))
+            .map(|(label, _)| label.into()),
+    );
+    let mut faults = Vec::new();
+    let mut known = BTreeSet::new();
+    for vector in &vectors {
+        let name = vector.name.clone().unwrap_or_default();
+        let Some(samples) = exported.get(&name) else {
+            faults.push(format!("{query}: no metric {name}"));
+            continue;
+        };
+        known.extend(samples.iter().flat_map(|labels| labels.keys().cloned()));
+        // Who scrapes adds the instance.
+        for matcher in vector.matchers.matchers.iter().filter(|matcher| matcher.name != "instance")
+        {
+            if !samples
+                .iter()
+                .any(|labels| labels.contains_key(&matcher.name) && matches(matcher, labels))
+            {
+                faults.push(format!("{query}: nothing of {name} has {matcher}"));
+            }
+        }
+    }
+    wanted.remove("instance");
+    faults.extend(
+        wanted.difference(&known).map(|label| format!("{query}: there is no label {label}")),
+    );
+    faults
+}
+
+/// A UPF on a hot board, with a session whose packets pass, are dropped and wait.
+fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
+    let mut smf = Smf::associated();
+    let (_, teid) = smf.establish(establishment());
+    let from = |ip| udp_packet((ip, 9000), (smf.bench.remote(), 7000), &[0; 72]);
+    let (own, foreign) = (from(UE), from([10, 45, 0, 77].into()));
+    smf.bench.send_n3(&g_pdu(teid, Some(9), &own));
+    smf.bench.send_n3(&g_pdu(teid, Some(9), &foreign));
+    smf.bench.send_n6(7000, b"waits");
+    let n4 = Arc::new(Mutex::new(smf.n4));
+    let watched = n4.clone();
+    let shown = metrics::watch(Arc::new(move || {
+        Some(watched.lock().unwrap_or_else(PoisonError::into_inner).watched())
+    }));
+    martlet_upf_datapath::metrics::show(&n4.lock().unwrap().watched().counters);
+    // Board and governor are one each in a process.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let root = std::env::temp_dir().join(format!("martlet-dashboard-{}", std::process::id()));
+    let mut config = UpfConfig::default();
+    let board = BoardConfig { idle: 90.0, throttle: 120.0, ..BoardConfig::default() };
+    config.board.root = root.clone();
+    config.board.simulated =
+        Some(SimulatedConfig { board, speed: 100.0, ..SimulatedConfig::default() });
+    config.governor.enabled = true;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let (shared, _tasks) = thermal::run(&config, &n4);
+        for _ in 0..500 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            if shared.top()["state"].as_str().is_some_and(|state| state.starts_with("acts")) {
+                break;
+            }
+        }
+        act()
+    });
+    std::fs::remove_dir_all(root).unwrap();
+    drop(shown);
+    outcome
+}
+
+#[test]
+fn every_query_asks_for_what_is_exported() {
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets: Vec<(&str, &str)> = panels
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
+        .map(|t| {
+            (t["expr"].as_str().expect("a query"), t["legendFormat"].as_str().expect("a legend"))
+        })
+        .collect();
+    assert!(targets.len() > 20 && panels.iter().any(|panel| panel["type"] == "heatmap"));
+    let faults: Vec<String> = with_traffic(|| {
+        let exported = exported();
+        targets.iter().flat_map(|(query, legend)| faults(query, legend, &exported)).collect()
+    });
+    assert_eq!(faults, [] as [String; 0]);
+}
+
+#[test]
+fn a_query_for_what_is_not_exported_is_found() {
+    with_traffic(|| {
+        let exported = exported();
+        let of = |query: &str, legend: &str| faults(query, legend, &exported).len();
+        assert_eq!(of("rate(martlet_upf_packets_total[5m])", "{{direction}}"), 0);
+        assert_eq!(of("rate(martlet_upf_nothing_total[5m])", ""), 1);
+        assert_eq!(of("martlet_upf_packets_total{direction=\"sideways\"}", ""), 1);
+        assert_eq!(of("sum by (colour) (martlet_upf_packets_total)", ""), 1);
+        assert_eq!(of("martlet_upf_packets_total", "{{colour}}"), 1);
+        assert_eq!(of("sum(", ""), 1);
+    });
+}

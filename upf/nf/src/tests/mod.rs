@@ -1,0 +1,3 @@
+//! N4 with a board, a thermal governor and metrics.
+mod dashboard;
+mod thermal;

@@ -1,0 +1,109 @@
+//! The thermal governor on a simulated board, in the time of a board that is a hundred times as
+//! fast.
+use crate::thermal;
+use martlet_upf_config::SimulatedConfig;
+use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_kernel::bench::Bench;
+use martlet_upf_n4::testing::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const SPEED: f64 = 100.0;
+/// Bits per second with which the board is at full load, and which the UE sends.
+const FULL: f64 = 4e6;
+
+/// What became of a board under full load for some of its seconds.
+struct Outcome {
+    hottest: f64,
+    throttled_ms: u64,
+    shaped: u64,
+    forwarded: u64,
+    acted: bool,
+}
+
+async fn burden(governed: bool, seconds: f64) -> Outcome {
+    let root =
+        std::env::temp_dir().join(format!("martlet-thermal-{}-{governed}", std::process::id()));
+    let mut config = UpfConfig::default();
+    config.board.root = root.clone();
+    config.board.simulated =
+        Some(SimulatedConfig { full_rate: FULL, speed: SPEED, ..SimulatedConfig::default() });
+    config.governor.enabled = governed;
+    assert_eq!(config.check(), []);
+    let mut smf = Smf::associated();
+    let mut request = establishment();
+    request.create_qers[0].mbr = None;
+    let (seid, teid) = smf.establish(request);
+    smf.accepted(seid, to_gnb(REMOTE));
+    let Smf { n4, bench, .. } = smf;
+    let n4 = Arc::new(Mutex::new(n4));
+    let (shared, tasks) = thermal::run(&config, &n4);
+    let stop = Arc::new(AtomicBool::new(false));
+    let sender = std::thread::spawn({
+        let stop = stop.clone();
+        move || send(bench, teid, &stop)
+    });
+    let start = Instant::now();
+    let mut outcome =
+        Outcome { hottest: 0.0, throttled_ms: 0, shaped: 0, forwarded: 0, acted: false };
+    while start.elapsed().as_secs_f64() < seconds / SPEED {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let celsius = shared.board.top()["temperature"].as_f64().unwrap_or(0.0);
+        outcome.hottest = outcome.hottest.max(celsius);
+        let top = shared.top();
+        outcome.acted |= top["state"].as_str().is_some_and(|state| state.starts_with("acts"));
+    }
+    outcome.throttled_ms = shared.throttled_ms();
+    stop.store(true, Ordering::Relaxed);
+    sender.join().unwrap();
+    let n4 = n4.lock().unwrap();
+    outcome.shaped = n4.drops(DropReason::Thermal);
+    outcome.forwarded = n4.class_octets().iter().sum();
+    drop(tasks);
+    std::fs::remove_dir_all(root).unwrap();
+    outcome
+}
+
+/// Sends full load from the UE, whatever the processor has time for.
+fn send(mut bench: Bench, teid: u32, stop: &AtomicBool) {
+    let packet = udp_packet((UE, 9000), (bench.remote(), 7000), &[0; 972]);
+    let message = g_pdu(teid, Some(9), &packet);
+    let (start, mut sent) = (Instant::now(), 0.0);
+    while !stop.load(Ordering::Relaxed) {
+        while sent < start.elapsed().as_secs_f64() * FULL / 8000.0 {
+            bench.send_n3(&message);
+            sent += 1.0;
+        }
+        bench.left.to_network.lock().unwrap().clear();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn it_keeps_a_board_below_the_set_point_that_throttles_without_it() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (without, with) =
+        runtime.block_on(async { tokio::join!(burden(false, 450.0), burden(true, 600.0)) });
+    assert!(without.throttled_ms > 1000 && without.hottest >= 79.0, "{} ms", without.throttled_ms);
+    assert_eq!((without.shaped, without.acted), (0, false));
+    assert_eq!(with.throttled_ms, 0, "{} °C", with.hottest);
+    assert!(
+        with.hottest < 75.5,
+        "{} °C, of which a sensor of half a kelvin can see no more",
+        with.hottest
+    );
+    assert!(with.acted && with.shaped > 0 && with.forwarded > 0);
+    // All of it is among the metrics.
+    let names: Vec<String> =
+        prometheus::gather().iter().map(|family| family.name().to_string()).collect();
+    for name in [
+        "martlet_governor_predicted_celsius",
+        "martlet_governor_actions_total",
+        "martlet_governor_model",
+    ] {
+        assert!(names.iter().any(|known| known == name), "{name}");
+    }
+}

@@ -1,0 +1,186 @@
+//! The governor at work: looks at the board, and has the datapath shape flows.
+use super::metrics::{ACTIONS, ALLOWED, BATCHING, CLASS_NAMES, LIMIT, MODEL, PREDICTED, SET_POINT};
+use super::{Board, simulated};
+use martlet_board::governor::CLASSES;
+use martlet_board::{Decision, Governor, GovernorConfig, Seen};
+use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::Shaping;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_n4::N4;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// Looks between two lines of the log while something is done.
+const LOOKS_A_LINE: u32 = 30;
+
+/// What board and governor know of the datapath, and others of them.
+pub(crate) struct Shared {
+    n4: Weak<Mutex<N4>>,
+    pub board: Arc<Board>,
+    pub batching: AtomicBool,
+    decision: Mutex<Option<(Decision, f64)>>,
+    throttled_ms: AtomicU64,
+}
+
+impl Shared {
+    /// Octets that each class has forwarded.
+    pub fn octets(&self) -> [u64; CLASSES] {
+        let n4 = self.n4.upgrade();
+        n4.map_or([0; CLASSES], |n4| {
+            n4.lock().unwrap_or_else(PoisonError::into_inner).class_octets()
+        })
+    }
+
+    pub fn set_throttled(&self, seconds: f64) {
+        self.throttled_ms.store((seconds * 1000.0) as u64, Ordering::Relaxed);
+    }
+
+    /// Milliseconds that a simulated board throttled.
+    #[cfg(test)]
+    pub fn throttled_ms(&self) -> u64 {
+        self.throttled_ms.load(Ordering::Relaxed)
+    }
+
+    /// What is told of the governor.
+    pub fn top(&self) -> Value {
+        let Some((decision, set_point)) =
+            *self.decision.lock().unwrap_or_else(PoisonError::into_inner)
+        else {
+            return Value::Null;
+        };
+        let limits: serde_json::Map<String, Value> = CLASS_NAMES
+            .iter()
+            .zip(decision.limits)
+            .filter_map(|(name, limit)| Some((name.to_string(), limit?.into())))
+            .collect();
+        let state = match decision.acts() {
+            true => {
+                format!("acts, {:.1} °C ahead, set point {set_point:.1} °C", decision.predicted)
+            }
+            false => {
+                format!("rests, {:.1} °C ahead, set point {set_point:.1} °C", decision.predicted)
+            }
+        };
+        json!({
+            "state": state, "predicted": decision.predicted, "setPoint": set_point, "allowedLoad": decision.allowed,
+            "batching": decision.batching, "limits": limits,
+            "simulatedThrottledMs": self.throttled_ms.load(Ordering::Relaxed),
+        })
+    }
+}
+
+/// Shows the board, and starts what the configuration asks for. What is started ends with the set
+/// that this gives.
+pub(crate) fn run(
+    config: &UpfConfig,
+    n4: &Arc<Mutex<N4>>,
+) -> (Arc<Shared>, tokio::task::JoinSet<()>) {
+    let mut tasks = tokio::task::JoinSet::new();
+    let section = &config.board;
+    let shared = Arc::new(Shared {
+        n4: Arc::downgrade(n4),
+        board: Board::new(section.root.clone()),
+        batching: AtomicBool::new(false),
+        decision: Mutex::new(None),
+        throttled_ms: AtomicU64::new(0),
+    });
+    let mut speed = 1.0;
+    if let Some(simulation) = section.simulated.clone() {
+        speed = simulation.speed;
+        tracing::warn!(root = %section.root.display(), "the board is a simulated one");
+        tasks.spawn(simulated::run(simulation, section.root.clone(), shared.clone()));
+    }
+    if config.governor.enabled {
+        tasks.spawn(govern(config.governor.clone(), speed, shared.clone()));
+    }
+    (shared, tasks)
+}
+
+async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
+    let interval = Duration::from_secs_f64(config.interval_s / speed);
+    let mut governor = Governor::new(config.clone());
+    let (mut octets, mut at) = (shared.octets(), Instant::now());
+    let mut dropped = None;
+    let mut last = Decision::default();
+    let mut looks = 0u32;
+    let mut blind = false;
+    SET_POINT.set(config.set_point);
+    tracing::info!(
+        set_point = config.set_point,
+        window_s = config.window_s,
+        "the thermal governor is at work"
+    );
+    loop {
+        tokio::time::sleep(interval).await;
+        let reading = shared.board.look_now();
+        let (Some(temperature), Some(load)) = (reading.hottest(), reading.processor) else {
+            if !std::mem::replace(&mut blind, true) {
+                tracing::error!(
+                    "the board has no sensor of temperature: the thermal governor can do nothing"
+                );
+            }
+            continue;
+        };
+        blind = false;
+        let (now, sums) = (Instant::now(), shared.octets());
+        let seconds = now.duration_since(at).as_secs_f64();
+        let rates =
+            std::array::from_fn(|n| sums[n].saturating_sub(octets[n]) as f64 * 8.0 / seconds);
+        (octets, at) = (sums, now);
+        let Some(n4) = shared.n4.upgrade() else { return };
+        let drops = n4.lock().unwrap_or_else(PoisonError::into_inner).drops(DropReason::Thermal);
+        let met = dropped.replace(drops).is_some_and(|before| drops > before);
+        let decision = governor.look(&Seen { temperature, load, rates, met });
+        n4.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .shape(&Shaping { limits: decision.limits, batching: decision.batching });
+        shared.batching.store(decision.batching, Ordering::Relaxed);
+        *shared.decision.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((decision, config.set_point));
+        tell(&governor, &decision);
+        looks += 1;
+        let changed = (decision.batching, decision.limits.map(|limit| limit.is_some()))
+            != (last.batching, last.limits.map(|limit| limit.is_some()));
+        if changed || decision.acts() && looks >= LOOKS_A_LINE {
+            looks = 0;
+            tracing::info!(
+                temperature, load, predicted = decision.predicted, allowed = decision.allowed,
+                batching = decision.batching, limits = ?decision.limits, "thermal governor"
+            );
+        }
+        last = decision;
+    }
+}
+
+/// Shows a decision among the metrics.
+fn tell(governor: &Governor, decision: &Decision) {
+    let was = BATCHING.get() > 0.0;
+    if was != decision.batching {
+        ACTIONS.with_label_values(&[if decision.batching { "batch" } else { "unbatch" }]).inc();
+    }
+    BATCHING.set(f64::from(u8::from(decision.batching)));
+    PREDICTED.set(decision.predicted);
+    ALLOWED.set(decision.allowed);
+    for (name, limit) in CLASS_NAMES.iter().zip(decision.limits) {
+        let gauge = LIMIT.with_label_values(&[*name]);
+        let (before, now) = (gauge.get(), limit.map_or(-1.0, |limit| limit as f64));
+        match (before > 0.0, limit.is_some()) {
+            (true, true) if now < before => ACTIONS.with_label_values(&["lower"]).inc(),
+            (true, true) if now > before => ACTIONS.with_label_values(&["raise"]).inc(),
+            (false, true) => ACTIONS.with_label_values(&["shape"]).inc(),
+            (true, false) => ACTIONS.with_label_values(&["release"]).inc(),
+            _ => {}
+        }
+        gauge.set(now);
+    }
+    let model = governor.model();
+    for (name, value) in [
+        ("time_constant_seconds", model.time_constant()),
+        ("rise_kelvin", model.rise()),
+        ("idle_celsius", model.idle()),
+    ] {
+        MODEL.with_label_values(&[name]).set(value);
+    }
+}

@@ -1,0 +1,14 @@
+//! Applications by their packet flow descriptions (TS 29.244, 5.11 and 6.2.5).
+use super::SdfRule;
+use crate::dns::NamePattern;
+
+/// An application that PDRs detect.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Application {
+    /// Application ID.
+    pub id: Vec<u8>,
+    /// Its flows, of which a packet belongs to one.
+    pub rules: Vec<SdfRule>,
+    /// Names of its hosts, whose addresses are among the flows as far as they are known.
+    pub names: Vec<NamePattern>,
+}

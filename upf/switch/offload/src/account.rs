@@ -1,0 +1,257 @@
+//! Usage of a session's rules that the switch counted, or that was taken from the native UPF when
+//! the session moved: what has not been reported yet.
+use martlet_pfcp::ie::ReportingTriggers;
+use martlet_upf_datapath::Usage;
+use martlet_upf_datapath::tally::{Tally, place};
+use martlet_upf_rules::{Direction, Session, Urr, VolumeLimit};
+use std::time::SystemTime;
+
+/// What one usage reporting rule has counted beside what the native UPF has.
+#[derive(Debug, Clone)]
+pub(super) struct Account {
+    pub urr: u32,
+    since: Tally,
+    /// Octets on the switch since the quota was given.
+    quota: [u64; 2],
+    /// Octets on the native UPF since then, as far as they have been taken from it.
+    native_quota: [u64; 2],
+    quota_given: u32,
+    /// The threshold was told of.
+    told: bool,
+}
+
+impl Account {
+    fn new(urr: &Urr) -> Self {
+        Account {
+            urr: urr.id,
+            since: Tally::default(),
+            quota: [0; 2],
+            native_quota: [0; 2],
+            quota_given: urr.quota_given,
+            told: false,
+        }
+    }
+
+    /// The switch has forwarded so many packets and octets, some time between the two.
+    pub fn count(
+        &mut self,
+        direction: Direction,
+        news: (u64, u64),
+        since: SystemTime,
+        now: SystemTime,
+    ) {
+        self.since.add(direction, news.1, news.0, since, now);
+        self.quota[place(direction)] += news.1;
+    }
+
+    /// Takes over what the native UPF has counted.
+    pub fn carry(&mut self, usage: &Usage) {
+        self.since.add_usage(usage);
+        self.native_quota[0] += usage.uplink_octets;
+        self.native_quota[1] += usage.downlink_octets;
+    }
+
+    /// Gives it all, and starts anew.
+    pub fn take(&mut self) -> Usage {
+        self.told = false;
+        self.since.take(self.urr)
+    }
+
+    /// Its threshold is reached, and this is the first time that it is seen.
+    pub fn reaches_threshold(&mut self, urr: &Urr) -> bool {
+        let reached = urr.triggers.has(ReportingTriggers::VOLTH)
+            && urr
+                .volume_threshold
+                .is_some_and(|limit| limit.reached(self.since.octets()[0], self.since.octets()[1]));
+        reached && !std::mem::replace(&mut self.told, true)
+    }
+
+    /// The threshold was told of, and the event found no room.
+    pub fn tell_again(&mut self) {
+        self.told = false;
+    }
+
+    /// Octets that may still pass before the quota is used up; `None` without one.
+    pub fn quota_left(&self, urr: &Urr) -> Option<u64> {
+        let used = [self.quota[0] + self.native_quota[0], self.quota[1] + self.native_quota[1]];
+        let limit = urr.volume_quota?;
+        let of =
+            [(limit.total, used[0] + used[1]), (limit.uplink, used[0]), (limit.downlink, used[1])];
+        of.into_iter()
+            .filter_map(|(limit, used)| limit.map(|limit| limit.saturating_sub(used)))
+            .min()
+    }
+
+    fn less(limit: Option<VolumeLimit>, used: [u64; 2]) -> Option<VolumeLimit> {
+        limit.map(|limit| VolumeLimit {
+            total: limit.total.map(|total| total.saturating_sub(used[0] + used[1])),
+            uplink: limit.uplink.map(|uplink| uplink.saturating_sub(used[0])),
+            downlink: limit.downlink.map(|downlink| downlink.saturating_sub(used[1])),
+        })
+    }
+}
+
+/// Accounts of a session.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Accounts(Vec<Account>);
+
+impl Accounts {
+    /// The account of a rule, made if it is not there.
+    pub fn of(&mut self, urr: &Urr) -> &mut Account {
+        let at = match self.0.iter().position(|account| account.urr == urr.id) {
+            Some(at) => at,
+            None => {
+                self.0.push(Account::new(urr));
+                self.0.len() - 1
+            }
+        };
+        &mut self.0[at]
+    }
+
+    pub fn get_mut(&mut self, urr: u32) -> Option<&mut Account> {
+        self.0.iter_mut().find(|account| account.urr == urr)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// New rules: those that are gone have no accounts, and quotas that were given anew count anew.
+    pub fn follow(&mut self, session: &Session) {
+        self.0.retain_mut(|account| {
+            let Some(urr) = session.urrs.get(&account.urr) else { return false };
+            if account.quota_given != urr.quota_given {
+                (account.quota, account.native_quota) = ([0; 2], [0; 2]);
+                account.quota_given = urr.quota_given;
+            }
+            true
+        });
+    }
+
+    /// The session for the native UPF: what it counts by itself reaches what is left of each limit
+    /// when all together reaches the limit.
+    pub fn adjusted(&self, session: &Session) -> Option<Session> {
+        let counts =
+            |account: &&Account| account.since.octets() != [0; 2] || account.quota != [0; 2];
+        let limited = |account: &&Account| {
+            session
+                .urrs
+                .get(&account.urr)
+                .is_some_and(|u| u.volume_threshold.is_some() || u.volume_quota.is_some())
+        };
+        if !self.0.iter().any(|account| counts(&account) && limited(&account)) {
+            return None;
+        }
+        let mut adjusted = session.clone();
+        for account in &self.0 {
+            let Some(urr) = adjusted.urrs.get_mut(&account.urr) else { continue };
+            // What was told of already, and not asked for yet, is not told of a second time.
+            let threshold = urr.volume_threshold.filter(|_| !account.told);
+            urr.volume_threshold = Account::less(threshold, account.since.octets());
+            urr.volume_quota = Account::less(urr.volume_quota, account.quota);
+        }
+        Some(adjusted)
+    }
+
+    /// Adds what has not been reported to what the native UPF gives, and starts anew.
+    pub fn add_to(&mut self, usage: &mut Vec<Usage>, wanted: impl Fn(u32) -> bool) {
+        for account in self.0.iter_mut().filter(|account| wanted(account.urr)) {
+            let own = account.take();
+            let Some(native) = usage.iter_mut().find(|usage| usage.urr == own.urr) else {
+                usage.push(own);
+                continue;
+            };
+            // What was taken from the native UPF is no more in its count, but is of the quota.
+            account.native_quota[0] += native.uplink_octets;
+            account.native_quota[1] += native.downlink_octets;
+            let mut both = Tally::default();
+            both.add_usage(native);
+            both.add_usage(&own);
+            *native = both.take(own.urr);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use martlet_pfcp::ie::{FSeid, NodeId};
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::time::Duration;
+
+    fn urr(threshold: u64, quota: u64) -> Urr {
+        let total = |total| Some(VolumeLimit { total: Some(total), ..Default::default() });
+        Urr {
+            id: 1,
+            duration: false,
+            volume: true,
+            triggers: ReportingTriggers::VOLTH,
+            period: None,
+            volume_threshold: total(threshold),
+            volume_quota: total(quota),
+            time_threshold: None,
+            time_quota: None,
+            time_quota_exhausted: false,
+            quota_given: 0,
+        }
+    }
+
+    fn usage(uplink: u64) -> Usage {
+        let (none, at) = (0, Some(SystemTime::UNIX_EPOCH + Duration::from_secs(uplink)));
+        Usage {
+            urr: 1,
+            uplink_octets: uplink,
+            downlink_octets: none,
+            uplink_packets: 1,
+            downlink_packets: none,
+            first: at,
+            last: at,
+        }
+    }
+
+    #[test]
+    fn both_paths_make_one_volume_and_reach_one_limit() {
+        let urr = urr(1000, 5000);
+        let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let mut session = Session::new(1, FSeid::new(1, ip), NodeId::Ip(ip));
+        session.urrs.insert(1, urr.clone());
+        let mut accounts = Accounts::default();
+        // Before the move, on it, and then.
+        accounts.of(&urr).carry(&usage(100));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(500);
+        accounts.of(&urr).count(Direction::Downlink, (2, 300), now, now);
+        assert_eq!(accounts.of(&urr).quota_left(&urr), Some(4600));
+        let native = accounts.adjusted(&session).expect("there is something to take off");
+        assert_eq!(native.urrs[&1].volume_threshold.unwrap().total, Some(600));
+        // The native UPF counts its own part of the quota on.
+        assert_eq!(native.urrs[&1].volume_quota.unwrap().total, Some(4700));
+        assert!(!accounts.of(&urr).reaches_threshold(&urr));
+        accounts.of(&urr).count(Direction::Downlink, (2, 600), now, now);
+        assert!(accounts.of(&urr).reaches_threshold(&urr));
+        assert!(!accounts.of(&urr).reaches_threshold(&urr), "once");
+        let native = accounts.adjusted(&session).expect("there is something to take off");
+        assert_eq!(
+            native.urrs[&1].volume_threshold, None,
+            "the native UPF does not tell of it either"
+        );
+        let mut all = vec![usage(7)];
+        accounts.add_to(&mut all, |_| true);
+        assert_eq!(
+            (all[0].uplink_octets, all[0].downlink_octets, all[0].downlink_packets),
+            (107, 900, 4)
+        );
+        assert_eq!(all[0].first, usage(7).first);
+        assert_eq!(all[0].last, Some(now));
+        // What was reported counts for the quota alone.
+        assert_eq!(accounts.of(&urr).quota_left(&urr), Some(5000 - 1007));
+        let native = accounts.adjusted(&session).expect("the quota");
+        assert_eq!(native.urrs[&1].volume_threshold.unwrap().total, Some(1000));
+        assert_eq!(native.urrs[&1].volume_quota.unwrap().total, Some(4100));
+        session.urrs.get_mut(&1).unwrap().quota_given = 1;
+        accounts.follow(&session);
+        assert!(accounts.adjusted(&session).is_none());
+        session.urrs.remove(&1);
+        accounts.follow(&session);
+        assert!(accounts.is_empty());
+    }
+}

@@ -1,0 +1,245 @@
+//! The `switch` datapath: a native one (`kernel` or `xdp`), and a programmable switch in its wires
+//! that takes sessions off it.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `plan` | what of a session a switch can carry |
+//! | `policy` | which sessions it carries |
+//! | `account` | usage of both paths as one |
+//! | `tables`, `neighbours` | a plan as entries of the switch's tables, and where frames leave to |
+//! | `controller`, `process` | who talks to the switch, and starts it |
+//! | `state`, `manager` | sessions on either path, and how they move |
+//! | `rest` | how often the switch is asked what it has counted |
+//!
+//! N4's rules are always in the native datapath, whole: it carries what the switch does not know,
+//! and everything when there is no switch. The switch itself is in `upf/switch`.
+mod account;
+mod controller;
+#[cfg(test)]
+mod differential;
+mod manager;
+mod neighbours;
+mod plan;
+mod policy;
+mod process;
+mod rest;
+mod state;
+mod tables;
+
+use controller::Controller;
+use manager::{Manager, lock};
+use martlet_board::governor::CLASSES;
+use martlet_pfcp::ie::UpFunctionFeatures;
+use martlet_upf_config::{DatapathChoice, Pool, UpfConfig};
+use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use martlet_upf_datapath::{
+    Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage,
+};
+use prometheus::{IntGauge, register_int_gauge};
+use state::{State, Surroundings};
+use std::net::Ipv6Addr;
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Instant;
+use tables::{Tables, Ues};
+
+static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_upf_switch_sessions", "Sessions that the switch carries")
+        .expect("registered once")
+});
+
+/// The datapath of a switch with a native one behind it.
+pub struct SwitchDatapath {
+    // In the order in which they end: nothing moves any more when the switch goes.
+    _manager: Manager,
+    state: Arc<Mutex<State>>,
+}
+
+impl SwitchDatapath {
+    /// Starts the switch where the configuration says so, and the offload manager. The switch may
+    /// come later, and go.
+    ///
+    /// # Errors
+    /// The switch's program cannot be started: what a person can do.
+    pub fn open(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
+        // Before it is used under a lock that who gathers metrics waits for.
+        LazyLock::force(&SESSIONS);
+        let program = martlet_p4c_swx::compile(martlet_switch_control::UPF)
+            .map_err(|error| format!("upf.p4:{error}"))?;
+        let xdp = config.switch.native == DatapathChoice::Xdp;
+        let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
+        let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
+        let surroundings = Surroundings {
+            netns: [config.n3.netns.clone(), config.n6.netns.clone()],
+            ues: match locally {
+                true => Ues { v4: covering(&config.pools()), v6: covering_v6(&config.pools6()) },
+                false => Ues::default(),
+            },
+            longest: config.n6.mtu,
+            exits: config.n6.exit_names(),
+        };
+        let controller = Controller::start(&config.switch)?;
+        let tables = Tables::new(program.info, config.n3.addresses(), burst);
+        let state = State::new(native, controller, tables, config.switch.clone(), surroundings);
+        let state = Arc::new(Mutex::new(state));
+        let manager = Manager::start(&state)?;
+        Ok(SwitchDatapath { _manager: manager, state })
+    }
+}
+
+/// The smallest network that has all pools in it, and its mask.
+fn covering(pools: &[Pool]) -> Option<(u32, u32)> {
+    let mask = |prefix: u32| u32::MAX.checked_shl(32 - prefix).unwrap_or(0);
+    let first = pools.first()?;
+    let (mut network, mut prefix) = (first.network.to_bits(), u32::from(first.prefix));
+    for pool in &pools[1..] {
+        let common = (network ^ pool.network.to_bits()).leading_zeros();
+        prefix = prefix.min(u32::from(pool.prefix)).min(common);
+        network &= mask(prefix);
+    }
+    if prefix < 8 {
+        tracing::warn!(
+            prefix,
+            "the pools of UEs lie far apart: packets to all between them stay on the native path"
+        );
+    }
+    Some((network, mask(prefix)))
+}
+
+/// The same of pools of IPv6, by the upper halves of addresses.
+fn covering_v6(pools: &[(Ipv6Addr, u8)]) -> Option<(u64, u64)> {
+    let high = |address: Ipv6Addr| (address.to_bits() >> 64) as u64;
+    let mask = |prefix: u32| u64::MAX.checked_shl(64 - prefix).unwrap_or(0);
+    let &(first, length) = pools.first()?;
+    let (mut network, mut prefix) = (high(first), u32::from(length).min(64));
+    for &(pool, length) in &pools[1..] {
+        prefix = prefix.min(length.into()).min((network ^ high(pool)).leading_zeros());
+    }
+    network &= mask(prefix);
+    if prefix < 16 {
+        tracing::warn!(
+            prefix,
+            "the IPv6 pools of UEs lie far apart: packets to all between them stay on the native \
+             path"
+        );
+    }
+    Some((network, mask(prefix)))
+}
+
+impl Drop for SwitchDatapath {
+    fn drop(&mut self) {
+        lock(&self.state).end();
+    }
+}
+
+impl Datapath for SwitchDatapath {
+    fn name(&self) -> &'static str {
+        "switch"
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        lock(&self.state).native.features()
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        lock(&self.state).apply(change)
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        lock(&self.state).remove(seid)
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        lock(&self.state).take_usage(seid, urrs)
+    }
+
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        lock(&self.state).native.forwarded(seid)
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        lock(&self.state).last_activity(seid)
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        lock(&self.state).native.buffered(seid)
+    }
+
+    fn events(&self) -> EventSender {
+        lock(&self.state).native.events()
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        lock(&self.state).native.counters()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        lock(&self.state).traffic(seids)
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        lock(&self.state).native.tables()
+    }
+
+    fn fullness(&self) -> u8 {
+        lock(&self.state).native.fullness()
+    }
+
+    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
+        lock(&self.state).native.trace(wish)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        lock(&self.state).native.shape(shaping);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        lock(&self.state).native.class_octets()
+    }
+
+    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+        lock(&self.state).native.renew(sample)
+    }
+
+    fn details(&self) -> serde_json::Value {
+        let state = lock(&self.state);
+        let happened = &state.happened;
+        serde_json::json!({
+            "native": {"name": state.native.name(), "details": state.native.details()},
+            "switch": {
+                "connected": state.connected,
+                "policy": state.config.policy,
+                "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions, "known": state.known.len()},
+                "octets": happened.octets,
+                "movedOn": happened.moved_on,
+                "movedOff": happened.moved_off,
+                "failed": happened.failed,
+                "connections": happened.connections,
+                "lastFailure": happened.why,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_are_covered_by_one_network() {
+        let pool = |text| Pool::parse(text).expect("a pool");
+        assert_eq!(covering(&[pool("10.45.0.0/16")]), Some((0x0a2d_0000, 0xffff_0000)));
+        assert_eq!(
+            covering(&[pool("10.45.0.0/16"), pool("10.46.0.0/16")]),
+            Some((0x0a2c_0000, 0xfffc_0000))
+        );
+        assert_eq!(covering(&[]), None);
+        let pool6 = |text| martlet_upf_config::pool6(text).expect("a pool");
+        assert_eq!(covering_v6(&[pool6("fd45::/48")]), Some((0xfd45 << 48, u64::MAX << 16)));
+        assert_eq!(
+            covering_v6(&[pool6("fd45::/48"), pool6("fd46::/48")]),
+            Some((0xfd44 << 48, 0xfffc << 48))
+        );
+        assert_eq!(covering_v6(&[]), None);
+    }
+}

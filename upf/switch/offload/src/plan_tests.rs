@@ -1,0 +1,192 @@
+use super::*;
+use martlet_pfcp::ie::{FSeid, GateStatus, NodeId, SdfFilter};
+use martlet_upf_rules::{BitRate, LocalTunnel};
+
+const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
+const GNB: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 2);
+const TEID: u32 = 0x100;
+
+fn pdr(id: u16, precedence: u32, uplink: bool, filters: &[&str]) -> Pdr {
+    let filter =
+        |text: &&str| SdfFilter { flow_description: Some((*text).into()), ..Default::default() };
+    let filters: Vec<SdfFilter> = filters.iter().map(filter).collect();
+    Pdr {
+        id,
+        precedence,
+        source: if uplink { Interface::Access } else { Interface::Core },
+        local: uplink.then_some(LocalTunnel { teid: TEID, ipv4: None, ipv6: None }),
+        network_instance: None,
+        ue: vec![UeAddress::V4(UE)],
+        application: None,
+        rules: filters.iter().map(|filter| SdfRule::of(filter).unwrap()).collect(),
+        filters,
+        qfis: if uplink { vec![9] } else { vec![] },
+        outer_header_removal: uplink,
+        far: if uplink { 1 } else { 2 },
+        qers: vec![1],
+        urrs: vec![1],
+        returns: false,
+        beyond: None,
+    }
+}
+
+fn far(id: u32, tunnel: Option<Tunnel>) -> Far {
+    let destination = Some(if tunnel.is_some() { Interface::Access } else { Interface::Core });
+    Far { destination, tunnel, ..Far::new(id, Action::Forward) }
+}
+
+fn qer(id: u32, mbr: Option<u64>) -> Qer {
+    let mbr = mbr.map(|rate| BitRate { uplink: rate, downlink: rate });
+    Qer { id, gate: GateStatus::default(), mbr, gbr: None, qfi: Some(9), reflective: false }
+}
+
+/// As our SMF makes them: a PDR each way, one QER with the session's bit rate.
+fn session() -> Session {
+    let ip = IpAddr::V4(GNB);
+    let mut session = Session::new(1, FSeid::new(1, ip), NodeId::Ip(ip));
+    session.fars.insert(1, far(1, None));
+    session.fars.insert(2, far(2, Some(Tunnel { teid: 0x200, peer: ip })));
+    session.qers.insert(1, qer(1, Some(100_000_000)));
+    session.pdrs.insert(1, pdr(1, 255, true, &[]));
+    session.pdrs.insert(2, pdr(2, 255, false, &[]));
+    session
+}
+
+#[test]
+fn a_session_without_filters_is_one_entry_each_way() {
+    let plan = Plan::of(&session()).unwrap();
+    let (up, down) = (plan.uplink.clone().unwrap(), plan.downlink.clone().unwrap());
+    assert!(up.is_simple() && down.is_simple());
+    assert_eq!((up.teid, down.teid), (Some(TEID), None));
+    assert_eq!(plan.ue, Ue { v4: Some(UE), v6: None });
+    assert_eq!(up.rules[0].matches, [Match { qfi: Some(9), ..Match::all(Version::V4) }]);
+    assert_eq!(up.rate, Some(Rate { qer: 1, bits: 100_000_000 }));
+    assert_eq!(down.rules[0].towards, Towards::Gnb { tunnel: 0x200, peer: GNB.into(), qfi: 9 });
+    assert_eq!((plan.peers(), plan.qfis()), ([IpAddr::V4(GNB)].into(), [9].into()));
+}
+
+#[test]
+fn filters_become_applications_in_their_order() {
+    let mut session = session();
+    session.qers.insert(2, qer(2, Some(5_000_000)));
+    for (id, uplink) in [(11, true), (12, false)] {
+        let mut flow =
+            pdr(id, 10, uplink, &["permit out 17 from 8.8.0.0/16 53,1000-2000 to assigned"]);
+        flow.qers = vec![2, 1];
+        session.pdrs.insert(id, flow);
+    }
+    let plan = Plan::of(&session).unwrap();
+    let down = plan.downlink.unwrap();
+    let remote = Some(([8, 8, 0, 0].into(), 16));
+    let at =
+        |ports| Match { remote, ports: Some(ports), protocol: Some(17), ..Match::all(Version::V4) };
+    assert!(!down.is_simple());
+    assert_eq!(down.rules[0].matches, [at((53, 53)), at((1000, 2000))]);
+    assert_eq!((down.rules[0].pdr, down.rules[1].pdr), (12, 2));
+    // The session's rate holds for both, the flow's for one.
+    assert_eq!(down.rate.map(|rate| rate.qer), Some(1));
+    assert_eq!(down.rules[0].rate.map(|rate| rate.qer), Some(2));
+    assert_eq!(down.rules[1].rate, None);
+}
+
+#[test]
+fn what_the_tables_cannot_tell_leads_to_the_native_upf() {
+    let mut session = session();
+    session.qers.insert(2, qer(2, None));
+    let mut flow = pdr(
+        12,
+        10,
+        false,
+        &["permit out 17 from 8.8.8.8 53 to 10.45.0.2 4000", "permit out 6 from any to assigned"],
+    );
+    flow.qers = vec![2];
+    session.pdrs.insert(12, flow.clone());
+    let down = Plan::of(&session).unwrap().downlink.unwrap();
+    let found: Vec<(u16, bool)> =
+        down.rules.iter().map(|rule| (rule.pdr, rule.towards == Towards::Native)).collect();
+    assert_eq!(found, [(12, false), (12, true), (2, false)]);
+    // It takes in more than the filter: whatever port the UE has.
+    assert_eq!(
+        down.rules[1].matches,
+        [Match {
+            remote: Some(([8, 8, 8, 8].into(), 32)),
+            ports: Some((53, 53)),
+            protocol: Some(17),
+            ..Match::all(Version::V4)
+        }]
+    );
+    // A bit rate cannot be kept on both paths together.
+    flow.qers = vec![1];
+    session.pdrs.insert(12, flow);
+    let plan = Plan::of(&session).unwrap();
+    assert!(plan.downlink.is_none() && plan.uplink.is_some());
+}
+
+#[test]
+fn what_is_not_forwarded_is_the_native_upfs() {
+    let mut waits = session();
+    waits.fars.get_mut(&2).unwrap().action = Action::Buffer { notify: true };
+    assert!(Plan::of(&waits).unwrap().downlink.is_none());
+    let mut closed = session();
+    closed.qers.get_mut(&1).unwrap().gate =
+        GateStatus { uplink_closed: true, downlink_closed: true };
+    assert!(Plan::of(&closed).is_err());
+    let mut unmarked = session();
+    unmarked.qers.get_mut(&1).unwrap().qfi = None;
+    assert!(Plan::of(&unmarked).unwrap().downlink.is_none());
+}
+
+#[test]
+fn an_address_a_prefix_or_both_are_one_session() {
+    let (mut six, mut both, mut many) = (session(), session(), session());
+    six.pdrs.values_mut().for_each(|pdr| pdr.ue = vec![UeAddress::V6(1)]);
+    both.pdrs.values_mut().for_each(|pdr| pdr.ue.push(UeAddress::V6(1)));
+    many.pdrs.values_mut().for_each(|pdr| pdr.ue.extend([UeAddress::V6(1), UeAddress::V6(2)]));
+    assert!(Plan::of(&many).is_err());
+    let (six, both) = (Plan::of(&six).unwrap(), Plan::of(&both).unwrap());
+    assert_eq!((six.ue, both.ue), (Ue { v4: None, v6: Some(1) }, Ue { v4: Some(UE), v6: Some(1) }));
+    for plan in [&six, &both] {
+        assert!(plan.ways().all(|(_, way)| way.is_simple()));
+    }
+    let networks = [Next::Network(Version::V4), Next::Network(Version::V6)];
+    assert_eq!(
+        both.nexts(),
+        [&[Next::Gnb(GNB.into())][..], &networks].concat().into_iter().collect()
+    );
+    // Where there is no way for one version, the other is carried all the same.
+    assert_eq!(both.only(Version::V6), Some(six.clone()));
+    assert_eq!(both.only(Version::V4), Plan::of(&session()).ok());
+    assert_eq!(six.only(Version::V4), None);
+}
+
+#[test]
+fn filters_of_a_version_are_met_by_its_packets_alone() {
+    let mut both = session();
+    both.qers.insert(2, qer(2, None));
+    let mut flow = pdr(
+        12,
+        10,
+        false,
+        &[
+            "permit out 17 from 2001:db8:1:2::/48 53 to assigned",
+            "permit out 6 from any to assigned",
+        ],
+    );
+    flow.qers = vec![2];
+    both.pdrs.insert(12, flow);
+    both.pdrs.values_mut().for_each(|pdr| pdr.ue = vec![UeAddress::V4(UE), UeAddress::V6(1)]);
+    let down = Plan::of(&both).unwrap().downlink.unwrap();
+    let remote = Some(("2001:db8:1::".parse::<IpAddr>().unwrap(), 48));
+    let tcp = |version| Match { protocol: Some(6), ..Match::all(version) };
+    let dns =
+        Match { remote, ports: Some((53, 53)), protocol: Some(17), ..Match::all(Version::V6) };
+    assert_eq!(down.rules[0].matches, [dns, tcp(Version::V4), tcp(Version::V6)]);
+    assert_eq!(down.rules[1].matches, [Version::V4, Version::V6].map(Match::all));
+}
+
+#[test]
+fn rules_that_no_packet_reaches_are_left_out() {
+    let mut session = session();
+    session.pdrs.insert(20, pdr(20, 300, false, &["permit out 6 from any to 10.45.0.2 80"]));
+    assert!(Plan::of(&session).unwrap().downlink.unwrap().is_simple());
+}

@@ -1,0 +1,102 @@
+//! The switch process, which the UPF starts and ends.
+use martlet_upf_config::{SwitchEngine, SwitchRun};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long it may take to end by itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+const NAME: &str = "martlet-switch";
+
+/// A process that starts the switch anew whenever it fails; it ends with this, and with this
+/// process, however that ends.
+pub(super) struct Process {
+    command: Command,
+    child: Child,
+    started: Instant,
+}
+
+/// Beside this program, or one folder up, where the tests of a build have it; else on the path.
+fn program(run: &SwitchRun) -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    let beside =
+        own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME)).find(|path| path.is_file());
+    run.program.clone().or(beside).unwrap_or_else(|| NAME.into())
+}
+
+fn spawn(command: &mut Command) -> Result<Child, String> {
+    command.spawn().map_err(|error| {
+        format!(
+            "the switch {} cannot be started ({error}): build martlet-switch, or set \
+             upf.switch.run.program",
+            command.get_program().to_string_lossy()
+        )
+    })
+}
+
+impl Process {
+    pub fn start(
+        run: &SwitchRun,
+        engine: SwitchEngine,
+        address: SocketAddr,
+        device: u64,
+    ) -> Result<Process, String> {
+        let program = program(run);
+        martlet_switch_control::build::check(&program)
+            .map_err(|why| format!("{why}; or set upf.switch.run.program"))?;
+        let mut command = Command::new(program);
+        command.args([
+            "run",
+            "--with-parent",
+            "--listen",
+            &address.to_string(),
+            "--device",
+            &device.to_string(),
+        ]);
+        command.args(["--access", &run.access, "--native-n3", &run.native_n3]);
+        command.args(["--core", &run.core, "--native-n6", &run.native_n6]);
+        command.args(["--engine", engine.name()]);
+        if let Some(state) = &run.state {
+            command.arg("--state").arg(state);
+        }
+        if let Some(spin) = run.spin_us {
+            command.args(["--spin-us", &spin.to_string()]);
+        }
+        // It ends at the end of this pipe, and so does not outlive us, however we end.
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let child = spawn(&mut command)?;
+        Ok(Process { command, child, started: Instant::now() })
+    }
+
+    /// Starts it again if it has given up.
+    pub fn keep_alive(&mut self) {
+        if let Ok(Some(status)) = self.child.try_wait()
+            && self.started.elapsed() > Duration::from_secs(1)
+        {
+            tracing::error!(%status, "the switch has ended: it is started again");
+            self.started = Instant::now();
+            match spawn(&mut self.command) {
+                Ok(child) => self.child = child,
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

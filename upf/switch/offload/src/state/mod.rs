@@ -1,0 +1,308 @@
+//! The native UPF and the switch, and what is known of each session on either.
+mod moves;
+mod reconcile;
+mod usage;
+
+use super::account::Accounts;
+use super::controller::{Ask, Controller, Told};
+use super::plan::Plan;
+use super::policy::Policy;
+use super::rest::Rest;
+use super::tables::{Placed, Tables, Ues};
+use martlet_upf_config::{OffloadPolicy, SwitchConfig, network};
+use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::telemetry::{Traffic, Volume};
+use martlet_upf_datapath::{Change, Datapath, DatapathError, EventSender, Usage};
+use martlet_upf_kernel::exits::exit_of;
+use martlet_upf_rules::Session;
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+/// Where a session's packets go.
+pub(super) enum Place {
+    Native,
+    /// They wait at the switch, until the native UPF has none left.
+    Moving(Placed),
+    Switch(Placed),
+}
+
+pub(super) struct Known {
+    pub session: Session,
+    pub plan: Result<Plan, String>,
+    /// The policy lets the switch carry it.
+    pub wanted: bool,
+    /// When N4 changed it last.
+    pub changed: Instant,
+    pub place: Place,
+    pub accounts: Accounts,
+    /// The native UPF has other limits than the session's.
+    adjusted: bool,
+    /// What the native UPF had forwarded when it was last looked at.
+    pub seen: [u64; 2],
+    /// Octets on the switch since the last look.
+    pub carried: u64,
+    /// What the switch has forwarded of it, from and to the UE.
+    pub volumes: [Volume; 2],
+    last: Option<Instant>,
+}
+
+/// Counters of rules that are gone, or that a switch had which did not answer.
+struct Orphan {
+    seid: u64,
+    placed: Placed,
+}
+
+/// What has happened, for people.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Happened {
+    pub moved_on: u64,
+    pub moved_off: u64,
+    pub failed: u64,
+    pub connections: u64,
+    /// Octets that the switch has forwarded.
+    pub octets: u64,
+    pub why: String,
+}
+
+pub(super) struct State {
+    pub native: Box<dyn Datapath>,
+    controller: Controller,
+    pub connected: bool,
+    pub tables: Tables,
+    pub policy: Policy,
+    pub config: SwitchConfig,
+    pub known: HashMap<u64, Known>,
+    orphans: Vec<Orphan>,
+    events: EventSender,
+    counters: Arc<Counters>,
+    pub happened: Happened,
+    /// When counters were last read: what they have more is of between.
+    looked: SystemTime,
+    pub rest: Rest,
+    /// Looks over which came what sessions on the switch had carried when they were last asked.
+    pub spread: u32,
+    netns: [Option<String>; 2],
+    /// UEs' addresses, where packets between UEs are the native UPF's.
+    ues: Ues,
+    longest: u16,
+    /// Network instances with an exit of their own, which only the native UPF knows.
+    exits: Vec<Vec<u8>>,
+    /// Nothing moves onto the switch any more.
+    ended: bool,
+}
+
+pub(super) struct Surroundings {
+    pub netns: [Option<String>; 2],
+    pub ues: Ues,
+    pub longest: u16,
+    pub exits: Vec<Vec<u8>>,
+}
+
+impl State {
+    pub fn new(
+        native: Box<dyn Datapath>,
+        controller: Controller,
+        tables: Tables,
+        config: SwitchConfig,
+        surroundings: Surroundings,
+    ) -> State {
+        let (events, counters) = (native.events(), native.counters());
+        let Surroundings { netns, ues, longest, exits } = surroundings;
+        State {
+            native,
+            controller,
+            connected: false,
+            tables,
+            policy: Policy::new(&config),
+            config,
+            known: HashMap::new(),
+            orphans: Vec::new(),
+            events,
+            counters,
+            happened: Happened::default(),
+            looked: SystemTime::now(),
+            rest: Rest::new(Instant::now()),
+            spread: 1,
+            netns,
+            ues,
+            longest,
+            exits,
+            ended: false,
+        }
+    }
+
+    /// The UPF ends: a switch that outlives it has none of its rules.
+    pub fn end(&mut self) {
+        self.ended = true;
+        let seids: Vec<u64> = self.known.keys().copied().collect();
+        self.take_off(&seids);
+    }
+
+    /// Asks the switch; one that does not answer is lost until it is connected again.
+    fn ask(&mut self, ask: Ask) -> Told {
+        if !self.connected {
+            return Told::Lost("there is no switch".into());
+        }
+        let told = self.controller.ask(ask);
+        if let Told::Lost(why) = &told {
+            self.connected = false;
+            self.happened.why = why.clone();
+            tracing::warn!(why, "the switch is lost: its sessions take the native path");
+        }
+        told
+    }
+
+    pub fn on_switch(&self) -> usize {
+        self.known.values().filter(|known| matches!(known.place, Place::Switch(_))).count()
+    }
+
+    fn show(&self) {
+        super::SESSIONS.set(self.on_switch() as i64);
+    }
+
+    /// See [`Datapath::apply`].
+    pub fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        let session = change.session;
+        let plan = Plan::of(session);
+        let wanted = plan.as_ref().is_ok_and(|plan| self.wants(session, plan));
+        let stays = |known: &Known| {
+            let same = known.plan.as_ref().ok() == plan.as_ref().ok() && wanted;
+            same && matches!(known.place, Place::Switch(_))
+                && change.end_markers.is_empty()
+                && !change.drop_buffered
+        };
+        let seid = session.seid;
+        let (there, stays) =
+            self.known.get(&seid).map_or((false, false), |known| (true, stays(known)));
+        if there {
+            if !stays {
+                self.take_off(&[seid]);
+                self.policy.released(seid);
+            }
+            self.renew_quotas(session);
+        }
+        let adjusted = match self.known.get(&seid) {
+            Some(known) => {
+                let mut accounts = known.accounts.clone();
+                accounts.follow(session);
+                let adjusted = accounts.adjusted(session);
+                Some((accounts, adjusted))
+            }
+            None => None,
+        };
+        let for_native = adjusted.as_ref().and_then(|(_, adjusted)| adjusted.as_ref());
+        self.native.apply(&Change { session: for_native.unwrap_or(session), ..*change })?;
+        match (self.known.get_mut(&seid), adjusted) {
+            (Some(known), Some((accounts, adjusted))) => {
+                (known.session, known.plan, known.wanted) = (session.clone(), plan, wanted);
+                known.changed = Instant::now();
+                (known.accounts, known.adjusted) = (accounts, adjusted.is_some());
+            }
+            _ => {
+                let known = Known {
+                    session: session.clone(),
+                    plan,
+                    wanted,
+                    changed: Instant::now(),
+                    place: Place::Native,
+                    accounts: Accounts::default(),
+                    adjusted: false,
+                    seen: [0; 2],
+                    carried: 0,
+                    volumes: [Volume::default(); 2],
+                    last: None,
+                };
+                self.known.insert(seid, known);
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`Datapath::remove`].
+    pub fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        self.take_off(&[seid]);
+        let mut usage = self.native.remove(seid);
+        self.policy.forget(seid);
+        if let Some(mut known) = self.known.remove(&seid) {
+            known.accounts.add_to(&mut usage, |_| true);
+        }
+        usage
+    }
+
+    /// See [`Datapath::last_activity`].
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.native.last_activity(seid).max(self.known.get(&seid)?.last)
+    }
+
+    /// See [`Datapath::traffic`]. What the switch has counted since the last look is not in it.
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let mut all = self.native.traffic(seids);
+        for (traffic, known) in
+            all.iter_mut().zip(seids).filter_map(|(t, seid)| Some((t, self.known.get(seid)?)))
+        {
+            for (sum, more) in
+                [&mut traffic.uplink, &mut traffic.downlink].into_iter().zip(known.volumes)
+            {
+                (sum.octets, sum.packets) = (sum.octets + more.octets, sum.packets + more.packets);
+            }
+        }
+        all
+    }
+
+    /// Whether the policy lets the switch carry a session.
+    fn wants(&self, session: &Session, plan: &Plan) -> bool {
+        if session
+            .fars
+            .values()
+            .any(|far| exit_of(&self.exits, far.network_instance.as_deref()) > 0)
+        {
+            return false;
+        }
+        match self.config.policy {
+            OffloadPolicy::None => false,
+            OffloadPolicy::All | OffloadPolicy::Hot => true,
+            OffloadPolicy::Dnn => {
+                let mut names =
+                    session.pdrs.values().filter_map(|pdr| pdr.network_instance.as_deref());
+                names.any(|name| self.config.dnns.iter().any(|dnn| is_named(name, dnn)))
+            }
+            OffloadPolicy::Rule => {
+                let within = |text: &Option<String>, addresses: &BTreeSet<IpAddr>| {
+                    let Some(network) = text.as_deref().and_then(network) else {
+                        return text.is_none();
+                    };
+                    addresses.iter().any(|address| network.has(*address))
+                };
+                let (peers, qfis) = (plan.peers(), plan.qfis());
+                self.config.rules.iter().any(|rule| {
+                    within(&rule.ue, &plan.ue.addresses())
+                        && within(&rule.gnb, &peers)
+                        && rule.qfi.is_none_or(|qfi| qfis.contains(&qfi))
+                })
+            }
+        }
+    }
+}
+
+/// A name as it is written, or in labels with their lengths (TS 23.003, 9.1).
+fn is_named(octets: &[u8], name: &str) -> bool {
+    let labels: Vec<u8> = name
+        .split('.')
+        .flat_map(|label| std::iter::once(label.len() as u8).chain(label.bytes()))
+        .collect();
+    octets.eq_ignore_ascii_case(name.as_bytes()) || octets.eq_ignore_ascii_case(&labels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_networks_are_known_in_either_form() {
+        assert!(is_named(b"internet", "internet") && is_named(b"\x08internet", "Internet"));
+        assert!(is_named(b"\x03ims\x03mnc", "ims.mnc"));
+        assert!(!is_named(b"internet2", "internet"));
+    }
+}

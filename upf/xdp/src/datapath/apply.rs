@@ -1,0 +1,429 @@
+//! A session made, changed and removed in the programs' tables.
+//!
+//! Packets meet a session's rules of before or those of now, never a mixture: new rules are written
+//! where no packet finds them yet, and each entrance then leads to them in one step.
+use super::allowance::{bucket, shared_rates};
+use super::compile::{Entrance, Plan, plan};
+use super::entrances::{HOME, LIST};
+use super::filters;
+use super::forwarder::Forwarder;
+use super::state::{Entry, FAR, Rate, State};
+use super::usage::{Place, Placed};
+use crate::loader::Programs;
+use crate::loader::types::{self, rule_flag};
+use martlet_upf_datapath::{Change, DatapathError, Usage};
+use martlet_upf_kernel::exits::exit_of;
+use martlet_upf_rules::{ById, Direction, Session, shared};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Places in the tables that a change has taken.
+#[derive(Default)]
+pub(super) struct Taken {
+    rules: Vec<Place>,
+    groups: Vec<(u32, u32)>,
+    pub buckets: Vec<u32>,
+    pub limits: Option<(u32, u32)>,
+    /// Places at which packets find lists.
+    pub lists: Vec<u32>,
+}
+
+impl Taken {
+    fn give_back(self, programs: &Programs, state: &mut State) {
+        for at in self.rules {
+            state.places.give_back(at.index);
+            state.rest_slots.give_back(at.rest, 1);
+            state.rates.give_back(programs, at.rate);
+        }
+        self.groups.into_iter().for_each(|(at, length)| state.group_slots.give_back(at, length));
+        self.lists.into_iter().for_each(|at| state.places.give_back(at));
+        self.buckets.into_iter().for_each(|at| state.bucket_slots.give_back(at, 1));
+        if let Some((at, length)) = self.limits {
+            state.limit_slots.give_back(at, length);
+        }
+    }
+}
+
+pub(super) fn full(table: &str) -> DatapathError {
+    DatapathError::NoResources(format!("the table of {table} is full: make upf.xdp.{table} larger"))
+}
+
+impl Forwarder {
+    /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
+    pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
+        let session = change.session;
+        let mut plan = plan(session)?;
+        let state = &mut *self.lock();
+        plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
+            || {
+                plan.limits
+                    .iter()
+                    .any(|limit| i64::try_from(limit.octets).unwrap_or(i64::MAX) < FAR)
+            },
+            |entry| entry.will_be_near(&self.programs, session, &plan.limits),
+        );
+        self.free_for(state, session, &plan)?;
+        let had = state.sessions.get(&session.seid).map_or(0, |entry| entry.rules.len());
+        let rules = state.rules + plan.rules.len() - had;
+        if rules > self.limits.rules as usize {
+            return Err(full("rules"));
+        }
+        if change.drop_buffered {
+            self.take_events(state);
+            self.drop_waiting(state, session.seid);
+        }
+        let mut taken = Taken::default();
+        let known = state.sessions.remove(&session.seid);
+        let fresh = known.is_none();
+        let mut entry = match known {
+            Some(entry) => entry,
+            None => {
+                let slot = state.session_slots.take(1).ok_or_else(|| full("sessions"))?;
+                let incarnation = state.incarnation();
+                let mut entry = Entry::new(session, slot, incarnation);
+                entry.next = self.programs.sessions.read(slot).number;
+                entry
+            }
+        };
+        let mut made = self.write(state, &mut entry, session, &plan, &mut taken);
+        // Who changes rules faster than programs let go of those of before is slowed down, and not
+        // refused.
+        while made.is_err() && state.wait_for_retired(&self.programs, &mut entry) {
+            std::mem::take(&mut taken).give_back(&self.programs, state);
+            made = self.write(state, &mut entry, session, &plan, &mut taken);
+        }
+        let entrances = match made {
+            Ok(entrances) => entrances,
+            Err(error) => {
+                taken.give_back(&self.programs, state);
+                if fresh {
+                    state.session_slots.give_back(entry.slot, 1);
+                } else {
+                    state.sessions.insert(entry.seid, entry);
+                }
+                return Err(error);
+            }
+        };
+        let buffered_before = entry.buffers || entry.held;
+        entry.relays.set(session.relays());
+        self.switch(state, &mut entry, session, plan, taken, entrances);
+        if change.renotify {
+            entry.notified = false;
+        }
+        state.by_slot.set(entry.slot, entry.seid);
+        state.rules = rules;
+        let seid = entry.seid;
+        state.sessions.insert(seid, entry);
+        if buffered_before || !change.end_markers.is_empty() {
+            // What came under the rules of before is now on its way, or in the ring.
+            self.fence();
+        }
+        self.send_end_markers(change.end_markers);
+        if buffered_before {
+            self.release(state, seid);
+        }
+        if !fresh {
+            state.retired.push_back((Instant::now(), seid));
+        }
+        state.forget_retired(&self.programs);
+        Ok(())
+    }
+
+    /// Tunnels and addresses belong to one session each.
+    fn free_for(&self, state: &State, session: &Session, plan: &Plan) -> Result<(), DatapathError> {
+        let other = |owner: Option<&u64>| owner.is_some_and(|owner| *owner != session.seid);
+        for (entrance, rules) in &plan.entrances {
+            let taken = match entrance {
+                Entrance::Teid(teid) => other(state.by_teid.get(teid)),
+                Entrance::Ue(address) => other(state.by_ue.get(address)),
+                Entrance::Route4(..) | Entrance::Route6(..) => other(state.by_route.get(entrance)),
+            };
+            if taken {
+                let pdr =
+                    rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
+                let what = match entrance {
+                    Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
+                    Entrance::Ue(address) => format!("{address:?}"),
+                    Entrance::Route4(..) | Entrance::Route6(..) => match entrance.route() {
+                        Some(route) => format!("the network {}/{}", route.network, route.length),
+                        None => continue,
+                    },
+                };
+                return Err(DatapathError::Pdr {
+                    pdr,
+                    why: format!("{what} belongs to another session"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all that is new where no packet finds it, and gives where the entrances are to lead.
+    fn write(
+        &self,
+        state: &mut State,
+        entry: &mut Entry,
+        session: &Session,
+        plan: &Plan,
+        taken: &mut Taken,
+    ) -> Result<ById<Entrance, u32>, DatapathError> {
+        let buckets = self.buckets(state, entry, session, plan, taken)?;
+        let limits_at = self.limits(state, entry, plan, taken)?;
+        let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
+        let mut rules = Vec::with_capacity(plan.rules.len());
+        let mut homes = BTreeMap::new();
+        for (n, planned) in plan.rules.iter().enumerate() {
+            let rest_at = state.rest_slots.take(1).ok_or_else(|| full("rules"))?;
+            let home = self.home(state, plan, n);
+            let place = home.map(|(_, place)| place).or_else(|| state.places.take_other());
+            let Some(at) = place else {
+                state.rest_slots.give_back(rest_at, 1);
+                return Err(full("rules"));
+            };
+            homes.extend(home);
+            let taken_at = taken.rules.len();
+            taken.rules.push(Place { index: at, rest: rest_at, rate: 0 });
+            let (mut rule, mut rest) = (planned.rule, planned.rest);
+            (rule.rest, rule.incarnation, rule.mark) = (rest_at, entry.incarnation, u32::MAX);
+            rule.flags |= rule_flag::RULE_FRESH.0 | self.class_flags(session, planned);
+            if rule.flags & rule_flag::RULE_TUNNEL.0 == 0 {
+                let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
+                let instance = far.and_then(|far| far.network_instance.as_deref());
+                // As `bpf/structs.h` has it, the exit is in place of the QFI.
+                rule.qfi = exit_of(&self.exits, instance) as u8;
+            }
+            (rest.session, rest.limits) = (entry.slot, limits_at);
+            (rest.check_at, rest.stop_at) = (u64::MAX, u64::MAX);
+            if plan.exact {
+                rule.flags |= rule_flag::RULE_EXACT.0;
+            }
+            if planned.from_network {
+                rule.flags |= held;
+            }
+            for qer in &planned.rates {
+                let Some(rate) = session.qers.get(qer).and_then(|qer| qer.mbr) else { continue };
+                let key = (*qer, planned.direction == Direction::Uplink);
+                match buckets.get(&key) {
+                    Some(shared) => {
+                        rest.buckets[usize::from(rest.bucket_count)] = *shared;
+                        rest.bucket_count += 1;
+                        rule.flags |= rule_flag::RULE_SHARED.0;
+                    }
+                    None => {
+                        let fresh = bucket(rate.of(planned.direction), self.limits.mbr_burst());
+                        rule.rate = state
+                            .rates
+                            .take(&self.programs, &fresh)
+                            .ok_or_else(|| full("rules"))?;
+                        taken.rules[taken_at].rate = rule.rate;
+                        rule.full_at = self.full_at(entry, planned, rule.rate);
+                    }
+                }
+            }
+            self.programs.rule_rests.write(rest_at, rest);
+            self.programs.rules.write(at, rule);
+            rules.push(at);
+        }
+        let mut entrances = ById::new();
+        for (entrance, list) in &plan.entrances {
+            let leads_to = match list.as_slice() {
+                [(n, filters)] if filters.is_empty() => match homes.contains_key(entrance) {
+                    true => HOME | rules[*n],
+                    false => rules[*n],
+                },
+                _ => {
+                    let first = self.list(state, plan, list, &rules, taken)?;
+                    self.list_home(state, *entrance, first, taken)
+                        .map_or(LIST | first, |place| HOME | place)
+                }
+            };
+            entrances.insert(*entrance, leads_to);
+        }
+        let limit = self.buffer_limit(session);
+        self.programs
+            .sessions
+            .u32(entry.slot, std::mem::offset_of!(types::session, limit))
+            .store(limit, Ordering::Relaxed);
+        Ok(entrances)
+    }
+
+    /// Writes the list of one entrance.
+    fn list(
+        &self,
+        state: &mut State,
+        plan: &Plan,
+        list: &[(usize, Vec<filters::Compiled>)],
+        rules: &[u32],
+        taken: &mut Taken,
+    ) -> Result<u32, DatapathError> {
+        let mut candidates = Vec::new();
+        let mut rests = Vec::new();
+        for (n, filters) in list {
+            let asks = rule_flag::RULE_MATCH_UE.0 | rule_flag::RULE_MATCH_QFI.0;
+            let asks = if plan.rules[*n].rule.flags & asks != 0 { filters::RULE_ASKS } else { 0 };
+            let rule = rules[*n] | asks;
+            if filters.is_empty() {
+                candidates.push(types::candidate { rule, ..filters::any() });
+            }
+            for filter in filters {
+                for candidate in &filter.candidates {
+                    if let Some(rest) = filter.rest {
+                        rests.push((candidates.len() as u32, rest));
+                    }
+                    candidates.push(types::candidate { rule: candidate.rule | rule, ..*candidate });
+                }
+            }
+        }
+        // A filter of empty port ranges alone leaves nothing that could match.
+        if candidates.is_empty() {
+            candidates.push(filters::none());
+        }
+        let length = candidates.len().div_ceil(filters::GROUP) as u32;
+        let at = state.group_slots.take(length).ok_or_else(|| full("filters"))?;
+        taken.groups.push((at, length));
+        for (n, candidates) in candidates.chunks(filters::GROUP).enumerate() {
+            let (low, high) = filters::span(candidates);
+            let candidate = [filters::none(); filters::GROUP];
+            let mut group = types::group { low, high, candidate, ..Default::default() };
+            group.last = u64::from(n + 1 == length as usize);
+            group.candidate[..candidates.len()].copy_from_slice(candidates);
+            self.programs.groups.write(at + n as u32, group);
+        }
+        for (n, rest) in rests {
+            self.programs.filters.write(at * filters::GROUP as u32 + n, rest);
+        }
+        Ok(at)
+    }
+
+    /// Has packets meet the new rules, and keeps of the old ones what they have counted.
+    fn switch(
+        &self,
+        state: &mut State,
+        entry: &mut Entry,
+        session: &Session,
+        plan: Plan,
+        taken: Taken,
+        entrances: ById<Entrance, u32>,
+    ) {
+        let now = Instant::now();
+        entry.settle(&self.programs);
+        self.set_limits(state, entry, session, &plan, taken.limits);
+        for (entrance, leads_to) in entrances.iter() {
+            let before = entry.entrances.get(entrance).copied();
+            self.enter(state, entry.seid, *entrance, before, Some(*leads_to));
+        }
+        for (entrance, before) in
+            entry.entrances.iter().filter(|(entrance, _)| !entrances.contains_key(entrance))
+        {
+            self.enter(state, entry.seid, *entrance, Some(*before), None);
+        }
+        entry.entrances = entrances;
+        let rules = std::mem::take(&mut entry.rules);
+        if !rules.is_empty() {
+            entry.old_rules.extend(rules.into_iter().map(|placed| (now, placed)));
+        }
+        let placed = taken.rules.iter().zip(&plan.rules);
+        // Rules that count for the same have one list of it.
+        let mut lists: Vec<Arc<[u32]>> = Vec::new();
+        let mut list_of = |urrs: &[u32]| {
+            let known = lists.iter().find(|list| ***list == *urrs).cloned();
+            known.unwrap_or_else(|| {
+                lists.push(shared(urrs.into()));
+                lists.last().cloned().unwrap_or_default()
+            })
+        };
+        entry.rules =
+            placed.map(|(at, rule)| Placed::new(*at, rule, list_of(&rule.urrs))).collect();
+        if !entry.exact {
+            entry.set_marks(&self.programs);
+        }
+        for (at, length) in entry.groups.take() {
+            state.group_slots.give_back(at, length);
+        }
+        entry.groups.set(taken.groups);
+        for place in entry.list_homes.take() {
+            state.places.give_back(place);
+        }
+        entry.list_homes.set(taken.lists);
+        let mut fresh = taken.buckets.into_iter();
+        let (mut old, mut rates) = (entry.rates.take(), Vec::new());
+        for (qer, direction, rate) in shared_rates(session, &plan) {
+            let stays = old
+                .iter()
+                .position(|r| r.qer == qer.id && r.direction == direction && r.rate == rate);
+            match stays {
+                Some(n) => rates.push(old.swap_remove(n)),
+                None => rates.extend(fresh.next().map(|bucket| Rate {
+                    qer: qer.id,
+                    direction,
+                    rate,
+                    bucket,
+                })),
+            }
+        }
+        entry.rates.set(rates);
+        old.into_iter().for_each(|rate| state.bucket_slots.give_back(rate.bucket, 1));
+        entry.held |= entry.buffers;
+        entry.buffers = plan.buffers;
+        let marks: ById<u16, u8> = plan
+            .rules
+            .iter()
+            .filter(|p| p.rule.flags & rule_flag::RULE_MARK.0 != 0)
+            .map(|p| (p.pdr, p.rule.qfi & 0x3f))
+            .collect();
+        entry.marks = shared(Arc::new(marks));
+    }
+
+    /// See [`Datapath::remove_all`](martlet_upf_datapath::Datapath::remove_all).
+    pub fn remove(&self, seids: &[u64]) -> Vec<Vec<Usage>> {
+        let state = &mut *self.lock();
+        let (mut counts, mut waits) = (false, false);
+        for seid in seids {
+            let Some(entry) = state.sessions.get_mut(seid) else { continue };
+            counts |= !entry.accounts.is_empty();
+            waits |= entry.buffers || entry.held;
+            for (entrance, before) in std::mem::take(&mut entry.entrances) {
+                self.enter(state, *seid, entrance, Some(before), None);
+            }
+        }
+        if counts || waits {
+            // From here on no packet of the sessions is counted.
+            self.fence();
+        }
+        if waits {
+            self.take_events(state);
+        }
+        seids.iter().map(|seid| self.forget(state, *seid)).collect()
+    }
+
+    /// What is left of a session that no packet finds any more, and what it has used.
+    fn forget(&self, state: &mut State, seid: u64) -> Vec<Usage> {
+        if state.sessions.get(&seid).is_some_and(|entry| entry.buffers || entry.held) {
+            self.drop_waiting(state, seid);
+        }
+        let Some(mut entry) = state.sessions.remove(&seid) else { return Vec::new() };
+        let (usage, _) = entry.take_usage(&self.programs, |_| true);
+        state.by_slot.set(entry.slot, 0);
+        self.programs.sessions.write(entry.slot, types::session::default());
+        state.session_slots.give_back(entry.slot, 1);
+        state.rules -= entry.rules.len();
+        let now = Instant::now();
+        for (since, placed) in entry.old_rules.iter().map(|(since, placed)| (*since, placed)) {
+            state.forget_rule(&self.programs, placed, since);
+        }
+        for placed in &entry.rules {
+            state.forget_rule(&self.programs, placed, now);
+        }
+        let taken = Taken {
+            rules: Vec::new(),
+            groups: entry.groups.take(),
+            buckets: entry.rates.iter().map(|rate| rate.bucket).collect(),
+            limits: entry.limits_at,
+            lists: entry.list_homes.take(),
+        };
+        taken.give_back(&self.programs, state);
+        usage
+    }
+}

@@ -1,0 +1,120 @@
+//! Sessions that the programs do not carry: those of Ethernet frames, and unstructured ones. The
+//! programs leave their tunnels to the socket, and what comes for them from the data network to the
+//! ring.
+use super::forwarder::Forwarder;
+use super::packet_socket::PacketSocket;
+use crate::loader::LINK_MAC;
+use crate::loader::types::{rule, rule_flag, rule_rest};
+use martlet_upf_datapath::{Change, DatapathError, Usage};
+use martlet_upf_kernel::beside::{Beside, ToNetwork};
+use martlet_upf_rules::{Session, SessionKind, UeAddress};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What leads packets to a session: its tunnels, and the IPv6 prefixes of its addresses.
+#[derive(Debug, Default, Clone)]
+struct Entrances {
+    teids: BTreeSet<u32>,
+    prefixes: BTreeSet<u64>,
+}
+
+/// Those sessions, and what leads to them.
+pub(super) struct OfFrames {
+    beside: Arc<Beside>,
+    entrances: HashMap<u64, Entrances>,
+    /// What all their tunnels, and all their addresses, lead to in the table of rules.
+    up: u32,
+    down: u32,
+}
+
+/// What a UE sends in datagrams goes to the kernel, as from the programs' end of the link between
+/// them.
+pub(super) fn to_network(frames: Arc<PacketSocket>, inner: u32) -> ToNetwork {
+    Box::new(move |packet: &[u8]| {
+        let frame = [&LINK_MAC[..], &LINK_MAC, &[0x86, 0xdd], packet].concat();
+        frames.send(inner, &frame)
+    })
+}
+
+impl Entrances {
+    fn of(session: &Session) -> Self {
+        let teids = session.teids().into_iter().collect();
+        let addresses = session.pdrs.values().flat_map(|pdr| &pdr.ue);
+        let prefixes = addresses.filter_map(|address| {
+            if let UeAddress::V6(prefix) = address { Some(*prefix) } else { None }
+        });
+        // Frames have no address of the data network.
+        let datagrams = session.kind == SessionKind::Unstructured;
+        Entrances { teids, prefixes: prefixes.filter(|_| datagrams).collect() }
+    }
+}
+
+impl OfFrames {
+    /// Takes the places of the rules that leave packets to the socket, and to the ring.
+    pub fn open(forwarder: &Forwarder, beside: Beside) -> Result<Self, String> {
+        let state = &mut *forwarder.lock();
+        let mut rule_of = |direction: u32| {
+            let places = (state.places.take_other(), state.rest_slots.take(1));
+            let (Some(at), Some(rest)) = places else {
+                return Err("there is no room for rules: raise upf.xdp.rules");
+            };
+            forwarder.programs.rule_rests.write(rest, rule_rest::default());
+            let flags = rule_flag::RULE_SOCKET.0 | direction;
+            forwarder
+                .programs
+                .rules
+                .write(at, rule { flags, rest, mark: u32::MAX, ..rule::default() });
+            Ok(at)
+        };
+        let (up, down) = (rule_of(rule_flag::RULE_UPLINK.0)?, rule_of(0)?);
+        let beside = Arc::new(beside);
+        let _ = forwarder.beside.set(beside.clone());
+        Ok(OfFrames { beside, entrances: HashMap::new(), up, down })
+    }
+
+    /// The datapath of a session, if it is one of these.
+    pub fn of(&self, seid: u64) -> Option<&Beside> {
+        self.entrances.contains_key(&seid).then_some(&*self.beside)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> &Beside {
+        &self.beside
+    }
+
+    /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
+    pub fn apply(
+        &mut self,
+        forwarder: &Forwarder,
+        change: &Change<'_>,
+    ) -> Result<(), DatapathError> {
+        self.beside.apply(change)?;
+        let now = Entrances::of(change.session);
+        let before = self.entrances.insert(change.session.seid, now.clone()).unwrap_or_default();
+        // The lock is what keeps others from these tables.
+        let _state = forwarder.lock();
+        let programs = &forwarder.programs;
+        before.teids.difference(&now.teids).for_each(|teid| programs.clear_teid(*teid));
+        before
+            .prefixes
+            .difference(&now.prefixes)
+            .for_each(|prefix| programs.clear_ue6(prefix.to_be_bytes()));
+        let teids =
+            now.teids.difference(&before.teids).map(|teid| programs.set_teid(*teid, self.up));
+        let prefixes = now.prefixes.difference(&before.prefixes);
+        let prefixes = prefixes.map(|prefix| programs.set_ue6(prefix.to_be_bytes(), self.down));
+        let set: Result<(), _> = teids.chain(prefixes).collect();
+        set.map_err(|error| DatapathError::NoResources(error.to_string()))
+    }
+
+    /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for a session that is
+    /// none of these.
+    pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
+        let Entrances { teids, prefixes } = self.entrances.remove(&seid)?;
+        let state = forwarder.lock();
+        teids.iter().for_each(|teid| forwarder.programs.clear_teid(*teid));
+        prefixes.iter().for_each(|prefix| forwarder.programs.clear_ue6(prefix.to_be_bytes()));
+        drop(state);
+        Some(self.beside.remove(seid))
+    }
+}

@@ -1,0 +1,132 @@
+//! Packets of N6 that the programs show, written to a file by a thread of their own. A frame that
+//! goes to a socket of AF_XDP goes nowhere else, and these have to go on: programs copy them into a
+//! ring.
+use super::forwarder::{Forwarder, lock};
+use crate::loader::Programs;
+use martlet_upf_datapath::telemetry::{CaptureFile, CaptureShared, CaptureStatus, CaptureWish};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The longest that the thread waits for packets.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// The capture that goes on, or was the last.
+#[derive(Default)]
+pub(super) struct Captor {
+    last: Option<(Arc<CaptureShared>, JoinHandle<()>)>,
+}
+
+impl Drop for Captor {
+    fn drop(&mut self) {
+        if let Some((shared, thread)) = self.last.take() {
+            shared.end();
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What has come and is not written yet, and what did not work.
+struct Writer {
+    file: CaptureFile,
+    ended: Option<String>,
+}
+
+impl Writer {
+    fn take(&mut self, time: u64, packet: &[u8], length: u32) {
+        if self.ended.is_some() {
+            return;
+        }
+        match self.file.write(Duration::from_nanos(time), packet, length) {
+            Ok(true) => {}
+            Ok(false) => self.ended = Some("the file has all that was asked for".into()),
+            Err(error) => self.ended = Some(format!("the file cannot be written: {error}")),
+        }
+    }
+}
+
+fn write(
+    programs: &Programs,
+    writer: Arc<Mutex<Writer>>,
+    ring: libbpf_rs::RingBuffer<'static>,
+    shared: &CaptureShared,
+    (end, before): (Instant, u64),
+) {
+    let dropped = || programs.lanes().map_or(0, |lane| lane.uncaptured.saturating_sub(before));
+    loop {
+        let _ = ring.poll(WAIT);
+        let writer = &mut *lock(&writer);
+        if shared.is_to_end() {
+            writer.ended.get_or_insert_with(|| "it was ended".into());
+        } else if end <= Instant::now() {
+            writer.ended.get_or_insert_with(|| "its time is over".into());
+        }
+        if writer.ended.is_some() {
+            break;
+        }
+        shared.tell(writer.file.written(), dropped(), None);
+    }
+    programs.capture(None);
+    // What programs gave before they saw that.
+    let _ = programs.fence();
+    let ended = lock(&writer).ended.take();
+    let _ = ring.consume();
+    drop(ring);
+    let Some(writer) = Arc::into_inner(writer) else { return };
+    let Writer { file, ended: full } =
+        writer.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let written = file.written();
+    let ended = match file.finish() {
+        Ok(()) => ended.or(full),
+        Err(error) => Some(format!("the file cannot be written: {error}")),
+    };
+    shared.tell(written, dropped(), ended);
+}
+
+impl Captor {
+    /// Begins a capture into a new file of a folder. The error says why it cannot.
+    pub fn begin(
+        &mut self,
+        forwarder: &Arc<Forwarder>,
+        folder: &Path,
+        wish: CaptureWish,
+    ) -> Result<CaptureStatus, String> {
+        if self.last.as_ref().is_some_and(|(shared, _)| shared.status().ended.is_none()) {
+            return Err("a capture is under way: end it first (`martlet upf capture --end`)".into());
+        }
+        *self = Captor::default();
+        let failed = |error: io::Error| {
+            format!("no capture can be written into {}: {error}", folder.display())
+        };
+        let (file, path) = CaptureFile::create(folder, wish).map_err(failed)?;
+        let shared = Arc::new(CaptureShared::new(path));
+        let writer = Arc::new(Mutex::new(Writer { file, ended: None }));
+        let into = writer.clone();
+        let take = move |time, packet: &[u8], length| lock(&into).take(time, packet, length);
+        let ring = forwarder.programs.captured(take).map_err(|error| error.to_string())?;
+        // Of a capture before, whose end a program did not see at once.
+        let _ = ring.consume();
+        let before = forwarder.programs.lanes().map_or(0, |lane| lane.uncaptured);
+        let (told, of) = (shared.clone(), forwarder.clone());
+        let end = Instant::now() + wish.time;
+        forwarder.programs.capture(Some(wish.snap));
+        let work = move || write(&of.programs, writer, ring, &told, (end, before));
+        let thread =
+            std::thread::Builder::new().name("upf-capture".into()).spawn(work).map_err(failed)?;
+        let status = shared.status();
+        self.last = Some((shared, thread));
+        tracing::info!(path = %status.path.display(), ?wish, "packets of N6 are captured");
+        Ok(status)
+    }
+
+    /// How far the capture is that goes on, or was the last; with `end` it ends.
+    pub fn status(&self, end: bool) -> Option<CaptureStatus> {
+        let (shared, _) = self.last.as_ref()?;
+        if end {
+            shared.end();
+        }
+        Some(shared.status())
+    }
+}

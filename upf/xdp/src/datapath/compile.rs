@@ -1,0 +1,292 @@
+//! A session as the programs read it, before it has its places in their tables.
+use super::filters::{self, Compiled};
+use crate::loader::types::{rule, rule_flag as r, rule_rest};
+use martlet_pfcp::ie::{Interface, ReportingTriggers};
+use martlet_upf_datapath::DatapathError;
+use martlet_upf_rules::{Action, Direction, Far, Pdr, Prefix, Session, UeAddress, Urr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Maximum bit rates and volume limits of one PDR; as `bpf/structs.h` has them.
+const MOST_BUCKETS: usize = 4;
+const MOST_LIMITS: usize = 8;
+/// Candidates of one entrance; as `bpf/classify.h` has it.
+const MOST_CANDIDATES: usize = 512;
+
+/// Where packets of a session come in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Entrance {
+    Teid(u32),
+    Ue(UeAddress),
+    /// A network behind a UE: its address, and its bits.
+    Route4(Ipv4Addr, u8),
+    Route6(Ipv6Addr, u8),
+}
+
+impl Entrance {
+    fn of_route(route: &Prefix) -> Entrance {
+        match route.network {
+            IpAddr::V4(network) => Entrance::Route4(network, route.length),
+            IpAddr::V6(network) => Entrance::Route6(network, route.length),
+        }
+    }
+
+    /// The network that it is.
+    pub fn route(self) -> Option<Prefix> {
+        match self {
+            Entrance::Teid(_) | Entrance::Ue(_) => None,
+            Entrance::Route4(network, length) => Some(Prefix { network: network.into(), length }),
+            Entrance::Route6(network, length) => Some(Prefix { network: network.into(), length }),
+        }
+    }
+}
+
+/// A volume limit of a usage reporting rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Limit {
+    pub urr: u32,
+    pub quota: bool,
+    /// The direction that counts; both if there is none.
+    pub of: Option<Direction>,
+    pub octets: u64,
+}
+
+/// A PDR with what applies to its packets.
+pub(super) struct Planned {
+    pub pdr: u16,
+    pub direction: Direction,
+    /// Packets come from the data network: those wait, where they have to.
+    pub from_network: bool,
+    pub rule: rule,
+    pub rest: rule_rest,
+    /// QERs with a maximum bit rate.
+    pub rates: Vec<u32>,
+    pub urrs: Vec<u32>,
+}
+
+pub(super) struct Plan {
+    pub rules: Vec<Planned>,
+    pub limits: Vec<Limit>,
+    /// For each entrance, positions in `rules` by precedence, with their filters.
+    pub entrances: BTreeMap<Entrance, Vec<(usize, Vec<Compiled>)>>,
+    pub buffers: bool,
+    /// A limit is near: packets are counted against all of them.
+    pub exact: bool,
+}
+
+/// What a session asks for.
+pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
+    let mut limits: Vec<Limit> = session.urrs.values().flat_map(limits_of).collect();
+    limits.shrink_to_fit();
+    if limits.len() > 256 {
+        return Err(DatapathError::NoResources(format!(
+            "{} volume limits in a session, 256 are possible",
+            limits.len()
+        )));
+    }
+    let mut by_precedence: Vec<&Pdr> = session.pdrs.values().collect();
+    by_precedence.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+    let mut plan = Plan {
+        rules: Vec::new(),
+        limits,
+        entrances: BTreeMap::new(),
+        buffers: false,
+        exact: false,
+    };
+    let (ue, routed) = (session.ue_addresses(), !session.routes().is_empty());
+    for pdr in by_precedence {
+        let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
+        let Some(far) = session.fars.get(&pdr.far) else { continue };
+        let planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
+        let direction = planned.direction;
+        plan.buffers |= matches!(far.action, Action::Buffer { .. });
+        let entrances: Vec<Entrance> = match pdr.local {
+            Some(local) => vec![Entrance::Teid(local.teid)],
+            None => {
+                let routes = pdr.routes().iter().map(Entrance::of_route);
+                pdr.ue.iter().copied().map(Entrance::Ue).chain(routes).collect()
+            }
+        };
+        for entrance in entrances {
+            let compiled: Result<Vec<Compiled>, String> =
+                pdr.rules.iter().map(filters::compile).collect();
+            let list = plan.entrances.entry(entrance).or_default();
+            let first = list.first().and_then(|(n, _): &(usize, _)| plan.rules.get(*n));
+            if first.is_some_and(|first: &Planned| first.direction != direction) {
+                return Err(refuse("shares its tunnel with a PDR of the other direction".into()));
+            }
+            list.push((plan.rules.len(), compiled.map_err(refuse)?));
+            let candidates: usize = list
+                .iter()
+                .map(|(_, filters)| {
+                    filters.iter().map(|f| f.candidates.len()).sum::<usize>().max(1)
+                })
+                .sum();
+            if candidates > MOST_CANDIDATES {
+                return Err(refuse(format!(
+                    "is one of too many filters: {MOST_CANDIDATES} are possible in one place"
+                )));
+            }
+        }
+        plan.rules.push(planned);
+    }
+    Ok(plan)
+}
+
+fn limits_of(urr: &Urr) -> impl Iterator<Item = Limit> + use<> {
+    let threshold = urr.volume_threshold.filter(|_| urr.triggers.has(ReportingTriggers::VOLTH));
+    let id = urr.id;
+    [(threshold, false), (urr.volume_quota, true)].into_iter().flat_map(move |(volume, quota)| {
+        let volume = volume.unwrap_or_default();
+        let each = [
+            (volume.total, None),
+            (volume.uplink, Some(Direction::Uplink)),
+            (volume.downlink, Some(Direction::Downlink)),
+        ];
+        each.into_iter()
+            .filter_map(move |(octets, of)| Some(Limit { urr: id, quota, of, octets: octets? }))
+    })
+}
+
+fn planned(
+    session: &Session,
+    pdr: &Pdr,
+    far: &Far,
+    ue: (&BTreeSet<UeAddress>, bool),
+    limits: &[Limit],
+) -> Result<Planned, DatapathError> {
+    let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
+    let direction = pdr.direction();
+    let mut rule = rule::default();
+    let mut rest = rule_rest { pdr: u32::from(pdr.id), ..Default::default() };
+    let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
+    flags |= action(far, &mut rule, &mut rest);
+    flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(refuse)?;
+    if direction == Direction::Downlink && session.asks_for_names() {
+        flags |= r::RULE_NAMES.0;
+    }
+    if !pdr.qfis.is_empty() {
+        flags |= r::RULE_MATCH_QFI.0;
+        rest.qfis = pdr.qfis.iter().fold(0, |bits, qfi| bits | 1 << (qfi & 0x3f));
+    }
+    let qers = || pdr.qers.iter().filter_map(|id| session.qers.get(id));
+    if qers().any(|qer| !qer.passes(direction)) {
+        flags |= r::RULE_GATE.0;
+    }
+    if let Some((qfi, reflective)) = qers().find_map(|qer| Some((qer.qfi?, qer.reflective))) {
+        flags |= r::RULE_MARK.0;
+        // The indicator is one of packets to the UE.
+        let to_ue = flags & r::RULE_TUNNEL_UP.0 == 0;
+        rule.qfi = qfi & 0x3f | if reflective && to_ue { 0x40 } else { 0 };
+    }
+    let rates: Vec<u32> = qers().filter(|qer| qer.mbr.is_some()).map(|qer| qer.id).collect();
+    if rates.len() > MOST_BUCKETS {
+        return Err(refuse(format!(
+            "has {} QERs with a bit rate; {MOST_BUCKETS} are possible",
+            rates.len()
+        )));
+    }
+    let urrs = || pdr.urrs.iter().filter_map(|id| session.urrs.get(id));
+    if urrs().any(|urr| urr.time_quota_exhausted) {
+        flags |= r::RULE_QUOTA.0;
+    }
+    let own =
+        |limit: &Limit| pdr.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == direction);
+    // A quota of one direction stops packets of the other, too.
+    let stops = |limit: &Limit| pdr.urrs.contains(&limit.urr) && limit.quota;
+    let counted: Vec<usize> = (0..limits.len()).filter(|n| own(&limits[*n])).collect();
+    let foreign: Vec<usize> =
+        (0..limits.len()).filter(|n| stops(&limits[*n]) && !own(&limits[*n])).collect();
+    if counted.len() + foreign.len() > MOST_LIMITS {
+        return Err(refuse(format!("has more than {MOST_LIMITS} volume thresholds and quotas")));
+    }
+    rest.limit_count = counted.len() as u8;
+    let all: Vec<usize> = counted.into_iter().chain(foreign).collect();
+    for (place, n) in all.iter().enumerate() {
+        rest.limit[place] = *n as u8;
+        rest.quotas |= u8::from(limits[*n].quota) << place;
+    }
+    rule.flags = flags;
+    Ok(Planned {
+        pdr: pdr.id,
+        direction,
+        from_network: pdr.local.is_none(),
+        rule,
+        rest,
+        rates,
+        urrs: pdr.urrs.clone(),
+    })
+}
+
+fn action(far: &Far, rule: &mut rule, rest: &mut rule_rest) -> u32 {
+    match (far.action, far.tunnel) {
+        (Action::Drop, _) => r::RULE_DROP.0,
+        (Action::Buffer { notify: false }, _) => r::RULE_BUFFER.0,
+        (Action::Buffer { notify: true }, _) => r::RULE_BUFFER.0 | r::RULE_NOTIFY.0,
+        (Action::Forward, None) => 0,
+        (Action::Forward, Some(tunnel)) => {
+            rule.teid = tunnel.teid.to_be();
+            let version = match tunnel.peer {
+                IpAddr::V4(peer) => {
+                    rule.peer4 = u32::from_ne_bytes(peer.octets());
+                    0
+                }
+                IpAddr::V6(peer) => {
+                    rest.peer6 = super::words(peer);
+                    r::RULE_TUNNEL6.0
+                }
+            };
+            let to_access = far.destination == Some(Interface::Access);
+            r::RULE_TUNNEL.0 | version | if to_access { 0 } else { r::RULE_TUNNEL_UP.0 }
+        }
+    }
+}
+
+/// The addresses that a packet's source is checked against, and that the PDR asks for.
+fn addresses(
+    pdr: &Pdr,
+    (ue, routed): (&BTreeSet<UeAddress>, bool),
+    rule: &mut rule,
+    rest: &mut rule_rest,
+) -> Result<u32, String> {
+    // What the PDR names is compared on its own account only where it is not all that the UE has:
+    // another address is foreign anyway. Packets from the data network have been found by their
+    // address.
+    let named: BTreeSet<UeAddress> = pdr.ue.iter().copied().collect();
+    let some = ue.is_empty() || !ue.is_subset(&named) || (routed && pdr.routes().is_empty());
+    let narrower = pdr.local.is_some() && !named.is_empty() && some;
+    if narrower && !pdr.routes().is_empty() {
+        return Err("names networks behind its UE, and not all addresses of the session".into());
+    }
+    let mut flags = if narrower { r::RULE_MATCH_UE.0 } else { 0 };
+    let (mut fours, mut sixes) = (0, 0);
+    for address in if narrower { &named } else { ue } {
+        match address {
+            UeAddress::V4(address) => {
+                // Elsewhere programs note something of their own there.
+                if pdr.local.is_some() {
+                    rule.ue4 = u32::from_ne_bytes(address.octets());
+                }
+                (flags, fours) = (flags | r::RULE_UE4.0, fours + 1);
+            }
+            UeAddress::V6(prefix) => {
+                rest.ue6 = prefix.to_be();
+                (flags, sixes) = (flags | r::RULE_UE6.0, sixes + 1);
+            }
+        }
+    }
+    if routed {
+        flags |= r::RULE_UE_MANY.0;
+    }
+    if fours > 1 || sixes > 1 {
+        if narrower {
+            return Err(
+                "names several UE addresses of one family, and not all of the session".into()
+            );
+        }
+        flags |= r::RULE_UE_MANY.0;
+    } else if narrower && !ue.is_empty() {
+        flags |= r::RULE_UE_MANY.0;
+    }
+    Ok(flags)
+}

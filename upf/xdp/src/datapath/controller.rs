@@ -1,0 +1,119 @@
+//! Which programs packets meet: attached, kept beyond a process that is killed, taken over from one
+//! before, and replaced while packets run.
+use crate::loader::{Attachment, Mode, Pins, Program, Programs, XdpError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Once no session has come for so long, those of before are taken for restored.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// Programs on interfaces.
+pub(super) struct Controller {
+    attached: Mutex<Vec<(Program, Attachment)>>,
+    /// While programs of an earlier process are still there: until when they stay at the most, and
+    /// when a session came last.
+    waiting: Mutex<Option<(Instant, Option<Instant>)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Controller {
+    /// Attaches programs to the link with the kernel, and to interfaces: with a folder, such that
+    /// the next process takes them over if this one is killed. Those of an earlier process stay
+    /// for `restoration` at the most: so long their sessions go on as they were, while the SMF
+    /// restores them here.
+    pub fn attach(
+        programs: &Programs,
+        link: Vec<(Program, String, u32)>,
+        ports: &[(String, u32)],
+        mode: Option<Mode>,
+        pin: Option<&Path>,
+        restoration: Duration,
+    ) -> Result<Arc<Controller>, XdpError> {
+        let mut attached = Vec::new();
+        let pins = pin.map(Pins::open).transpose()?;
+        if let Some(pins) = &pins {
+            let names =
+                ports.iter().map(|(name, _)| name).chain(link.iter().map(|(_, name, _)| name));
+            pins.keep_only(&names.map(String::as_str).collect::<Vec<_>>());
+        }
+        for (program, name, ifindex) in &link {
+            let attachment = match &pins {
+                Some(pins) => {
+                    programs.attach_pinned(*program, (name, *ifindex), Some(Mode::Native), pins)?
+                }
+                None => programs.attach(*program, *ifindex, Some(Mode::Native))?,
+            };
+            attached.push((*program, attachment));
+        }
+        for (name, ifindex) in ports {
+            let attachment = match &pins {
+                Some(pins) => {
+                    programs.attach_pinned(Program::Port, (name, *ifindex), mode, pins)?
+                }
+                None => programs.attach(Program::Port, *ifindex, mode)?,
+            };
+            tracing::info!(
+                interface = name,
+                mode = attachment.mode.name(),
+                pinned = pins.is_some(),
+                kernel = crate::loader::kernel(),
+                "XDP is attached"
+            );
+            attached.push((Program::Port, attachment));
+        }
+        let before = attached.iter().any(|(_, attachment)| attachment.of_before);
+        let waiting = before.then(|| (Instant::now() + restoration, None));
+        Ok(Arc::new(Controller { attached: Mutex::new(attached), waiting: Mutex::new(waiting) }))
+    }
+
+    /// How the programs on interfaces are attached.
+    pub fn modes(&self) -> Vec<(u32, Mode)> {
+        let attached = lock(&self.attached);
+        attached
+            .iter()
+            .filter(|(p, _)| *p == Program::Port)
+            .map(|(_, a)| (a.ifindex, a.mode))
+            .collect()
+    }
+
+    /// A session came.
+    pub fn session_came(&self) {
+        if let Some((_, last)) = &mut *lock(&self.waiting) {
+            *last = Some(Instant::now());
+        }
+    }
+
+    /// Puts our programs in the place of those of an earlier process, once the sessions are there;
+    /// to be called from time to time. What the kernel refuses is tried again.
+    pub fn take_over(&self, programs: &Programs) {
+        let waiting = *lock(&self.waiting);
+        let Some((end, last)) = waiting else { return };
+        if last.is_some_and(|last| last.elapsed() >= QUIET) || end <= Instant::now() {
+            match self.replace(programs) {
+                Ok(()) => {
+                    *lock(&self.waiting) = None;
+                    tracing::info!(
+                        "packets meet our programs instead of those of an earlier process"
+                    );
+                }
+                Err(error) => {
+                    tracing::error!(%error, "packets meet the programs of an earlier process still")
+                }
+            }
+        }
+    }
+
+    /// Puts the programs as they are loaded now in the place of those that are attached, each
+    /// without a packet between them.
+    pub fn replace(&self, programs: &Programs) -> Result<(), XdpError> {
+        for (program, attachment) in lock(&self.attached).iter_mut() {
+            programs.replace(attachment, *program)?;
+            attachment.of_before = false;
+        }
+        Ok(())
+    }
+}

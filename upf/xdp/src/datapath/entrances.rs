@@ -1,0 +1,158 @@
+//! Where tunnels and addresses lead: to rules that lie at a place of theirs, or to others by way of
+//! a table.
+use super::apply::Taken;
+use super::compile::{Entrance, Plan};
+use super::filters;
+use super::forwarder::Forwarder;
+use super::state::State;
+use crate::loader::types::{self, rule_flag};
+use martlet_upf_kernel::netlink::Netlink;
+use martlet_upf_kernel::netns;
+use martlet_upf_rules::{Prefix, UeAddress};
+use std::net::Ipv4Addr;
+
+/// An entrance that leads to a list; as `bpf/structs.h` has it.
+pub(super) const LIST: u32 = 0x8000_0000;
+/// What an entrance leads to is found by its key; user space's own mark.
+pub(super) const HOME: u32 = 0x4000_0000;
+
+impl Forwarder {
+    /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule
+    /// that has one of its own.
+    pub(super) fn home(&self, state: &mut State, plan: &Plan, n: usize) -> Option<(Entrance, u32)> {
+        let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
+        plan.entrances.iter().filter(|(_, list)| alone(list)).find_map(|(entrance, _)| {
+            let place = state.places.take_home(self.homes_of(*entrance)?)?;
+            Some((*entrance, place))
+        })
+    }
+
+    /// A place at which packets find a list by its key, where there is one.
+    pub(super) fn list_home(
+        &self,
+        state: &mut State,
+        entrance: Entrance,
+        first: u32,
+        taken: &mut Taken,
+    ) -> Option<u32> {
+        let place = state.places.take_home(self.homes_of(entrance)?)?;
+        let flags = rule_flag::RULE_LIST.0;
+        self.programs
+            .rules
+            .write(place, types::rule { flags, rest: first, mark: u32::MAX, ..Default::default() });
+        taken.lists.push(place);
+        Some(place)
+    }
+
+    /// The places at which packets find what an entrance leads to, where there are such.
+    pub(super) fn homes_of(&self, entrance: Entrance) -> Option<[u32; 2]> {
+        match entrance {
+            // 0 stands for none.
+            Entrance::Teid(0) | Entrance::Ue(UeAddress::V4(Ipv4Addr::UNSPECIFIED)) => None,
+            Entrance::Teid(teid) => Some(self.programs.homes_of_teid(teid)),
+            Entrance::Ue(UeAddress::V4(address)) => Some(self.programs.homes_of_ue4(address)),
+            Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => None,
+        }
+    }
+
+    /// Whether packets would find what a tunnel leads to at once.
+    pub fn has_home(&self, teid: u32) -> bool {
+        let homes = self.homes_of(Entrance::Teid(teid));
+        homes.is_some_and(|homes| self.lock().places.has_home(homes))
+    }
+
+    /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first
+    /// there, and then no longer here, so that packets find the one or the other.
+    pub(super) fn enter(
+        &self,
+        state: &mut State,
+        seid: u64,
+        entrance: Entrance,
+        before: Option<u32>,
+        leads_to: Option<u32>,
+    ) {
+        let programs = &self.programs;
+        match (entrance, leads_to) {
+            (Entrance::Teid(teid), Some(_)) => drop(state.by_teid.insert(teid, seid)),
+            (Entrance::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
+            (Entrance::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
+            (Entrance::Ue(address), None) => drop(state.by_ue.remove(&address)),
+            (route, Some(_)) => drop(state.by_route.insert(route, seid)),
+            (route, None) => drop(state.by_route.remove(&route)),
+        }
+        if let Some(route) = entrance.route() {
+            return self.enter_route(seid, route, before, leads_to);
+        }
+        let outcome = match (entrance, leads_to) {
+            (_, None) => Ok(()),
+            (Entrance::Teid(teid), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
+                programs.settle_teid(to & !HOME, teid);
+                Ok(())
+            }
+            (Entrance::Ue(UeAddress::V4(address)), Some(to))
+                if to & LIST == 0 && to & HOME != 0 =>
+            {
+                programs.settle_ue4(to & !HOME, address.octets());
+                Ok(())
+            }
+            (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
+            (Entrance::Ue(UeAddress::V4(address)), Some(to)) => {
+                programs.set_ue4(address.octets(), to)
+            }
+            (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => {
+                programs.set_ue6(prefix.to_be_bytes(), to)
+            }
+            (Entrance::Route4(..) | Entrance::Route6(..), Some(_)) => Ok(()),
+        };
+        if let Err(error) = outcome {
+            tracing::error!(seid, %error, "packets of a session do not find it");
+        }
+        let is_home = |to: u32| to & LIST == 0 && to & HOME != 0;
+        match before {
+            Some(place) if is_home(place) => programs.unsettle(place & !HOME),
+            // What leads elsewhere has replaced it already.
+            Some(_) if leads_to.is_some_and(|to| !is_home(to)) => {}
+            Some(_) => match entrance {
+                Entrance::Teid(teid) => programs.clear_teid(teid),
+                Entrance::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
+                Entrance::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
+                Entrance::Route4(..) | Entrance::Route6(..) => {}
+            },
+            None => {}
+        }
+    }
+
+    /// The same for a network behind a UE; the system sends its packets to N6 meanwhile.
+    pub(super) fn enter_route(
+        &self,
+        seid: u64,
+        route: Prefix,
+        before: Option<u32>,
+        leads_to: Option<u32>,
+    ) {
+        match leads_to {
+            Some(to) => {
+                if let Err(error) =
+                    self.programs.set_route(route.network, route.length, to, before.is_some())
+                {
+                    tracing::error!(seid, %error, "packets of a session do not find it");
+                }
+            }
+            None => self.programs.clear_route(route.network, route.length),
+        }
+        if before.is_some() == leads_to.is_some() {
+            return;
+        }
+        let Some((netns, outer)) = &self.n6 else { return };
+        let done = netns::within(netns.as_deref(), || {
+            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            netlink
+                .route(*outer, route.network, route.length, leads_to.is_some())
+                .map_err(|error| error.to_string())
+        });
+        if let Err(error) = done {
+            let here = leads_to.is_some();
+            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! What the datapath consists of, and what it tells.
+use super::state::State;
+use crate::loader::{Programs, types};
+use martlet_gtpu::end_marker;
+use martlet_upf_config::XdpConfig;
+use martlet_upf_datapath::counters::{Counters, DropReason};
+use martlet_upf_datapath::telemetry::{Fill, Traffic, Volume};
+use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
+use martlet_upf_kernel::beside::Beside;
+use martlet_upf_kernel::gtpu::Gtpu;
+use martlet_upf_rules::{Session, Tunnel};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use super::packet_socket::PacketSocket;
+use super::ring::Ring;
+use super::trace::Tracer;
+
+/// The datapath but for the threads that serve it.
+pub(super) struct Forwarder {
+    pub programs: Programs,
+    state: Mutex<State>,
+    pub ring: Mutex<Ring>,
+    pub tracer: Mutex<Tracer>,
+    pub counters: Arc<Counters>,
+    seen: Mutex<Seen>,
+    pub events: EventSender,
+    pub limits: XdpConfig,
+    /// QFIs of flows that are shaped before others.
+    pub lowest: Vec<u8>,
+    pub shaping: Mutex<Shaping>,
+    /// Network instances of exits.
+    pub exits: Vec<Vec<u8>>,
+    /// Translation of addresses by the programs.
+    pub nat: types::nat_settings,
+    /// GTP-U that is not for the programs.
+    pub gtpu: Arc<Gtpu>,
+    /// Frames of ours.
+    pub frames: Arc<PacketSocket>,
+    /// The programs' end of the link with the kernel.
+    pub inner: u32,
+    /// The network namespace and the kernel's end, if there is a data network.
+    pub n6: Option<(Option<String>, u32)>,
+    /// What carries sessions that the programs do not.
+    pub beside: OnceLock<Arc<Beside>>,
+    /// Until then, tunnels that are not known may be those of sessions that are still to be
+    /// restored.
+    pub quiet_until: Option<Instant>,
+}
+
+/// What the programs had counted when their counters were last added to ours.
+#[derive(Default)]
+struct Seen {
+    stats: types::stats,
+    lane: types::lane,
+    totals: [[u64; 2]; 2],
+}
+
+/// No code panics while it holds one of these locks; should it, the state is still whole.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Forwarder {
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        programs: Programs,
+        ring: Ring,
+        tracer: Tracer,
+        limits: XdpConfig,
+        lowest: Vec<u8>,
+        exits: Vec<Vec<u8>>,
+        nat: types::nat_settings,
+        events: EventSender,
+        gtpu: Arc<Gtpu>,
+        frames: Arc<PacketSocket>,
+        inner: u32,
+        n6: Option<(Option<String>, u32)>,
+        quiet_until: Option<Instant>,
+    ) -> Self {
+        let state = Mutex::new(State::new(&programs));
+        let (ring, tracer, seen) = (Mutex::new(ring), Mutex::new(tracer), Mutex::default());
+        let counters = Arc::default();
+        Forwarder {
+            programs,
+            state,
+            ring,
+            tracer,
+            counters,
+            seen,
+            events,
+            limits,
+            lowest,
+            shaping: Mutex::default(),
+            exits,
+            nat,
+            gtpu,
+            frames,
+            inner,
+            n6,
+            beside: OnceLock::new(),
+            quiet_until,
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Waits until the programs that run have ended.
+    pub fn fence(&self) {
+        if let Err(error) = self.programs.fence() {
+            tracing::error!(%error, "what packets do at this moment may be counted too late");
+        }
+    }
+
+    /// Most packets of a session that may wait.
+    pub fn buffer_limit(&self, session: &Session) -> u32 {
+        let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
+        let most = self.limits.buffer_packets_per_session;
+        let limit = suggested
+            .map(usize::from)
+            .filter(|packets| *packets > 0)
+            .map_or(most, |packets| packets.min(most));
+        u32::try_from(limit).unwrap_or(u32::MAX)
+    }
+
+    pub fn send_end_markers(&self, tunnels: &[Tunnel]) {
+        for tunnel in tunnels {
+            let sent = self.gtpu.send(&end_marker(tunnel.teid, None), tunnel.peer);
+            match sent {
+                Ok(()) => self.counters.end_markers_sent.add(1),
+                Err(error) => tracing::debug!(peer = %tunnel.peer, %error, "End Marker not sent"),
+            }
+        }
+    }
+
+    /// The end of forwarded data goes on as they did. What came before it was carried by programs,
+    /// before user space had its turn.
+    pub fn relay_end_marker(&self, teid: u32) {
+        let state = self.lock();
+        let entry = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid));
+        let tunnel = entry.and_then(|entry| entry.relays.get(&teid)).copied();
+        drop(state);
+        self.send_end_markers(tunnel.as_slice());
+    }
+
+    /// A limit of a session was reached.
+    pub fn limit_reached(&self, state: &State, seid: u64, n: usize) {
+        let Some(limit) = state.sessions.get(&seid).and_then(|entry| entry.limits.get(n)) else {
+            return;
+        };
+        let reached = if limit.quota { Reached::Quota } else { Reached::Threshold };
+        self.tell(Event::UsageReached { seid, urr: limit.urr, limit: reached });
+    }
+
+    /// Says when frames were lost on their way to sockets; [`release`](Self::release) then counts
+    /// them.
+    pub fn look_for_lost(&self) {
+        let lost = lock(&self.ring).newly_lost();
+        if lost > 0 {
+            tracing::error!(
+                lost,
+                "the kernel had no room for frames in AF_XDP sockets: set upf.xdp.sockets to 0"
+            );
+        }
+    }
+
+    /// Tells N4; false while too many events wait.
+    pub fn tell(&self, event: Event) -> bool {
+        self.events.try_send(event).is_ok()
+    }
+
+    /// See [`Datapath::take_usage`](martlet_upf_datapath::Datapath::take_usage).
+    pub fn take_usage(&self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        let state = &mut *self.lock();
+        let Some(entry) = state.sessions.get_mut(&seid) else { return Vec::new() };
+        let (usage, reached) = entry.take_usage(&self.programs, |urr| urrs.contains(&urr));
+        for urr in reached {
+            self.tell(Event::UsageReached { seid, urr, limit: Reached::Threshold });
+        }
+        state.forget_old_rules(&self.programs, seid);
+        usage
+    }
+
+    /// See [`Datapath::forwarded`](martlet_upf_datapath::Datapath::forwarded).
+    pub fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.lock()
+            .sessions
+            .get(&seid)
+            .map_or([0; 2], |entry| entry.forwarded(&self.programs).map(|[octets, _]| octets))
+    }
+
+    /// See [`Datapath::last_activity`](martlet_upf_datapath::Datapath::last_activity).
+    pub fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.lock().sessions.get(&seid)?.last_activity(&self.programs)
+    }
+
+    /// See [`Datapath::buffered`](martlet_upf_datapath::Datapath::buffered).
+    pub fn buffered(&self, seid: u64) -> Buffered {
+        let state = &mut *self.lock();
+        self.take_events(state);
+        let Some(entry) = state.sessions.get(&seid) else { return Buffered::default() };
+        Buffered { packets: entry.waiting.len(), octets: entry.waiting_octets }
+    }
+
+    /// How full the tables are, and what the programs say of their own: packets that they left to
+    /// the kernel, and events that found no room.
+    pub fn fill(&self) -> serde_json::Value {
+        let state = self.lock();
+        let fill = |slots: &super::slots::Slots| {
+            let (used, most) = slots.fill();
+            serde_json::json!({"used": used, "most": most})
+        };
+        let stats = self.programs.stats().unwrap_or_default();
+        let (sockets, frames) = lock(&self.ring).sockets();
+        serde_json::json!({
+            "sessions": fill(&state.session_slots),
+            "rules": {"used": state.rules, "most": self.limits.rules},
+            "filterGroups": fill(&state.group_slots),
+            "rates": fill(&state.bucket_slots),
+            "limits": fill(&state.limit_slots),
+            "translatedFlows": {"used": state.flows.alive, "most": self.nat.flows},
+            "waiting": {"used": state.waiting, "most": self.limits.buffer_packets},
+            "byWayOfTheKernel": stats.to_kernel,
+            "lostEvents": stats.lost_events,
+            "sockets": {"open": sockets, "frames": frames},
+        })
+    }
+
+    /// See [`Datapath::tables`](martlet_upf_datapath::Datapath::tables).
+    pub fn tables(&self) -> Vec<Fill> {
+        let state = &mut *self.lock();
+        self.take_events(state);
+        let places = [
+            ("sessions", &state.session_slots),
+            ("filter_groups", &state.group_slots),
+            ("rates", &state.bucket_slots),
+            ("limits", &state.limit_slots),
+        ];
+        let mut all: Vec<Fill> = places
+            .into_iter()
+            .map(|(table, slots)| {
+                let (used, most) = slots.fill();
+                Fill { table, used: used as u64, most: most as u64 }
+            })
+            .collect();
+        let fill = |table, used, most| Fill { table, used, most };
+        all.push(fill("rules", state.rules as u64, self.limits.rules.into()));
+        all.push(fill("translated_flows", state.flows.alive as u64, self.nat.flows.into()));
+        all.push(fill("waiting", state.waiting as u64, self.limits.buffer_packets as u64));
+        all
+    }
+
+    /// See [`Datapath::traffic`](martlet_upf_datapath::Datapath::traffic).
+    pub fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let mut drops: HashMap<(u32, u32), Vec<(DropReason, u64)>> = HashMap::new();
+        for told in self.programs.session_drops() {
+            if let Some(reason) = DropReason::ALL.get(told.reason as usize) {
+                drops.entry(told.session).or_default().push((*reason, told.packets));
+            }
+        }
+        let state = self.lock();
+        let of = |seid: &u64| {
+            let Some(entry) = state.sessions.get(seid) else { return Traffic::default() };
+            let [uplink, downlink] = entry.forwarded(&self.programs);
+            let mut drops = drops.remove(&(entry.slot, entry.incarnation)).unwrap_or_default();
+            drops.sort_by_key(|(reason, _)| *reason as usize);
+            let volume = |[octets, packets]: [u64; 2]| Volume { octets, packets };
+            Traffic { uplink: volume(uplink), downlink: volume(downlink), drops }
+        };
+        seids.iter().map(of).collect()
+    }
+
+    /// How full the fullest table of sessions' rules is, in per cent.
+    pub fn fullness(&self) -> u8 {
+        let state = self.lock();
+        let tables =
+            [&state.session_slots, &state.group_slots, &state.bucket_slots, &state.limit_slots];
+        let per_cent = |(used, most): (u32, u32)| u64::from(used) * 100 / u64::from(most.max(1));
+        let rules = per_cent((state.rules as u32, self.limits.rules));
+        tables.into_iter().map(|slots| per_cent(slots.fill())).fold(rules, u64::max).min(100) as u8
+    }
+
+    /// Adds to our counters what the programs have counted since the last time.
+    pub fn refresh(&self) {
+        // First of all: who read the programs earlier may not say later what had been seen.
+        let mut seen = lock(&self.seen);
+        let totals = self.lock().totals(&self.programs);
+        let stats = match self.programs.stats() {
+            Ok(stats) => stats,
+            Err(error) => return tracing::error!(%error, "the counters of the programs"),
+        };
+        for (n, reason) in DropReason::ALL.into_iter().enumerate() {
+            self.counters.drops(reason).add(stats.drops[n].wrapping_sub(seen.stats.drops[n]));
+        }
+        self.counters.buffered_packets.add(stats.buffered.wrapping_sub(seen.stats.buffered));
+        let counters = &self.counters;
+        let ways = [
+            (&counters.uplink_octets, &counters.uplink_packets),
+            (&counters.downlink_octets, &counters.downlink_packets),
+        ];
+        for (way, (octets, packets)) in ways.into_iter().enumerate() {
+            octets.add(totals[way][0].saturating_sub(seen.totals[way][0]));
+            packets.add(totals[way][1].saturating_sub(seen.totals[way][1]));
+        }
+        let Ok(lane) = self.programs.lanes() else { return };
+        let port = |lane: &types::lane| lane.entered[0] + lane.entered[1];
+        for (count, now, then) in [
+            (&counters.received_packets, port(&lane), port(&seen.lane)),
+            (&counters.passed_packets, lane.passed, seen.lane.passed),
+            (&counters.answered_packets, lane.answered, seen.lane.answered),
+            (&counters.switched_packets, lane.switched, seen.lane.switched),
+            (&counters.lost_packets, lane.lost, seen.lane.lost),
+            (&counters.latency.sum, lane.took_sum, seen.lane.took_sum),
+        ] {
+            count.add(now.wrapping_sub(then));
+        }
+        for (n, count) in counters.latency.classes.iter().enumerate() {
+            count.add(lane.took[n].wrapping_sub(seen.lane.took[n]));
+        }
+        *seen = Seen { stats, lane, totals };
+    }
+}
+
+const _: () = assert!(DropReason::ALL.len() == types::drop::DROP_REASONS.0 as usize);

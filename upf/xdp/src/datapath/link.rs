@@ -1,0 +1,222 @@
+//! The link between the kernel and the programs: a pair of interfaces. What the kernel routes to
+//! UEs it sends into the outer one, and the programs find it at the inner one; what they leave to
+//! the kernel comes out of the outer one.
+use crate::loader::LINK_MAC;
+use martlet_interface::Feature;
+use martlet_upf_config::{N6Mode, Pool, UpfConfig};
+use martlet_upf_kernel::n6::{forward, without_redirects};
+use martlet_upf_kernel::netlink::Netlink;
+use nix::net::if_::if_nametoindex;
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::io;
+use std::net::Ipv4Addr;
+
+/// Both ends take packets of this size, the largest that XDP takes everywhere. UEs' packets are
+/// smaller: see n6.mtu.
+const LARGEST: u32 = 3498;
+
+/// The link; gone with this.
+pub(super) struct Link {
+    /// The kernel's end.
+    pub outer: u32,
+    /// The programs' end.
+    pub inner: u32,
+    /// Of each exit: the kernel's end, and the programs'.
+    pub exits: Vec<(u32, u32)>,
+    /// While this is bound, the name is ours.
+    _name: Socket,
+}
+
+/// The names of both ends: the kernel's, and the programs'.
+pub(super) fn names(config: &UpfConfig) -> (String, String) {
+    let outer = config.n6.interface.clone();
+    let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+    (outer, inner)
+}
+
+/// The same of the n-th exit.
+pub(super) fn exit_names(config: &UpfConfig, n: usize) -> (String, String) {
+    let outer = martlet_upf_kernel::exits::interface(&config.n6, n);
+    let inner = format!("{}x", outer.chars().take(14).collect::<String>());
+    (outer, inner)
+}
+
+impl Link {
+    pub fn open(config: &UpfConfig) -> Result<Link, String> {
+        let (outer, inner) = names(config);
+        let failed = |what: &str, error: io::Error| {
+            format!("{what} of the interface {outer} cannot be set: {error}")
+        };
+        let name = own(&outer)?;
+        let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
+        if let Ok(old) = if_nametoindex(outer.as_str()) {
+            if martlet_interface::address(&outer).map_err(|error| failed("the address", error))?
+                != LINK_MAC
+            {
+                return Err(in_use(&outer));
+            }
+            // Of a run that could not undo it.
+            netlink.delete(old).map_err(|error| failed("the end", error))?;
+        }
+        netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(
+            |error| match error.raw_os_error() {
+                Some(libc::EEXIST) => in_use(&inner),
+                Some(libc::EOPNOTSUPP) => {
+                    "the kernel has no veth: load the module with `modprobe veth`".into()
+                }
+                Some(libc::EPERM) => {
+                    format!(
+                        "the interface {outer} may not be made: run as root, or with the \
+                         capability CAP_NET_ADMIN"
+                    )
+                }
+                _ => format!("the interface {outer} cannot be made: {error}"),
+            },
+        )?;
+        let index =
+            |name: &str| if_nametoindex(name).map_err(|error| failed("the index", error.into()));
+        let mut link =
+            Link { outer: index(&outer)?, inner: index(&inner)?, exits: Vec::new(), _name: name };
+        link.set_up(config, &netlink, &outer, &inner)
+            .map_err(|(what, error)| failed(&what, error))?;
+        if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
+            forward()?;
+            if !config.xdp.local_switching {
+                without_redirects(&outer);
+            }
+        }
+        for n in 1..=config.n6.exits.len() {
+            let (outer, inner) = exit_names(config, n);
+            let failed =
+                |error: io::Error| format!("the interface {outer} cannot be made: {error}");
+            if let Ok(old) = if_nametoindex(outer.as_str()) {
+                if martlet_interface::address(&outer).map_err(failed)? != LINK_MAC {
+                    return Err(in_use(&outer));
+                }
+                netlink.delete(old).map_err(failed)?;
+            }
+            netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(failed)?;
+            let ends = (index(&outer)?, index(&inner)?);
+            link.exits.push(ends);
+            for (name, index) in [(&outer, ends.0), (&inner, ends.1)] {
+                let _ =
+                    std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+                netlink.up(index, LARGEST).map_err(failed)?;
+            }
+        }
+        Ok(link)
+    }
+
+    fn set_up(
+        &self,
+        config: &UpfConfig,
+        netlink: &Netlink,
+        outer: &str,
+        inner: &str,
+    ) -> Result<(), (String, io::Error)> {
+        for name in [outer, inner] {
+            // Without it the kernel speaks IPv6 to itself. A kernel without IPv6 does not know it.
+            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
+        }
+        // What comes to the kernel over the inner end is from us, with our own address, for it to
+        // forward or to take. Where the reverse path is filtered on all interfaces, the
+        // loose filter takes it, given that there is an address.
+        let filtered = std::fs::read_to_string("/proc/sys/net/ipv4/conf/all/rp_filter")
+            .is_ok_and(|all| all.trim() != "0");
+        let filter = if filtered { "2" } else { "0" };
+        if filtered {
+            let set = netlink.address(self.inner, Ipv4Addr::new(169, 254, 77, 76), 32);
+            set.map_err(|error| ("the address".into(), error))?;
+        }
+        for (setting, value) in [
+            ("accept_local", "1"),
+            ("route_localnet", "1"),
+            ("rp_filter", filter),
+            ("forwarding", "1"),
+        ] {
+            let path = format!("/proc/sys/net/ipv4/conf/{inner}/{setting}");
+            std::fs::write(&path, value).map_err(|error| (path, error))?;
+        }
+        if config.n3.addresses().1.is_some() {
+            let path = format!("/proc/sys/net/ipv6/conf/{outer}/forwarding");
+            std::fs::write(&path, "1").map_err(|error| (path, error))?;
+        }
+        martlet_interface::turn(outer, Feature::TransmitChecksums, false)
+            .map_err(|error| ("the checksums".into(), error))?;
+        for index in [self.inner, self.outer] {
+            netlink.up(index, LARGEST).map_err(|error| ("the state".into(), error))?;
+        }
+        if config.n6.mode == N6Mode::Nat && !config.xdp.nat.addresses.is_empty() {
+            // Where programs leave a translated packet to the kernel, it comes from an address of
+            // its own.
+            for (setting, value) in [("accept_local", "1"), ("rp_filter", filter)] {
+                let path = format!("/proc/sys/net/ipv4/conf/{outer}/{setting}");
+                std::fs::write(&path, value).map_err(|error| (path, error))?;
+            }
+            // With it the kernel says to neighbours that the address is here, and answers what is
+            // for nobody.
+            for public in config.xdp.nat.addresses.iter().filter(|public| !is_ours(**public)) {
+                let set = netlink.address(self.outer, *public, 32);
+                set.map_err(|error| (format!("the public address {public}"), error))?;
+            }
+        }
+        if config.n6.mode != N6Mode::None {
+            for Pool { network, prefix } in config.pools() {
+                let gateway = Pool { network, prefix }.gateway();
+                let set = netlink.network(self.outer, gateway, prefix, u32::from(config.n6.mtu));
+                set.map_err(|error| (format!("the network {network}/{prefix}"), error))?;
+            }
+            for (address, prefix) in config.pools6() {
+                if let Err(error) = netlink.address6(self.outer, address, prefix) {
+                    // A kernel without IPv6 serves UEs with IPv4 all the same.
+                    tracing::warn!(%address, prefix, %error, "IPv6 sessions reach each other alone");
+                }
+            }
+            if config.n6.mode != N6Mode::Local {
+                let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        let outer = self.outer;
+        let exits = self.exits.iter().map(|(outer, _)| *outer);
+        let deleted = Netlink::open().and_then(|netlink| {
+            [outer].into_iter().chain(exits).try_for_each(|outer| netlink.delete(outer))
+        });
+        if let Err(error) = deleted {
+            tracing::warn!(%error, "the interface of N6 stays");
+        }
+    }
+}
+
+/// Whether an interface of this machine has an address.
+fn is_ours(address: Ipv4Addr) -> bool {
+    let all = nix::ifaddrs::getifaddrs();
+    all.is_ok_and(|mut all| {
+        all.any(|one| {
+            one.address.as_ref().and_then(|a| a.as_sockaddr_in()).is_some_and(|a| a.ip() == address)
+        })
+    })
+}
+
+fn in_use(name: &str) -> String {
+    format!(
+        "the interface {name} is in use by another process: end that, or change upf.n6.interface"
+    )
+}
+
+/// Two processes of one network namespace cannot both have the name.
+fn own(outer: &str) -> Result<Socket, String> {
+    let bound = Socket::new(Domain::UNIX, Type::DGRAM, None).and_then(|socket| {
+        socket.bind(&SockAddr::unix(format!("\0martlet-upf-{outer}"))?)?;
+        Ok(socket)
+    });
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => in_use(outer),
+        _ => format!("the interface {outer} cannot be claimed: {error}"),
+    })
+}

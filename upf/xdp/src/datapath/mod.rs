@@ -1,0 +1,499 @@
+//! The `xdp` datapath: programs in the kernel forward packets by tables that N4's rules are written
+//! into.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `compile`, `filters` | a session as the programs read it |
+//! | `apply`, `state`, `slots`, `seldom`, `usage` | sessions in the tables, and what they counted |
+//! | `nat` | flows whose addresses the programs translate |
+//! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
+//! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
+//! | `router` | prefixes told to UEs |
+//! | `beside` | sessions of frames, and unstructured ones, which user space carries |
+//! | `shape`, `batching` | what the thermal governor asks for |
+//! | `trace`, `capture` | packets shown to who traces; packets of N6 written to files |
+//! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
+//! | `link`, `device`, `packet_socket` | the interfaces between the kernel and the programs |
+//!
+//! The programs are in the crate `martlet-upf-xdp`. What they cannot do they leave to the kernel,
+//! through a pair of interfaces: to find neighbours, to translate addresses, to fragment, to answer
+//! with ICMP.
+mod allowance;
+mod apply;
+mod batching;
+mod beside;
+mod capture;
+mod compile;
+mod controller;
+#[cfg(test)]
+pub(crate) mod differential;
+mod entrances;
+mod filters;
+mod forwarder;
+mod link;
+mod nat;
+mod packet_socket;
+mod places;
+mod ring;
+mod router;
+mod seldom;
+mod shape;
+mod slots;
+mod socket;
+mod state;
+mod thread;
+mod trace;
+mod usage;
+mod waiting;
+
+use crate::loader::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
+pub use crate::loader::{Verdict, XdpError};
+use batching::Batching;
+use beside::OfFrames;
+use capture::Captor;
+use controller::Controller;
+use forwarder::{Forwarder, lock};
+use link::Link;
+use martlet_board::governor::CLASSES;
+use martlet_pfcp::ie::UpFunctionFeatures;
+use martlet_upf_config::{N6Mode, UpfConfig, XdpMode};
+use martlet_upf_datapath::counters::Counters;
+use martlet_upf_datapath::telemetry::{
+    CaptureStatus, CaptureWish, Fill, TraceBatch, TraceWish, Traffic,
+};
+use martlet_upf_datapath::{
+    AtOnce, Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, Usage,
+};
+use martlet_upf_kernel::beside::Beside;
+use martlet_upf_kernel::exits::Exits;
+use martlet_upf_kernel::gtpu::Gtpu;
+use martlet_upf_kernel::{nat as kernel_nat, netns};
+use martlet_upf_rules::SessionKind;
+use nix::net::if_::if_nametoindex;
+use packet_socket::PacketSocket;
+use ring::Ring;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use thread::Thread;
+use tokio::sync::mpsc;
+
+/// As `bpf/structs.h` has it.
+const EXITS: usize = martlet_upf_config::MOST_EXITS + 1;
+
+/// The datapath of programs in the kernel.
+pub struct XdpDatapath {
+    /// Ends first: it keeps the forwarder.
+    captor: Mutex<Captor>,
+    forwarder: Arc<Forwarder>,
+    frames: Arc<Mutex<OfFrames>>,
+    // In the order in which they end: first nothing serves the programs any more, then no packet
+    // meets them.
+    _thread: Thread,
+    controller: Arc<Controller>,
+    _nat: Option<kernel_nat::Nat>,
+    _link: Link,
+    _exits: Exits,
+    batching: Batching,
+    /// Interfaces with programs.
+    ports: Vec<(String, Mode)>,
+}
+
+impl XdpDatapath {
+    /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a
+    /// person can do.
+    pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), String> {
+        Self::open_to_measure(config, 0)
+    }
+
+    /// The same with programs that measure what packets cost, of so many sessions.
+    pub fn open_to_measure(
+        config: &UpfConfig,
+        bench: u32,
+    ) -> Result<(XdpDatapath, Signals), String> {
+        let (events, receive_events): (EventSender, _) = mpsc::channel(config.xdp.events);
+        let (failure, failures) = mpsc::channel(4);
+        let opened = netns::within(config.n3.netns.as_deref(), || {
+            Self::open_here(config, events, failure, bench)
+        })?;
+        Ok((opened, Signals { events: receive_events, failures }))
+    }
+
+    /// What the programs do with a frame that comes from an interface, and the frame as it then is.
+    /// The packet counts, and goes nowhere.
+    ///
+    /// # Errors
+    /// The kernel cannot run them, as for a frame larger than a page.
+    pub fn try_frame(&self, ifindex: u32, frame: &[u8]) -> Result<(Verdict, Vec<u8>), XdpError> {
+        let mut out = Vec::new();
+        let verdict = self.forwarder.programs.run(Program::Port, ifindex, frame, &mut out)?;
+        Ok((verdict, out))
+    }
+
+    /// Loads the programs anew, with their tables as they are, and puts them in the place of those
+    /// that run, without a packet between them. With `sample`, the time of one of so many
+    /// packets is taken from then on.
+    ///
+    /// # Errors
+    /// The kernel refuses them; those of before go on.
+    pub fn renew(&self, sample: Option<u32>) -> Result<(), XdpError> {
+        let programs = &self.forwarder.programs;
+        programs.renew(|_, sizes| sizes.sample = sample.unwrap_or(sizes.sample))?;
+        self.controller.replace(programs)?;
+        tracing::info!(?sample, "the XDP programs are replaced");
+        Ok(())
+    }
+
+    /// What the datapath of sessions of frames says of a session, if it is one of those.
+    fn of_frames<T>(&self, seid: u64, ask: impl FnOnce(&Beside) -> T) -> Option<T> {
+        let frames = lock(&self.frames);
+        frames.of(seid).map(ask)
+    }
+
+    /// The programs, to measure them.
+    pub fn programs(&self) -> &Programs {
+        &self.forwarder.programs
+    }
+
+    fn open_here(
+        config: &UpfConfig,
+        events: EventSender,
+        failure: mpsc::Sender<String>,
+        bench: u32,
+    ) -> Result<Self, String> {
+        let gtpu = Arc::new(Gtpu::open(&config.n3, config.xdp.socket_buffer)?);
+        let (n3_ip4, n3_ip6) = config.n3.addresses();
+        let ports = ports(config)?;
+        let link = Link::open(config)?;
+        let translation = translation(config);
+        // Where programs translate, the kernel does not.
+        let nat = if translation.addresses > 0 { None } else { kernel_nat::open(config)? };
+        // In generic mode frames may come with checksums that their sender left to an interface.
+        let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
+        let direct = config.xdp.direct
+            && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
+        let exits = Exits::open(config)?;
+        let (mut exit_outer, mut exit_inner) = ([0; EXITS], [0; EXITS]);
+        for (n, (outer, inner)) in (1..).zip(&link.exits) {
+            (exit_outer[n], exit_inner[n]) = (*outer, *inner);
+        }
+        let settings = types::settings {
+            exit_outer,
+            exit_inner,
+            n3_ip4: n3_ip4.map_or(0, |ip| u32::from_ne_bytes(ip.octets())),
+            n3_ip6: n3_ip6.map_or([0; 4], words),
+            has_ip6: n3_ip6.is_some().into(),
+            has_n6: u32::from(config.n6.mode != N6Mode::None),
+            direct: u32::from(direct),
+            outer_ifindex: link.outer,
+            inner_ifindex: link.inner,
+            local_switching: u32::from(config.xdp.local_switching),
+            n6_mtu: u32::from(config.n6.mtu),
+            bounce: u32::from(ports.iter().any(|(name, _)| generic(name))),
+            transmit: u32::from(ports.iter().all(|(name, _)| martlet_interface::is_hardware(name))),
+            nat: translation,
+            ..Default::default()
+        };
+        let sizes = Sizes {
+            sessions: config.xdp.sessions,
+            rules: config.xdp.rules,
+            filters: config.xdp.filters,
+            ring: config.xdp.ring,
+            nat_flows: if translation.addresses > 0 { config.xdp.nat.flows } else { 0 },
+            bench,
+            sample: config.telemetry.sample,
+        };
+        let text = |error: XdpError| error.to_string();
+        let programs = Programs::load(settings, &sizes).map_err(text)?;
+        let mode = match config.xdp.mode {
+            XdpMode::Auto => None,
+            XdpMode::Native => Some(Mode::Native),
+            XdpMode::Generic => Some(Mode::Generic),
+        };
+        let (outer, inner) = link::names(config);
+        let mut ends =
+            vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
+        for (n, (outer, inner)) in (1..).zip(&link.exits) {
+            let names = link::exit_names(config, n);
+            ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
+        }
+        let restoration = Duration::from_secs(config.n3.restoration_s);
+        let controller = Controller::attach(
+            &programs,
+            ends,
+            &ports,
+            mode,
+            config.xdp.pin.as_deref(),
+            restoration,
+        );
+        let controller = controller.map_err(text)?;
+        let mut modes = Vec::new();
+        for (ifindex, mode) in controller.modes() {
+            if mode == Mode::Native {
+                programs.allow_port(ifindex).map_err(text)?;
+            }
+            let name =
+                ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
+            modes.push((name.unwrap_or_default(), mode));
+        }
+        let burst = config.xdp.complaints_per_second;
+        programs.buckets.write(0, complaints(burst));
+        let mut ring = Ring::open(&programs).map_err(text)?;
+        let inner_end = (link::names(config).1, link.inner);
+        let live: Vec<(String, u32)> = ports.iter().cloned().chain([inner_end]).collect();
+        ring.open_sockets(&programs, &live, config.xdp.sockets);
+        let tracer = trace::Tracer::open(&programs).map_err(text)?;
+        let frames = Arc::new(PacketSocket::open()?);
+        let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
+        let limits = config.xdp.clone();
+        let lowest = config.governor.lowest.clone();
+        let exit_names = config.n6.exit_names();
+        let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
+        let inner = link.inner;
+        let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
+        let to_network = n6.is_some().then(|| beside::to_network(frames.clone(), inner));
+        let forwarder = Forwarder::new(
+            programs,
+            ring,
+            tracer,
+            limits,
+            lowest,
+            exit_names,
+            translation,
+            events.clone(),
+            gtpu.clone(),
+            frames,
+            inner,
+            n6,
+            Some(restored_by),
+        );
+        let forwarder = Arc::new(forwarder);
+        martlet_upf_datapath::metrics::show(&forwarder.counters);
+        let beside =
+            Beside::open(config, &gtpu, to_network, &forwarder.counters, events, failure.clone())?;
+        let frames = Arc::new(Mutex::new(OfFrames::open(&forwarder, beside)?));
+        let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
+        Ok(XdpDatapath {
+            captor: Mutex::default(),
+            forwarder,
+            frames,
+            _thread: thread,
+            controller,
+            _nat: nat,
+            _link: link,
+            _exits: exits,
+            batching,
+            ports: modes,
+        })
+    }
+}
+
+/// How the programs translate addresses; not at all where the configuration names none to translate
+/// to.
+fn translation(config: &UpfConfig) -> types::nat_settings {
+    let nat = &config.xdp.nat;
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    let times = NatTimes {
+        tcp: seconds(nat.tcp_established_s),
+        tcp_transitory: seconds(nat.tcp_transitory_s),
+        udp: seconds(nat.udp_s),
+        udp_unanswered: seconds(nat.udp_unanswered_s),
+        icmp: seconds(nat.icmp_s),
+        other: seconds(nat.other_s),
+    };
+    let addresses: &[Ipv4Addr] = if config.n6.mode == N6Mode::Nat { &nat.addresses } else { &[] };
+    types::nat_settings {
+        flows: nat.flows,
+        flows_per_ue: nat.flows_per_ue,
+        full_cone: u32::from(nat.full_cone),
+        ..nat_settings(addresses, (nat.first_port, nat.last_port), times, rand::random())
+    }
+}
+
+/// The interfaces to which programs are attached, by name and index.
+fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, String> {
+    let mut names = config.xdp.interfaces.clone();
+    if names.is_empty() {
+        let (ip4, ip6) = config.n3.addresses();
+        for ip in ip4.map(IpAddr::V4).into_iter().chain(ip6.map(IpAddr::V6)) {
+            let name = interface_of(ip)?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let index = |name: String| match if_nametoindex(name.as_str()) {
+        Ok(index) => Ok((name, index)),
+        Err(_) => Err(format!("there is no interface {name}: change upf.xdp.interfaces")),
+    };
+    names.into_iter().map(index).collect()
+}
+
+/// The interface that has an address.
+fn interface_of(address: IpAddr) -> Result<String, String> {
+    if address.is_loopback() {
+        return Ok("lo".into());
+    }
+    let all = nix::ifaddrs::getifaddrs()
+        .map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
+    let has = |interface: &nix::ifaddrs::InterfaceAddress| {
+        let found = interface.address.as_ref()?;
+        let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
+        let ip = ip.or(found.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))?;
+        (ip == address).then(|| interface.interface_name.clone())
+    };
+    all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
+        format!(
+            "no interface has the address {address} of upf.n3.address: change it, or name \
+             upf.xdp.interfaces"
+        )
+    })
+}
+
+/// An address as the programs have it.
+pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
+    let octets = address.octets();
+    std::array::from_fn(|n| {
+        u32::from_ne_bytes([octets[4 * n], octets[4 * n + 1], octets[4 * n + 2], octets[4 * n + 3]])
+    })
+}
+
+/// A bucket whose packets cost all the same, for so many in a second.
+fn complaints(per_second: u32) -> types::bucket {
+    const SECOND: u64 = 16_000_000_000;
+    let each = SECOND / u64::from(per_second.max(1));
+    types::bucket {
+        full_at: 0,
+        burst: if per_second == 0 { 0 } else { SECOND },
+        per_octet: each,
+        unused: 0,
+    }
+}
+
+impl Datapath for XdpDatapath {
+    fn name(&self) -> &'static str {
+        "xdp"
+    }
+
+    fn features(&self) -> UpFunctionFeatures {
+        UpFunctionFeatures::EMPU
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<(), DatapathError> {
+        self.controller.session_came();
+        match change.session.kind {
+            SessionKind::Ip => self.forwarder.apply(change),
+            SessionKind::Ethernet | SessionKind::Unstructured => {
+                lock(&self.frames).apply(&self.forwarder, change)
+            }
+        }
+    }
+
+    fn remove(&mut self, seid: u64) -> Vec<Usage> {
+        self.remove_all(&[seid]).pop().unwrap_or_default()
+    }
+
+    fn remove_all(&mut self, seids: &[u64]) -> Vec<Vec<Usage>> {
+        let of_frames = |seid: &u64| lock(&self.frames).remove(&self.forwarder, *seid);
+        let of_frames: Vec<_> = seids.iter().map(of_frames).collect();
+        let others: Vec<u64> = seids
+            .iter()
+            .zip(&of_frames)
+            .filter(|(_, own)| own.is_none())
+            .map(|(s, _)| *s)
+            .collect();
+        let mut others = self.forwarder.remove(&others).into_iter();
+        of_frames.into_iter().map(|own| own.or_else(|| others.next()).unwrap_or_default()).collect()
+    }
+
+    fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
+        self.of_frames(seid, |beside| beside.take_usage(seid, urrs))
+            .unwrap_or_else(|| self.forwarder.take_usage(seid, urrs))
+    }
+
+    fn forwarded(&self, seid: u64) -> [u64; 2] {
+        self.of_frames(seid, |beside| beside.forwarded(seid))
+            .unwrap_or_else(|| self.forwarder.forwarded(seid))
+    }
+
+    fn last_activity(&self, seid: u64) -> Option<Instant> {
+        self.of_frames(seid, |beside| beside.last_activity(seid))
+            .unwrap_or_else(|| self.forwarder.last_activity(seid))
+    }
+
+    fn buffered(&self, seid: u64) -> Buffered {
+        self.of_frames(seid, |beside| beside.buffered(seid))
+            .unwrap_or_else(|| self.forwarder.buffered(seid))
+    }
+
+    fn events(&self) -> EventSender {
+        self.forwarder.events.clone()
+    }
+
+    fn counters(&self) -> Arc<Counters> {
+        self.forwarder.refresh();
+        self.forwarder.counters.clone()
+    }
+
+    fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
+        let mut all = self.forwarder.traffic(seids);
+        for (traffic, seid) in all.iter_mut().zip(seids) {
+            if let Some(of_frames) = self.of_frames(*seid, |beside| beside.traffic(*seid)) {
+                *traffic = of_frames;
+            }
+        }
+        all
+    }
+
+    fn at_once(&self) -> Option<AtOnce> {
+        let forwarder = self.forwarder.clone();
+        Some(Box::new(move |teid| forwarder.has_home(teid)))
+    }
+
+    fn tables(&self) -> Vec<Fill> {
+        self.forwarder.tables()
+    }
+
+    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
+        Ok(self.forwarder.trace(wish))
+    }
+
+    fn begin_capture(&self, folder: &Path, wish: CaptureWish) -> Result<CaptureStatus, String> {
+        lock(&self.captor).begin(&self.forwarder, folder, wish)
+    }
+
+    fn capture(&self, end: bool) -> Option<CaptureStatus> {
+        lock(&self.captor).status(end)
+    }
+
+    fn shape(&mut self, shaping: &Shaping) {
+        self.forwarder.shape(shaping);
+        lock(&self.frames).all().shape(shaping);
+        self.batching.set(shaping.batching);
+    }
+
+    fn class_octets(&self) -> [u64; CLASSES] {
+        let mut octets = self.forwarder.class_octets();
+        let of_frames = lock(&self.frames).all().class_octets();
+        octets.iter_mut().zip(of_frames).for_each(|(all, more)| *all += more);
+        octets
+    }
+
+    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+        XdpDatapath::renew(self, sample).map_err(|error| error.to_string())
+    }
+
+    fn fullness(&self) -> u8 {
+        self.forwarder.fullness()
+    }
+
+    fn details(&self) -> serde_json::Value {
+        let interfaces: Vec<serde_json::Value> = self
+            .ports
+            .iter()
+            .map(|(name, mode)| serde_json::json!({"name": name, "mode": mode.name()}))
+            .collect();
+        serde_json::json!({"interfaces": interfaces, "tables": self.forwarder.fill()})
+    }
+}

@@ -1,0 +1,87 @@
+//! Flows whose addresses the programs translate: taken away once their time is over, or their
+//! session is gone.
+use super::forwarder::Forwarder;
+use super::state::State;
+use crate::loader::{Programs, types};
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// No program looks at a flow for as long as this after it was taken away.
+const AT_REST: Duration = Duration::from_millis(100);
+
+/// The address of a binding: public address and port, protocol.
+type Public = (u32, u16, u8);
+
+/// What user space knows of translated flows.
+#[derive(Default)]
+pub(super) struct Flows {
+    /// One bit for each place: of the flow that comes in there, the binding is counted.
+    seen: Vec<u64>,
+    /// Flows of each binding.
+    bindings: HashMap<Public, u32>,
+    resting: VecDeque<(Instant, u32)>,
+    /// Flows that were alive when they were last looked at.
+    pub alive: u32,
+}
+
+impl Flows {
+    /// Looks at all flows: those whose time is over at `ticks`, or whose session is gone, go.
+    pub fn sweep(
+        &mut self,
+        programs: &Programs,
+        settings: &types::nat_settings,
+        ticks: u64,
+        lives: impl Fn(u32, u32) -> bool,
+    ) {
+        let now = Instant::now();
+        while self.resting.front().is_some_and(|(since, _)| now.duration_since(*since) >= AT_REST) {
+            let Some((_, place)) = self.resting.pop_front() else { break };
+            if let Err(error) = programs.give_back_nat_place(place) {
+                tracing::error!(%error, "a place for translated flows is lost");
+            }
+        }
+        self.alive = 0;
+        for place in programs.nat_places() {
+            let Some(flow) = programs.nat_flow(place) else { continue };
+            let public = (flow.public.0, flow.public.1, flow.protocol);
+            let (word, bit) = (place as usize / 64, 1 << (place % 64));
+            if self.seen.len() <= word {
+                self.seen.resize(word + 1, 0);
+            }
+            if self.seen[word] & bit == 0 {
+                self.seen[word] |= bit;
+                *self.bindings.entry(public).or_default() += 1;
+            }
+            let counted = lives(flow.session, flow.incarnation);
+            if counted && !programs.nat_is_over(settings, &flow, ticks) {
+                self.alive += 1;
+                continue;
+            }
+            programs.forget_nat_flow(&flow, counted);
+            self.seen[word] &= !bit;
+            self.resting.extend(flow.places.map(|place| (now, place)));
+            let left = self.bindings.entry(public).or_default();
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.bindings.remove(&public);
+                programs.forget_nat_binding(&flow);
+            }
+        }
+    }
+}
+
+impl Forwarder {
+    /// Takes away translated flows whose time is over.
+    pub fn sweep_flows(&self) {
+        if self.nat.addresses == 0 {
+            return;
+        }
+        let Ok((ticks, _)) = self.programs.clock() else { return };
+        let state = &mut *self.lock();
+        let State { flows, by_slot, sessions, .. } = state;
+        flows.sweep(&self.programs, &self.nat, ticks, |slot, incarnation| {
+            let entry = by_slot.get(slot).and_then(|seid| sessions.get(&seid));
+            entry.is_some_and(|entry| entry.incarnation == incarnation)
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! What the programs tell user space: by sockets that frames come to (AF_XDP), and by a ring, which
+//! takes all else, and frames that find no socket or no room in it.
+use crate::loader::{Programs, Receiver, XdpError, types};
+use std::net::Ipv6Addr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What a program told.
+pub(super) enum Told {
+    /// A packet waits, behind those of its session with lower numbers.
+    Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
+    /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
+    Send { peer: Ipv6Addr, datagram: Vec<u8> },
+    /// A packet of the data network for a session that is carried beside the programs.
+    Datagram { packet: Vec<u8> },
+    /// A copy of a packet that a name server sent to a UE.
+    Answer { packet: Vec<u8> },
+    /// A limit of a session was reached.
+    Limit { session: u32, limit: usize },
+    /// A rule of a session has come to its first mark.
+    Mark { session: u32 },
+}
+
+/// Sockets that programs know at the most; as `bpf/structs.h` has it.
+const MOST_SOCKETS: u32 = 64;
+
+/// The ring, and the sockets beside it.
+pub(super) struct Ring {
+    buffer: libbpf_rs::RingBuffer<'static>,
+    inbox: Arc<Mutex<Vec<Told>>>,
+    /// Their places among those that the programs know are those here.
+    sockets: Vec<Receiver>,
+    /// Frames that came by them.
+    came: u64,
+    /// Frames that did not come though programs gave them to a socket.
+    lost: u64,
+}
+
+fn lock(inbox: &Mutex<Vec<Told>>) -> MutexGuard<'_, Vec<Told>> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Ring {
+    pub fn open(programs: &Programs) -> Result<Self, XdpError> {
+        let inbox = Arc::new(Mutex::new(Vec::new()));
+        let into = inbox.clone();
+        let buffer = programs.ring(move |octets| {
+            if let Some(told) = read(octets) {
+                lock(&into).push(told);
+            }
+        })?;
+        Ok(Ring { buffer, inbox, sockets: Vec::new(), came: 0, lost: 0 })
+    }
+
+    /// Has frames come by sockets, one at each receive queue of some interfaces, with room for so
+    /// many frames each. Where that cannot be, they come by the ring.
+    pub fn open_sockets(&mut self, programs: &Programs, interfaces: &[(String, u32)], room: u32) {
+        for (name, ifindex) in interfaces.iter().filter(|_| room > 0) {
+            let mut opened = 0;
+            let queues = martlet_interface::queues(name);
+            for queue in 0..queues {
+                let index = self.sockets.len() as u32;
+                let socket = match index < MOST_SOCKETS {
+                    true => Receiver::open(*ifindex, queue, room),
+                    false => {
+                        Err(std::io::Error::other(format!("there are {MOST_SOCKETS} already")))
+                    }
+                };
+                let added = socket.map_err(|error| error.to_string()).and_then(|socket| {
+                    programs
+                        .add_socket(index, *ifindex, queue, &socket)
+                        .map_err(|error| error.to_string())?;
+                    Ok(socket)
+                });
+                match added {
+                    Ok(socket) => {
+                        opened += 1;
+                        self.sockets.push(socket);
+                    }
+                    Err(error) => tracing::warn!(
+                        interface = name,
+                        queue,
+                        error,
+                        "no AF_XDP socket: packets that wait come by the ring from there"
+                    ),
+                }
+            }
+            if opened > 0 {
+                tracing::info!(
+                    interface = name,
+                    queues = opened,
+                    room,
+                    "packets that wait come by AF_XDP"
+                );
+            }
+        }
+    }
+
+    /// How many sockets there are, and how many frames have come by them.
+    pub fn sockets(&self) -> (usize, u64) {
+        (self.sockets.len(), self.came)
+    }
+
+    /// Descriptors that are readable while something is in the ring, or in a socket.
+    pub fn descriptors(&self) -> Vec<i32> {
+        let sockets = self.sockets.iter().map(|socket| socket.as_fd().as_raw_fd());
+        std::iter::once(self.buffer.epoll_fd()).chain(sockets).collect()
+    }
+
+    /// What was told by now; by each way in the order in which it came.
+    pub fn take(&mut self, programs: &Programs) -> Vec<Told> {
+        let _ = self.buffer.consume();
+        let mut inbox = lock(&self.inbox);
+        for (index, socket) in (0..).zip(&mut self.sockets) {
+            let frames = socket.take(|frame| inbox.extend(read(frame)));
+            self.came += u64::from(frames);
+            if frames > 0 {
+                programs.taken(index, frames);
+            }
+        }
+        std::mem::take(&mut *inbox)
+    }
+
+    /// Frames that were lost on their way to a socket since the last time: none, unless the kernel
+    /// and the programs see the room in it differently.
+    pub fn newly_lost(&mut self) -> u64 {
+        let lost = self.sockets.iter().map(Receiver::lost).sum();
+        lost - std::mem::replace(&mut self.lost, lost)
+    }
+}
+
+fn read(octets: &[u8]) -> Option<Told> {
+    let word = |n: usize| {
+        octets
+            .get(n * 4..n * 4 + 4)
+            .and_then(|o| <[u8; 4]>::try_from(o).ok())
+            .map(u32::from_ne_bytes)
+    };
+    let (kind, session, argument, length) = (word(0)?, word(1)?, word(2)?, word(3)? as usize);
+    match types::event_kind(kind) {
+        types::event_kind::EVENT_PACKET => {
+            let start = size_of::<types::event>();
+            let packet = octets.get(start..start + length)?.to_vec();
+            if session == 0 {
+                return Some(Told::Answer { packet });
+            }
+            let (pdr, notify, number) = (argument as u16, argument & 0x10000 != 0, word(4)?);
+            Some(Told::Packet { session, pdr, notify, number, packet })
+        }
+        types::event_kind::EVENT_SEND => {
+            let start = size_of::<types::event>();
+            let packet = octets.get(start..start + length)?;
+            let peer = <[u8; 16]>::try_from(packet.get(24..40)?).ok()?.into();
+            Some(Told::Send { peer, datagram: packet.get(48..)?.to_vec() })
+        }
+        types::event_kind::EVENT_DATAGRAM => {
+            let start = size_of::<types::event>();
+            Some(Told::Datagram { packet: octets.get(start..start + length)?.to_vec() })
+        }
+        types::event_kind::EVENT_LIMIT => Some(Told::Limit { session, limit: argument as usize }),
+        types::event_kind::EVENT_MARK => Some(Told::Mark { session }),
+        _ => None,
+    }
+}

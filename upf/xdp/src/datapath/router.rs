@@ -1,0 +1,74 @@
+//! The first hop of an IPv6 session: the programs leave a UE's ROUTER SOLICITATION to the socket,
+//! and it is answered here (RFC 4861; TS 23.501, 5.8.2.2.3).
+use super::compile::Entrance;
+use super::forwarder::Forwarder;
+use super::state::Entry;
+use crate::loader::types::{rule, rule_flag};
+use martlet_gtpu::{PduSessionContainer, g_pdu_header};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_kernel::router::advertisement;
+use martlet_upf_rules::{Direction, UeAddress};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What keeps a rule from sending.
+const SILENT: u32 = rule_flag::RULE_DROP.0
+    | rule_flag::RULE_BUFFER.0
+    | rule_flag::RULE_GATE.0
+    | rule_flag::RULE_QUOTA.0;
+
+impl Entry {
+    /// The session's IPv6 prefix: the upper half of its addresses.
+    fn prefix(&self) -> Option<u64> {
+        self.entrances.keys().find_map(|entrance| match entrance {
+            Entrance::Ue(UeAddress::V6(prefix)) => Some(*prefix),
+            _ => None,
+        })
+    }
+}
+
+impl Forwarder {
+    /// Tells the UE of a tunnel its prefix, in its session's default flow. It is signalling, and
+    /// counts for no usage. Whether the tunnel is a session's.
+    pub fn advertise(&self, teid: u32, asked: IpAddr) -> bool {
+        let state = &mut *self.lock();
+        let Some(entry) = state.by_teid.get(&teid).and_then(|seid| state.sessions.get(seid)) else {
+            return false;
+        };
+        let outcome = match entry.prefix() {
+            Some(prefix) => self.send_to_ue(entry, &advertisement(0, asked, prefix)),
+            None => Err(DropReason::ForeignSource),
+        };
+        match outcome {
+            Ok(()) => self.counters.signalling_packets.add(1),
+            Err(reason) => self.counters.dropped(reason),
+        }
+        true
+    }
+
+    /// Sends a packet of ours into the tunnel of the rule that packets of a session meet last.
+    fn send_to_ue(&self, entry: &Entry, packet: &[u8]) -> Result<(), DropReason> {
+        let tunnels =
+            |rule: &rule| rule.flags & rule_flag::RULE_TUNNEL.0 != 0 && rule.flags & SILENT == 0;
+        let downlink =
+            entry.rules.iter().rev().filter(|placed| placed.direction == Direction::Downlink);
+        let mut rules = downlink.map(|placed| (placed, self.programs.rules.read(placed.index)));
+        let (placed, rule) = rules.find(|(_, rule)| tunnels(rule)).ok_or(DropReason::NoRule)?;
+        let peer = if rule.flags & rule_flag::RULE_TUNNEL6.0 == 0 {
+            IpAddr::V4(Ipv4Addr::from(rule.peer4.to_ne_bytes()))
+        } else {
+            let words = self.programs.rule_rests.read(placed.rest).peer6;
+            IpAddr::V6(Ipv6Addr::from_bits(
+                words.into_iter().fold(0, |all, word| all << 32 | u128::from(u32::from_be(word))),
+            ))
+        };
+        let marked = rule.flags & rule_flag::RULE_MARK.0 != 0;
+        let container = marked.then(|| PduSessionContainer::downlink(rule.qfi));
+        let header =
+            g_pdu_header(u32::from_be(rule.teid), container, packet.len()).ok_or(DropReason::N3)?;
+        let sent = self.gtpu.send(&[header.as_slice(), packet].concat(), peer);
+        sent.map_err(|error| {
+            tracing::debug!(%peer, %error, "a router advertisement was not sent");
+            DropReason::N3
+        })
+    }
+}

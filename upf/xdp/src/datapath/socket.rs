@@ -1,0 +1,122 @@
+//! GTP-U that is not for the programs: signalling, packets of tunnels that nobody knows, and those
+//! that came in parts.
+use super::forwarder::Forwarder;
+use crate::loader::{LINK_MAC, Program};
+use martlet_gtpu::{
+    DecodeError, GPdu, Message, decode, error_indication, supported_extension_headers,
+};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::signalling::{self, Reply};
+use martlet_upf_kernel::limiter::Limiter;
+use martlet_upf_kernel::router;
+use martlet_upf_rules::Flow;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+/// What takes datagrams from the socket.
+pub(super) struct Socket {
+    pub complaints: Limiter,
+    pub frame: Vec<u8>,
+    pub out: Vec<u8>,
+}
+
+impl Socket {
+    /// Takes a datagram that came to one of our addresses, and gives the answer to it.
+    pub fn take(
+        &mut self,
+        forwarder: &Forwarder,
+        datagram: &[u8],
+        from: SocketAddr,
+        local: IpAddr,
+        now: Instant,
+    ) -> Reply {
+        match decode(datagram) {
+            Ok(Message::GPdu(pdu)) => {
+                self.take_packet(forwarder, pdu, datagram, (from, local), now)
+            }
+            Ok(other) => {
+                if let Message::EndMarker { teid, .. } = other {
+                    forwarder.relay_end_marker(teid);
+                }
+                return signalling::take(other, from, &forwarder.counters, &forwarder.events);
+            }
+            Err(DecodeError::UnknownExtension(kind)) => {
+                forwarder.counters.dropped(DropReason::UnknownExtension);
+                tracing::debug!(peer = %from, kind, "GTP-U extension header that has to be understood and is not");
+                return self.complaints.allows(now).then(|| supported_extension_headers(0));
+            }
+            Err(error) => {
+                forwarder.counters.dropped(DropReason::Malformed);
+                tracing::debug!(peer = %from, %error, "GTP-U message dropped");
+            }
+        }
+        None
+    }
+
+    fn take_packet(
+        &mut self,
+        forwarder: &Forwarder,
+        pdu: GPdu<'_>,
+        datagram: &[u8],
+        (from, local): (SocketAddr, IpAddr),
+        now: Instant,
+    ) {
+        if let Some(asked) =
+            Flow::of(pdu.payload).filter(|flow| router::is_solicitation(pdu.payload, flow))
+            && forwarder.advertise(pdu.teid, asked.source)
+        {
+            return;
+        }
+        if forwarder.lock().by_teid.contains_key(&pdu.teid) {
+            // The kernel has put it together, or the session is newer than the packet: it goes the
+            // way of the others.
+            self.wrap(datagram, from, local);
+            let mut out = std::mem::take(&mut self.out);
+            forwarder.run(Program::Socket, &self.frame, &mut out);
+            self.out = out;
+            return;
+        }
+        forwarder.counters.dropped(DropReason::UnknownTunnel);
+        let quiet = forwarder.quiet_until.is_some_and(|until| until > now);
+        if !quiet && self.complaints.allows(now) {
+            // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
+            tracing::debug!(peer = %from, teid = pdu.teid, "G-PDU for an unknown tunnel: Error Indication");
+            let octets = error_indication(pdu.teid, local);
+            if forwarder.gtpu.send(&octets, from.ip()).is_ok() {
+                forwarder.counters.error_indications_sent.add(1);
+            }
+        }
+    }
+
+    /// The frame in which a datagram may have come.
+    fn wrap(&mut self, datagram: &[u8], from: SocketAddr, local: IpAddr) {
+        let frame = &mut self.frame;
+        frame.clear();
+        frame.extend(LINK_MAC);
+        frame.extend(LINK_MAC);
+        let udp = 8 + datagram.len();
+        match (from.ip(), local) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                frame.extend([8, 0, 0x45, 0]);
+                frame.extend(((20 + udp) as u16).to_be_bytes());
+                // Nobody reads the checksum.
+                frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
+                frame.extend(from.octets());
+                frame.extend(to.octets());
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+                frame.extend((udp as u16).to_be_bytes());
+                frame.extend([17, 64]);
+                frame.extend(from.octets());
+                frame.extend(to.octets());
+            }
+            _ => return,
+        }
+        frame.extend(from.port().to_be_bytes());
+        frame.extend(martlet_gtpu::PORT.to_be_bytes());
+        frame.extend((udp as u16).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(datagram);
+    }
+}

@@ -1,0 +1,478 @@
+//! What is known of sessions beside what the programs have in their tables.
+use super::compile::{Entrance, Limit};
+use super::nat::Flows;
+use super::places::{Places, Rates};
+use super::seldom::Seldom;
+use super::shape::class_in;
+use super::slots::Slots;
+use super::usage::{Account, Clock, Placed, later};
+use crate::loader::Programs;
+use crate::loader::types::{rule, rule_flag, rule_rest};
+use martlet_board::governor::CLASSES;
+use martlet_upf_datapath::Usage;
+use martlet_upf_rules::{ById, Direction, Session, Tunnel, UeAddress};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::mem::offset_of;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// A rule that is in use no more counts on until no program can be at it.
+const AT_REST: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// Limits that have so many octets left are far away: until a rule has used its part of half of
+/// that, nothing but the rules' own counters is needed to know that none is reached. A fast link
+/// needs some tens of milliseconds for it.
+pub(super) const FAR: i64 = 256 << 20;
+/// Looks between two packets, and how long one takes to count.
+const TRIES: usize = 1000;
+const BETWEEN: std::time::Duration = std::time::Duration::from_micros(1);
+
+/// A session.
+pub(super) struct Entry {
+    pub seid: u64,
+    /// No other session has had the same.
+    pub incarnation: u32,
+    /// In the table of sessions.
+    pub slot: u32,
+    pub rules: Vec<Placed>,
+    /// Rules of before, with the time at which packets could no longer find them.
+    pub old_rules: Seldom<Vec<(Instant, Placed)>>,
+    /// Where its packets come in, and what the tables say there.
+    pub entrances: ById<Entrance, u32>,
+    /// Runs of groups of candidates.
+    pub groups: Seldom<Vec<(u32, u32)>>,
+    /// Places at which packets find those by their key.
+    pub list_homes: Seldom<Vec<u32>>,
+    pub rates: Seldom<Vec<Rate>>,
+    pub accounts: Vec<Account>,
+    pub limits: Arc<[Limit]>,
+    /// A limit is near: packets are counted against all of them.
+    pub exact: bool,
+    /// The run of its limits.
+    pub limits_at: Option<(u32, u32)>,
+    pub marks: Arc<ById<u16, u8>>,
+    /// See [`Session::relays`].
+    pub relays: Seldom<BTreeMap<u32, Tunnel>>,
+    /// Packets that wait, in the order in which they came.
+    pub waiting: Seldom<VecDeque<Waiting>>,
+    pub waiting_octets: usize,
+    /// The number of the first packet that has not been looked at whether it may leave.
+    pub next: u32,
+    pub notified: bool,
+    /// Some packets have to be buffered.
+    pub buffers: bool,
+    /// Rules let packets pass only behind those that wait.
+    pub held: bool,
+    /// When rules that are gone saw their last packet, by the programs' clock.
+    pub last: u32,
+    /// What they have forwarded: octets and packets, from and to the UE.
+    pub gone: [[u64; 2]; 2],
+}
+
+/// A packet that waits.
+pub(super) struct Waiting {
+    /// As the programs counted packets of its session.
+    pub number: u32,
+    pub packet: Vec<u8>,
+}
+
+/// A token bucket of a QER.
+pub(super) struct Rate {
+    pub qer: u32,
+    pub direction: Direction,
+    pub rate: u64,
+    pub bucket: u32,
+}
+
+/// Sessions by their places in the table of sessions. SEIDs are never 0.
+#[derive(Default)]
+pub(super) struct BySlot(Vec<u64>);
+
+impl BySlot {
+    pub fn get(&self, slot: u32) -> Option<u64> {
+        self.0.get(slot as usize).copied().filter(|seid| *seid != 0)
+    }
+
+    /// A slot is a session's, or with 0 nobody's.
+    pub fn set(&mut self, slot: u32, seid: u64) {
+        let slot = slot as usize;
+        if slot >= self.0.len() {
+            self.0.resize(slot + 1, 0);
+        }
+        self.0[slot] = seid;
+    }
+}
+
+/// Sessions and the places that are in use.
+pub(super) struct State {
+    pub sessions: HashMap<u64, Box<Entry>>,
+    /// Rules that packets meet, of all sessions.
+    pub rules: usize,
+    pub by_slot: BySlot,
+    pub by_teid: HashMap<u32, u64>,
+    pub by_ue: HashMap<UeAddress, u64>,
+    /// Networks behind UEs.
+    pub by_route: BTreeMap<Entrance, u64>,
+    pub session_slots: Slots,
+    pub places: Places,
+    pub rest_slots: Slots,
+    pub rates: Rates,
+    pub group_slots: Slots,
+    pub bucket_slots: Slots,
+    pub limit_slots: Slots,
+    /// Sessions that had rules of before, with the time at which packets could no longer find
+    /// those.
+    pub retired: VecDeque<(Instant, u64)>,
+    /// Translated flows.
+    pub flows: Flows,
+    last_incarnation: u32,
+    /// Packets that wait, of all sessions.
+    pub waiting: usize,
+    /// Octets and packets of rules that are gone, from and to UEs.
+    pub gone: [[u64; 2]; 2],
+    /// Octets of them by the class of their flows.
+    pub gone_by_class: [u64; CLASSES],
+}
+
+impl State {
+    pub fn new(programs: &Programs) -> Self {
+        State {
+            sessions: HashMap::new(),
+            rules: 0,
+            by_slot: BySlot::default(),
+            by_teid: HashMap::new(),
+            by_ue: HashMap::new(),
+            by_route: BTreeMap::new(),
+            session_slots: Slots::new(programs.sessions.entries()),
+            places: Places::new(programs),
+            rest_slots: Slots::new(programs.rule_rests.entries()),
+            rates: Rates::new(programs),
+            group_slots: Slots::new(programs.groups.entries()),
+            bucket_slots: Slots::new(programs.buckets.entries()),
+            limit_slots: Slots::new(programs.limits.entries()),
+            retired: VecDeque::new(),
+            flows: Flows::default(),
+            last_incarnation: 0,
+            waiting: 0,
+            gone: [[0; 2]; 2],
+            gone_by_class: [0; CLASSES],
+        }
+    }
+
+    /// A number for a new session, not 0.
+    pub fn incarnation(&mut self) -> u32 {
+        self.last_incarnation = self.last_incarnation.wrapping_add(1).max(1);
+        self.last_incarnation
+    }
+
+    /// Octets and packets from and to UEs since the start.
+    pub fn totals(&self, programs: &Programs) -> [[u64; 2]; 2] {
+        let mut totals = self.gone;
+        for entry in self.sessions.values() {
+            let placed = entry.rules.iter().chain(entry.old_rules.iter().map(|(_, placed)| placed));
+            for placed in placed {
+                let rule = programs.rules.read(placed.index);
+                let total = &mut totals[usize::from(placed.direction == Direction::Downlink)];
+                total[0] += rule.octets;
+                total[1] += rule.packets;
+            }
+        }
+        totals
+    }
+
+    /// A rule is gone for good, and no packet has found it since a time: what it counted is kept
+    /// among the totals, and its place is free.
+    pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed, since: Instant) {
+        let rule = programs.rules.read(placed.index);
+        let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
+        total[0] += rule.octets;
+        total[1] += rule.packets;
+        if let Some(sum) = self.gone_by_class.get_mut(class_in(rule.flags)) {
+            *sum += rule.octets;
+        }
+        self.places.give_back_since(placed.index, since);
+        self.rest_slots.give_back_since(placed.rest, 1, since);
+        self.rates.give_back(programs, placed.rate);
+    }
+
+    /// Rules of any session that packets found until a while ago: their places are free.
+    pub fn forget_retired(&mut self, programs: &Programs) {
+        while self.retired.front().is_some_and(|(since, _)| since.elapsed() >= AT_REST) {
+            let Some((_, seid)) = self.retired.pop_front() else { break };
+            self.forget_old_rules(programs, seid);
+        }
+    }
+
+    /// Waits for rules that packets found until a moment ago, of this session or of others, and
+    /// frees their places. False: there are none.
+    pub fn wait_for_retired(&mut self, programs: &Programs, entry: &mut Entry) -> bool {
+        let Some((since, _)) = self.retired.front() else { return false };
+        std::thread::sleep(AT_REST.saturating_sub(since.elapsed()));
+        self.forget_retired(programs);
+        self.forget_old_of(programs, entry);
+        true
+    }
+
+    /// Rules that packets found until a while ago.
+    pub fn forget_old_rules(&mut self, programs: &Programs, seid: u64) {
+        let Some(mut entry) = self.sessions.remove(&seid) else { return };
+        self.forget_old_of(programs, &mut entry);
+        self.sessions.insert(seid, entry);
+    }
+
+    fn forget_old_of(&mut self, programs: &Programs, entry: &mut Entry) {
+        if entry.old_rules.iter().all(|(since, _)| since.elapsed() < AT_REST) {
+            return;
+        }
+        entry.settle(programs);
+        let (gone, kept) =
+            entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
+        entry.old_rules.set(kept);
+        let gone: Vec<(Instant, Placed)> = gone;
+        for (_, placed) in &gone {
+            placed.add_to(&mut entry.gone, &programs.rules);
+        }
+        for (since, placed) in &gone {
+            self.forget_rule(programs, placed, *since);
+        }
+    }
+}
+
+impl Entry {
+    pub fn new(session: &Session, slot: u32, incarnation: u32) -> Box<Self> {
+        let mut relays: Seldom<BTreeMap<u32, Tunnel>> = Seldom::default();
+        relays.set(session.relays());
+        Box::new(Entry {
+            seid: session.seid,
+            incarnation,
+            slot,
+            rules: Vec::new(),
+            old_rules: Seldom::default(),
+            entrances: ById::new(),
+            groups: Seldom::default(),
+            list_homes: Seldom::default(),
+            rates: Seldom::default(),
+            accounts: Vec::new(),
+            limits: Arc::new([]),
+            exact: false,
+            limits_at: None,
+            marks: Arc::default(),
+            relays,
+            waiting: Seldom::default(),
+            waiting_octets: 0,
+            next: 0,
+            notified: false,
+            buffers: false,
+            held: false,
+            last: 0,
+            gone: [[0; 2]; 2],
+        })
+    }
+
+    /// Octets and packets from and to the UE since the session began.
+    pub fn forwarded(&self, programs: &Programs) -> [[u64; 2]; 2] {
+        let mut all = self.gone;
+        let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
+        placed.for_each(|placed| placed.add_to(&mut all, &programs.rules));
+        all
+    }
+
+    /// Adds what rules have counted to the accounts of their usage reporting rules.
+    pub fn settle(&mut self, programs: &Programs) {
+        let old = self.old_rules.get_mut().into_iter().flatten();
+        let placed = self.rules.iter_mut().chain(old.map(|(_, placed)| placed));
+        let mut clock = None;
+        for placed in placed {
+            let news = placed.news(&programs.rules);
+            if news == (0, 0) {
+                continue;
+            }
+            let (first, last) = (placed.first(programs), placed.last(&programs.rules));
+            self.last = later(self.last, last);
+            if self.accounts.is_empty() {
+                continue;
+            }
+            let clock = clock.get_or_insert_with(|| Clock::read(programs));
+            let last = clock.whole(last);
+            let (first, last) = (clock.wall(first.unwrap_or(last)), clock.wall(last));
+            for account in
+                self.accounts.iter_mut().filter(|account| placed.urrs.contains(&account.urr))
+            {
+                account.add(placed.direction, news, first, last);
+            }
+        }
+    }
+
+    /// Takes the usage of some rules. Their thresholds count anew; the ones that are reached at
+    /// once are given, too.
+    pub fn take_usage(
+        &mut self,
+        programs: &Programs,
+        wanted: impl Fn(u32) -> bool,
+    ) -> (Vec<Usage>, Vec<u32>) {
+        self.settle(programs);
+        let mut reached = Vec::new();
+        let mut taken = Vec::new();
+        for account in self.accounts.iter_mut().filter(|account| wanted(account.urr)) {
+            let limits = self.limits.iter().enumerate();
+            for (n, limit) in limits.filter(|(_, limit)| limit.urr == account.urr && !limit.quota) {
+                let Some((start, _)) = self.limits_at.filter(|_| self.exact) else { break };
+                let used = account.used(limit) as i64;
+                let left =
+                    programs.limits.i64(start + n as u32, 0).fetch_add(used, Ordering::Relaxed);
+                if left.saturating_add(used) <= 0 && used > 0 {
+                    reached.push(account.urr);
+                }
+            }
+            taken.push(account.take());
+        }
+        if !self.exact {
+            self.set_marks(programs);
+        }
+        (taken, reached)
+    }
+
+    /// What is left of a limit.
+    pub fn left(&self, limit: &Limit) -> i64 {
+        let used = self
+            .accounts
+            .iter()
+            .find(|account| account.urr == limit.urr)
+            .map_or(0, |a| a.used(limit));
+        let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
+        clamp(limit.octets).saturating_sub(clamp(used))
+    }
+
+    /// Whether one of the limits that a session is to have is near.
+    pub fn will_be_near(
+        &mut self,
+        programs: &Programs,
+        session: &Session,
+        limits: &[Limit],
+    ) -> bool {
+        self.settle(programs);
+        let given = |id: u32| session.urrs.get(&id).map(|urr| urr.quota_given);
+        let had =
+            |id: u32| self.accounts.iter().find(|account| account.urr == id).map(|a| a.quota_given);
+        limits.iter().any(|limit| {
+            let anew = limit.quota && given(limit.urr) != had(limit.urr);
+            let left = if anew {
+                i64::try_from(limit.octets).unwrap_or(i64::MAX)
+            } else {
+                self.left(limit)
+            };
+            left < FAR
+        })
+    }
+
+    /// Has the rules tell when the nearest limit may be half used up, and stop before one can be
+    /// passed. All rules together stay within it, whatever each of them carries.
+    pub fn set_marks(&self, programs: &Programs) {
+        let rules = self.rules.len().max(1) as u64;
+        let share = |quota: bool| {
+            let left = self
+                .limits
+                .iter()
+                .filter(|limit| !quota || limit.quota)
+                .map(|limit| self.left(limit))
+                .min();
+            left.map(|left| left.max(0) as u64 / rules)
+        };
+        for placed in &self.rules {
+            let now =
+                programs.rules.u64(placed.index, offset_of!(rule, octets)).load(Ordering::Relaxed);
+            let mark =
+                |octets: Option<u64>| octets.map_or(u64::MAX, |octets| now.saturating_add(octets));
+            let (stop_at, check_at) =
+                (mark(share(true)), mark(share(false).map(|octets| octets / 2)));
+            mark_at(programs, placed, stop_at, check_at);
+        }
+    }
+
+    /// A rule has reached its first mark. Where a limit is near now, packets are counted against it
+    /// from here on; gives the limits that were reached meanwhile.
+    pub fn check(&mut self, programs: &Programs, fence: impl Fn()) -> Vec<usize> {
+        self.settle(programs);
+        if self.exact {
+            return Vec::new();
+        }
+        if self.limits.iter().all(|limit| self.left(limit) >= FAR) {
+            self.set_marks(programs);
+            return Vec::new();
+        }
+        let Some((start, _)) = self.limits_at else { return Vec::new() };
+        let slot = |n: usize| programs.limits.i64(start + n as u32, 0);
+        let before: Vec<i64> = self.limits.iter().map(|limit| self.left(limit)).collect();
+        for (n, left) in before.iter().enumerate() {
+            slot(n).store(*left, Ordering::Relaxed);
+        }
+        for placed in &self.rules {
+            let flags = programs.rules.u32(placed.index, offset_of!(rule, flags));
+            flags.fetch_or(rule_flag::RULE_EXACT.0, Ordering::Release);
+            mark_at(programs, placed, u64::MAX, u64::MAX);
+        }
+        self.exact = true;
+        // Packets that did not see it yet are counted by their rules alone: now they are.
+        fence();
+        // What rules and limits count is looked at between two packets, so that one of them is not
+        // in the one alone.
+        let read = || {
+            let octets: Vec<u64> =
+                self.rules.iter().map(|placed| placed.octets(&programs.rules)).collect();
+            (
+                octets,
+                (0..before.len()).map(|n| slot(n).load(Ordering::Acquire)).collect::<Vec<i64>>(),
+            )
+        };
+        let mut seen = read();
+        for _ in 0..TRIES {
+            let since = Instant::now();
+            while since.elapsed() < BETWEEN {
+                std::hint::spin_loop();
+            }
+            let again = read();
+            if again == seen {
+                break;
+            }
+            seen = again;
+        }
+        let (octets, exactly) = seen;
+        let mut reached = Vec::new();
+        for (n, limit) in self.limits.iter().enumerate() {
+            let placed = self.rules.iter().zip(&octets);
+            let since: u64 = placed.map(|(placed, octets)| placed.untaken(*octets, limit)).sum();
+            let missed = exactly[n].saturating_sub(before[n].saturating_sub_unsigned(since)).max(0);
+            let left = slot(n).fetch_sub(missed, Ordering::Relaxed);
+            if left > 0 && left <= missed {
+                reached.push(n);
+            }
+        }
+        reached
+    }
+
+    /// When its last packet was forwarded.
+    pub fn last_activity(&self, programs: &Programs) -> Option<Instant> {
+        let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
+        let last = placed.map(|placed| placed.last(&programs.rules)).fold(self.last, later);
+        Clock::read(programs).instant(last)
+    }
+}
+
+/// Has a rule look at its marks from the nearer one on.
+fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
+    let set = |offset, value| {
+        programs.rule_rests.u64(placed.rest, offset).store(value, Ordering::Relaxed)
+    };
+    set(offset_of!(rule_rest, stop_at), stop_at);
+    set(offset_of!(rule_rest, check_at), check_at);
+    programs
+        .rules
+        .u32(placed.index, offset_of!(rule, mark))
+        .store(mark(stop_at.min(check_at)), Ordering::Release);
+}
+
+/// As `MARK_SHIFT` in `bpf/structs.h` has it.
+fn mark(octets: u64) -> u32 {
+    u32::try_from(octets >> 20).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,165 @@
+//! The thread beside the programs: what they tell, and what is left to the socket.
+use super::beside::OfFrames;
+use super::controller::Controller;
+use super::forwarder::{Forwarder, lock};
+use super::socket::Socket;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_kernel::batch::Batch;
+use martlet_upf_kernel::frame::HEADROOM;
+use martlet_upf_kernel::limiter::Limiter;
+use martlet_upf_kernel::threads::transient;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// Next hops are looked up again at least this often, in milliseconds.
+const HOPS_MS: u16 = 1000;
+
+/// The thread; it ends with this.
+pub(super) struct Thread {
+    /// Closed to end it.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Thread {
+    pub fn start(
+        forwarder: &Arc<Forwarder>,
+        controller: &Arc<Controller>,
+        frames: &Arc<Mutex<OfFrames>>,
+        failure: mpsc::Sender<String>,
+    ) -> Result<Self, String> {
+        let failed =
+            |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
+        let (stop, stopped) = UnixStream::pair().map_err(failed)?;
+        let (forwarder, controller, frames) =
+            (forwarder.clone(), controller.clone(), frames.clone());
+        let work = move || {
+            if let Err(error) = serve(&forwarder, &controller, &frames, &stopped) {
+                let _ = failure.try_send(format!("upf-xdp can serve no more packets: {error}"));
+            }
+        };
+        let thread =
+            std::thread::Builder::new().name("upf-xdp".into()).spawn(work).map_err(failed)?;
+        Ok(Thread { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The tunnel of a packet, or of the end of some (TS 29.281, 5.1).
+fn teid_of(datagram: &[u8]) -> Option<u32> {
+    let header = datagram.first_chunk::<8>().filter(|header| matches!(header[1], 254 | 255))?;
+    Some(u32::from_be_bytes([header[4], header[5], header[6], header[7]]))
+}
+
+fn serve(
+    forwarder: &Forwarder,
+    controller: &Controller,
+    frames: &Mutex<OfFrames>,
+    stopped: &UnixStream,
+) -> io::Result<()> {
+    let told_at = lock(&forwarder.ring).descriptors();
+    // SAFETY: these descriptors are open for as long as the forwarder lives, which is longer than
+    // this function.
+    let told_at: Vec<BorrowedFd<'_>> =
+        told_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
+    let complaints = Limiter::per_second(forwarder.limits.complaints_per_second);
+    let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
+    let mut batch = Batch::new();
+    let mut looked_up = Instant::now();
+    loop {
+        let (told, stop, datagrams) = {
+            let wait = |fd| PollFd::new(fd, PollFlags::POLLIN);
+            let mut waiting = vec![wait(stopped.as_fd())];
+            waiting.extend(told_at.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
+            waiting.extend(forwarder.gtpu.each().map(|(_, socket)| wait(socket.as_fd())));
+            match poll(&mut waiting, PollTimeout::from(HOPS_MS)) {
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) => {}
+            }
+            let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
+            let (told, datagrams) = waiting[1..].split_at(told_at.len());
+            (
+                told.iter().any(ready),
+                ready(&waiting[0]),
+                datagrams.iter().map(ready).collect::<Vec<bool>>(),
+            )
+        };
+        if stop {
+            return Ok(());
+        }
+        if looked_up.elapsed() >= Duration::from_millis(HOPS_MS.into()) {
+            looked_up = Instant::now();
+            forwarder.programs.forget_hops();
+            forwarder.sweep_flows();
+            forwarder.lock().forget_retired(&forwarder.programs);
+            // Whoever reads the metrics finds them no older than this.
+            forwarder.refresh();
+            forwarder.end_trace();
+            forwarder.look_for_lost();
+            controller.take_over(&forwarder.programs);
+        }
+        if told {
+            let state = &mut *forwarder.lock();
+            for seid in forwarder.take_events(state) {
+                forwarder.release(state, seid);
+            }
+        }
+        for ((local, from), _) in forwarder.gtpu.each().zip(datagrams).filter(|(_, ready)| *ready) {
+            receive(forwarder, frames, &mut socket, &mut batch, local, from)?;
+        }
+    }
+}
+
+fn receive(
+    forwarder: &Forwarder,
+    frames: &Mutex<OfFrames>,
+    socket: &mut Socket,
+    batch: &mut Batch,
+    local: IpAddr,
+    gtpu: &UdpSocket,
+) -> io::Result<()> {
+    match batch.receive(gtpu) {
+        Ok(_) => {}
+        // A peer's closed port shows here, too.
+        Err(error) if transient(&error) => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    let now = Instant::now();
+    batch.each(|datagram| {
+        forwarder.counters.received_packets.add(1);
+        let Some((buffer, from)) = datagram else {
+            return forwarder.counters.dropped(DropReason::Malformed);
+        };
+        if let Some(teid) = teid_of(buffer.get(HEADROOM..).unwrap_or_default()) {
+            let frames = lock(frames);
+            if frames.all().knows(teid) {
+                frames.all().take(buffer, HEADROOM, from, local, now);
+                return;
+            }
+        }
+        let datagram = buffer.get(HEADROOM..).unwrap_or_default();
+        if let Some(reply) = socket.take(forwarder, datagram, from, local, now)
+            && let Err(error) = gtpu.send_to(&reply, from)
+        {
+            tracing::debug!(peer = %from, %error, "GTP-U answer not sent");
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Packets that the programs tell of while somebody asks.
+use super::forwarder::{Forwarder, lock};
+use crate::loader::{Programs, XdpError, types};
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_datapath::telemetry::{TraceBatch, TraceWish, Traced};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// So long after the last question the programs go on telling.
+const LEASE: Duration = Duration::from_secs(3);
+/// Packets that wait for a question; the ring holds some hundreds more.
+const MOST: usize = 16_384;
+/// As `bpf/telemetry.h` has it.
+const FORWARDED: u32 = 0xff;
+
+/// The reader of the ring.
+pub(super) struct Tracer {
+    buffer: libbpf_rs::RingBuffer<'static>,
+    inbox: Arc<Mutex<Vec<types::traced>>>,
+    /// What the programs had not told at the last question.
+    untold: u64,
+    wish: Option<TraceWish>,
+    until: Instant,
+}
+
+impl Tracer {
+    pub fn open(programs: &Programs) -> Result<Self, XdpError> {
+        let inbox = Arc::new(Mutex::new(Vec::new()));
+        let into = inbox.clone();
+        let buffer = programs.traces(move |traced| {
+            let mut inbox = lock(&into);
+            if inbox.len() < MOST {
+                inbox.push(traced);
+            }
+        })?;
+        Ok(Tracer { buffer, inbox, untold: 0, wish: None, until: Instant::now() })
+    }
+
+    fn take(&mut self) -> Vec<types::traced> {
+        let _ = self.buffer.consume();
+        std::mem::take(&mut *lock(&self.inbox))
+    }
+}
+
+impl Forwarder {
+    /// See [`Datapath::trace`](martlet_upf_datapath::Datapath::trace).
+    pub fn trace(&self, wish: TraceWish) -> TraceBatch {
+        let tracer = &mut *lock(&self.tracer);
+        let untold = self.programs.lanes().map_or(0, |lane| lane.untold);
+        if tracer.wish != Some(wish) {
+            // What was told to somebody else, and before, is nobody's.
+            tracer.take();
+            tracer.untold = untold;
+            let wish = crate::loader::TraceWish { forwarded: wish.forwarded, reasons: u32::MAX };
+            self.programs.trace(Some(wish));
+        }
+        (tracer.wish, tracer.until) = (Some(wish), Instant::now() + LEASE);
+        let told = tracer.take();
+        let untold = untold.saturating_sub(std::mem::replace(&mut tracer.untold, untold));
+        let state = self.lock();
+        let packets = told.iter().map(|t| {
+            let seid = state.by_slot.get(t.session);
+            let seid = seid.filter(|seid| {
+                state.sessions.get(seid).is_some_and(|e| e.incarnation == t.incarnation)
+            });
+            let frame = t
+                .octets
+                .get(..(t.length as usize).min(t.octets.len()))
+                .unwrap_or_default()
+                .to_vec();
+            let drop = if t.reason == FORWARDED {
+                None
+            } else {
+                DropReason::ALL.get(t.reason as usize).copied()
+            };
+            // The programs' identity of a rule without a session is of no use to anybody.
+            let pdr = u16::try_from(t.pdr).ok().filter(|pdr| *pdr > 0 && t.session > 0);
+            let pdr = pdr
+                .filter(|_| !matches!(drop, Some(DropReason::NoRule | DropReason::ForeignSource)));
+            Traced { time: t.time, drop, seid, pdr, ifindex: t.ifindex, length: t.length, frame }
+        });
+        TraceBatch { packets: packets.collect(), untold }
+    }
+
+    /// Ends tracing if nobody has asked for a while.
+    pub fn end_trace(&self) {
+        let tracer = &mut *lock(&self.tracer);
+        if tracer.wish.is_some() && tracer.until <= Instant::now() {
+            self.programs.trace(None);
+            tracer.wish = None;
+            tracer.take();
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What sessions have used: counters of rules, added up for usage reporting rules.
+use super::compile::{Limit, Planned};
+use crate::loader::types::{rule, rule_flag, rule_rest};
+use crate::loader::{Programs, Table};
+use martlet_upf_datapath::Usage;
+use martlet_upf_datapath::tally::{Tally, place};
+use martlet_upf_rules::{Direction, Urr};
+use std::mem::offset_of;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Where a rule lies.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub index: u32,
+    pub rest: u32,
+    pub rate: u16,
+}
+
+/// The later of two times, of which only the lower halves are known; 0 is none.
+pub(super) fn later(one: u32, other: u32) -> u32 {
+    match (one, other) {
+        (0, time) | (time, 0) => time,
+        _ if one.wrapping_sub(other) < 1 << 31 => one,
+        _ => other,
+    }
+}
+
+/// A rule in the table, with what of its counters has been taken.
+pub(super) struct Placed {
+    pub index: u32,
+    /// Of its rest.
+    pub rest: u32,
+    /// A rate that is its alone, in the table of rates.
+    pub rate: u16,
+    pub pdr: u16,
+    pub direction: Direction,
+    pub urrs: Arc<[u32]>,
+    octets: u64,
+    packets: u64,
+}
+
+impl Placed {
+    /// Adds what it has counted to octets and packets from and to UEs.
+    pub fn add_to(&self, sum: &mut [[u64; 2]; 2], rules: &Table<rule>) {
+        let rule = rules.read(self.index);
+        let sum = &mut sum[usize::from(self.direction == Direction::Downlink)];
+        *sum = [sum[0] + rule.octets, sum[1] + rule.packets];
+    }
+
+    pub fn new(at: Place, plan: &Planned, urrs: Arc<[u32]>) -> Self {
+        let (pdr, direction) = (plan.pdr, plan.direction);
+        let Place { index, rest, rate } = at;
+        Placed { index, rest, rate, pdr, direction, urrs, octets: 0, packets: 0 }
+    }
+
+    /// Octets and packets since the last time.
+    pub fn news(&mut self, rules: &Table<rule>) -> (u64, u64) {
+        let now = |offset| rules.u64(self.index, offset).load(Ordering::Relaxed);
+        let (octets, packets) = (now(offset_of!(rule, octets)), now(offset_of!(rule, packets)));
+        let news = (octets - self.octets, packets - self.packets);
+        (self.octets, self.packets) = (octets, packets);
+        news
+    }
+
+    /// Octets that it has counted in all.
+    pub fn octets(&self, rules: &Table<rule>) -> u64 {
+        rules.u64(self.index, offset_of!(rule, octets)).load(Ordering::Acquire)
+    }
+
+    /// Of them, those that count for a limit and that nobody has taken yet.
+    pub fn untaken(&self, octets: u64, limit: &Limit) -> u64 {
+        let counts =
+            self.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == self.direction);
+        if counts { octets - self.octets } else { 0 }
+    }
+
+    /// When its first packet since the last time came, by the programs' clock. The next one will be
+    /// the first again.
+    pub fn first(&self, programs: &Programs) -> Option<u64> {
+        let first = programs
+            .rule_rests
+            .u64(self.rest, offset_of!(rule_rest, first))
+            .swap(0, Ordering::Relaxed);
+        if first == 0 {
+            // A packet that came just now may not have told yet.
+            return None;
+        }
+        let flags = programs.rules.u32(self.index, offset_of!(rule, flags));
+        flags.fetch_or(rule_flag::RULE_FRESH.0, Ordering::Relaxed);
+        Some(first)
+    }
+
+    /// When its last packet came, in the lower half of the programs' time; 0 for never.
+    pub fn last(&self, rules: &Table<rule>) -> u32 {
+        rules.u32(self.index, offset_of!(rule, last)).load(Ordering::Relaxed)
+    }
+}
+
+/// What a usage reporting rule has counted since it was last taken.
+pub(super) struct Account {
+    /// URR ID.
+    pub urr: u32,
+    /// As [`Urr::quota_given`].
+    pub quota_given: u32,
+    since: Tally,
+    /// Octets since the quota was given.
+    quota: [u64; 2],
+}
+
+impl Account {
+    pub fn new(urr: &Urr) -> Self {
+        Account {
+            urr: urr.id,
+            quota_given: urr.quota_given,
+            since: Tally::default(),
+            quota: [0; 2],
+        }
+    }
+
+    /// Adds what a rule has counted, with the times of the first and the last of it.
+    pub fn add(
+        &mut self,
+        direction: Direction,
+        (octets, packets): (u64, u64),
+        first: SystemTime,
+        last: SystemTime,
+    ) {
+        self.since.add(direction, octets, packets, first, last);
+        self.quota[place(direction)] += octets;
+    }
+
+    /// Octets that count for a limit.
+    pub fn used(&self, limit: &Limit) -> u64 {
+        let counted = if limit.quota { self.quota } else { self.since.octets() };
+        limit.of.map_or(counted[0] + counted[1], |direction| counted[place(direction)])
+    }
+
+    /// A quota was given anew.
+    pub fn renew_quota(&mut self) {
+        self.quota = [0; 2];
+    }
+
+    /// Gives it, and starts anew.
+    pub fn take(&mut self) -> Usage {
+        self.since.take(self.urr)
+    }
+}
+
+/// The programs' clock, as it was read.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    ticks: u64,
+    tick: u32,
+}
+
+impl Clock {
+    pub fn read(programs: &Programs) -> Self {
+        let (ticks, tick) = programs.clock().unwrap_or_else(|error| {
+            tracing::error!(%error, "the time of packets is not known");
+            (0, 1)
+        });
+        Clock { ticks, tick }
+    }
+
+    /// How long ago a time of the programs was.
+    fn ago(&self, time: u64) -> Duration {
+        Duration::from_nanos(self.ticks.saturating_sub(time).saturating_mul(self.tick.into()))
+    }
+
+    /// A time not later than now, of which only the lower half is known.
+    pub fn whole(&self, low: u32) -> u64 {
+        self.ticks.saturating_sub(u64::from((self.ticks as u32).wrapping_sub(low)))
+    }
+
+    /// A time of the programs as people read it.
+    pub fn wall(&self, time: u64) -> SystemTime {
+        SystemTime::now() - self.ago(time)
+    }
+
+    /// A time of the programs by its lower half; `None` for that of a packet that never came.
+    pub fn instant(&self, low: u32) -> Option<Instant> {
+        if low == 0 { None } else { Instant::now().checked_sub(self.ago(self.whole(low))) }
+    }
+}

@@ -1,0 +1,290 @@
+//! Packets that wait for their UE: kept here in the order in which the programs gave them, and sent
+//! by running the programs on them once the rules let them pass.
+//!
+//! A packet counts as pending from when a program gives it until it has left or is dropped. While a
+//! session has one pending, a rule that was made after a time of buffering (`RULE_HELD`) sends
+//! packets after it, so that none overtakes another. Programs number the packets of a session:
+//! those that came by a socket and by the ring meet here again in the order in which they came.
+use super::forwarder::Forwarder;
+use super::ring::Told;
+use super::state::{Entry, State, Waiting};
+use crate::loader::types::{rule, rule_flag, session};
+use crate::loader::{LINK_MAC, Program, Verdict};
+use martlet_upf_datapath::Event;
+use martlet_upf_datapath::counters::DropReason;
+use martlet_upf_rules::dns::answer_in;
+use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+/// How often the ring is emptied for one change of rules: what comes faster than it is sent waits
+/// for its next turn.
+const TURNS: usize = 64;
+
+/// Whether a packet came before another one of its session; numbers begin anew after 2^32.
+fn is_before(number: u32, other: u32) -> bool {
+    (number.wrapping_sub(other) as i32) < 0
+}
+
+impl Entry {
+    /// Whether packets are not here that came before the last of these, which follow each other by
+    /// their numbers.
+    fn misses_some(&self, waiting: &VecDeque<Waiting>) -> bool {
+        let fresh = waiting.iter().filter(|packet| !is_before(packet.number, self.next));
+        !fresh.zip(0..).all(|(packet, n)| packet.number == self.next.wrapping_add(n))
+    }
+
+    /// These, which follow each other by their numbers, have been looked at.
+    fn passed(&mut self, waiting: &VecDeque<Waiting>) {
+        if let Some(last) = waiting.back().filter(|last| !is_before(last.number, self.next)) {
+            self.next = last.number.wrapping_add(1);
+        }
+    }
+}
+
+impl Forwarder {
+    /// Takes in what the programs told. Gives the sessions whose packets may leave.
+    pub fn take_events(&self, state: &mut State) -> Vec<u64> {
+        let told = super::forwarder::lock(&self.ring).take(&self.programs);
+        let mut to_release = Vec::new();
+        for told in told {
+            match told {
+                Told::Packet { session, pdr, notify, number, packet } => {
+                    if let Some(seid) =
+                        self.keep(state, session, (pdr, notify), Waiting { number, packet })
+                        && !to_release.contains(&seid)
+                    {
+                        to_release.push(seid);
+                    }
+                }
+                Told::Send { peer, datagram } => {
+                    // The kernel finds the neighbour, and divides what is too large.
+                    if let Err(error) = self.gtpu.send(&datagram, peer.into()) {
+                        self.counters.lost_packets.add(1);
+                        self.counters.dropped(DropReason::N3);
+                        tracing::debug!(%peer, %error, "a packet of a tunnel was not sent");
+                    }
+                }
+                Told::Datagram { packet } => {
+                    // The programs have let it go: it comes in anew.
+                    self.counters.received_packets.add(1);
+                    match self.beside.get() {
+                        Some(beside) => beside.take_packet(&packet),
+                        None => self.counters.dropped(DropReason::UnknownUe),
+                    }
+                }
+                Told::Answer { packet } => {
+                    if let Some((server, answer)) = answer_in(&packet) {
+                        self.tell(Event::Answer { server, answer: Box::new(answer) });
+                    }
+                }
+                Told::Limit { session, limit } => {
+                    if let Some(seid) = state.by_slot.get(session) {
+                        self.limit_reached(state, seid, limit);
+                    }
+                }
+                Told::Mark { session } => {
+                    if let Some(seid) = state.by_slot.get(session) {
+                        let entry = state.sessions.get_mut(&seid);
+                        let reached =
+                            entry.map(|entry| entry.check(&self.programs, || self.fence()));
+                        for limit in reached.into_iter().flatten() {
+                            self.limit_reached(state, seid, limit);
+                        }
+                    }
+                }
+            }
+        }
+        to_release
+    }
+
+    /// Keeps a packet; gives its session if it may leave.
+    fn keep(
+        &self,
+        state: &mut State,
+        slot: u32,
+        (pdr, notify): (u16, bool),
+        waiting: Waiting,
+    ) -> Option<u64> {
+        let seid = state.by_slot.get(slot);
+        let full = state.waiting >= self.limits.buffer_packets;
+        let Some(entry) = seid.and_then(|seid| state.sessions.get_mut(&seid)) else {
+            self.counters.dropped(DropReason::BufferDropped);
+            return None;
+        };
+        if notify && !entry.notified {
+            let packet = &waiting.packet;
+            let dscp = match packet.first().map(|first| first >> 4) {
+                Some(4) => packet.get(1).map_or(0, |tos| tos >> 2),
+                _ => packet.get(..2).map_or(0, |head| (head[0] << 4 | head[1] >> 4) >> 2),
+            };
+            let event = Event::DownlinkData {
+                seid: entry.seid,
+                pdr,
+                qfi: entry.marks.get(&pdr).copied(),
+                dscp,
+            };
+            entry.notified = self.tell(event);
+        }
+        if full {
+            self.pending_less(entry, 1);
+            self.counters.dropped(DropReason::BufferFull);
+            return None;
+        }
+        state.waiting += 1;
+        entry.waiting_octets += waiting.packet.len();
+        // It may have come by another way than those before it.
+        let before =
+            entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
+        entry.waiting.insert(before.map_or(0, |at| at + 1), waiting);
+        entry.held.then_some(entry.seid)
+    }
+
+    fn pending_less(&self, entry: &Entry, packets: u32) {
+        self.programs
+            .sessions
+            .u32(entry.slot, offset_of!(session, pending))
+            .fetch_sub(packets, Ordering::AcqRel);
+    }
+
+    fn pending(&self, entry: &Entry) -> u32 {
+        self.programs.sessions.u32(entry.slot, offset_of!(session, pending)).load(Ordering::Acquire)
+    }
+
+    /// Drops what waits for a session.
+    pub fn drop_waiting(&self, state: &mut State, seid: u64) {
+        let Some(entry) = state.sessions.get_mut(&seid) else { return };
+        let waiting = entry.waiting.take();
+        entry.passed(&waiting);
+        let dropped = waiting.len();
+        entry.waiting_octets = 0;
+        entry.notified = false;
+        self.pending_less(entry, dropped as u32);
+        state.waiting -= dropped;
+        self.counters.drops(DropReason::BufferDropped).add(dropped as u64);
+    }
+
+    /// Has the packets that wait for a session meet its rules: those that may leave do, the others
+    /// wait on. Once none is left, packets pass without looking for others before them.
+    pub fn release(&self, state: &mut State, seid: u64) {
+        let mut frame = Vec::new();
+        let mut out = Vec::new();
+        for _ in 0..TURNS {
+            self.take_events(state);
+            let Some(entry) = state.sessions.get_mut(&seid) else { return };
+            let mut waiting = entry.waiting.take();
+            if waiting.is_empty() {
+                if self.pending(entry) > 0 {
+                    // A program is about to give it.
+                    std::thread::yield_now();
+                    continue;
+                }
+                entry.notified = false;
+                break;
+            }
+            if let Some(last) =
+                waiting.back().map(|last| last.number).filter(|_| entry.misses_some(&waiting))
+            {
+                // What is missing is on its way by a slower way, or lost; after a fence it is here,
+                // or lost.
+                entry.waiting.set(waiting);
+                self.fence();
+                self.take_events(state);
+                let Some(entry) = state.sessions.get_mut(&seid) else { return };
+                waiting = entry.waiting.take();
+                let later = waiting.partition_point(|packet| !is_before(last, packet.number));
+                let later = waiting.split_off(later);
+                entry.waiting_octets = later.iter().map(|later| later.packet.len()).sum();
+                entry.waiting.set(later);
+            } else {
+                entry.waiting_octets = 0;
+            }
+            let Some(entry) = state.sessions.get_mut(&seid) else { return };
+            entry.passed(&waiting);
+            let (before, mut left) = (waiting.len(), 0);
+            let mut kept = VecDeque::new();
+            for packet in waiting {
+                if self.send(&packet.packet, &mut frame, &mut out) {
+                    left += 1;
+                } else {
+                    entry.waiting_octets += packet.packet.len();
+                    kept.push_back(packet);
+                }
+            }
+            kept.extend(entry.waiting.take());
+            entry.waiting.set(kept);
+            self.pending_less(entry, left);
+            state.waiting -= left as usize;
+            if left == 0 && before == entry.waiting.len() {
+                break;
+            }
+        }
+        self.give_up_lost(state, seid);
+        let Some(entry) = state.sessions.get_mut(&seid) else { return };
+        if !entry.buffers && self.pending(entry) == 0 {
+            entry.held = false;
+            for placed in &entry.rules {
+                let flags = self.programs.rules.u32(placed.index, offset_of!(rule, flags));
+                flags.fetch_and(!rule_flag::RULE_HELD.0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Packets that a program gave, and that never came, are counted as dropped: others would wait
+    /// for them for ever.
+    fn give_up_lost(&self, state: &mut State, seid: u64) {
+        let expected =
+            |entry: &Entry| self.pending(entry).saturating_sub(entry.waiting.len() as u32);
+        let Some(entry) = state.sessions.get(&seid) else { return };
+        let missing = expected(entry);
+        if missing == 0 || !entry.waiting.is_empty() {
+            return;
+        }
+        self.fence();
+        self.take_events(state);
+        let Some(entry) = state.sessions.get(&seid) else { return };
+        // Those that were given since then make up for some of the lost: the next time they are
+        // found.
+        let lost = missing.saturating_sub(entry.waiting.len() as u32);
+        if lost > 0 {
+            self.pending_less(entry, lost);
+            self.counters.drops(DropReason::BufferFull).add(lost.into());
+            tracing::error!(lost, "packets that wait were lost on their way to user space");
+        }
+    }
+
+    /// Runs the programs on a packet that waited, and sends what they make of it. False: it has to
+    /// wait on.
+    fn send(&self, packet: &[u8], frame: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+        frame.clear();
+        frame.extend(LINK_MAC);
+        frame.extend(LINK_MAC);
+        frame.extend(if packet.first().is_some_and(|first| first >> 4 == 6) {
+            [0x86, 0xdd]
+        } else {
+            [8, 0]
+        });
+        frame.extend(packet);
+        self.run(Program::Release, frame, out)
+    }
+
+    /// Runs a program on a frame, and sends what it makes of it. False: it has to wait on.
+    pub fn run(&self, program: Program, frame: &[u8], out: &mut Vec<u8>) -> bool {
+        match self.programs.run(program, self.inner, frame, out) {
+            Ok(Verdict::Keep) => return false,
+            Ok(Verdict::Redirect(ifindex)) => {
+                if let Err(error) = self.frames.send(ifindex, out) {
+                    self.counters.lost_packets.add(1);
+                    self.counters.dropped(DropReason::N3);
+                    tracing::debug!(ifindex, %error, "a frame was not sent");
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.counters.dropped(DropReason::N3);
+                tracing::debug!(%error, octets = frame.len(), "the programs cannot be run on a packet");
+            }
+        }
+        true
+    }
+}

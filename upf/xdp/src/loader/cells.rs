@@ -1,0 +1,95 @@
+//! Entrances by key, in cells: see `bpf/classify.h`. Only user space writes them, one step at a
+//! time, so that programs find every key that stays at every moment.
+use crate::loader::load::table_error;
+use crate::loader::table::Table;
+use crate::loader::{XdpError, types};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const CELLS: u32 = 7;
+
+/// A table of cells, and the kernel's for what has no room in them.
+pub(crate) struct Cells {
+    pub name: &'static str,
+    pub cells: Table<types::cells>,
+    pub more: MapHandle,
+}
+
+/// As `place_of` in `bpf/classify.h`.
+pub(crate) fn place_of(mut key: u32, most: u32) -> u32 {
+    key ^= key >> 16;
+    key = key.wrapping_mul(0x7feb_352d);
+    key ^= key >> 15;
+    key = key.wrapping_mul(0x846c_a68b);
+    ((u64::from(key) * u64::from(most)) >> 32) as u32
+}
+
+impl Cells {
+    fn place(&self, key: u32) -> u32 {
+        place_of(key, self.cells.entries() as u32)
+    }
+
+    fn cell(&self, place: u32, n: u32) -> &AtomicU64 {
+        self.cells.u64(place, n as usize * 8)
+    }
+
+    fn more(&self, place: u32) -> &AtomicU64 {
+        self.cells.u64(place, offset_of!(types::cells, more))
+    }
+
+    /// Has a key, whose octets are in the order of packets, lead to an entrance.
+    pub fn set(&self, key: [u8; 4], entrance: u32) -> Result<(), XdpError> {
+        let (key, octets) = (u32::from_ne_bytes(key), key);
+        let place = self.place(key);
+        let value = u64::from(entrance) << 32 | u64::from(key);
+        let mut free = None;
+        for n in 0..CELLS {
+            match self.cell(place, n).load(Ordering::Relaxed) {
+                0 => free = free.or(Some(n)),
+                cell if cell as u32 == key => {
+                    self.cell(place, n).store(value, Ordering::Release);
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        let in_more = self.is_in_more(place, octets)?;
+        if let Some(n) = free.filter(|_| !in_more) {
+            self.cell(place, n).store(value, Ordering::Release);
+            return Ok(());
+        }
+        self.more
+            .update(&octets, &entrance.to_ne_bytes(), MapFlags::ANY)
+            .map_err(|e| table_error(self.name, e))?;
+        if !in_more {
+            self.more(place).fetch_add(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// A key leads nowhere any more.
+    pub fn clear(&self, key: [u8; 4]) {
+        let (key, octets) = (u32::from_ne_bytes(key), key);
+        let place = self.place(key);
+        for n in 0..CELLS {
+            let cell = self.cell(place, n);
+            let found = cell.load(Ordering::Relaxed);
+            if found != 0 && found as u32 == key {
+                return cell.store(0, Ordering::Release);
+            }
+        }
+        if self.more(place).load(Ordering::Relaxed) > 0 && self.more.delete(&octets).is_ok() {
+            self.more(place).fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    fn is_in_more(&self, place: u32, key: [u8; 4]) -> Result<bool, XdpError> {
+        if self.more(place).load(Ordering::Relaxed) == 0 {
+            return Ok(false);
+        }
+        let found =
+            self.more.lookup(&key, MapFlags::ANY).map_err(|error| table_error(self.name, error))?;
+        Ok(found.is_some())
+    }
+}

@@ -1,0 +1,160 @@
+//! Where packets find their rules: by tunnel, by address, by the network behind a UE; and the
+//! interfaces that they may leave by.
+use crate::loader::load::{Programs, table_error};
+use crate::loader::{XdpError, types};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::mem::offset_of;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::Ordering;
+
+/// As in `bpf/classify.h`.
+const HOME_SPREAD: u32 = 0x2fda_d06b;
+
+impl Programs {
+    /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_teid(&self, teid: u32, entrance: u32) -> Result<(), XdpError> {
+        self.by_teid.set(teid.to_be_bytes(), entrance)
+    }
+
+    /// The first of the places for rules that are not found by their key.
+    pub fn behind_homes(&self) -> u32 {
+        self.homes * 2 + 2
+    }
+
+    /// The two places in which a rule is found by its TEID.
+    pub fn homes_of_teid(&self, teid: u32) -> [u32; 2] {
+        self.homes_of(teid, 2)
+    }
+
+    /// The same by the IPv4 address of its UE.
+    pub fn homes_of_ue4(&self, address: Ipv4Addr) -> [u32; 2] {
+        self.homes_of(address.to_bits(), self.homes + 2)
+    }
+
+    /// As `find_home` in `bpf/classify.h`.
+    fn homes_of(&self, key: u32, first: u32) -> [u32; 2] {
+        let hash = u64::from(key.wrapping_mul(HOME_SPREAD));
+        let place = ((hash * u64::from(self.homes)) >> 32) as u32 + first;
+        [place, place ^ 1]
+    }
+
+    /// Has packets find the rule that lies at one of the two places of its TEID.
+    pub fn settle_teid(&self, place: u32, teid: u32) {
+        self.settle(place, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
+    }
+
+    /// The same for the IPv4 address of its UE.
+    pub fn settle_ue4(&self, place: u32, address: [u8; 4]) {
+        self.widen(address);
+        self.settle(place, address, 0);
+    }
+
+    fn settle(&self, place: u32, key: [u8; 4], more: u32) {
+        // The key as it lies in memory comes first, and the flags behind it: one store.
+        let flags =
+            self.rules.u32(place, offset_of!(types::rule, flags)).load(Ordering::Relaxed) | more;
+        let first = u64::from(flags) << 32 | u64::from(u32::from_ne_bytes(key));
+        self.rules.u64(place, 0).store(first, Ordering::Release);
+    }
+
+    /// Packets no longer find the rule at a place.
+    pub fn unsettle(&self, place: u32) {
+        self.rules.u32(place, offset_of!(types::rule, key)).store(0, Ordering::Release);
+    }
+
+    /// Has a UE's IPv4 address lead to an entrance.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_ue4(&self, address: [u8; 4], entrance: u32) -> Result<(), XdpError> {
+        self.widen(address);
+        self.by_ue4.set(address, entrance)
+    }
+
+    /// The span only grows: it spares look-ups, and decides nothing.
+    fn widen(&self, address: [u8; 4]) {
+        let value = u32::from_be_bytes(address);
+        self.globals
+            .u32(0, offset_of!(types::globals, ue4_high))
+            .fetch_max(value, Ordering::Relaxed);
+        self.low().fetch_min(value, Ordering::Relaxed);
+    }
+
+    /// Has a UE's IPv6 prefix of 64 bits lead to an entrance.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_ue6(&self, prefix: [u8; 8], entrance: u32) -> Result<(), XdpError> {
+        set("by_ue6", &self.by_ue6, &prefix, entrance)
+    }
+
+    /// A tunnel leads nowhere any more.
+    pub fn clear_teid(&self, teid: u32) {
+        self.by_teid.clear(teid.to_be_bytes());
+    }
+
+    /// An address leads nowhere any more.
+    pub fn clear_ue4(&self, address: [u8; 4]) {
+        self.by_ue4.clear(address);
+    }
+
+    /// A prefix leads nowhere any more.
+    pub fn clear_ue6(&self, prefix: [u8; 8]) {
+        let _ = self.by_ue6.delete(&prefix);
+    }
+
+    /// Has a network behind a UE lead to an entrance: so many bits of an address.
+    /// `known`: it leads somewhere already.
+    ///
+    /// # Errors
+    /// The table is full.
+    pub fn set_route(
+        &self,
+        network: IpAddr,
+        length: u8,
+        entrance: u32,
+        known: bool,
+    ) -> Result<(), XdpError> {
+        let (map, key) = self.route(network, length);
+        set("routes", map, &key, entrance)?;
+        if !known {
+            self.globals.u32(0, offset_of!(types::globals, routes)).fetch_add(1, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// It leads nowhere any more.
+    pub fn clear_route(&self, network: IpAddr, length: u8) {
+        let (map, key) = self.route(network, length);
+        if map.delete(&key).is_ok() {
+            self.globals.u32(0, offset_of!(types::globals, routes)).fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    fn route(&self, network: IpAddr, length: u8) -> (&MapHandle, Vec<u8>) {
+        let (map, octets) = match network {
+            IpAddr::V4(ip) => (&self.routes[0], ip.octets().to_vec()),
+            IpAddr::V6(ip) => (&self.routes[1], ip.octets().to_vec()),
+        };
+        (map, [&u32::from(length).to_ne_bytes()[..], &octets].concat())
+    }
+
+    /// Lets packets be redirected to an interface.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn allow_port(&self, ifindex: u32) -> Result<(), XdpError> {
+        set("ports", &self.ports, &ifindex.to_ne_bytes(), 1)
+    }
+
+    fn low(&self) -> &std::sync::atomic::AtomicU32 {
+        self.globals.u32(0, offset_of!(types::globals, ue4_low))
+    }
+}
+
+fn set(name: &'static str, map: &MapHandle, key: &[u8], value: u32) -> Result<(), XdpError> {
+    map.update(key, &value.to_ne_bytes(), MapFlags::ANY).map_err(|error| table_error(name, error))
+}

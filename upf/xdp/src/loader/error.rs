@@ -1,0 +1,64 @@
+//! Why programs are not loaded or attached, said such that a person can do something about it.
+use std::io;
+
+/// Why programs are not loaded or attached.
+#[derive(Debug, thiserror::Error)]
+pub enum XdpError {
+    /// The kernel refuses the programs or their tables.
+    #[error("the XDP programs cannot be loaded: {0}{hint}{lacks}", hint = load_hint(.0), lacks = crate::loader::features::lacks())]
+    Load(String),
+    /// The kernel does not attach a program to an interface.
+    #[error("the XDP program cannot be attached to {interface} ({mode}): {error}{hint}", hint = attach_hint(.error))]
+    Attach {
+        /// Name or index of the interface.
+        interface: String,
+        /// `native` or `generic`.
+        mode: &'static str,
+        /// What the kernel says.
+        error: io::Error,
+    },
+    /// A program cannot be kept beyond the process, or taken over from one before.
+    #[error(
+        "{path} cannot be used to keep XDP programs: {error}; mount bpffs (`mount -t bpf bpf \
+         /sys/fs/bpf`), or leave out upf.xdp.pin"
+    )]
+    Pin {
+        /// Where.
+        path: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// A table of the programs cannot be used.
+    #[error("the XDP table {table} cannot be used: {error}")]
+    Table {
+        /// Its name.
+        table: &'static str,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+fn load_hint(said: &str) -> &'static str {
+    if said.contains("permitted") || said.contains("ermission") {
+        "; run as root, or with the capabilities CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON"
+    } else if said.contains("Cannot allocate") {
+        "; the tables do not fit into memory: make upf.xdp.sessions or upf.xdp.rules smaller"
+    } else {
+        "; they need Linux 6.1 or newer: set upf.datapath to kernel to go without them"
+    }
+}
+
+fn attach_hint(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EBUSY | libc::EEXIST) => {
+            "; another program is attached there: end it, or use another interface"
+        }
+        Some(libc::EPERM) => "; run as root, or with the capability CAP_NET_ADMIN",
+        Some(libc::EOPNOTSUPP) => "; its driver has no XDP: set upf.xdp.mode to generic",
+        Some(libc::ENODEV) => "; there is no such interface: change upf.xdp.interfaces",
+        Some(libc::ERANGE | libc::EINVAL) => {
+            "; its MTU may be too large for XDP: 3498 octets fit everywhere"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,245 @@
+//! Flows whose addresses the programs translate: see `bpf/nat_flows.h`. Programs make them, and
+//! user space takes them away once their time is over; programs take none for alive whose time is
+//! over.
+use crate::loader::load::Programs;
+use crate::loader::table::Table;
+use crate::loader::{XdpError, types};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+use std::mem::offset_of;
+use std::net::Ipv4Addr;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// The tables of translation.
+pub(crate) struct NatTables {
+    pub flows: Table<types::nat_flow>,
+    /// How many places of flows are taken, of so many that follow each other.
+    pub blocks: Table<u32>,
+    pub by_key: MapHandle,
+    pub free: MapHandle,
+    pub of_ue: MapHandle,
+    pub of_public: MapHandle,
+}
+
+/// For how long flows live after their last packet.
+#[derive(Debug, Clone, Copy)]
+pub struct NatTimes {
+    /// TCP connections that both sides have confirmed.
+    pub tcp: Duration,
+    /// Those that are being made or closed.
+    pub tcp_transitory: Duration,
+    /// UDP that was answered.
+    pub udp: Duration,
+    /// UDP that was not.
+    pub udp_unanswered: Duration,
+    /// ICMP queries.
+    pub icmp: Duration,
+    /// Whatever else.
+    pub other: Duration,
+}
+
+/// Ticks that a flow lives at the most: times are compared as differences of 32 bits.
+const LONGEST: u32 = 1 << 30;
+
+/// As `bpf/structs.h` has it.
+pub(crate) const ADDRESSES: usize = 8;
+
+/// Settings for so many public addresses, of which there are 8 at most; without any nothing is
+/// translated.
+pub fn nat_settings(
+    addresses: &[Ipv4Addr],
+    ports: (u16, u16),
+    times: NatTimes,
+    seed: u64,
+) -> types::nat_settings {
+    let tick = u128::from(crate::loader::load::tick());
+    let ticks =
+        |time: Duration| u32::try_from(time.as_nanos() / tick).unwrap_or(u32::MAX).min(LONGEST);
+    let shortest =
+        [times.tcp, times.tcp_transitory, times.udp, times.udp_unanswered, times.icmp, times.other];
+    let shortest = shortest.into_iter().map(ticks).min().unwrap_or(0);
+    let mut settings = types::nat_settings {
+        seed,
+        addresses: addresses.len().min(ADDRESSES) as u32,
+        low: addresses.iter().map(|address| address.to_bits()).min().unwrap_or(u32::MAX),
+        high: addresses.iter().map(|address| address.to_bits()).max().unwrap_or(0),
+        first_port: ports.0.into(),
+        ports: u32::from(ports.1.saturating_sub(ports.0)) + 1,
+        tcp: ticks(times.tcp),
+        tcp_transitory: ticks(times.tcp_transitory),
+        udp: ticks(times.udp),
+        udp_unanswered: ticks(times.udp_unanswered),
+        icmp: ticks(times.icmp),
+        other: ticks(times.other),
+        shortest,
+        // A flow lives longer than its time by two epochs at the most.
+        epoch_shift: (shortest / 32).checked_ilog2().unwrap_or(0),
+        ..Default::default()
+    };
+    for (place, address) in settings.address.iter_mut().zip(addresses) {
+        *place = u32::from_ne_bytes(address.octets());
+    }
+    settings
+}
+
+/// Places of a block; as `bpf/maps.h` has it.
+pub(crate) const BLOCK: u32 = 128;
+/// Of the first two lines, which are nobody's.
+pub(crate) const FIRST: u32 = 4;
+
+/// A flow, whose addresses and ports are as packets have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NatFlow {
+    /// Its places: what goes out, and what comes in.
+    pub places: [u32; 2],
+    /// The UE's end.
+    pub ue: (u32, u16),
+    /// The public end.
+    pub public: (u32, u16),
+    /// The other side.
+    pub far: (u32, u16),
+    /// IP protocol.
+    pub protocol: u8,
+    /// `nat_state`: what was seen.
+    pub state: u32,
+    /// In the table of sessions.
+    pub session: u32,
+    /// Of the session.
+    pub incarnation: u32,
+    /// When the last packet went out, and came in: ticks, as far as they are known to 32 bits.
+    pub last: [u32; 2],
+}
+
+/// Ticks for which a flow lives after its last packet; as `nat_lifetime` in `bpf/nat_flows.h`.
+fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
+    use types::nat_state as seen;
+    let has = |bits: u32| flow.state & bits == bits;
+    match i32::from(flow.protocol) {
+        libc::IPPROTO_UDP if has(seen::NAT_ANSWERED.0) => settings.udp,
+        libc::IPPROTO_UDP => settings.udp_unanswered,
+        libc::IPPROTO_TCP => {
+            let closed = has(seen::NAT_RESET.0) || has(seen::NAT_FIN_OUT.0 | seen::NAT_FIN_IN.0);
+            if closed || !has(seen::NAT_CONFIRMED.0) {
+                settings.tcp_transitory
+            } else {
+                settings.tcp
+            }
+        }
+        libc::IPPROTO_ICMP => settings.icmp,
+        _ => settings.other,
+    }
+}
+
+fn octets<T: Copy>(value: &T) -> &[u8] {
+    // SAFETY: these types have no padding, as `bpf/structs.h` says, so each of their octets has a
+    // value.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+impl Programs {
+    /// All places of flows that may be in use: those of blocks in which any is.
+    pub fn nat_places(&self) -> impl Iterator<Item = u32> + '_ {
+        let end = self.nat.flows.entries() as u32;
+        let used = (0..self.nat.blocks.entries() as u32)
+            .filter(|block| self.nat.blocks.u32(*block, 0).load(Ordering::Relaxed) > 0);
+        used.flat_map(move |block| (block * BLOCK).max(FIRST)..((block + 1) * BLOCK).min(end))
+    }
+
+    /// The flow of which what comes in lies at a place; nothing where no flow's does.
+    pub fn nat_flow(&self, place: u32) -> Option<NatFlow> {
+        use types::nat_state as bit;
+        let kind = |state: u32| state & (bit::NAT_USED.0 | bit::NAT_INWARD.0);
+        // What lies at a place is not written anew while it is used, but for times and what was
+        // seen.
+        let inward = self.nat.flows.read(place);
+        if kind(inward.state) != bit::NAT_USED.0 | bit::NAT_INWARD.0 {
+            return None;
+        }
+        let outward =
+            Some(inward.session).filter(|at| (*at as usize) < self.nat.flows.entries())?;
+        let places = [outward, place];
+        let outward = self.nat.flows.read(outward);
+        let fits = kind(outward.state) == bit::NAT_USED.0
+            && outward.near == inward.other
+            && outward.other == inward.near;
+        fits.then_some(NatFlow {
+            places,
+            ue: (outward.near, outward.near_port),
+            public: (inward.near, inward.near_port),
+            far: (inward.far, inward.far_port),
+            protocol: (inward.state >> 8) as u8,
+            state: inward.state,
+            session: outward.session,
+            incarnation: outward.incarnation,
+            last: [outward.last, inward.last],
+        })
+    }
+
+    /// Whether a flow's time is over at a time of the programs.
+    pub fn nat_is_over(&self, settings: &types::nat_settings, flow: &NatFlow, ticks: u64) -> bool {
+        // As `nat_is_late` has it.
+        let lifetime = lifetime(settings, flow).saturating_add(2 << settings.epoch_shift) as i32;
+        flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
+    }
+
+    /// Takes a flow away. Its places must rest before they are [given
+    /// back](Self::give_back_nat_place), for a program may be looking at them. `counted` is
+    /// whether its session lives, and counts it.
+    pub fn forget_nat_flow(&self, flow: &NatFlow, counted: bool) {
+        use types::nat_state as bit;
+        let kind = bit::NAT_USED.0 | u32::from(flow.protocol) << 8;
+        let ((near, near_port), (far, far_port)) = (flow.ue, flow.far);
+        let outward = types::nat_key { near, near_port, far, far_port, kind };
+        let (near, near_port) = flow.public;
+        let inward =
+            types::nat_key { near, near_port, far, far_port, kind: kind | bit::NAT_INWARD.0 };
+        for (place, key) in flow.places.into_iter().zip([outward, inward]) {
+            if place >= self.nat_behind() {
+                let _ = self.nat.by_key.delete(octets(&key));
+            }
+            self.nat
+                .flows
+                .u32(place, offset_of!(types::nat_flow, state))
+                .store(bit::NAT_TAKEN.0, Ordering::Release);
+        }
+        self.nat_alive().fetch_sub(1, Ordering::Relaxed);
+        let session = flow.session;
+        if counted && self.sessions.entries() > session as usize {
+            self.sessions
+                .u32(session, offset_of!(types::session, flows))
+                .fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets a place that has rested be used again.
+    ///
+    /// # Errors
+    /// The table does not take it.
+    pub fn give_back_nat_place(&self, place: u32) -> Result<(), XdpError> {
+        self.nat.blocks.u32(place / BLOCK, 0).fetch_sub(1, Ordering::Relaxed);
+        self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(0, Ordering::Release);
+        if place < self.nat_behind() {
+            return Ok(());
+        }
+        let outcome = self.nat.free.update(&[], &place.to_ne_bytes(), MapFlags::ANY);
+        outcome.map_err(|error| crate::loader::load::table_error("nat_free", error))
+    }
+
+    /// Takes away the binding of a flow, if it is still that of the flow's UE.
+    pub fn forget_nat_binding(&self, flow: &NatFlow) {
+        let end =
+            |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };
+        let (ue, public) = (end(flow.ue), end(flow.public));
+        let leads_to = |table: &MapHandle, from: &types::nat_end, to: &types::nat_end| {
+            let found = table.lookup(octets(from), MapFlags::ANY).ok().flatten();
+            // Address and port come first.
+            found.is_some_and(|found| found.get(..6) == octets(to).get(..6))
+        };
+        if leads_to(&self.nat.of_public, &public, &ue) {
+            let _ = self.nat.of_public.delete(octets(&public));
+        }
+        if leads_to(&self.nat.of_ue, &ue, &public) {
+            let _ = self.nat.of_ue.delete(octets(&ue));
+        }
+    }
+}

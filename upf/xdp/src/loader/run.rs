@@ -1,0 +1,74 @@
+//! A program run on a packet of ours (`BPF_PROG_TEST_RUN`).
+use crate::loader::load::{Program, Programs};
+use crate::loader::{XdpError, types};
+use libbpf_rs::libbpf_sys;
+use martlet_bpf::{Ran, Run};
+use std::os::fd::AsFd;
+
+/// What a program says of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Dropped, and counted.
+    Drop,
+    /// For the kernel to deal with.
+    Pass,
+    /// Back out of the interface that it came from.
+    Transmit,
+    /// Out of an interface; only from [`Program::Release`] and [`Program::Socket`] is it known
+    /// which, else 0.
+    Redirect(u32),
+    /// The rule still says that it has to wait.
+    Keep,
+}
+
+/// As `bpf/forwarding.h` has it.
+const KEEP: u32 = 100;
+
+impl Programs {
+    /// Runs a program on a frame as if it came from an interface. The frame as it leaves is put
+    /// into `out`, in place of what was there.
+    ///
+    /// # Errors
+    /// The kernel cannot run it, as for a frame larger than a page.
+    pub fn run(
+        &self,
+        program: Program,
+        ifindex: u32,
+        frame: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Verdict, XdpError> {
+        out.clear();
+        out.resize(frame.len() + 256, 0);
+        let ran = self.test_run(program, Run { frame, ifindex }, 1, out)?;
+        out.truncate(ran.octets);
+        Ok(match ran.action {
+            libbpf_sys::XDP_PASS => Verdict::Pass,
+            libbpf_sys::XDP_TX => Verdict::Transmit,
+            libbpf_sys::XDP_REDIRECT if matches!(program, Program::Release | Program::Socket) => {
+                let before = size_of::<types::verdict>();
+                let ifindex =
+                    out.get(4..before).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+                out.drain(..before.min(out.len()));
+                Verdict::Redirect(ifindex.map_or(0, u32::from_ne_bytes))
+            }
+            libbpf_sys::XDP_REDIRECT => Verdict::Redirect(0),
+            KEEP => Verdict::Keep,
+            _ => Verdict::Drop,
+        })
+    }
+
+    /// Runs a program so many times on a frame.
+    ///
+    /// # Errors
+    /// The kernel cannot run it.
+    pub(crate) fn test_run(
+        &self,
+        program: Program,
+        on: Run<'_>,
+        times: u32,
+        out: &mut [u8],
+    ) -> Result<Ran, XdpError> {
+        on.dry(self.fd(program).as_fd(), times, out)
+            .map_err(|error| XdpError::Table { table: "packets", error })
+    }
+}

@@ -1,0 +1,144 @@
+//! What the programs know of packets beside the counters of rules: see `bpf/telemetry.h`.
+use crate::loader::load::{Programs, table_error};
+use crate::loader::table::Table;
+use crate::loader::{XdpError, types};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBuffer, RingBufferBuilder};
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+/// The tables of it.
+pub(crate) struct TelemetryTables {
+    pub lanes: MapHandle,
+    pub session_drops: MapHandle,
+    pub traces: MapHandle,
+    pub captures: MapHandle,
+    pub trace: Table<types::trace>,
+}
+
+/// What is traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceWish {
+    /// Also packets that are forwarded.
+    pub forwarded: bool,
+    /// Reasons of drops: bit n for the n-th.
+    pub reasons: u32,
+}
+
+/// Packets of a session that were dropped for a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionDrops {
+    /// Index of the session, and which of those that had it.
+    pub session: (u32, u32),
+    /// Reason, as `enum drop` numbers them.
+    pub reason: u32,
+    /// How many.
+    pub packets: u64,
+}
+
+/// How often packets' time is taken, as a mask: one of `one_in` packets, which is made a power of
+/// two; 0 for none.
+pub(crate) fn sample_mask(one_in: u32) -> u64 {
+    if one_in == 0 { u64::MAX } else { u64::from(one_in).next_power_of_two() - 1 }
+}
+
+impl Programs {
+    /// What all processors have counted of packets and their time.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn lanes(&self) -> Result<types::lane, XdpError> {
+        const WORDS: usize = size_of::<types::lane>() / 8;
+        let each = self.telemetry.lanes.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let each = each.map_err(|error| table_error("lanes", error))?.unwrap_or_default();
+        let mut words = [0u64; WORDS];
+        for processor in each {
+            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+                *sum += u64::from_ne_bytes(*word);
+            }
+        }
+        // SAFETY: the struct is nothing but 64-bit integers, as many as there are words.
+        Ok(unsafe { std::mem::transmute::<[u64; WORDS], types::lane>(words) })
+    }
+
+    /// The drops of all sessions, of which the table holds the latest.
+    pub fn session_drops(&self) -> Vec<SessionDrops> {
+        let map = &self.telemetry.session_drops;
+        let word = |octets: &[u8], n: usize| {
+            octets.get(n * 4..n * 4 + 4).and_then(|o| <[u8; 4]>::try_from(o).ok())
+        };
+        let read = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
+            let word = |n| word(&key, n).map(u32::from_ne_bytes);
+            let packets = u64::from_ne_bytes(value.get(..8)?.try_into().ok()?);
+            Some(SessionDrops { session: (word(0)?, word(1)?), reason: word(2)?, packets })
+        };
+        map.keys().filter_map(read).collect()
+    }
+
+    /// Has the programs tell of packets, or no longer.
+    pub fn trace(&self, wish: Option<TraceWish>) {
+        let set =
+            |offset, value| self.telemetry.trace.u32(0, offset).store(value, Ordering::Relaxed);
+        set(offset_of!(types::trace, reasons), wish.map_or(0, |wish| wish.reasons));
+        set(
+            offset_of!(types::trace, wanted),
+            wish.map_or(0, |wish| if wish.forwarded { 2 } else { 1 }),
+        );
+    }
+
+    /// Has the programs show so many octets of each packet of N6, or nothing.
+    pub fn capture(&self, octets: Option<u32>) {
+        let place = self.telemetry.trace.u32(0, offset_of!(types::trace, capture));
+        place.store(octets.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// A reader of the ring of captured packets. `take` gets the time in nanoseconds since the
+    /// machine started, the octets that were kept, and how many the packet had.
+    ///
+    /// # Errors
+    /// The kernel does not let it be read.
+    pub fn captured(
+        &self,
+        mut take: impl FnMut(u64, &[u8], u32) + Send + 'static,
+    ) -> Result<RingBuffer<'static>, XdpError> {
+        let mut builder = RingBufferBuilder::new();
+        let callback = move |octets: &[u8]| {
+            if let Some((head, packet)) = octets.split_first_chunk::<16>() {
+                let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *head;
+                take(
+                    u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+                    packet,
+                    u32::from_ne_bytes([i, j, k, l]),
+                );
+            }
+            0
+        };
+        builder
+            .add(&self.telemetry.captures, callback)
+            .map_err(|error| table_error("captures", error))?;
+        builder.build().map_err(|error| table_error("captures", error))
+    }
+
+    /// A reader of the ring of traced packets. `take` gets the octets of one `struct traced`.
+    ///
+    /// # Errors
+    /// The kernel does not let it be read.
+    pub fn traces(
+        &self,
+        mut take: impl FnMut(types::traced) + Send + 'static,
+    ) -> Result<RingBuffer<'static>, XdpError> {
+        let mut builder = RingBufferBuilder::new();
+        let callback = move |octets: &[u8]| {
+            if octets.len() >= size_of::<types::traced>() {
+                // SAFETY: there are as many octets as the struct has, which is integers alone: any
+                // octets are one. It may lie anywhere.
+                take(unsafe { octets.as_ptr().cast::<types::traced>().read_unaligned() });
+            }
+            0
+        };
+        builder
+            .add(&self.telemetry.traces, callback)
+            .map_err(|error| table_error("traces", error))?;
+        builder.build().map_err(|error| table_error("traces", error))
+    }
+}
