@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Reports lines of over 100 columns in hand-written sources and pages.
+
+Rust, C, P4, Go, Python, shell and Markdown are checked. In Markdown, tables, code blocks and lines that a
+link makes long are exempt.
+"""
+import re
+import subprocess
+import sys
+
+WIDTH = 100
+KINDS = (".rs", ".c", ".h", ".p4", ".go", ".py", ".sh", ".md")
+GENERATED = re.compile(r"^wire/(lpp|nrppa)/src/generated|/generated/|\.generated\.")
+
+
+def is_exempt(path, line, in_code):
+    """Whether a long line is allowed."""
+    if not path.endswith(".md"):
+        # A single token, such as hexadecimal test data, cannot be broken.
+        return max((len(word) for word in line.split()), default=0) > WIDTH - 30
+    return in_code or line.lstrip().startswith("|") or re.search(r"\]\([^)]{30,}\)|https?://", line)
+
+
+def main():
+    paths = subprocess.run(
+        ["git", "ls-files"], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    found = 0
+    for path in paths:
+        if not path.endswith(KINDS) or GENERATED.search(path):
+            continue
+        in_code = False
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for number, line in enumerate(file, 1):
+                line = line.rstrip("\n")
+                if line.lstrip().startswith("```"):
+                    in_code = not in_code
+                width = len(line.expandtabs(4))
+                if width > WIDTH and not is_exempt(path, line, in_code):
+                    found += 1
+                    print(f"{path}:{number}: {width} columns")
+    if found:
+        sys.exit(f"{found} lines are longer than {WIDTH} columns: break them.")
+
+
+main()
