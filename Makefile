@@ -5,6 +5,8 @@
 
 CARGO ?= cargo
 PYTHON_ORACLES := $(CURDIR)/target/oracles
+# The checkers that `make lint` installs.
+LINT := $(CURDIR)/target/lint
 # Namespaces, TUN devices and raw sockets need root: only what runs the tests is raised, never the build.
 AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo "sudo -E")
 RUNNER := $(if $(AS_ROOT),--config "target.'cfg(all())'.runner='$(AS_ROOT)'",)
@@ -127,9 +129,12 @@ lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, ice
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
 	$(CARGO) test --locked -p martlet-lcs-channel --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
 
-lint: ## Check form and habits
+lint: packages-build ## Check form and habits: formatting, clippy, docs, spelling, widths, links, licences, commit subjects
+	@bash deploy/lint/tools.sh
 	$(CARGO) fmt --check
+	@PATH="$(LINT)/bin:$$PATH" bash deploy/lint/run.sh
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 lab: packages-build ## Measure the control plane and its service calls, beside iceoryx2: report, raw data and plots in lab-results (uses root for a namespace)
 	$(CARGO) build --release --locked -p martlet

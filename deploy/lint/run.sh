@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs the checks of `make lint` that need no compiler. Each one runs, whether others fail or not.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+failed=()
+
+check() {
+    local name=$1
+    shift
+    echo "lint: $name"
+    "$@" || failed+=("$name")
+}
+
+check "widths" python3 deploy/lint/width.py
+check "references" python3 deploy/lint/references.py
+check "commit subjects" python3 deploy/lint/commits.py
+check "spelling" typos --format brief
+check "Markdown" rumdl check --quiet .
+check "unused dependencies" cargo-machete --skip-target-dir
+check "licences, duplicates, sources" cargo-deny --log-level error check licenses bans sources
+# The database of advisories is a Git repository, which not every machine reaches.
+if timeout 60 cargo-deny --log-level off fetch db >/dev/null 2>&1; then
+    check "advisories" cargo-deny --log-level error check advisories
+else
+    echo "SKIPPED: advisories: the database cannot be reached from this machine"
+fi
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'lint failed: %s\n' "${failed[@]}" >&2
+    exit 1
+fi

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Installs the checkers of `make lint` into target/lint: typos and rumdl from PyPI, cargo-deny and
+# cargo-machete from crates.io (compiled once; some minutes).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+folder=target/lint
+
+# Installs a Python package at a version, unless it is there.
+python_tool() {
+    "$folder/bin/python" -c "import importlib.metadata as m; assert m.version('$1') == '$2'" \
+        2>/dev/null && return
+    echo "make lint installs $1 $2 from PyPI into $folder."
+    "$folder/bin/pip" install --quiet "$1==$2"
+}
+
+# Installs a cargo subcommand at a version, unless it is there.
+cargo_tool() {
+    [ "$("$folder/bin/$1" --version 2>/dev/null | awk '{print $NF}')" = "$2" ] && return
+    echo "make lint compiles $1 $2 into $folder."
+    cargo install --quiet --debug --locked --root "$folder" --version "=$2" "$1"
+}
+
+[ -x "$folder/bin/python" ] || python3 -m venv "$folder"
+python_tool typos 1.52.0
+python_tool rumdl 0.3.0
+cargo_tool cargo-machete 0.9.2
+cargo_tool cargo-deny 0.20.2
