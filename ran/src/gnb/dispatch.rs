@@ -1,6 +1,11 @@
 //! Reads from the AMF and gives each message to whom it is for.
 use super::ue_task::{Downlink, ToUe};
-use super::{Gnb, amf_configuration_update, error_indication, handover_target, ng_reset, paging};
+use super::Gnb;
+use super::procedures::handover::handover_resource_allocation;
+use super::procedures::interface_management::{
+    amf_configuration_update, error_indication, ng_reset,
+};
+use super::procedures::paging;
 use crate::nrppa;
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{
@@ -64,7 +69,7 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
             Ok(())
         }
         Kind::Initiating_DownlinkNonUEAssociatedNRPPaTransport => nrppa::of_gnb(gnb, &pdu).await,
-        Kind::Initiating_HandoverResourceAllocation => handover_target::request(gnb, pdu, at).await,
+        Kind::Initiating_HandoverResourceAllocation => handover_resource_allocation::request(gnb, pdu, at).await,
         Kind::Initiating_UEContextRelease => {
             let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else {
                 return to_ue(gnb, pdu, at).await;

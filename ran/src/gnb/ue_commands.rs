@@ -1,11 +1,12 @@
 //! What a UE is asked to do.
 use super::command::{Command, Reply};
-use super::ue_context_release::ReleaseReason;
+use crate::gnb::procedures::ue_context::ue_context_release::ReleaseReason;
 use super::ue_task::UeTask;
-use super::{
-    Gnb, UeError, UeStatus, handover, initial_ue_message, location_reporting, nas_transport,
-    path_switch, ue_context_release,
-};
+use super::procedures::handover::{handover_preparation, path_switch_request};
+use super::procedures::location_reporting;
+use super::procedures::nas_transport::{initial_ue_message, uplink_downlink};
+use super::procedures::ue_context::ue_context_release;
+use super::{Gnb, UeError, UeStatus};
 use crate::ue::{EstablishmentCause, Initial, MmState};
 use crate::user_plane::UserPlane;
 use bytes::Bytes;
@@ -188,10 +189,10 @@ impl UeTask {
             }
             Command::Move { gnb, reply } => reply.done(self.move_to(gnb)),
             Command::Handover { gnb, plan, reply } => {
-                handover::require(self, gnb, plan, reply).await
+                handover_preparation::require(self, gnb, plan, reply).await
             }
             Command::PathSwitch { gnb, plan, reply } => {
-                path_switch::request(self, gnb, &plan, reply).await
+                path_switch_request::request(self, gnb, &plan, reply).await
             }
         }
     }
@@ -215,7 +216,7 @@ impl UeTask {
 
     pub(super) async fn send_raw_nas(&mut self, nas: Vec<u8>) -> Result<(), UeError> {
         let sent = match self.connection.ran_id {
-            Some(_) => nas_transport::uplink(self, nas).await.map(|_| ()),
+            Some(_) => uplink_downlink::uplink(self, nas).await.map(|_| ()),
             None => {
                 let initial = Initial { cause: EstablishmentCause::MoSignalling, s_tmsi: None };
                 initial_ue_message::run(self, nas, &initial).await.map(|_| ())

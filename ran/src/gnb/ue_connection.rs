@@ -2,8 +2,8 @@
 use super::UeError;
 use super::command::UeEvent;
 use super::link::LinkError;
-use super::nas_transport;
-use super::sessions::RanSession;
+use super::procedures::nas_transport::uplink_downlink;
+use crate::gnb::procedures::pdu_session::resources::RanSession;
 use super::ue_task::{Connection, EARLY, Starts, UeTask};
 use crate::sample::Procedure;
 use crate::ue::MmState;
@@ -20,7 +20,7 @@ impl UeTask {
             let _ = events.send(UeEvent::ConnectionReleased);
         }
         let error = UeError::GnbLost(reason.to_owned());
-        super::handover::give_up(self, error.clone());
+        crate::gnb::procedures::handover::handover_preparation::give_up(self, error.clone());
         self.waiters.handover.finish(Err(error.clone()));
         self.disconnect();
         self.starts = Starts::default();
@@ -43,7 +43,7 @@ impl UeTask {
 
     /// The context is released: the UE is idle, or deregistered and silent.
     pub(super) fn released(&mut self) {
-        super::handover::give_up(self, UeError::State("the connection was released meanwhile"));
+        crate::gnb::procedures::handover::handover_preparation::give_up(self, UeError::State("the connection was released meanwhile"));
         self.disconnect();
         self.nas.connection_released(self.received);
         if let Some(start) = self.starts.an_release.take() {
@@ -124,7 +124,7 @@ impl UeTask {
             return;
         }
         for nas in std::mem::take(&mut self.connection.early) {
-            if let Err(error) = nas_transport::uplink(self, nas).await {
+            if let Err(error) = uplink_downlink::uplink(self, nas).await {
                 return self.link_lost(&error.to_string());
             }
         }

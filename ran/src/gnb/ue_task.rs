@@ -2,14 +2,21 @@
 //! waits for what.
 use super::command::{Command, UeEvent, Waiting};
 use super::core_time::CoreTime;
-use super::handover::{End, Handover, HandoverOutcome, Left};
+use crate::gnb::procedures::handover::handover_preparation::{End, Handover, HandoverOutcome, Left};
 use super::link::LinkError;
-use super::sessions::RanSession;
-use super::ue_context_release::ReleaseReason;
-use super::{
-    Gnb, handover, handover_target, initial_context_setup, initial_ue_message, location_reporting,
-    nas_transport, path_switch, pdu_session_resource_modify, pdu_session_resource_release,
-    pdu_session_resource_setup, reroute_nas_request, ue_context_modification, ue_context_release,
+use crate::gnb::procedures::pdu_session::resources::RanSession;
+use crate::gnb::procedures::ue_context::ue_context_release::ReleaseReason;
+use super::Gnb;
+use super::procedures::handover::{
+    handover_preparation, handover_resource_allocation, path_switch_request, ran_status_transfer,
+};
+use super::procedures::location_reporting;
+use super::procedures::nas_transport::{initial_ue_message, reroute_nas_request, uplink_downlink};
+use super::procedures::pdu_session::{
+    pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
+};
+use super::procedures::ue_context::{
+    initial_context_setup, ue_context_modification, ue_context_release,
 };
 use crate::nrppa;
 use crate::sample::Procedure;
@@ -260,8 +267,8 @@ impl UeTask {
                 self.redirected(&downlink);
                 match self.end_of(&downlink) {
                     End::Here => self.on_downlink(downlink.pdu).await,
-                    End::Target => handover_target::downlink(self, *downlink).await,
-                    End::Left => handover::left_downlink(self, *downlink).await,
+                    End::Target => handover_resource_allocation::downlink(self, *downlink).await,
+                    End::Left => handover_preparation::left_downlink(self, *downlink).await,
                 }
                 self.send_early().await;
             }
@@ -281,7 +288,7 @@ impl UeTask {
                 self.link_lost(&reason);
                 self.follow();
             }
-            ToUe::ContextLost(gnb, _) | ToUe::LinkLost(gnb, _) => handover::lost(self, &gnb),
+            ToUe::ContextLost(gnb, _) | ToUe::LinkLost(gnb, _) => handover_preparation::lost(self, &gnb),
             ToUe::UplinkData { psi } => self.uplink_data(psi),
         }
         let sent = self.flush().await;
@@ -294,7 +301,7 @@ impl UeTask {
     async fn on_downlink(&mut self, pdu: NGAP_PDU) {
         let kind = pdu.kind();
         let outcome = match kind {
-            Kind::Initiating_DownlinkNASTransport => nas_transport::downlink(self, &pdu).await,
+            Kind::Initiating_DownlinkNASTransport => uplink_downlink::downlink(self, &pdu).await,
             Kind::Initiating_InitialContextSetup => initial_context_setup::run(self, &pdu).await,
             Kind::Initiating_PDUSessionResourceSetup => {
                 pdu_session_resource_setup::run(self, &pdu).await
@@ -312,15 +319,15 @@ impl UeTask {
                 ue_context_modification::run(self, &pdu).await
             }
             Kind::Initiating_DownlinkUEAssociatedNRPPaTransport => nrppa::of_ue(self, &pdu).await,
-            Kind::Successful_HandoverPreparation => handover::command(self, &pdu).await,
-            Kind::Unsuccessful_HandoverPreparation => handover::not_prepared(self, &pdu),
-            Kind::Successful_HandoverCancel => handover::cancelled(self),
+            Kind::Successful_HandoverPreparation => handover_preparation::command(self, &pdu).await,
+            Kind::Unsuccessful_HandoverPreparation => handover_preparation::not_prepared(self, &pdu),
+            Kind::Successful_HandoverCancel => handover_preparation::cancelled(self),
             Kind::Initiating_DownlinkRANStatusTransfer => {
                 let gnb = self.gnb.clone();
-                super::ran_status_transfer::downlink(self, &gnb, &pdu).map_err(Fault::from)
+                ran_status_transfer::downlink(self, &gnb, &pdu).map_err(Fault::from)
             }
-            Kind::Successful_PathSwitchRequest => path_switch::switched(self, &pdu).await,
-            Kind::Unsuccessful_PathSwitchRequest => path_switch::not_switched(self, &pdu).await,
+            Kind::Successful_PathSwitchRequest => path_switch_request::switched(self, &pdu).await,
+            Kind::Unsuccessful_PathSwitchRequest => path_switch_request::not_switched(self, &pdu).await,
             _ => {
                 tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), ?kind, "a message that is not handled");
                 self.gnb.not_understood(self.connection.amf_id, self.connection.ran_id).await;
@@ -346,7 +353,7 @@ impl UeTask {
                 Action::Send { nas, initial: Some(initial) } => {
                     initial_ue_message::run(self, nas, &initial).await.map(Some)
                 }
-                Action::Send { nas, initial: None } => nas_transport::uplink(self, nas).await,
+                Action::Send { nas, initial: None } => uplink_downlink::uplink(self, nas).await,
                 Action::ReleaseConnection => self.give_up_connection().await.map(|()| None),
                 Action::Event(event) => {
                     self.on_event(event).await;

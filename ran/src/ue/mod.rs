@@ -4,24 +4,10 @@
 //! [`Action`]s. What carries the messages, and what an interface of the UE does with packets, is
 //! elsewhere.
 mod action;
-mod authentication;
-mod back_off;
 mod config;
-mod configuration_update;
-mod deregistration;
-mod eap;
-mod identity;
 mod nas;
-mod nas_transport;
-mod pdu_session;
-mod pdu_session_establishment;
-mod pdu_session_modification;
-mod pdu_session_release;
-mod registration;
+mod procedures;
 mod security;
-mod security_mode;
-mod service_request;
-mod status;
 mod suci;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -36,10 +22,10 @@ pub use config::{
     IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError,
 };
 pub use nas::{Given, MmState, NasRefused, UeNas, serving_network_name};
-pub use pdu_session::PduSessionRequest;
-pub use pdu_session_modification::ModificationRequest;
-pub use registration::RegistrationType;
+pub use procedures::session::pdu_session::PduSessionRequest;
+pub use procedures::session::pdu_session_modification::ModificationRequest;
+pub use procedures::registration::initial_and_mobility::RegistrationType;
 pub use security::{FullContext, Security};
-pub use service_request::ServicePurpose;
+pub use procedures::connection::service_request::ServicePurpose;
 pub use suci::conceal;
 pub use usim::{Challenge, Usim};

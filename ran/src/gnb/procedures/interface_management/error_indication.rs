@@ -1,0 +1,61 @@
+//! Error indication (TS 38.413, 8.7.4), sent and received.
+use crate::gnb::Gnb;
+use crate::gnb::ue_task::ToUe;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{Error, build_ngap, build_ngap_ie, extract_ngap_ies};
+
+/// Tell the AMF about a message that cannot be used. `ids` are those of the message, as far as it
+/// had them.
+pub(crate) async fn send(gnb: &Gnb, cause: Cause, ids: (Option<u64>, Option<u32>)) {
+    match message(cause, ids) {
+        Ok(message) => {
+            if let Err(error) = gnb.link().send(0, message.into()).await {
+                tracing::debug!(gnb = gnb.name(), %error, "ERROR INDICATION was not sent");
+            }
+        }
+        Err(error) => {
+            tracing::error!(gnb = gnb.name(), %error, "ERROR INDICATION cannot be encoded")
+        }
+    }
+}
+
+fn message(cause: Cause, (amf_id, ran_id): (Option<u64>, Option<u32>)) -> Result<Vec<u8>, Error> {
+    let mut pdu = build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication, Cause(cause))?;
+    let mut ies = pdu.protocol_ies()?.into_owned();
+    if let Some(ran_id) = ran_id {
+        ies.0.insert(0, build_ngap_ie!(ErrorIndication, RAN_UE_NGAP_ID(ran_id))?);
+    }
+    if let Some(amf_id) = amf_id {
+        ies.0.insert(0, build_ngap_ie!(ErrorIndication, AMF_UE_NGAP_ID(amf_id))?);
+    }
+    pdu.set_protocol_ies(ies)?;
+    pdu.encode()
+}
+
+/// The AMF could not use a message of ours. Where it names a UE by identifiers that it does not
+/// know, that UE's connection is of no more use.
+pub(crate) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
+    extract_ngap_ies!(pdu, ErrorIndication,
+        opt amf_id: u64 = AMF_UE_NGAP_ID(id),
+        opt ran_id: u32 = RAN_UE_NGAP_ID(id),
+        lax cause: Cause = Cause(cause) => cause,
+    );
+    tracing::warn!(gnb = gnb.name(), ?amf_id, ?ran_id, ?cause, "ERROR INDICATION from the AMF");
+    gnb.count_error_indication();
+    let unknown = matches!(
+        cause,
+        Some(Cause::radioNetwork(
+            CauseRadioNetwork::unknown_local_UE_NGAP_ID
+                | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID
+        ))
+    );
+    if let Some(mailbox) = ran_id.and_then(|id| gnb.table().by_ran_id(id))
+        && unknown
+    {
+        gnb.deliver(
+            &mailbox,
+            ToUe::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"),
+        );
+    }
+    Ok(())
+}

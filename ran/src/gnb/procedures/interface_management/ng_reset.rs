@@ -1,0 +1,41 @@
+//! NG reset by the AMF (TS 38.413, 8.7.2.2).
+use crate::gnb::Gnb;
+use crate::gnb::ue_task::ToUe;
+use martlet_ngap::ngap::*;
+use martlet_ngap::{Error, build_ngap, extract_ngap_ies};
+
+/// Release the UEs that are meant, all or those listed, and acknowledge.
+pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
+    const REASON: &str = "the AMF reset the NG interface";
+    extract_ngap_ies!(pdu, NGReset, req reset: ResetType = ResetType(reset) => reset,);
+    let acknowledge = match reset {
+        ResetType::partOfNG_Interface(list) => {
+            for item in &list.0 {
+                let mailbox = match (&item.ran_ue_ngap_id, &item.amf_ue_ngap_id) {
+                    (Some(ran_id), _) => gnb.table().by_ran_id(ran_id.0),
+                    (None, Some(amf_id)) => gnb.table().by_amf_id(amf_id.0),
+                    (None, None) => None,
+                };
+                if let Some(mailbox) = mailbox {
+                    gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
+                }
+            }
+            build_ngap!(
+                SuccessfulOutcome,
+                NGReset,
+                NGResetAcknowledge,
+                UE_associatedLogicalNG_connectionList(list),
+            )?
+        }
+        _ => {
+            for mailbox in gnb.table().connected() {
+                gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
+            }
+            build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)?
+        }
+    };
+    if let Err(error) = gnb.link().send(0, acknowledge.encode()?.into()).await {
+        tracing::debug!(gnb = gnb.name(), %error, "NG RESET ACKNOWLEDGE was not sent");
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Location reporting (TS 38.413, 8.12): the AMF asks where a UE is, or to be told when it changes
+//! its cell, comes into an area, or leaves it.
+use crate::gnb::ue_task::{Fault, UeTask};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{build_ngap, extract_ngap_ies};
+
+/// LOCATION REPORTING CONTROL.
+pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+    extract_ngap_ies!(pdu, LocationReportingControl,
+        req asked: LocationReportingRequestType = LocationReportingRequestType(asked) => asked,
+    );
+    match asked.event_type {
+        EventType::direct => report(ue, asked).await,
+        EventType::change_of_serve_cell
+        | EventType::ue_presence_in_area_of_interest
+        | EventType::change_of_serving_cell_and_UE_presence_in_the_Area_of_Interest => {
+            ue.reporting = Some(asked.clone());
+            // Whether it is in an area is said at once.
+            match asked.area_of_interest_list.is_some() {
+                true => report(ue, asked).await,
+                false => Ok(()),
+            }
+        }
+        _ => {
+            ue.reporting = None;
+            Ok(())
+        }
+    }
+}
+
+/// The UE is in another cell of its gNB, which says so where it was asked to.
+pub(crate) async fn cell_changed(ue: &mut UeTask, cell: u16) -> Result<(), Fault> {
+    ue.cell = cell;
+    match ue.reporting.clone() {
+        Some(asked) => report(ue, asked).await,
+        None => Ok(()),
+    }
+}
+
+/// LOCATION REPORT.
+async fn report(ue: &mut UeTask, asked: LocationReportingRequestType) -> Result<(), Fault> {
+    let Some((amf_id, ran_id)) = ue.ids() else { return Ok(()) };
+    let place = ue.location();
+    let presence = asked.area_of_interest_list.as_ref().map(|list| {
+        let item = |item: &AreaOfInterestItem| {
+            let presence = if is_in(&item.area_of_interest, &place) {
+                UEPresence::R_in
+            } else {
+                UEPresence::out
+            };
+            UEPresenceInAreaOfInterestItem::new(
+                item.location_reporting_reference_id,
+                presence,
+                None,
+            )
+        };
+        UEPresenceInAreaOfInterestList(list.0.iter().map(item).collect())
+    });
+    let report = match presence {
+        Some(presence) => build_ngap!(
+            InitiatingMessage,
+            LocationReport,
+            LocationReport,
+            AMF_UE_NGAP_ID(amf_id),
+            RAN_UE_NGAP_ID(ran_id),
+            UserLocationInformation(place),
+            UEPresenceInAreaOfInterestList(presence),
+            LocationReportingRequestType(asked),
+        )?,
+        None => build_ngap!(
+            InitiatingMessage,
+            LocationReport,
+            LocationReport,
+            AMF_UE_NGAP_ID(amf_id),
+            RAN_UE_NGAP_ID(ran_id),
+            UserLocationInformation(place),
+            LocationReportingRequestType(asked),
+        )?,
+    };
+    ue.transmit(report.encode()?).await?;
+    Ok(())
+}
+
+fn is_in(area: &AreaOfInterest, place: &UserLocationInformation<'_>) -> bool {
+    let UserLocationInformation::userLocationInformationNR(place) = place else { return false };
+    let by_tai = area
+        .area_of_interest_tai_list
+        .iter()
+        .flat_map(|list| &list.0)
+        .any(|item| item.tai == place.tai);
+    let mut cells = area.area_of_interest_cell_list.iter().flat_map(|list| &list.0);
+    by_tai
+        || cells
+            .any(|item| matches!(&item.ngran_cgi, NGRANCGI::nR_CGI(cell) if *cell == place.nr_cgi))
+}

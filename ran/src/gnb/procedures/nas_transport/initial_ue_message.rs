@@ -1,0 +1,68 @@
+//! Initial UE message (TS 38.413, 8.6.1): a UE's first NAS message of a connection.
+use crate::gnb::link::LinkError;
+use crate::gnb::ue_task::UeTask;
+use crate::ue::{EstablishmentCause, Initial};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{Error, build_ngap};
+use std::time::Instant;
+
+/// Give the UE a RAN UE NGAP ID and send its message. When it was handed to the transport.
+pub(crate) async fn run(
+    ue: &mut UeTask,
+    nas: Vec<u8>,
+    initial: &Initial,
+) -> Result<Instant, LinkError> {
+    ue.follow();
+    ue.leave_cell();
+    let ran_id = ue.connect();
+    let message = match message(ue, ran_id, nas, initial) {
+        Ok(message) => message,
+        Err(error) => {
+            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "INITIAL UE MESSAGE cannot be encoded");
+            return Ok(Instant::now());
+        }
+    };
+    ue.transmit(message).await
+}
+
+fn message(ue: &UeTask, ran_id: u32, nas: Vec<u8>, initial: &Initial) -> Result<Vec<u8>, Error> {
+    let location = ue.location();
+    let cause = match initial.cause {
+        EstablishmentCause::MoSignalling => RRCEstablishmentCause::mo_Signalling,
+        EstablishmentCause::MoData => RRCEstablishmentCause::mo_Data,
+        EstablishmentCause::MtAccess => RRCEstablishmentCause::mt_Access,
+        EstablishmentCause::Emergency => RRCEstablishmentCause::emergency,
+    };
+    let pdu = match initial.s_tmsi {
+        Some(s_tmsi) => {
+            let s_tmsi = FiveGSTMSI::new(
+                AMFSetID::new(s_tmsi.amf_set_id().into())?,
+                AMFPointer::new(s_tmsi.amf_pointer().into())?,
+                FiveGTMSI(s_tmsi.tmsi().to_be_bytes()),
+                None,
+            );
+            build_ngap!(
+                InitiatingMessage,
+                InitialUEMessage,
+                InitialUEMessage,
+                RAN_UE_NGAP_ID(ran_id),
+                NAS_PDU(nas),
+                UserLocationInformation(location),
+                RRCEstablishmentCause(cause),
+                FiveG_S_TMSI(s_tmsi),
+                UEContextRequest(UEContextRequest::requested),
+            )?
+        }
+        None => build_ngap!(
+            InitiatingMessage,
+            InitialUEMessage,
+            InitialUEMessage,
+            RAN_UE_NGAP_ID(ran_id),
+            NAS_PDU(nas),
+            UserLocationInformation(location),
+            RRCEstablishmentCause(cause),
+            UEContextRequest(UEContextRequest::requested),
+        )?,
+    };
+    pdu.encode()
+}

@@ -1,0 +1,39 @@
+//! PDU session resource release (TS 38.413, 8.2.2).
+use crate::gnb::ue_task::{Fault, UeTask};
+use martlet_ngap::ngap::*;
+use martlet_ngap::transfer::ReleaseResponse;
+use martlet_ngap::{build_ngap, extract_ngap_ies};
+
+/// Release the tunnels, answer, and give the UE its NAS message.
+pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+    extract_ngap_ies!(pdu, PDUSessionResourceReleaseCommand,
+        req amf_id: u64 = AMF_UE_NGAP_ID(id),
+        req ran_id: u32 = RAN_UE_NGAP_ID(id),
+        opt nas: NASPDU = NAS_PDU(nas) => nas,
+        req sessions: PDUSessionResourceToReleaseListRelCmd = PDUSessionResourceToReleaseListRelCmd(list) => list,
+    );
+    let transfer = ReleaseResponse.encode()?;
+    let mut released = Vec::with_capacity(sessions.0.len());
+    for item in &sessions.0 {
+        ue.deactivate(item.pdu_session_id.0);
+        released.push(PDUSessionResourceReleasedItemRelRes::new(
+            item.pdu_session_id,
+            transfer.clone().into(),
+            None,
+        ));
+    }
+    let response = build_ngap!(
+        SuccessfulOutcome,
+        PDUSessionResourceRelease,
+        PDUSessionResourceReleaseResponse,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        PDUSessionResourceReleasedListRelRes(PDUSessionResourceReleasedListRelRes(released)),
+        UserLocationInformation(ue.location()),
+    )?;
+    ue.transmit(response.encode()?).await?;
+    if let Some(nas) = nas {
+        ue.nas_received(&nas.0);
+    }
+    Ok(())
+}

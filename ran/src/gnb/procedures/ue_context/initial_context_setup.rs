@@ -1,0 +1,114 @@
+//! Initial context setup (TS 38.413, 8.3.1).
+use crate::gnb::procedures::pdu_session::resources::{Outcome, set_up};
+use crate::gnb::ue_task::{Fault, UeTask};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
+
+/// Set the context up, answer, and give the UE its NAS messages.
+pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+    extract_ngap_ies!(pdu, InitialContextSetupRequest,
+        req amf_id: u64 = AMF_UE_NGAP_ID(id),
+        req ran_id: u32 = RAN_UE_NGAP_ID(id),
+        req key: SecurityKey = SecurityKey(key) => key,
+        opt sessions: PDUSessionResourceSetupListCxtReq = PDUSessionResourceSetupListCxtReq(list) => list,
+        opt nas: NASPDU = NAS_PDU(nas) => nas,
+        opt radio: UERadioCapability = UERadioCapability(radio) => radio,
+    );
+    ue.learn_amf_id(amf_id);
+    if !ue.k_gnb_agrees(key.0.as_octets()) {
+        tracing::warn!(
+            supi = ue.supi(),
+            gnb = ue.gnb_name(),
+            "K_gNB of the AMF is not the UE's: access stratum security would fail (TS 33.501, \
+             annex A.9)"
+        );
+        return fail(ue, amf_id, ran_id).await;
+    }
+    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    let items = sessions.map(|list| list.0).unwrap_or_default();
+    for item in &items {
+        match set_up(ue, item.pdu_session_id.0, &item.pdu_session_resource_setup_request_transfer)?
+        {
+            Outcome::Done(transfer) => {
+                done.push(PDUSessionResourceSetupItemCxtRes::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
+            }
+            Outcome::Failed(transfer) => {
+                failed.push(PDUSessionResourceFailedToSetupItemCxtRes::new(
+                    item.pdu_session_id,
+                    transfer.into(),
+                    None,
+                ));
+            }
+        }
+    }
+    ue.context_is_set_up();
+    let mut response = build_ngap!(
+        SuccessfulOutcome,
+        InitialContextSetup,
+        InitialContextSetupResponse,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+    )?;
+    if !done.is_empty() || !failed.is_empty() {
+        let mut ies = response.protocol_ies()?.into_owned();
+        if !done.is_empty() {
+            ies.0.push(build_ngap_ie!(
+                InitialContextSetupResponse,
+                PDUSessionResourceSetupListCxtRes(PDUSessionResourceSetupListCxtRes(done))
+            )?);
+        }
+        if !failed.is_empty() {
+            ies.0.push(build_ngap_ie!(
+                InitialContextSetupResponse,
+                PDUSessionResourceFailedToSetupListCxtRes(
+                    PDUSessionResourceFailedToSetupListCxtRes(failed)
+                )
+            )?);
+        }
+        response.set_protocol_ies(ies)?;
+    }
+    ue.transmit(response.encode()?).await?;
+    if radio.is_none() && !ue.nas.config().radio_capability.is_empty() {
+        tell_radio_capability(ue, amf_id, ran_id).await?;
+    }
+    if let Some(nas) = nas {
+        ue.nas_received(&nas.0);
+    }
+    for item in &items {
+        if let Some(nas) = &item.nas_pdu {
+            ue.nas_received(&nas.0);
+        }
+    }
+    Ok(())
+}
+
+/// UE RADIO CAPABILITY INFO INDICATION: what the gNB has asked the UE for (8.14.1).
+async fn tell_radio_capability(ue: &mut UeTask, amf_id: u64, ran_id: u32) -> Result<(), Fault> {
+    let indication = build_ngap!(
+        InitiatingMessage,
+        UERadioCapabilityInfoIndication,
+        UERadioCapabilityInfoIndication,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        UERadioCapability(ue.nas.config().radio_capability.clone()),
+    )?;
+    ue.transmit(indication.encode()?).await?;
+    Ok(())
+}
+
+async fn fail(ue: &mut UeTask, amf_id: u64, ran_id: u32) -> Result<(), Fault> {
+    let failure = build_ngap!(
+        UnsuccessfulOutcome,
+        InitialContextSetup,
+        InitialContextSetupFailure,
+        AMF_UE_NGAP_ID(amf_id),
+        RAN_UE_NGAP_ID(ran_id),
+        Cause(Cause::radioNetwork(CauseRadioNetwork::failure_in_radio_interface_procedure)),
+    )?;
+    ue.transmit(failure.encode()?).await?;
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! UE context modification (TS 38.413, 8.3.4): another K_gNB for a UE that is connected.
+use crate::gnb::ue_task::{Fault, UeTask};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{build_ngap, extract_ngap_ies};
+
+/// Take the key, if it is the UE's, and answer.
+pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+    extract_ngap_ies!(pdu, UEContextModificationRequest,
+        req amf_id: u64 = AMF_UE_NGAP_ID(id),
+        req ran_id: u32 = RAN_UE_NGAP_ID(id),
+        opt key: SecurityKey = SecurityKey(key) => key,
+    );
+    let agrees = key.is_none_or(|key| ue.k_gnb_agrees(key.0.as_octets()));
+    let answer = match agrees {
+        true => {
+            ue.nas.security_mut().begin_access();
+            build_ngap!(
+                SuccessfulOutcome,
+                UEContextModification,
+                UEContextModificationResponse,
+                AMF_UE_NGAP_ID(amf_id),
+                RAN_UE_NGAP_ID(ran_id),
+            )?
+        }
+        false => {
+            tracing::warn!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                "the AMF's new K_gNB is not the UE's"
+            );
+            build_ngap!(
+                UnsuccessfulOutcome,
+                UEContextModification,
+                UEContextModificationFailure,
+                AMF_UE_NGAP_ID(amf_id),
+                RAN_UE_NGAP_ID(ran_id),
+                Cause(Cause::radioNetwork(CauseRadioNetwork::failure_in_radio_interface_procedure)),
+            )?
+        }
+    };
+    ue.transmit(answer.encode()?).await?;
+    Ok(())
+}

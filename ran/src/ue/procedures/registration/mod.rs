@@ -1,0 +1,2 @@
+pub(crate) mod deregistration;
+pub(crate) mod initial_and_mobility;
