@@ -1,19 +1,20 @@
 #![doc = include_str!("../README.md")]
 pub mod cli;
 pub mod gnb;
-pub mod nrppa;
 pub mod positioning;
+pub mod radio_environment;
 pub mod sample;
 pub mod scenario;
 pub mod ue;
 pub mod user_plane;
 
 pub use gnb::{
-    Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan, HandoverTurn, Ue, UeError, UeEvent,
-    UeStatus, XnPlan,
+    Gnb, GnbConfig, GnbError, HandoverOutcome, HandoverPlan, HandoverScript, Trp, Ue, UeError,
+    UeEvent, UeStatus, XnHandoverPlan,
 };
 pub use martlet_sctp::Options as SctpOptions;
-pub use positioning::{Positioning, PositioningConfig, Surroundings};
+pub use positioning::{Positioning, PositioningConfig};
+pub use radio_environment::Surroundings;
 pub use sample::{Procedure, Sample, Samples};
 pub use ue::{
     IdleBehaviour, NasTimers, OperatorKey, PduSession, PduSessionRequest, RegistrationOutcome,

@@ -1,4 +1,5 @@
-//! What a simulated gNB is.
+//! Configuration of a simulated gNB.
+use crate::radio_environment::Cell;
 use crate::ue::Slice;
 use martlet_ngap::ngap::{
     NRCGI, PLMNIdentity, SNSSAI, TAI, UserLocationInformation, UserLocationInformationNR,
@@ -8,6 +9,15 @@ use martlet_sctp::StackChoice;
 use martlet_security::Plmn;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
+
+/// A transmission and reception point of a gNB (TS 38.305).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trp {
+    /// TRP ID, 1 to 65,535.
+    pub id: u16,
+    /// The cell of the TRP.
+    pub cell: Cell,
+}
 
 /// A simulated gNB.
 #[derive(Debug, Clone)]
@@ -37,7 +47,7 @@ pub struct GnbConfig {
     /// no time there.
     pub radio: Option<crate::user_plane::RadioConfig>,
     /// Transmission and reception points that the gNB tells LMFs of, and measures UEs at.
-    pub trps: Vec<crate::nrppa::Trp>,
+    pub trps: Vec<Trp>,
     /// SCTP implementation.
     pub sctp: StackChoice,
     /// SCTP streams asked for.

@@ -1,21 +1,19 @@
-//! Reads from the AMF and gives each message to whom it is for.
-use super::ue_task::{Downlink, ToUe};
-use super::Gnb;
+//! Reads NGAP messages from the AMF. Passes messages about the gNB to their procedures, and messages
+//! about a UE to the UE's task.
+use super::node::{Downlink, Gnb, UeInput};
 use super::procedures::handover::handover_resource_allocation;
 use super::procedures::interface_management::{
-    amf_configuration_update, error_indication, ng_reset,
+    amf_configuration_update, amf_status_indication, error_indication, ng_reset, overload,
 };
-use super::procedures::paging;
-use crate::nrppa;
+use super::procedures::{nrppa_transport, paging};
 use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ngap::{
     AMFUENGAPID, Cause, CauseProtocol, CauseRadioNetwork, NGAP_PDU, RANUENGAPID, UENGAPIDs,
 };
 use martlet_ngap::{Error, ie};
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Serve the link until it ends, and say why it did.
+/// Serves the link until it ends. Returns the reason.
 pub(super) async fn run(gnb: &Gnb) -> String {
     loop {
         let message = match gnb.link().recv().await {
@@ -38,8 +36,8 @@ pub(super) async fn run(gnb: &Gnb) -> String {
                 continue;
             }
         };
-        if let Err(error) = one(gnb, pdu, at).await {
-            tracing::warn!(gnb = gnb.name(), %error, "NGAP message with an information element at fault");
+        if let Err(error) = dispatch(gnb, pdu, at).await {
+            tracing::warn!(gnb = gnb.name(), %error, "invalid NGAP information element");
             error_indication::send(
                 gnb,
                 Cause::protocol(CauseProtocol::abstract_syntax_error_reject),
@@ -50,26 +48,21 @@ pub(super) async fn run(gnb: &Gnb) -> String {
     }
 }
 
-async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
+async fn dispatch(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     match pdu.kind() {
         Kind::Initiating_Paging => paging::run(gnb, &pdu, at),
         Kind::Initiating_NGReset => ng_reset::run(gnb, &pdu).await,
         Kind::Initiating_ErrorIndication => error_indication::received(gnb, &pdu),
         Kind::Initiating_AMFConfigurationUpdate => amf_configuration_update::run(gnb).await,
-        kind @ (Kind::Initiating_OverloadStart | Kind::Initiating_OverloadStop) => {
-            tracing::info!(gnb = gnb.name(), message = pdu.procedure_name(), "from the AMF");
-            gnb.0.overloaded.store(kind == Kind::Initiating_OverloadStart, Ordering::Relaxed);
-            Ok(())
+        Kind::Initiating_OverloadStart => overload::start(gnb),
+        Kind::Initiating_OverloadStop => overload::stop(gnb),
+        Kind::Initiating_AMFStatusIndication => amf_status_indication::run(gnb, &pdu),
+        Kind::Initiating_DownlinkNonUEAssociatedNRPPaTransport => {
+            nrppa_transport::non_ue_associated::run(gnb, &pdu).await
         }
-        Kind::Initiating_AMFStatusIndication => {
-            let list = pdu.ie::<ie::UnavailableGUAMIList>().transpose()?;
-            let guamis = list.map_or(0, |list| list.0.len() as u64);
-            tracing::info!(gnb = gnb.name(), guamis, "the AMF no longer serves GUAMIs");
-            gnb.0.unavailable_guamis.fetch_add(guamis, Ordering::Relaxed);
-            Ok(())
+        Kind::Initiating_HandoverResourceAllocation => {
+            handover_resource_allocation::request(gnb, pdu, at).await
         }
-        Kind::Initiating_DownlinkNonUEAssociatedNRPPaTransport => nrppa::of_gnb(gnb, &pdu).await,
-        Kind::Initiating_HandoverResourceAllocation => handover_resource_allocation::request(gnb, pdu, at).await,
         Kind::Initiating_UEContextRelease => {
             let Some(ids) = pdu.ie::<ie::UE_NGAP_IDs>().transpose()? else {
                 return to_ue(gnb, pdu, at).await;
@@ -77,17 +70,15 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
             let (mailbox, ids) = match ids {
                 UENGAPIDs::uE_NGAP_ID_pair(pair) => {
                     let (amf, ran) = (pair.amf_ue_ngap_id.0, pair.ran_ue_ngap_id.0);
-                    (gnb.table().by_ran_id(ran), (Some(amf), Some(ran)))
+                    (gnb.ues().by_ran_id(ran), (Some(amf), Some(ran)))
                 }
-                UENGAPIDs::aMF_UE_NGAP_ID(amf) => {
-                    (gnb.table().by_amf_id(amf.0), (Some(amf.0), None))
-                }
+                UENGAPIDs::aMF_UE_NGAP_ID(amf) => (gnb.ues().by_amf_id(amf.0), (Some(amf.0), None)),
                 UENGAPIDs::choice_Extensions(_) => (None, (None, None)),
             };
             match mailbox {
                 Some(mailbox) => gnb.deliver(
                     &mailbox,
-                    ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })),
+                    UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })),
                 ),
                 None => unknown_ue(gnb, ids).await,
             }
@@ -97,7 +88,7 @@ async fn one(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     }
 }
 
-/// A message about one UE, by its RAN UE NGAP ID.
+/// Passes a message on to the UE with its RAN UE NGAP ID.
 async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     let amf_id: Option<AMFUENGAPID> = pdu.ie::<ie::AMF_UE_NGAP_ID>().transpose()?;
     let ran_id: Option<RANUENGAPID> = pdu.ie::<ie::RAN_UE_NGAP_ID>().transpose()?;
@@ -105,26 +96,26 @@ async fn to_ue(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
         tracing::warn!(
             gnb = gnb.name(),
             message = pdu.procedure_name(),
-            "a message that this gNB does not handle"
+            "unsupported NGAP message"
         );
         let cause = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
         error_indication::send(gnb, cause, (amf_id.map(|id| id.0), None)).await;
         return Ok(());
     };
-    // A UE that another AMF has handed to this one (8.3.1.2, Old AMF).
+    // Another AMF of the set took the UE over: the UE is on another association (TS 38.413,
+    // 8.3.1.2, IE Old AMF).
     let redirected = pdu.ie::<ie::OldAMF>().is_some();
-    let mailbox = gnb.table().by_ran_id(ran_id.0);
-    match mailbox.or_else(|| redirected.then(|| gnb.with_another_amf(ran_id.0)).flatten()) {
-        Some(mailbox) => {
-            gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
-        }
+    let mailbox = gnb.ues().by_ran_id(ran_id.0);
+    match mailbox.or_else(|| redirected.then(|| gnb.ue_of_other_association(ran_id.0)).flatten()) {
+        Some(mailbox) => gnb
+            .deliver(&mailbox, UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
         None => unknown_ue(gnb, (amf_id.map(|id| id.0), Some(ran_id.0))).await,
     }
     Ok(())
 }
 
 async fn unknown_ue(gnb: &Gnb, ids: (Option<u64>, Option<u32>)) {
-    tracing::warn!(gnb = gnb.name(), ?ids, "a message for a UE that is not connected");
+    tracing::warn!(gnb = gnb.name(), ?ids, "NGAP message for an unknown UE");
     let cause = Cause::radioNetwork(CauseRadioNetwork::unknown_local_UE_NGAP_ID);
     error_indication::send(gnb, cause, ids).await;
 }

@@ -1,6 +1,6 @@
 //! What the UE answers to LPP messages (TS 37.355, 5).
-use super::surroundings::Cell;
-use super::{Surroundings, gnss, timing};
+use super::{gnss, timing};
+use crate::radio_environment::{Cell, Surroundings};
 use martlet_lpp::*;
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
 //! GNSS: the UE has a receiver, and says where it is by it (TS 37.355, 6.5.2; mode UE-based or
 //! standalone).
-use super::Surroundings;
+use crate::radio_environment::Surroundings;
 use martlet_lcs_position::{Coded, Ellipse, Estimate};
 use martlet_lpp::*;
 use std::time::Instant;

@@ -2,13 +2,11 @@
 //! answers LPP over it and over NAS with what it would measure where it is.
 mod answer;
 mod gnss;
-mod surroundings;
 mod task;
 mod timing;
 
-pub use surroundings::{Cell, Surroundings};
-
 use crate::gnb::{Ue, UeError};
+use crate::radio_environment::Surroundings;
 use martlet_lcs_channel::{Kind, Trust};
 use martlet_lcs_protocol::UeState;
 use std::path::PathBuf;

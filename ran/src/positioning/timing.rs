@@ -1,6 +1,6 @@
 //! DL-TDOA and multi-RTT: what the UE measures of the cells' positioning reference signals (TS
 //! 37.355, 6.5.10 and 6.5.12; TS 38.215, 5.1.29 and 5.1.30).
-use super::Surroundings;
+use crate::radio_environment::{Cell, Surroundings};
 use martlet_lcs_position::{quality_of_metres, rstd_of_metres};
 use martlet_lpp::*;
 use std::time::Instant;
@@ -116,7 +116,7 @@ pub(super) fn measure(
     now: Instant,
 ) -> Option<NrDlTdoaSignalMeasurementInformationR16> {
     let heard = surroundings.distances(now);
-    let mut measured: Vec<(&Signal, &super::Cell, f64)> = Vec::new();
+    let mut measured: Vec<(&Signal, &Cell, f64)> = Vec::new();
     for signal in signals {
         let found = heard.iter().find(|(cell, _)| cell.pci == signal.pci);
         measured.extend(found.map(|(cell, metres)| (signal, cell, *metres)));
@@ -124,7 +124,7 @@ pub(super) fn measure(
     // The nearest one is the reference, as the one whose time is known best.
     measured.sort_by(|a, b| a.2.total_cmp(&b.2));
     let (reference, _, from) = *measured.first()?;
-    let element = |(signal, cell, metres): &(&Signal, &super::Cell, f64)| NrDlTdoaMeasElementR16 {
+    let element = |(signal, cell, metres): &(&Signal, &Cell, f64)| NrDlTdoaMeasElementR16 {
         dl_prs_id_r16: signal.id,
         nr_phys_cell_id_r16: Some(cell.pci),
         nr_time_stamp_r16: NrTimeStampR16 {

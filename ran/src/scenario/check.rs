@@ -4,7 +4,7 @@ use super::file::{
 };
 use super::positioning::{CellSection, PositioningSection};
 use crate::gnb::GnbConfig;
-use crate::nrppa::Trp;
+use crate::gnb::Trp;
 use crate::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, SuciScheme, UeConfig};
 use crate::user_plane::Netns;
 use martlet_config::{Finding, Report};

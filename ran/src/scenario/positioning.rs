@@ -1,6 +1,7 @@
 //! The positioning of a group's UEs.
 use super::value::Span;
-use crate::positioning::{Cell, PositioningConfig, Surroundings};
+use crate::positioning::PositioningConfig;
+use crate::radio_environment::{Cell, Surroundings};
 use martlet_lcs_channel::{Kind, Trust};
 use martlet_lcs_position::{PathLoss, Place};
 use martlet_security::Plmn;

@@ -22,10 +22,10 @@ pub use config::{
     IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError,
 };
 pub use nas::{Given, MmState, NasRefused, UeNas, serving_network_name};
+pub use procedures::connection::service_request::ServicePurpose;
+pub use procedures::registration::initial_and_mobility::RegistrationType;
 pub use procedures::session::pdu_session::PduSessionRequest;
 pub use procedures::session::pdu_session_modification::ModificationRequest;
-pub use procedures::registration::initial_and_mobility::RegistrationType;
 pub use security::{FullContext, Security};
-pub use procedures::connection::service_request::ServicePurpose;
 pub use suci::conceal;
 pub use usim::{Challenge, Usim};

@@ -3,17 +3,17 @@
 //! Each procedure is in a file of its own beside this one; here are the state they share and the
 //! way of a received message to its procedure.
 use super::action::{Abort, Action, EstablishmentCause, Event, Initial};
-use crate::ue::procedures::session::back_off::BackOff;
 use super::config::{UeConfig, UeConfigError};
-use crate::ue::procedures::registration::deregistration::Deregistration;
-use crate::ue::procedures::common::eap_aka_prime::AnsweredRequest;
-use crate::ue::procedures::session::pdu_session::Session;
-use crate::ue::procedures::registration::initial_and_mobility::Registration;
 use super::security::Security;
-use crate::ue::procedures::connection::service_request::ServiceRequest;
 use super::suci;
 use super::timers::{Timer, Timers};
 use super::usim::Usim;
+use crate::ue::procedures::common::eap_aka_prime::AnsweredRequest;
+use crate::ue::procedures::connection::service_request::ServiceRequest;
+use crate::ue::procedures::registration::deregistration::Deregistration;
+use crate::ue::procedures::registration::initial_and_mobility::Registration;
+use crate::ue::procedures::session::back_off::BackOff;
+use crate::ue::procedures::session::pdu_session::Session;
 use martlet_nas::{
     Direction, Guti, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, Nas5gsSecurityHeaderType,
     NasError, NasFGsMobileIdentity, NasUeSecurityCapability,

@@ -1,9 +1,8 @@
 //! The GTP-U endpoint of a gNB: one thread moves the packets of all its UEs.
 use super::air::Air;
 use super::batch::{Incoming, Outgoing};
-use super::port::{Port, PortState, Uplink};
+use super::port::{Port, PortState, Uplink, UplinkWaiting};
 use super::radio::RadioConfig;
-use crate::gnb::ToUe;
 use bytes::Bytes;
 use martlet_gtpu::{GPdu, Message};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -164,13 +163,13 @@ impl UserPlane {
         &self,
         psi: u8,
         downlink: mpsc::Sender<(u8, Bytes)>,
-        mailbox: mpsc::Sender<ToUe>,
+        uplink_waiting: UplinkWaiting,
     ) -> Port {
         let shared = self.0.shared.clone();
         let mut tables = shared.write();
         let id = tables.next_id;
         tables.next_id += 1;
-        let state = Arc::new(PortState::new(id, psi, downlink, mailbox));
+        let state = Arc::new(PortState::new(id, psi, downlink, uplink_waiting));
         tables.by_id.insert(id, state.clone());
         drop(tables);
         Port { shared, state }

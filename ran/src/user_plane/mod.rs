@@ -17,5 +17,5 @@ mod tests;
 pub use endpoint::{Counters, LATE, UserPlane};
 pub use interface::Interface;
 pub use netns::{Namespace, Netns};
-pub use port::{Port, Tunnel};
+pub use port::{Port, Tunnel, UplinkWaiting};
 pub use radio::RadioConfig;

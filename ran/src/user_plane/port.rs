@@ -1,7 +1,6 @@
 //! One PDU session between a UE's interface and the gNB's tunnel.
 use super::endpoint::Shared;
 use super::packet::{UPLINK_HEADER, uplink_header};
-use crate::gnb::ToUe;
 use bytes::Bytes;
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};
 use martlet_ngap::transfer::GtpTunnel;
@@ -37,6 +36,9 @@ struct Active {
     downlink_teid: u32,
 }
 
+/// Is called with the PDU session identity when an uplink packet waits for a tunnel.
+pub type UplinkWaiting = Box<dyn Fn(u8) + Send + Sync>;
+
 /// What becomes of an uplink packet.
 pub(super) enum Uplink {
     /// It goes behind this header to this end.
@@ -55,7 +57,7 @@ pub(super) struct PortState {
     pub(super) tun: Mutex<Option<Arc<SyncDevice>>>,
     waiting: Mutex<VecDeque<Bytes>>,
     downlink: mpsc::Sender<(u8, Bytes)>,
-    mailbox: mpsc::Sender<ToUe>,
+    uplink_waiting: UplinkWaiting,
     end_markers: AtomicU64,
     dropped: AtomicU64,
     /// Where the UE is.
@@ -95,7 +97,7 @@ impl PortState {
         id: u64,
         psi: u8,
         downlink: mpsc::Sender<(u8, Bytes)>,
-        mailbox: mpsc::Sender<ToUe>,
+        uplink_waiting: UplinkWaiting,
     ) -> Self {
         PortState {
             id,
@@ -104,7 +106,7 @@ impl PortState {
             tun: Mutex::new(None),
             waiting: Mutex::new(VecDeque::new()),
             downlink,
-            mailbox,
+            uplink_waiting,
             end_markers: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             place: Mutex::new(Place::Here),
@@ -215,7 +217,7 @@ impl PortState {
         waiting.push_back(Bytes::copy_from_slice(packet));
         drop(waiting);
         // Repeated with each packet: the UE ignores what it has already acted on.
-        let _ = self.mailbox.try_send(ToUe::UplinkData { psi: self.psi });
+        (self.uplink_waiting)(self.psi);
         Uplink::Waits
     }
 

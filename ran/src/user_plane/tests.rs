@@ -1,7 +1,6 @@
 //! The user plane against a UPF made by hand on loopback, and against the kernel where the right is
 //! there.
 use super::*;
-use crate::gnb::ToUe;
 use crate::ue::tests::network::config;
 use crate::ue::{PduSession, Slice};
 use bytes::Bytes;
@@ -45,10 +44,13 @@ fn g_pdu(teid: u32, packet: &[u8]) -> Vec<u8> {
 
 type Packets = mpsc::Receiver<(u8, Bytes)>;
 
-fn port(user_plane: &UserPlane) -> (Port, Packets, mpsc::Receiver<ToUe>) {
+fn port(user_plane: &UserPlane) -> (Port, Packets, mpsc::Receiver<u8>) {
     let (downlink, packets) = mpsc::channel(16);
-    let (mailbox, network) = mpsc::channel(128);
-    (user_plane.open(5, downlink, mailbox), packets, network)
+    let (reports, reported) = mpsc::channel(128);
+    let uplink_waiting = Box::new(move |psi| {
+        let _ = reports.try_send(psi);
+    });
+    (user_plane.open(5, downlink, uplink_waiting), packets, reported)
 }
 
 fn tunnel(upf: [u8; 4], teid: u32) -> Tunnel {
@@ -92,7 +94,7 @@ async fn packets_go_both_ways_and_wait_for_a_tunnel() {
 
     // Without a tunnel a packet waits, and the UE is told.
     port.send(&[0x45, 1]).unwrap();
-    assert!(matches!(network.try_recv(), Ok(ToUe::UplinkData { psi: 5 })));
+    assert!(matches!(network.try_recv(), Ok(5)));
     let teid = port.activate(tunnel(upf, 0xabcd));
     let waited = peer.receive();
     assert_eq!(

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::CipheringName;
 use martlet_ran::ue::{IdleBehaviour, OperatorKey, PduSessionRequest, ServicePurpose};
-use martlet_ran::{HandoverPlan, HandoverTurn, RegistrationType, Ue};
+use martlet_ran::{HandoverPlan, HandoverScript, RegistrationType, Ue};
 use martlet_tests::{
     GATEWAY, LiveCapture, Recording, TestCore, in_namespace, in_order, internet, ping, reaches,
     sequence_of,
@@ -286,9 +286,9 @@ fn handover_messages_have_the_expected_order() {
             .await?;
         reaches(&phone, 1, GATEWAY).await?;
         phone.xn_handover_to(&one).await?;
-        for turn in [HandoverTurn::TargetFull, HandoverTurn::Cancelled] {
-            let plan = HandoverPlan { turn, ..Default::default() };
-            ensure!(phone.handover(&other, plan).await.is_err(), "{turn:?}");
+        for script in [HandoverScript::TargetRejects, HandoverScript::CancelledAfterCommand] {
+            let plan = HandoverPlan { script, ..Default::default() };
+            ensure!(phone.handover(&other, plan).await.is_err(), "{script:?}");
         }
         phone.deregister().await?;
         core.until_nothing_is_left().await?;

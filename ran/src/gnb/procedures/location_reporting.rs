@@ -1,11 +1,11 @@
 //! Location reporting (TS 38.413, 8.12): the AMF asks where a UE is, or to be told when it changes
 //! its cell, comes into an area, or leaves it.
-use crate::gnb::ue_task::{Fault, UeTask};
+use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
 
 /// LOCATION REPORTING CONTROL.
-pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, LocationReportingControl,
         req asked: LocationReportingRequestType = LocationReportingRequestType(asked) => asked,
     );
@@ -29,7 +29,7 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
 }
 
 /// The UE is in another cell of its gNB, which says so where it was asked to.
-pub(crate) async fn cell_changed(ue: &mut UeTask, cell: u16) -> Result<(), Fault> {
+pub(crate) async fn cell_changed(ue: &mut UeContext, cell: u16) -> Result<(), Fault> {
     ue.cell = cell;
     match ue.reporting.clone() {
         Some(asked) => report(ue, asked).await,
@@ -38,7 +38,7 @@ pub(crate) async fn cell_changed(ue: &mut UeTask, cell: u16) -> Result<(), Fault
 }
 
 /// LOCATION REPORT.
-async fn report(ue: &mut UeTask, asked: LocationReportingRequestType) -> Result<(), Fault> {
+async fn report(ue: &mut UeContext, asked: LocationReportingRequestType) -> Result<(), Fault> {
     let Some((amf_id, ran_id)) = ue.ids() else { return Ok(()) };
     let place = ue.location();
     let presence = asked.area_of_interest_list.as_ref().map(|list| {

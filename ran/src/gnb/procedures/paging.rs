@@ -1,6 +1,5 @@
 //! Paging (TS 38.413, 8.5.1).
-use crate::gnb::Gnb;
-use crate::gnb::ue_task::ToUe;
+use crate::gnb::node::{Gnb, UeInput};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, extract_ngap_ies};
 use std::time::Instant;
@@ -22,8 +21,8 @@ pub(crate) fn run(gnb: &Gnb, pdu: &NGAP_PDU, at: Instant) -> Result<(), Error> {
     let set = s_tmsi.amf_set_id.0.value() & 0x3ff;
     let pointer = s_tmsi.amf_pointer.0.value() & 0x3f;
     let key = (set << 38) | (pointer << 32) | u64::from(u32::from_be_bytes(s_tmsi.five_g_tmsi.0));
-    match gnb.table().camped(key) {
-        Some(mailbox) => gnb.deliver(&mailbox, ToUe::Paged { at }),
+    match gnb.ues().camped(key) {
+        Some(mailbox) => gnb.deliver(&mailbox, UeInput::Paged { at }),
         None => {
             tracing::debug!(
                 gnb = gnb.name(),

@@ -5,7 +5,7 @@ use crate::handover::packet_loss::none_is_lost;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
-use martlet_ran::{Gnb, HandoverPlan, HandoverTurn, RegistrationType, Ue};
+use martlet_ran::{Gnb, HandoverPlan, HandoverScript, RegistrationType, Ue};
 use martlet_smf::{ChargingMode, UpfConfig};
 use martlet_tests::{
     OwnUpf, TestCore, eventually, in_namespace, ping, programs_carry_packets, sequence_of,
@@ -187,9 +187,9 @@ fn intermediate_upf_follows_an_idle_ue_and_a_failed_handover() {
         let ends = ((&friend, from), (&phone, to));
         // Given up, or refused by the target: what was prepared is gone. And no UPF reaches the
         // last place.
-        for turn in [HandoverTurn::Cancelled, HandoverTurn::TargetFull] {
-            let plan = HandoverPlan { turn, ..Default::default() };
-            ensure!(phone.handover(&gnbs[1], plan).await.is_err(), "{turn:?}");
+        for script in [HandoverScript::CancelledAfterCommand, HandoverScript::TargetRejects] {
+            let plan = HandoverPlan { script, ..Default::default() };
+            ensure!(phone.handover(&gnbs[1], plan).await.is_err(), "{script:?}");
             places.have([2, 0, 0]).await?;
         }
         ensure!(phone.handover_to(&gnbs[3]).await.is_err(), "no UPF reaches it");

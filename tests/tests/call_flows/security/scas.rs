@@ -12,7 +12,7 @@ use martlet_nas::{
 use martlet_ngap::ngap::NGAP_PDU;
 use martlet_ngap::{NgapPduKind, ie};
 use martlet_ran::ue::ServicePurpose;
-use martlet_ran::{RegistrationType, XnPlan};
+use martlet_ran::{RegistrationType, XnHandoverPlan};
 use martlet_sbi::{ApiRoot, CallPolicy, Peer};
 use martlet_sbi_api::Json;
 use martlet_sbi_api::common::{ExtSnssai, Snssai};
@@ -421,7 +421,9 @@ fn ts_33_512_4_2_2_4_1_bidding_down_at_an_xn_handover() {
         for (gnb, capability) in [(&other, Some((0x80, 0x80))), (&one, None)] {
             let before = differs();
             let mut heard = gnb.subscribe();
-            phone.xn_handover(gnb, XnPlan { capability, ..XnPlan::default() }).await?;
+            phone
+                .xn_handover(gnb, XnHandoverPlan { capability, ..XnHandoverPlan::default() })
+                .await?;
             let told = loop {
                 let message = heard.recv().await?;
                 let pdu = NGAP_PDU::decode(&message)?;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::transfer::{Protection, SecurityOutcome, UserPlaneSecurity};
-use martlet_ran::{Gnb, Ue, XnPlan};
+use martlet_ran::{Gnb, Ue, XnHandoverPlan};
 use martlet_store::UpProtection::{NotNeeded, Preferred, Required};
 use martlet_store::{UpProtection, UpSecurityPolicy};
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, metric, reaches};
@@ -111,7 +111,12 @@ fn ts_33_515_4_2_2_1_3_changed_policy_is_corrected_at_the_path_switch() {
             confidentiality: Protection::NotNeeded,
             full_rate_integrity: false,
         };
-        phone.xn_handover(&one, XnPlan { up_security: Some(none), ..XnPlan::default() }).await?;
+        phone
+            .xn_handover(
+                &one,
+                XnHandoverPlan { up_security: Some(none), ..XnHandoverPlan::default() },
+            )
+            .await?;
         ensure!(differs() > before, "it is counted");
         let protected = phone.status().await?.protected;
         ensure!(

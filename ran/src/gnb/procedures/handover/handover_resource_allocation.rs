@@ -1,53 +1,35 @@
-//! N2 handover at the target gNB (TS 38.413, 8.4.2, 8.4.3, 8.4.7): a UE is announced, and comes.
-use super::handover_preparation::{self, HandoverOutcome, HandoverTurn, Left, amf_id_of};
-use crate::gnb::procedures::pdu_session::resources::{RanSession, protect, told};
-use crate::gnb::ue_task::{Connection, Downlink, Fault, ToUe, UeTask};
-use super::{ran_status_transfer, transparent_containers};
-use crate::gnb::Gnb;
-use crate::ue::{FullContext, Security};
-use crate::user_plane::{Port, Tunnel};
+//! Handover resource allocation at the target gNB (TS 38.413, 8.4.2).
+use super::{ran_status_transfer, source_release, transparent_containers};
+use crate::gnb::handover_plan::HandoverScript;
+use crate::gnb::node::{Downlink, Gnb, UeInput, amf_ue_ngap_id};
+use crate::gnb::procedures::pdu_session::resources::{protect, reported};
+use crate::gnb::ue::context::{Connection, Fault, SourceContext, TargetContext, UeContext};
+use crate::ue::Security;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
-    GtpTunnel, HandoverRequestAcknowledge as AcknowledgeTransfer,
-    HandoverResourceAllocationUnsuccessful, SetupRequest,
+    HandoverRequestAcknowledge as AcknowledgeTransfer, HandoverResourceAllocationUnsuccessful,
+    SetupRequest,
 };
 use martlet_ngap::{
     Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, extract_ngap_ies,
 };
-use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// How long the end of forwarded data is waited for.
-pub(crate) const END_OF_FORWARDING: Duration = Duration::from_millis(200);
-
-/// What the target has of a UE that is to come.
-#[derive(Default)]
-pub(crate) struct AtTarget {
-    /// What the AMF wants to be told of the UE's place.
-    pub(crate) reporting: Option<LocationReportingRequestType>,
-    pub(crate) connection: Connection,
-    pub(crate) sessions: BTreeMap<u8, RanSession>,
-    pub(crate) ports: BTreeMap<u8, Port>,
-    /// What the UE is told there of a new K_AMF; empty inside where it does not prove itself.
-    pub(crate) new_key: Option<Option<Box<FullContext>>>,
-}
-
-/// HANDOVER REQUEST: to the UE that its source means.
+/// HANDOVER REQUEST: passes it to the UE that the source announced.
 pub(crate) async fn request(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(), Error> {
     let container = container(&pdu)?;
-    // The identifier of a cell begins with its gNB's (TS 38.413, 9.3.1.7).
-    let meant = transparent_containers::meant(&container).map(|(cell, ran_id)| {
+    // A cell identity begins with its gNB's identifier (TS 38.413, 9.3.1.7).
+    let announced = transparent_containers::announced_ue(&container).map(|(cell, ran_id)| {
         let bits = 36 - u32::from(gnb.config().gnb_id_bits);
         ((cell >> bits) as u32, ran_id)
     });
-    let mailbox = meant.and_then(|meant| gnb.announced().remove(&meant));
+    let mailbox = announced.and_then(|announced| gnb.announced().remove(&announced));
     match mailbox {
-        Some(mailbox) => {
-            gnb.deliver(&mailbox, ToUe::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() })))
-        }
+        Some(mailbox) => gnb
+            .deliver(&mailbox, UeInput::Downlink(Box::new(Downlink { pdu, at, gnb: gnb.clone() }))),
         None => {
-            tracing::warn!(gnb = gnb.name(), "HANDOVER REQUEST for a UE that nobody has announced");
-            if let Some(amf_id) = amf_id_of(&pdu) {
+            tracing::warn!(gnb = gnb.name(), "HANDOVER REQUEST for an unknown UE");
+            if let Some(amf_id) = amf_ue_ngap_id(&pdu) {
                 let cause = CauseRadioNetwork::no_radio_resources_available_in_target_cell;
                 fail(gnb, amf_id, cause).await?;
             }
@@ -72,12 +54,12 @@ async fn fail(gnb: &Gnb, amf_id: u64, cause: CauseRadioNetwork) -> Result<(), Er
         AMF_UE_NGAP_ID(amf_id),
         Cause(Cause::radioNetwork(cause)),
     )?;
-    handover_preparation::send(gnb, &Connection::default(), failure.encode()?).await;
+    source_release::send(gnb, &Connection::default(), failure.encode()?).await;
     Ok(())
 }
 
-/// A message about the UE to the target.
-pub(crate) async fn downlink(ue: &mut UeTask, downlink: Downlink) {
+/// A message about a UE that has not arrived at the target yet.
+pub(crate) async fn downlink(ue: &mut UeContext, downlink: Downlink) {
     let outcome = match downlink.pdu.kind() {
         Kind::Initiating_HandoverResourceAllocation => {
             admit(ue, &downlink.pdu, &downlink.gnb).await
@@ -87,8 +69,8 @@ pub(crate) async fn downlink(ue: &mut UeTask, downlink: Downlink) {
         }
         Kind::Initiating_UEContextRelease => {
             if let Some(at) = ue.handover.as_mut().and_then(|handover| handover.at_target.take()) {
-                handover_preparation::complete_release(&downlink.gnb, &at.connection).await;
-                Left {
+                source_release::complete(&downlink.gnb, &at.connection).await;
+                SourceContext {
                     gnb: downlink.gnb.clone(),
                     connection: at.connection,
                     ports: at.ports,
@@ -99,17 +81,17 @@ pub(crate) async fn downlink(ue: &mut UeTask, downlink: Downlink) {
             Ok(())
         }
         kind => {
-            tracing::warn!(supi = ue.supi(), ?kind, "for a UE that has not come yet");
+            tracing::warn!(supi = ue.supi(), ?kind, "NGAP message before the UE has arrived");
             Ok(())
         }
     };
     if let Err(error) = outcome {
-        tracing::warn!(supi = ue.supi(), gnb = downlink.gnb.name(), %error, "handover at the target");
+        tracing::warn!(supi = ue.supi(), gnb = downlink.gnb.name(), %error, "handover failed at the target");
     }
 }
 
-/// HANDOVER REQUEST: resources for the sessions, and the answer.
-async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> {
+/// Allocates resources for the sessions of a HANDOVER REQUEST and answers it.
+async fn admit(ue: &mut UeContext, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, HandoverRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req security: SecurityContext = SecurityContext(it) => it,
@@ -126,9 +108,9 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
         )
         .await?);
     };
-    match plan.turn {
-        HandoverTurn::TargetSilent => return Ok(()),
-        HandoverTurn::TargetFull => {
+    match plan.script {
+        HandoverScript::TargetSilent => return Ok(()),
+        HandoverScript::TargetRejects => {
             return Ok(fail(
                 gnb,
                 amf_id,
@@ -141,15 +123,15 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     let (ncc, nh) =
         (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());
     let new_key = new_context.map(|mut container| {
-        if plan.turn == HandoverTurn::NewKeyNotProved {
-            container.iter_mut().take(1).for_each(|octet| *octet ^= 1);
+        if plan.script == HandoverScript::NasContainerDamaged {
+            container.iter_mut().take(1).for_each(|byte| *byte ^= 1);
         }
         ue.nas.security_mut().changed_key(&container).map(Box::new)
     });
     let keys_agree = !gnb.config().check_k_gnb
         || match &new_key {
             Some(Some(new)) => Security::begins_with(new, ncc, &nh),
-            // The UE will see that.
+            // The UE detects the wrong MAC.
             Some(None) => true,
             None => ue.nas.security_mut().take_next_hop(ncc, &nh),
         };
@@ -158,21 +140,21 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
             supi = ue.supi(),
             gnb = gnb.name(),
             ncc,
-            "the NH of the AMF is not the UE's (TS 33.501, A.10)"
+            "NH mismatch between AMF and UE (TS 33.501, annex A.10)"
         );
         return Ok(
             fail(gnb, amf_id, CauseRadioNetwork::failure_in_radio_interface_procedure).await?
         );
     }
-    let ran_id = gnb.table().connect(ue.mailbox.clone());
-    gnb.table().learn_amf_id(ran_id, amf_id);
+    let ran_id = gnb.ues().connect(ue.mailbox.clone());
+    gnb.ues().set_amf_id(ran_id, amf_id);
     let connection = Connection {
         ran_id: Some(ran_id),
         amf_id: Some(amf_id),
         stream: gnb.stream_of(ran_id),
         early: Vec::new(),
     };
-    let mut at = AtTarget { connection, reporting, new_key, ..AtTarget::default() };
+    let mut at = TargetContext { connection, reporting, new_key, ..TargetContext::default() };
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {
         let psi = item.pdu_session_id.0;
@@ -200,14 +182,15 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
         };
         let qfis: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
         let forwards = !plan.without_forwarding;
-        let (downlink, forwarding) = at.take(ue, gnb, psi, (request.uplink, &qfis), forwards);
+        let (downlink, forwarding) =
+            at.set_up_session(ue, gnb, psi, (request.uplink, &qfis), forwards);
         if let Some(session) = at.sessions.get_mut(&psi) {
             session.security = security;
         }
         let transfer = AcknowledgeTransfer {
             downlink,
             forwarding,
-            security: security.and_then(told),
+            security: security.and_then(reported),
             flows: qfis.iter().map(|qfi| (*qfi, forwarding.is_some())).collect(),
             failed_flows: Vec::new(),
         };
@@ -240,109 +223,9 @@ async fn admit(ue: &mut UeTask, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Fault> 
     type Acknowledge<'a> = HandoverRequestAcknowledge<'a>;
     let acknowledge = HandoverRequestAcknowledge::new(ProtocolIEContainer(ies));
     let acknowledge = NGAP_PDU::of_message(&acknowledge, Acknowledge::CRITICALITY)?.encode()?;
-    handover_preparation::send(gnb, &at.connection, acknowledge).await;
+    source_release::send(gnb, &at.connection, acknowledge).await;
     if let Some(handover) = &mut ue.handover {
         handover.at_target = Some(at);
     }
     Ok(())
-}
-
-impl AtTarget {
-    /// A tunnel for a session, and one for what is forwarded: the target's ends.
-    pub(crate) fn take(
-        &mut self,
-        ue: &UeTask,
-        gnb: &Gnb,
-        psi: u8,
-        (uplink, qfis): (GtpTunnel, &[u8]),
-        forwards: bool,
-    ) -> (GtpTunnel, Option<GtpTunnel>) {
-        let address = gnb.config().n3_address();
-        let (downlink, forwarding) = match gnb.user_plane() {
-            Some(user_plane) => {
-                let port = user_plane.open(psi, ue.downlink_ip.clone(), ue.mailbox.clone());
-                let forwarding = port.expect(forwards);
-                let downlink = port
-                    .activate(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
-                self.ports.insert(psi, port);
-                (downlink, forwarding)
-            }
-            None => (gnb.next_teid(), forwards.then(|| gnb.next_teid())),
-        };
-        self.sessions.insert(psi, RanSession { uplink, qfis: qfis.to_vec(), security: None });
-        (GtpTunnel::new(address, downlink), forwarding.map(|teid| GtpTunnel::new(address, teid)))
-    }
-}
-
-/// The UE is at the target: HANDOVER NOTIFY.
-pub(crate) async fn arrive(ue: &mut UeTask, taken: &[u8]) -> Result<(), Fault> {
-    let Some(handover) = ue.handover.take() else { return Ok(()) };
-    let Some(mut at) = handover.at_target else { return Ok(()) };
-    // What the core did not command stays behind.
-    at.sessions.retain(|psi, _| taken.contains(psi));
-    if let Some(new) = at.new_key.take().flatten() {
-        ue.nas.security_mut().take_changed_key(*new);
-        ue.key_changes += 1;
-    }
-    let mut outcome = HandoverOutcome {
-        sessions: at.sessions.keys().copied().collect(),
-        preparation: handover
-            .commanded
-            .unwrap_or(handover.start)
-            .saturating_duration_since(handover.start),
-        total: Duration::ZERO,
-    };
-    outcome.sessions.sort_unstable();
-    let (gnb, connection, ports) = move_to(ue, handover.target, at);
-    ue.left.push(Left { gnb, connection, ports, outcome: Some((handover.start, outcome)) });
-    let (amf_id, ran_id) = ue.ids().unwrap_or_default();
-    let notify = build_ngap!(
-        InitiatingMessage,
-        HandoverNotification,
-        HandoverNotify,
-        AMF_UE_NGAP_ID(amf_id),
-        RAN_UE_NGAP_ID(ran_id),
-        UserLocationInformation(ue.location()),
-    )?;
-    ue.transmit(notify.encode()?).await?;
-    Ok(())
-}
-
-/// The UE goes to another gNB with its interfaces: gives what it had at the gNB of before.
-pub(crate) fn move_to(
-    ue: &mut UeTask,
-    gnb: Gnb,
-    mut at: AtTarget,
-) -> (Gnb, Connection, BTreeMap<u8, Port>) {
-    ue.leave_cell();
-    for (psi, before) in &ue.ports {
-        // A session that stays behind has no tunnel at the target, and its packets wait for one.
-        let taken = at.sessions.contains_key(psi);
-        let port = match (at.ports.remove(psi), gnb.user_plane()) {
-            (Some(port), _) => port,
-            (None, Some(user_plane)) => {
-                user_plane.open(*psi, ue.downlink_ip.clone(), ue.mailbox.clone())
-            }
-            (None, None) => continue,
-        };
-        if !taken {
-            port.deactivate();
-        }
-        if let Err(error) = port.succeed(before) {
-            tracing::warn!(supi = ue.supi(), psi, %error, "the UE's interface did not come along");
-        }
-        at.ports.insert(*psi, port);
-    }
-    ue.nas.select_plmn(&gnb.config().plmn);
-    let before = (
-        std::mem::replace(&mut ue.gnb, gnb),
-        std::mem::replace(&mut ue.connection, at.connection),
-        std::mem::replace(&mut ue.ports, at.ports),
-    );
-    ue.sessions = at.sessions;
-    (ue.cell, ue.reporting) = (1, at.reporting);
-    for port in ue.ports.values() {
-        port.arrived(END_OF_FORWARDING);
-    }
-    before
 }

@@ -1,53 +1,45 @@
-//! Xn handover (TS 38.423, 8.2.1; TS 38.413, 8.4.4): the gNBs have agreed on it, the UE is at the
-//! target, and the core has to follow.
-use crate::gnb::command::Reply;
-use crate::gnb::procedures::handover::handover_preparation::{HandoverOutcome, Left, send};
-use crate::gnb::procedures::handover::handover_resource_allocation::{AtTarget, move_to};
-use crate::gnb::procedures::ue_context::ue_context_release::{ReleaseReason, request_message};
-use crate::gnb::ue_task::{Connection, Fault, UeTask};
-use crate::gnb::{Gnb, UeError};
+//! Path switch request of an Xn handover (TS 38.413, 8.4.4; TS 38.423, 8.2.1). The simulated gNBs
+//! agree on the handover without Xn messages.
+use super::handover_notification::change_gnb;
+use super::source_release;
+use crate::gnb::error::UeError;
+use crate::gnb::handover_plan::{HandoverOutcome, XnHandoverPlan};
+use crate::gnb::node::Gnb;
+use crate::gnb::procedures::pdu_session::resources::protect;
+use crate::gnb::procedures::ue_context::ue_context_release_request::{self, ReleaseReason};
+use crate::gnb::ue::Reply;
+use crate::gnb::ue::context::{Connection, Fault, SourceContext, TargetContext, UeContext};
 use crate::sample::Procedure;
 use martlet_nas::algorithms;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{
     PathSwitchAcknowledge as AcknowledgeTransfer, PathSwitchRequest as RequestTransfer,
-    PathSwitchSetupFailed, UserPlaneSecurity,
+    PathSwitchSetupFailed,
 };
 use martlet_ngap::{BitString, Message, build_ngap_ie, extract_ngap_ies};
 use std::time::{Duration, Instant};
 
-/// How an Xn handover is to go.
-#[derive(Debug, Clone, Default)]
-pub struct XnPlan {
-    /// Sessions that the target does not take over.
-    pub lost: Vec<u8>,
-    /// NR algorithms that the target says the UE has, for ciphering and for integrity, in place of
-    /// the UE's own (TS 38.413, 9.3.1.86).
-    pub capability: Option<(u8, u8)>,
-    /// What the target says was asked for the user plane's security, in place of what was.
-    pub up_security: Option<UserPlaneSecurity>,
-}
-
-/// The UE goes to the target, which asks the core to follow: PATH SWITCH REQUEST.
-pub(crate) async fn request(
-    ue: &mut UeTask,
+/// The UE moves to the target, which sends PATH SWITCH REQUEST.
+pub(crate) async fn run(
+    ue: &mut UeContext,
     target: Gnb,
-    plan: &XnPlan,
+    plan: &XnHandoverPlan,
     reply: Reply<HandoverOutcome>,
 ) {
     let lost = &plan.lost;
     let Some((amf_id, ran_id)) = ue.ids() else {
-        return reply.done(Err(UeError::State("only a connected UE is handed over")));
+        return reply.done(Err(UeError::State("a handover needs a connected UE")));
     };
     if ue.sessions.keys().all(|psi| lost.contains(psi)) {
-        return reply
-            .done(Err(UeError::State("a path is switched for a PDU session: there is none")));
+        return reply.done(Err(UeError::State("a path switch needs a PDU session")));
     }
     if ue.handover.is_some() || target.is(&ue.gnb) {
-        return reply.done(Err(UeError::State("a handover is underway, or leads nowhere")));
+        return reply.done(Err(UeError::State(
+            "a handover is already in progress, or the target is the serving gNB",
+        )));
     }
     let source_sessions: Vec<u8> = ue.sessions.keys().copied().collect();
-    match go(ue, &target, plan, amf_id) {
+    match switch(ue, &target, plan, amf_id) {
         Ok((message, source)) => {
             let start = Instant::now();
             ue.starts.path_switch = Some(start);
@@ -58,25 +50,31 @@ pub(crate) async fn request(
             }
         }
         Err(error) => {
-            tracing::error!(supi = ue.supi(), ran_id, ?source_sessions, %error, "PATH SWITCH REQUEST");
+            tracing::error!(supi = ue.supi(), ran_id, ?source_sessions, %error, "PATH SWITCH REQUEST not encoded");
             reply.done(Err(UeError::Handover(error.to_string())));
         }
     }
 }
 
-/// The UE's part: it is at the target, to which the source forwards. The message, and what is left
+/// Moves the UE to the target, to which the source forwards. Returns the message, and the context
 /// at the source.
-fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<u8>, Left), Fault> {
-    let ran_id = target.table().connect(ue.mailbox.clone());
-    target.table().learn_amf_id(ran_id, amf_id);
+fn switch(
+    ue: &mut UeContext,
+    target: &Gnb,
+    plan: &XnHandoverPlan,
+    amf_id: u64,
+) -> Result<(Vec<u8>, SourceContext), Fault> {
+    let ran_id = target.ues().connect(ue.mailbox.clone());
+    target.ues().set_amf_id(ran_id, amf_id);
     let connection = Connection {
         ran_id: Some(ran_id),
         amf_id: Some(amf_id),
         stream: target.stream_of(ran_id),
         early: std::mem::take(&mut ue.connection.early),
     };
-    // The source tells the target over Xn what the AMF wants to be told.
-    let mut at = AtTarget { connection, reporting: ue.reporting.clone(), ..AtTarget::default() };
+    // Location reporting is part of the HANDOVER REQUEST over Xn.
+    let mut at =
+        TargetContext { connection, reporting: ue.reporting.clone(), ..TargetContext::default() };
     let (mut switched, mut failed) = (Vec::new(), Vec::new());
     let sessions: Vec<_> =
         ue.sessions.iter().map(|(psi, s)| (*psi, s.uplink, s.qfis.clone(), s.security)).collect();
@@ -91,11 +89,11 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
             ));
             continue;
         }
-        let (downlink, forwarding) = at.take(ue, target, psi, (uplink, &qfis), true);
+        let (downlink, forwarding) = at.set_up_session(ue, target, psi, (uplink, &qfis), true);
         if let (Some(tunnel), Some(port)) = (forwarding, ue.ports.get(&psi)) {
             port.forward_to(tunnel);
         }
-        // The source tells the target over Xn what was asked for.
+        // The security indication is part of the HANDOVER REQUEST over Xn.
         let security =
             security.map(|(outcome, asked)| (outcome, plan.up_security.unwrap_or(asked)));
         if let Some(session) = at.sessions.get_mut(&psi) {
@@ -113,7 +111,7 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
     if let Some(said) = plan.capability {
         (own.nr_encryption, own.nr_integrity) = said;
     }
-    let bits = |octet: u8| BitString::from([octet, 0]);
+    let bits = |bits: u8| BitString::from([bits, 0]);
     let capability = UESecurityCapabilities::new(
         NRencryptionAlgorithms(bits(own.nr_encryption)),
         NRintegrityProtectionAlgorithms(bits(own.nr_integrity)),
@@ -141,12 +139,12 @@ fn go(ue: &mut UeTask, target: &Gnb, plan: &XnPlan, amf_id: u64) -> Result<(Vec<
     type Request<'a> = PathSwitchRequest<'a>;
     let message = PathSwitchRequest::new(ProtocolIEContainer(ies));
     let message = NGAP_PDU::of_message(&message, Request::CRITICALITY)?.encode()?;
-    let (gnb, connection, ports) = move_to(ue, target.clone(), at);
-    Ok((message, Left { gnb, connection, ports, outcome: None }))
+    let (gnb, connection, ports) = change_gnb(ue, target.clone(), at);
+    Ok((message, SourceContext { gnb, connection, ports, outcome: None }))
 }
 
-/// The source of an Xn handover, which the target tells to let go (TS 38.423, 8.2.7).
-fn source(ue: &mut UeTask) -> Option<Left> {
+/// The source of an Xn handover, to which the target sends UE CONTEXT RELEASE (TS 38.423, 8.2.7).
+fn source(ue: &mut UeContext) -> Option<SourceContext> {
     let amf_id = ue.connection.amf_id;
     let at = ue
         .left
@@ -156,7 +154,7 @@ fn source(ue: &mut UeTask) -> Option<Left> {
 }
 
 /// PATH SWITCH REQUEST ACKNOWLEDGE.
-pub(crate) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+pub(crate) async fn acknowledge(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PathSwitchRequestAcknowledge,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req security: SecurityContext = SecurityContext(it) => it,
@@ -170,9 +168,11 @@ pub(crate) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
             supi = ue.supi(),
             gnb = ue.gnb_name(),
             ncc,
-            "the NH of the AMF is not the UE's"
+            "NH mismatch between AMF and UE"
         );
-        ue.waiters.handover.finish(Err(UeError::Handover("another NH than the UE's".into())));
+        ue.waiters
+            .handover
+            .finish(Err(UeError::Handover("the NH of the AMF differs from the UE's".into())));
         return Ok(());
     }
     if let Some(left) = source(ue) {
@@ -180,7 +180,7 @@ pub(crate) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
     }
     ue.connection.amf_id = Some(amf_id);
     for item in switched.map(|list| list.0).unwrap_or_default() {
-        // The SMF has another policy than the source had: it holds (TS 33.501, 6.6.1).
+        // The SMF's security policy takes precedence over the source's (TS 33.501, 6.6.1).
         let transfer = AcknowledgeTransfer::decode(&item.path_switch_request_acknowledge_transfer)?;
         let psi = item.pdu_session_id.0;
         if let Some(uplink) = transfer.uplink
@@ -189,7 +189,7 @@ pub(crate) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
             ue.retarget(psi, uplink, &qfis);
         }
         let Some(asked) = transfer.security else { continue };
-        let done = crate::gnb::procedures::pdu_session::resources::protect(ue.gnb.config(), asked);
+        let done = protect(ue.gnb.config(), asked);
         if let (Some(session), Ok(done)) = (ue.sessions.get_mut(&psi), done) {
             session.security = Some((done, asked));
         }
@@ -209,21 +209,25 @@ pub(crate) async fn switched(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Faul
     Ok(())
 }
 
-/// PATH SWITCH REQUEST FAILURE: the UE has no connection any more, and the source asks for its
-/// release.
-pub(crate) async fn not_switched(ue: &mut UeTask, _: &NGAP_PDU) -> Result<(), Fault> {
+/// PATH SWITCH REQUEST FAILURE: the connection is lost, and the source requests its release.
+pub(crate) async fn failure(ue: &mut UeContext, _: &NGAP_PDU) -> Result<(), Fault> {
     let start = ue.starts.path_switch.take();
-    ue.record(Procedure::PathSwitch, start, Some("not switched".into()));
+    ue.record(Procedure::PathSwitch, start, Some("path switch failed".into()));
     if let Some(left) = source(ue) {
         if let (Some(amf_id), Some(ran_id)) = (left.connection.amf_id, left.connection.ran_id) {
-            let message = request_message(ue, amf_id, ran_id, ReleaseReason::RadioConnectionLost)?;
-            send(&left.gnb, &left.connection, message).await;
+            let message = ue_context_release_request::message(
+                ue,
+                amf_id,
+                ran_id,
+                ReleaseReason::RadioConnectionLost,
+            )?;
+            source_release::send(&left.gnb, &left.connection, message).await;
         }
         ue.left.push(left);
     }
-    // The identity at the AMF is the source's still.
+    // The AMF UE NGAP ID still belongs to the source.
     ue.connection.amf_id = None;
-    ue.waiters.handover.finish(Err(UeError::Handover("the path was not switched".into())));
+    ue.waiters.handover.finish(Err(UeError::Handover("the path was path switch failed".into())));
     ue.released();
     Ok(())
 }

@@ -1,18 +1,17 @@
-//! What source and target gNB tell each other through the core, which passes it on unread (TS
-//! 38.413, 9.3.1.29 and 9.3.1.30). There is no radio interface behind them: their RRC messages are
-//! the shortest that TS 38.331 allows.
-use crate::gnb::Gnb;
+//! Transparent containers between source and target gNB (TS 38.413, 9.3.1.29 and 9.3.1.30). Without
+//! a radio interface, their RRC messages are the shortest that TS 38.331 allows.
+use crate::gnb::node::Gnb;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, aper};
 
 /// id-UEContextReferenceAtSource (TS 38.413, 9.4.7): RAN UE NGAP ID at the source.
 const REFERENCE_AT_SOURCE: u16 = 288;
-/// HandoverPreparationInformation without a capability and without a configuration.
+/// HandoverPreparationInformation without UE capabilities and without a configuration.
 const PREPARATION_INFORMATION: [u8; 2] = [0, 0];
-/// HandoverCommand with an RRCReconfiguration that changes nothing.
+/// HandoverCommand with an empty RRCReconfiguration.
 const RRC_COMMAND: [u8; 4] = [0x00, 0x20, 0x00, 0x00];
 
-/// What the source has for the target: which UE it is, by its identifier at the source.
+/// Source to target: identifies the UE by its RAN UE NGAP ID at the source.
 pub(crate) fn source_to_target(source: &Gnb, target: &Gnb, ran_id: u32) -> Result<Vec<u8>, Error> {
     let visited = LastVisitedNGRANCellInformation::new(
         NGRANCGI::nR_CGI(source.identity().cell()),
@@ -42,9 +41,9 @@ pub(crate) fn source_to_target(source: &Gnb, target: &Gnb, ran_id: u32) -> Resul
     ))
 }
 
-/// Which UE the source means: the source's cell identity, and the UE's identifier there; `None` for
-/// a source that does not say.
-pub(crate) fn meant(container: &[u8]) -> Option<(u64, u32)> {
+/// The UE that the source announced: the source's NR cell identity and the RAN UE NGAP ID there;
+/// `None` without that extension.
+pub(crate) fn announced_ue(container: &[u8]) -> Option<(u64, u32)> {
     let container: SourceNGRANNodeToTargetNGRANNodeTransparentContainer<'_> =
         aper::decode(container).ok()?;
     let extensions = container.ie_extensions?;
@@ -58,7 +57,7 @@ pub(crate) fn meant(container: &[u8]) -> Option<(u64, u32)> {
     Some((cell.nr_cell_identity.0.value(), ran_id.0))
 }
 
-/// What the target has for the source, and through it for the UE.
+/// Target to source: the RRC message for the UE.
 pub(crate) fn target_to_source() -> Result<Vec<u8>, Error> {
     let rrc = RRCContainer(RRC_COMMAND.to_vec().into());
     aper::encode(&TargetNGRANNodeToSourceNGRANNodeTransparentContainer::new(rrc, None))

@@ -1,6 +1,5 @@
-//! Error indication (TS 38.413, 8.7.4), sent and received.
-use crate::gnb::Gnb;
-use crate::gnb::ue_task::ToUe;
+//! Error indication (TS 38.413, 8.7.5), sent and received.
+use crate::gnb::node::{Gnb, UeInput};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, build_ngap_ie, extract_ngap_ies};
 
@@ -49,12 +48,12 @@ pub(crate) fn received(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
                 | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID
         ))
     );
-    if let Some(mailbox) = ran_id.and_then(|id| gnb.table().by_ran_id(id))
+    if let Some(mailbox) = ran_id.and_then(|id| gnb.ues().by_ran_id(id))
         && unknown
     {
         gnb.deliver(
             &mailbox,
-            ToUe::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"),
+            UeInput::ContextLost(gnb.clone(), "the AMF does not know the UE's connection"),
         );
     }
     Ok(())

@@ -1,6 +1,5 @@
-//! NG reset by the AMF (TS 38.413, 8.7.2.2).
-use crate::gnb::Gnb;
-use crate::gnb::ue_task::ToUe;
+//! NG reset by the AMF (TS 38.413, 8.7.4.2.1).
+use crate::gnb::node::{Gnb, UeInput};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, extract_ngap_ies};
 
@@ -12,12 +11,12 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
         ResetType::partOfNG_Interface(list) => {
             for item in &list.0 {
                 let mailbox = match (&item.ran_ue_ngap_id, &item.amf_ue_ngap_id) {
-                    (Some(ran_id), _) => gnb.table().by_ran_id(ran_id.0),
-                    (None, Some(amf_id)) => gnb.table().by_amf_id(amf_id.0),
+                    (Some(ran_id), _) => gnb.ues().by_ran_id(ran_id.0),
+                    (None, Some(amf_id)) => gnb.ues().by_amf_id(amf_id.0),
                     (None, None) => None,
                 };
                 if let Some(mailbox) = mailbox {
-                    gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
+                    gnb.deliver(&mailbox, UeInput::ContextLost(gnb.clone(), REASON));
                 }
             }
             build_ngap!(
@@ -28,8 +27,8 @@ pub(crate) async fn run(gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
             )?
         }
         _ => {
-            for mailbox in gnb.table().connected() {
-                gnb.deliver(&mailbox, ToUe::ContextLost(gnb.clone(), REASON));
+            for mailbox in gnb.ues().connected() {
+                gnb.deliver(&mailbox, UeInput::ContextLost(gnb.clone(), REASON));
             }
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)?
         }

@@ -1,20 +1,10 @@
 //! NG setup (TS 38.413, 8.7.1).
-use crate::gnb::{Gnb, GnbError};
+use crate::gnb::error::GnbError;
+use crate::gnb::node::{AmfInfo, Gnb};
 use crate::sample::Procedure;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{NgapPduKind, build_ngap, extract_ngap_ies, helpers};
 use std::time::Instant;
-
-/// What the AMF said about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AmfInfo {
-    /// AMF name.
-    pub name: String,
-    /// Relative AMF capacity, 0 to 255.
-    pub capacity: u8,
-    /// The AMF sets of its GUAMIs.
-    pub sets: Vec<u16>,
-}
 
 /// Set the NG interface up. Nobody else reads from the link yet.
 pub(crate) async fn run(gnb: &Gnb) -> Result<AmfInfo, GnbError> {

@@ -1,31 +1,31 @@
-//! Initial UE message (TS 38.413, 8.6.1): a UE's first NAS message of a connection.
+//! Initial UE message (TS 38.413, 8.6.1): the first NAS message of a connection.
 use crate::gnb::link::LinkError;
-use crate::gnb::ue_task::UeTask;
+use crate::gnb::ue::context::UeContext;
 use crate::ue::{EstablishmentCause, Initial};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap};
 use std::time::Instant;
 
-/// Give the UE a RAN UE NGAP ID and send its message. When it was handed to the transport.
+/// Allocates a RAN UE NGAP ID and sends the message. Returns when it was passed to the transport.
 pub(crate) async fn run(
-    ue: &mut UeTask,
+    ue: &mut UeContext,
     nas: Vec<u8>,
     initial: &Initial,
 ) -> Result<Instant, LinkError> {
-    ue.follow();
+    ue.select_available_amf();
     ue.leave_cell();
     let ran_id = ue.connect();
     let message = match message(ue, ran_id, nas, initial) {
         Ok(message) => message,
         Err(error) => {
-            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "INITIAL UE MESSAGE cannot be encoded");
+            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "INITIAL UE MESSAGE not encoded");
             return Ok(Instant::now());
         }
     };
     ue.transmit(message).await
 }
 
-fn message(ue: &UeTask, ran_id: u32, nas: Vec<u8>, initial: &Initial) -> Result<Vec<u8>, Error> {
+fn message(ue: &UeContext, ran_id: u32, nas: Vec<u8>, initial: &Initial) -> Result<Vec<u8>, Error> {
     let location = ue.location();
     let cause = match initial.cause {
         EstablishmentCause::MoSignalling => RRCEstablishmentCause::mo_Signalling,

@@ -1,11 +1,11 @@
 //! PDU session resource modify (TS 38.413, 8.2.3).
-use crate::gnb::ue_task::{Fault, UeTask};
+use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{ModifyRequest, ModifyResponse, ModifyUnsuccessful};
 use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
 
 /// Change the tunnels and flows, answer, and give the UE its NAS messages.
-pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PDUSessionResourceModifyRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
@@ -64,7 +64,7 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     Ok(())
 }
 
-fn modify(ue: &mut UeTask, psi: u8, transfer: &[u8]) -> Result<ModifyResponse, Cause> {
+fn modify(ue: &mut UeContext, psi: u8, transfer: &[u8]) -> Result<ModifyResponse, Cause> {
     let request = ModifyRequest::decode(transfer).map_err(|error| error.cause())?;
     let Some(session) = ue.sessions.get(&psi) else {
         return Err(Cause::radioNetwork(CauseRadioNetwork::unknown_PDU_session_ID));

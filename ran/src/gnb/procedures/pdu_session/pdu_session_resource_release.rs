@@ -1,11 +1,11 @@
 //! PDU session resource release (TS 38.413, 8.2.2).
-use crate::gnb::ue_task::{Fault, UeTask};
+use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::ReleaseResponse;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
 
 /// Release the tunnels, answer, and give the UE its NAS message.
-pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PDUSessionResourceReleaseCommand,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),

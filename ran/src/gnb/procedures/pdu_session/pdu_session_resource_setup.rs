@@ -1,11 +1,11 @@
 //! PDU session resource setup (TS 38.413, 8.2.1).
 use crate::gnb::procedures::pdu_session::resources::{self, Outcome, set_up};
-use crate::gnb::ue_task::{Fault, UeTask};
+use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
 
 /// Set the tunnels up, answer, and give the UE its NAS messages.
-pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, PDUSessionResourceSetupRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
@@ -17,7 +17,7 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         let psi = item.pdu_session_id.0;
         // A session that is set up is not set up again (8.2.1.4).
         let outcome = match ue.sessions.contains_key(&psi) {
-            true => sessions::failed(Cause::radioNetwork(
+            true => resources::failed(Cause::radioNetwork(
                 CauseRadioNetwork::multiple_PDU_session_ID_instances,
             ))?,
             false => set_up(ue, psi, &item.pdu_session_resource_setup_request_transfer)?,

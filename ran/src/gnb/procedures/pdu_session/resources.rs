@@ -1,24 +1,13 @@
-//! The gNB's part of a UE's PDU sessions: what the setup of resources has in common, whichever
-//! message asks for it.
-use crate::gnb::GnbConfig;
-use crate::gnb::ue_task::UeTask;
+//! Setup of a PDU session's user plane resources, for each message that requests it.
+use crate::gnb::config::GnbConfig;
+use crate::gnb::ue::context::UeContext;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use martlet_ngap::transfer::{
-    FlowTunnel, GtpTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse,
-    SetupUnsuccessful, TransferError, UserPlaneSecurity,
+    FlowTunnel, Protection, SecurityOutcome, SetupRequest, SetupResponse, SetupUnsuccessful,
+    TransferError, UserPlaneSecurity,
 };
 
-/// User plane resources of one PDU session at the gNB.
-pub(crate) struct RanSession {
-    /// The UPF's end of the tunnel.
-    pub(crate) uplink: GtpTunnel,
-    /// QoS flows.
-    pub(crate) qfis: Vec<u8>,
-    /// How the user plane is protected, and what was asked for.
-    pub(crate) security: Option<(SecurityOutcome, UserPlaneSecurity)>,
-}
-
-/// Protects the user plane as it is asked for, where the gNB can (TS 38.413, 8.2.1.2).
+/// Applies the security indication as far as the gNB supports it (TS 38.413, 8.2.1.2).
 pub(crate) fn protect(
     config: &GnbConfig,
     asked: UserPlaneSecurity,
@@ -38,15 +27,14 @@ pub(crate) fn protect(
     })
 }
 
-/// What the SMF is told: what became of a preference.
-pub(crate) fn told(
+/// The security result that the SMF gets: only for a preference.
+pub(crate) fn reported(
     (outcome, asked): (SecurityOutcome, UserPlaneSecurity),
 ) -> Option<SecurityOutcome> {
     [asked.integrity, asked.confidentiality].contains(&Protection::Preferred).then_some(outcome)
 }
 
-/// What becomes of one session of a request: the transfer for its response list, or for its failed
-/// list.
+/// The result for one session of a request, with the transfer for the response or failed list.
 pub(crate) enum Outcome {
     /// Set up.
     Done(Vec<u8>),
@@ -54,8 +42,12 @@ pub(crate) enum Outcome {
     Failed(Vec<u8>),
 }
 
-/// Set up the resources of session `psi` as its transfer says, and answer with a transfer.
-pub(crate) fn set_up(ue: &mut UeTask, psi: u8, transfer: &[u8]) -> Result<Outcome, TransferError> {
+/// Sets up the resources of session `psi` as its transfer requests. Returns the response transfer.
+pub(crate) fn set_up(
+    ue: &mut UeContext,
+    psi: u8,
+    transfer: &[u8],
+) -> Result<Outcome, TransferError> {
     let request = match SetupRequest::decode(transfer) {
         Ok(request) => request,
         Err(error) => {
@@ -66,7 +58,7 @@ pub(crate) fn set_up(ue: &mut UeTask, psi: u8, transfer: &[u8]) -> Result<Outcom
     let qfis: Vec<u8> = request.flows.iter().map(|flow| flow.qfi).collect();
     let security = match request
         .security
-        .map(|asked| protect(ue.gnb().config(), asked).map(|done| (done, asked)))
+        .map(|asked| protect(ue.gnb.config(), asked).map(|done| (done, asked)))
         .transpose()
     {
         Ok(security) => security,
@@ -77,11 +69,11 @@ pub(crate) fn set_up(ue: &mut UeTask, psi: u8, transfer: &[u8]) -> Result<Outcom
         session.security = security;
     }
     let mut response = SetupResponse::new(FlowTunnel::new(downlink, qfis));
-    response.security = security.and_then(told);
+    response.security = security.and_then(reported);
     Ok(Outcome::Done(response.encode()?))
 }
 
-/// A session that is not set up, and why.
+/// The result for a session that is not set up.
 pub(crate) fn failed(cause: Cause) -> Result<Outcome, TransferError> {
     Ok(Outcome::Failed(SetupUnsuccessful::new(cause).encode()?))
 }

@@ -1,11 +1,12 @@
 //! Initial context setup (TS 38.413, 8.3.1).
 use crate::gnb::procedures::pdu_session::resources::{Outcome, set_up};
-use crate::gnb::ue_task::{Fault, UeTask};
+use crate::gnb::procedures::ue_radio_capability_info_indication;
+use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, build_ngap_ie, extract_ngap_ies};
 
-/// Set the context up, answer, and give the UE its NAS messages.
-pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+/// Sets up the UE context, answers, and passes NAS messages to the UE.
+pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, InitialContextSetupRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
@@ -14,12 +15,12 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
         opt nas: NASPDU = NAS_PDU(nas) => nas,
         opt radio: UERadioCapability = UERadioCapability(radio) => radio,
     );
-    ue.learn_amf_id(amf_id);
+    ue.set_amf_id(amf_id);
     if !ue.k_gnb_agrees(key.0.as_octets()) {
         tracing::warn!(
             supi = ue.supi(),
             gnb = ue.gnb_name(),
-            "K_gNB of the AMF is not the UE's: access stratum security would fail (TS 33.501, \
+            "K_gNB mismatch between AMF and UE: access stratum security would fail (TS 33.501, \
              annex A.9)"
         );
         return fail(ue, amf_id, ran_id).await;
@@ -45,7 +46,7 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
             }
         }
     }
-    ue.context_is_set_up();
+    ue.nas.security_mut().begin_access();
     let mut response = build_ngap!(
         SuccessfulOutcome,
         InitialContextSetup,
@@ -73,7 +74,7 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     }
     ue.transmit(response.encode()?).await?;
     if radio.is_none() && !ue.nas.config().radio_capability.is_empty() {
-        tell_radio_capability(ue, amf_id, ran_id).await?;
+        ue_radio_capability_info_indication::send(ue, (amf_id, ran_id)).await?;
     }
     if let Some(nas) = nas {
         ue.nas_received(&nas.0);
@@ -86,21 +87,8 @@ pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
     Ok(())
 }
 
-/// UE RADIO CAPABILITY INFO INDICATION: what the gNB has asked the UE for (8.14.1).
-async fn tell_radio_capability(ue: &mut UeTask, amf_id: u64, ran_id: u32) -> Result<(), Fault> {
-    let indication = build_ngap!(
-        InitiatingMessage,
-        UERadioCapabilityInfoIndication,
-        UERadioCapabilityInfoIndication,
-        AMF_UE_NGAP_ID(amf_id),
-        RAN_UE_NGAP_ID(ran_id),
-        UERadioCapability(ue.nas.config().radio_capability.clone()),
-    )?;
-    ue.transmit(indication.encode()?).await?;
-    Ok(())
-}
-
-async fn fail(ue: &mut UeTask, amf_id: u64, ran_id: u32) -> Result<(), Fault> {
+/// INITIAL CONTEXT SETUP FAILURE.
+async fn fail(ue: &mut UeContext, amf_id: u64, ran_id: u32) -> Result<(), Fault> {
     let failure = build_ngap!(
         UnsuccessfulOutcome,
         InitialContextSetup,

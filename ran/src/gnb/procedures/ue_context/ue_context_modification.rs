@@ -1,10 +1,10 @@
 //! UE context modification (TS 38.413, 8.3.4): another K_gNB for a UE that is connected.
-use crate::gnb::ue_task::{Fault, UeTask};
+use crate::gnb::ue::context::{Fault, UeContext};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, extract_ngap_ies};
 
 /// Take the key, if it is the UE's, and answer.
-pub(crate) async fn run(ue: &mut UeTask, pdu: &NGAP_PDU) -> Result<(), Fault> {
+pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault> {
     extract_ngap_ies!(pdu, UEContextModificationRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),

@@ -3,8 +3,8 @@ use crate::ue::action::{Event, PduSession, SessionCause};
 use crate::ue::config::Slice;
 use crate::ue::nas::{MmState, NasRefused, UeNas};
 use crate::ue::procedures::common::nas_transport::ul_nas_transport;
-use crate::ue::procedures::session::pdu_session::{PduSessionRequest, Session, SessionState};
 use crate::ue::procedures::connection::service_request::ServicePurpose;
+use crate::ue::procedures::session::pdu_session::{PduSessionRequest, Session, SessionState};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasDnn, NasExtendedProtocolConfigurationOptions,

@@ -1,25 +1,20 @@
-//! Which UE a message of the AMF is for: the UEs that are connected through a gNB, and those that
-//! are idle in its cell.
-use super::ue_task::ToUe;
+//! The UEs of a gNB: connected ones by their NGAP identifiers, idle ones by 5G-S-TMSI.
 use martlet_nas::STmsi;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
-/// Messages to one UE's task.
-pub(crate) type Mailbox = mpsc::Sender<ToUe>;
-
-struct Maps {
-    by_ran_id: HashMap<u32, Mailbox>,
+struct Maps<M> {
+    by_ran_id: HashMap<u32, mpsc::Sender<M>>,
     ran_id_of_amf_id: HashMap<u64, u32>,
-    camped: HashMap<u64, Mailbox>,
+    camped: HashMap<u64, mpsc::Sender<M>>,
     next_ran_id: u32,
 }
 
-/// The table. Every method takes and leaves its lock at once.
-pub(crate) struct UeTable(Mutex<Maps>);
+/// The queues of the UEs' tasks, which take messages `M`. No method holds the lock beyond its end.
+pub(crate) struct UeTable<M>(Mutex<Maps<M>>);
 
-impl Default for UeTable {
+impl<M> Default for UeTable<M> {
     fn default() -> Self {
         UeTable(Mutex::new(Maps {
             by_ran_id: HashMap::new(),
@@ -30,25 +25,25 @@ impl Default for UeTable {
     }
 }
 
-impl UeTable {
-    /// One whose RAN UE NGAP IDs begin there: those of a gNB are its own, whichever AMF knows them.
+impl<M> UeTable<M> {
+    /// A table whose first RAN UE NGAP ID is `first`. The associations of a gNB use separate ranges.
     pub(crate) fn beginning_at(first: u32) -> Self {
         let table = UeTable::default();
         table.lock().next_ran_id = first;
         table
     }
 
-    /// A UE that had this RAN UE NGAP ID with another AMF.
-    pub(crate) fn take(&self, ran_id: u32, mailbox: Mailbox) {
+    /// Adds a UE that had this RAN UE NGAP ID on another association.
+    pub(crate) fn insert(&self, ran_id: u32, mailbox: mpsc::Sender<M>) {
         self.lock().by_ran_id.insert(ran_id, mailbox);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Maps> {
+    fn lock(&self) -> MutexGuard<'_, Maps<M>> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A RAN UE NGAP ID for a UE that connects.
-    pub(crate) fn connect(&self, mailbox: Mailbox) -> u32 {
+    /// Adds a connected UE. Returns its new RAN UE NGAP ID.
+    pub(crate) fn connect(&self, mailbox: mpsc::Sender<M>) -> u32 {
         let mut maps = self.lock();
         loop {
             let id = maps.next_ran_id;
@@ -60,12 +55,12 @@ impl UeTable {
         }
     }
 
-    /// The AMF UE NGAP ID that the AMF gave a connected UE.
-    pub(crate) fn learn_amf_id(&self, ran_id: u32, amf_id: u64) {
+    /// Sets the AMF UE NGAP ID of a connected UE.
+    pub(crate) fn set_amf_id(&self, ran_id: u32, amf_id: u64) {
         self.lock().ran_id_of_amf_id.insert(amf_id, ran_id);
     }
 
-    /// The UE's connection is released.
+    /// Removes a UE whose connection is released.
     pub(crate) fn disconnect(&self, ran_id: u32, amf_id: Option<u64>) {
         let mut maps = self.lock();
         maps.by_ran_id.remove(&ran_id);
@@ -77,42 +72,44 @@ impl UeTable {
     }
 
     /// The connected UE with this RAN UE NGAP ID.
-    pub(crate) fn by_ran_id(&self, ran_id: u32) -> Option<Mailbox> {
+    pub(crate) fn by_ran_id(&self, ran_id: u32) -> Option<mpsc::Sender<M>> {
         self.lock().by_ran_id.get(&ran_id).cloned()
     }
 
-    pub(crate) fn by_amf_id(&self, amf_id: u64) -> Option<Mailbox> {
+    /// The connected UE with this AMF UE NGAP ID.
+    pub(crate) fn by_amf_id(&self, amf_id: u64) -> Option<mpsc::Sender<M>> {
         let maps = self.lock();
         let ran_id = maps.ran_id_of_amf_id.get(&amf_id)?;
         maps.by_ran_id.get(ran_id).cloned()
     }
 
     /// All connected UEs.
-    pub(crate) fn connected(&self) -> Vec<Mailbox> {
+    pub(crate) fn connected(&self) -> Vec<mpsc::Sender<M>> {
         self.lock().by_ran_id.values().cloned().collect()
     }
 
     /// All UEs, connected or idle.
-    pub(crate) fn all(&self) -> Vec<Mailbox> {
+    pub(crate) fn all(&self) -> Vec<mpsc::Sender<M>> {
         let maps = self.lock();
         maps.by_ran_id.values().chain(maps.camped.values()).cloned().collect()
     }
 
-    /// An idle UE listens to paging with its 5G-S-TMSI.
-    pub(crate) fn camp(&self, s_tmsi: STmsi, mailbox: Mailbox) {
+    /// Adds an idle UE, which listens to paging with its 5G-S-TMSI.
+    pub(crate) fn camp(&self, s_tmsi: STmsi, mailbox: mpsc::Sender<M>) {
         self.lock().camped.insert(s_tmsi.to_u64(), mailbox);
     }
 
-    /// It does not any more.
+    /// Removes an idle UE.
     pub(crate) fn leave(&self, s_tmsi: STmsi) {
         self.lock().camped.remove(&s_tmsi.to_u64());
     }
 
-    pub(crate) fn camped(&self, s_tmsi: u64) -> Option<Mailbox> {
+    /// The idle UE with this 5G-S-TMSI.
+    pub(crate) fn camped(&self, s_tmsi: u64) -> Option<mpsc::Sender<M>> {
         self.lock().camped.get(&s_tmsi).cloned()
     }
 
-    /// How many UEs are connected, and how many are idle.
+    /// Number of connected UEs, and of idle UEs.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let maps = self.lock();
         (maps.by_ran_id.len(), maps.camped.len())

@@ -8,7 +8,7 @@ const WAITS: usize = 16;
 /// Remembers a UE's waits for the core: each from its last uplink message to the next downlink
 /// message.
 #[derive(Debug, Default)]
-pub(super) struct CoreTime {
+pub(crate) struct CoreTime {
     sent: Option<Instant>,
     /// When each wait ended and how long it was.
     waits: VecDeque<(Instant, Duration)>,

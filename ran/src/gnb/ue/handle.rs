@@ -1,13 +1,17 @@
 //! A UE as its user holds it: each procedure is one call that waits for its end.
-use super::command::{Command, Reply, UeEvent};
-use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, XnPlan};
+use super::command::{Command, Reply, UeEvent, UeStatus};
+use super::task;
+use crate::gnb::error::{GnbError, UeError};
+use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan, XnHandoverPlan};
+use crate::gnb::node::Gnb;
+use crate::radio_environment::Surroundings;
 use crate::ue::{
-    Given, MmState, ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome,
-    RegistrationType, ServicePurpose,
+    ModificationRequest, PduSession, PduSessionRequest, RegistrationOutcome, RegistrationType,
+    ServicePurpose, UeConfig, UeNas,
 };
+use crate::user_plane::{Interface, Netns};
 use bytes::Bytes;
-use martlet_nas::{Guti, Nas5gsMessage};
-use martlet_ngap::transfer::SecurityOutcome;
+use martlet_nas::Nas5gsMessage;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot};
@@ -15,38 +19,29 @@ use tokio::sync::{Mutex, broadcast, mpsc, oneshot};
 /// A UE in the cell of a gNB. Dropping it takes the UE out of reach: the gNB asks the AMF to
 /// release its context, its interfaces and its network namespace go.
 pub struct Ue {
-    pub(super) commands: mpsc::Sender<Command>,
-    pub(super) supi: Arc<str>,
-    pub(super) timeout: Duration,
-    pub(super) downlink_ip: Mutex<mpsc::Receiver<(u8, Bytes)>>,
+    commands: mpsc::Sender<Command>,
+    supi: Arc<str>,
+    timeout: Duration,
+    downlink_ip: Mutex<mpsc::Receiver<(u8, Bytes)>>,
 }
 
-/// How a UE is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UeStatus {
-    /// Registration state.
-    pub state: MmState,
-    /// Whether it has a connection through the gNB.
-    pub connected: bool,
-    /// 5G-GUTI.
-    pub guti: Option<Guti>,
-    /// What the network has given it beside.
-    pub given: Given,
-    /// How often K_AMF has changed with a handover.
-    pub key_changes: u32,
-    /// Established PDU sessions.
-    pub sessions: Vec<PduSession>,
-    /// Sessions whose user plane is active at the gNB.
-    pub active_user_planes: Vec<u8>,
-    /// NEA and NIA identifiers in use.
-    pub algorithms: Option<(u8, u8)>,
-    /// How the user planes of sessions are protected for which the core has asked for something.
-    pub protected: Vec<(u8, SecurityOutcome)>,
-    /// Its network namespace.
-    pub netns: Option<String>,
-}
+/// Downlink packets that may wait for [`Ue::recv_ip`].
+const DOWNLINK_PACKETS: usize = 1024;
 
 impl Ue {
+    /// Starts the task of a UE in a gNB's cell.
+    pub(crate) fn start(gnb: Gnb, config: UeConfig, netns: Netns) -> Result<Self, GnbError> {
+        let interface = Interface::new(&config, netns);
+        let nas = UeNas::new(config, gnb.config().plmn)
+            .map_err(|e| GnbError::Config { gnb: gnb.name().to_owned(), reason: e.to_string() })?;
+        let (commands, commanded) = mpsc::channel(16);
+        let (downlink_ip, packets) = mpsc::channel(DOWNLINK_PACKETS);
+        let supi = nas.supi().into();
+        let timeout = gnb.config().procedure_timeout;
+        tokio::spawn(task::run(nas, gnb, interface, commanded, downlink_ip));
+        Ok(Ue { commands, supi, timeout, downlink_ip: Mutex::new(packets) })
+    }
+
     /// `imsi-…`.
     pub fn supi(&self) -> &str {
         &self.supi
@@ -291,7 +286,7 @@ impl Ue {
     ///
     /// # Errors
     /// The UE no longer exists.
-    pub(crate) async fn is_at(&self, surroundings: crate::Surroundings) -> Result<(), UeError> {
+    pub(crate) async fn is_at(&self, surroundings: Surroundings) -> Result<(), UeError> {
         let surroundings = Box::new(surroundings);
         self.ask(|reply| Command::Surroundings { surroundings, reply }).await
     }
@@ -346,14 +341,19 @@ impl Ue {
         gnb: &Gnb,
         lost: &[u8],
     ) -> Result<HandoverOutcome, UeError> {
-        self.xn_handover(gnb, XnPlan { lost: lost.to_vec(), ..XnPlan::default() }).await
+        self.xn_handover(gnb, XnHandoverPlan { lost: lost.to_vec(), ..XnHandoverPlan::default() })
+            .await
     }
 
     /// The same as a plan says.
     ///
     /// # Errors
     /// As [`Ue::xn_handover_to`].
-    pub async fn xn_handover(&self, gnb: &Gnb, plan: XnPlan) -> Result<HandoverOutcome, UeError> {
+    pub async fn xn_handover(
+        &self,
+        gnb: &Gnb,
+        plan: XnHandoverPlan,
+    ) -> Result<HandoverOutcome, UeError> {
         let gnb = gnb.clone();
         self.ask(|reply| Command::PathSwitch { gnb, plan, reply }).await
     }

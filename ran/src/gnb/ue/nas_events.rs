@@ -1,11 +1,11 @@
-//! What the NAS layer of a UE reports: samples are taken, and who waits is answered.
-use super::UeError;
+//! Events of the UE's NAS layer: they record samples and complete waiting commands.
 use super::command::UeEvent;
-use super::ue_task::UeTask;
+use super::context::UeContext;
+use crate::gnb::error::UeError;
 use crate::sample::Procedure;
 use crate::ue::{Event, MmState, PduSession, SessionCause};
 
-impl UeTask {
+impl UeContext {
     pub(super) async fn on_event(&mut self, event: Event) {
         if let Some(events) = &self.events {
             let _ = events.send(UeEvent::Nas(event.clone()));
@@ -112,20 +112,20 @@ impl UeTask {
         }
     }
 
-    pub(super) fn registration_failed(&mut self, error: UeError) {
+    fn registration_failed(&mut self, error: UeError) {
         let start = self.starts.registration.take();
         self.record(Procedure::Registration, start, Some(error.to_string()));
         self.waiters.registration.finish(Err(error));
     }
 
-    pub(super) fn service_failed(&mut self, error: UeError) {
+    fn service_failed(&mut self, error: UeError) {
         let (start, paged) = (self.starts.service.take(), self.starts.paged.take());
         self.record(Procedure::ServiceRequest, start, Some(error.to_string()));
         self.record(Procedure::PagingResponse, paged, Some(error.to_string()));
         self.waiters.service.finish(Err(error));
     }
 
-    pub(super) async fn session_established(&mut self, session: PduSession) {
+    async fn session_established(&mut self, session: PduSession) {
         let psi = session.psi;
         let start = self.starts.establishment.get_mut(usize::from(psi)).and_then(Option::take);
         self.record(Procedure::PduSessionEstablishment, start, None);

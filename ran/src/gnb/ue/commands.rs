@@ -1,19 +1,17 @@
-//! What a UE is asked to do.
-use super::command::{Command, Reply};
-use crate::gnb::procedures::ue_context::ue_context_release::ReleaseReason;
-use super::ue_task::UeTask;
-use super::procedures::handover::{handover_preparation, path_switch_request};
-use super::procedures::location_reporting;
-use super::procedures::nas_transport::{initial_ue_message, uplink_downlink};
-use super::procedures::ue_context::ue_context_release;
-use super::{Gnb, UeError, UeStatus};
+//! Execution of a caller's commands.
+use super::command::{Command, Reply, UeStatus};
+use super::context::UeContext;
+use crate::gnb::error::UeError;
+use crate::gnb::procedures::handover::{handover_preparation, path_switch_request};
+use crate::gnb::procedures::location_reporting;
+use crate::gnb::procedures::nas_transport::{initial_ue_message, uplink_nas_transport};
+use crate::gnb::procedures::ue_context::ue_context_release_request::{self, ReleaseReason};
 use crate::ue::{EstablishmentCause, Initial, MmState};
-use crate::user_plane::UserPlane;
 use bytes::Bytes;
 use std::time::Instant;
 use tokio::sync::broadcast;
 
-impl UeTask {
+impl UeContext {
     /// What starts with an initial message waits until the connection of what was before is
     /// released.
     fn has_to_wait(&self, command: &Command) -> bool {
@@ -41,7 +39,7 @@ impl UeTask {
             let gives_up = matches!(command, Command::Forget { .. });
             self.deferred.push_back(command);
             if gives_up {
-                if let Err(error) = self.give_up_connection().await {
+                if let Err(error) = self.release_connection().await {
                     self.link_lost(&error.to_string());
                 }
                 Box::pin(self.flush()).await;
@@ -176,7 +174,7 @@ impl UeTask {
                 reply.done(Ok(()));
             }
             Command::Surroundings { surroundings, reply } => {
-                self.measured.surroundings = Some(*surroundings);
+                self.measurements.surroundings = Some(*surroundings);
                 reply.done(Ok(()));
             }
             Command::Subscribe { reply } => {
@@ -189,19 +187,19 @@ impl UeTask {
             }
             Command::Move { gnb, reply } => reply.done(self.move_to(gnb)),
             Command::Handover { gnb, plan, reply } => {
-                handover_preparation::require(self, gnb, plan, reply).await
+                handover_preparation::run(self, gnb, plan, reply).await
             }
             Command::PathSwitch { gnb, plan, reply } => {
-                path_switch_request::request(self, gnb, &plan, reply).await
+                path_switch_request::run(self, gnb, &plan, reply).await
             }
         }
     }
 
-    pub(super) async fn release_to_idle(&mut self, reply: Reply<()>) {
+    async fn release_to_idle(&mut self, reply: Reply<()>) {
         if self.connection.ran_id.is_none() {
             return reply.done(Ok(()));
         }
-        match ue_context_release::request(self, ReleaseReason::UserInactivity).await {
+        match ue_context_release_request::run(self, ReleaseReason::UserInactivity).await {
             Ok(Some(sent)) => {
                 self.starts.an_release = Some(sent);
                 self.waiters.idle.add(reply);
@@ -214,9 +212,9 @@ impl UeTask {
         }
     }
 
-    pub(super) async fn send_raw_nas(&mut self, nas: Vec<u8>) -> Result<(), UeError> {
+    async fn send_raw_nas(&mut self, nas: Vec<u8>) -> Result<(), UeError> {
         let sent = match self.connection.ran_id {
-            Some(_) => uplink_downlink::uplink(self, nas).await.map(|_| ()),
+            Some(_) => uplink_nas_transport::run(self, nas).await.map(|_| ()),
             None => {
                 let initial = Initial { cause: EstablishmentCause::MoSignalling, s_tmsi: None };
                 initial_ue_message::run(self, nas, &initial).await.map(|_| ())
@@ -225,7 +223,7 @@ impl UeTask {
         Ok(sent?)
     }
 
-    pub(super) fn send_ip(&mut self, psi: u8, packet: Bytes) -> Result<(), UeError> {
+    fn send_ip(&mut self, psi: u8, packet: Bytes) -> Result<(), UeError> {
         match self.ports.get(&psi) {
             Some(port) => port.send(&packet).map_err(|error| UeError::Interface(error.to_string())),
             None => Err(UeError::State(
@@ -234,7 +232,7 @@ impl UeTask {
         }
     }
 
-    pub(super) fn status(&self) -> UeStatus {
+    fn status(&self) -> UeStatus {
         UeStatus {
             state: self.nas.state(),
             connected: self.connection.ran_id.is_some(),
@@ -251,28 +249,5 @@ impl UeTask {
                 .collect(),
             netns: self.interface.netns().map(str::to_owned),
         }
-    }
-
-    pub(super) fn move_to(&mut self, gnb: Gnb) -> Result<(), UeError> {
-        if self.connection.ran_id.is_some() {
-            return Err(UeError::State("only an idle UE selects another cell"));
-        }
-        self.leave_cell();
-        self.nas.select_plmn(&gnb.config().plmn);
-        // The sessions' ends at one gNB are not another's; their interfaces go with the UE.
-        let elsewhere = !UserPlane::same(self.gnb.user_plane(), gnb.user_plane());
-        self.gnb = gnb;
-        self.camp();
-        if !elsewhere {
-            return Ok(());
-        }
-        let mut failed = None;
-        for (psi, before) in std::mem::take(&mut self.ports) {
-            let Some(user_plane) = self.gnb.user_plane() else { continue };
-            let port = user_plane.open(psi, self.downlink_ip.clone(), self.mailbox.clone());
-            failed = port.succeed(&before).err().or(failed);
-            self.ports.insert(psi, port);
-        }
-        failed.map_or(Ok(()), |error| Err(UeError::Interface(error.to_string())))
     }
 }

@@ -1,12 +1,15 @@
 //! What is asked of a UE's task, and how it answers.
-use super::{Gnb, HandoverOutcome, HandoverPlan, UeError, UeStatus, XnPlan};
-use crate::positioning::Surroundings;
+use crate::gnb::error::UeError;
+use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan, XnHandoverPlan};
+use crate::gnb::node::Gnb;
+use crate::radio_environment::Surroundings;
 use crate::ue::{
-    Event, ModificationRequest, PduSession, PduSessionRequest, PositioningKind,
+    Event, Given, MmState, ModificationRequest, PduSession, PduSessionRequest, PositioningKind,
     RegistrationOutcome, RegistrationType, ServicePurpose,
 };
 use bytes::Bytes;
-use martlet_nas::Nas5gsMessage;
+use martlet_nas::{Guti, Nas5gsMessage};
+use martlet_ngap::transfer::SecurityOutcome;
 use tokio::sync::{broadcast, oneshot};
 
 /// Something that happened at a UE, for tests that look on.
@@ -18,6 +21,31 @@ pub enum UeEvent {
     NasReceived(Bytes),
     /// Its connection was released: it is idle, or deregistered and silent.
     ConnectionReleased,
+}
+
+/// How a UE is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UeStatus {
+    /// Registration state.
+    pub state: MmState,
+    /// Whether it has a connection through the gNB.
+    pub connected: bool,
+    /// 5G-GUTI.
+    pub guti: Option<Guti>,
+    /// What the network has given it beside.
+    pub given: Given,
+    /// How often K_AMF has changed with a handover.
+    pub key_changes: u32,
+    /// Established PDU sessions.
+    pub sessions: Vec<PduSession>,
+    /// Sessions whose user plane is active at the gNB.
+    pub active_user_planes: Vec<u8>,
+    /// NEA and NIA identifiers in use.
+    pub algorithms: Option<(u8, u8)>,
+    /// How the user planes of sessions are protected for which the core has asked for something.
+    pub protected: Vec<(u8, SecurityOutcome)>,
+    /// Its network namespace.
+    pub netns: Option<String>,
 }
 
 /// Where the answer to a command goes.
@@ -159,7 +187,7 @@ pub(crate) enum Command {
     },
     PathSwitch {
         gnb: Gnb,
-        plan: XnPlan,
+        plan: XnHandoverPlan,
         reply: Reply<HandoverOutcome>,
     },
 }
