@@ -3,7 +3,7 @@ use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_ran::ue::RegistrationType;
-use martlet_ran::{Gnb, HandoverPlan, HandoverTurn};
+use martlet_ran::{Gnb, HandoverPlan, HandoverScript};
 use martlet_tests::{GATEWAY, SecondAmf, TestCore, eventually, in_namespace, internet, reaches};
 
 /// A core with two AMFs, each with a tracking area and a gNB of its own.
@@ -87,7 +87,8 @@ fn ue_rejects_a_new_kamf_without_a_valid_mac() {
     in_namespace(|| async {
         let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
         let (phone, _) = core.phone_with_session(&here, 1).await?;
-        let plan = HandoverPlan { turn: HandoverTurn::NewKeyNotProved, ..Default::default() };
+        let plan =
+            HandoverPlan { script: HandoverScript::NasContainerDamaged, ..Default::default() };
         ensure!(phone.handover(&there, plan).await.is_err(), "it has gone");
         reaches(&phone, 1, GATEWAY).await?;
         ensure!(
@@ -124,12 +125,14 @@ fn failed_handover_to_another_amf_keeps_the_source_amf() {
     in_namespace(|| async {
         let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
         let (phone, _) = core.phone_with_session(&here, 1).await?;
-        for turn in
-            [HandoverTurn::TargetFull, HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce]
-        {
-            let plan = HandoverPlan { turn, ..Default::default() };
-            ensure!(phone.handover(&there, plan).await.is_err(), "{turn:?}");
-            reaches(&phone, 1, GATEWAY).await.with_context(|| format!("{turn:?}"))?;
+        for script in [
+            HandoverScript::TargetRejects,
+            HandoverScript::CancelledAfterCommand,
+            HandoverScript::CancelledDuringPreparation,
+        ] {
+            let plan = HandoverPlan { script, ..Default::default() };
+            ensure!(phone.handover(&there, plan).await.is_err(), "{script:?}");
+            reaches(&phone, 1, GATEWAY).await.with_context(|| format!("{script:?}"))?;
             ensure!(core.counts().registered == 1, "{:?}", core.counts());
         }
         eventually(

@@ -2,17 +2,19 @@
 use crate::handover::{is_served, two_gnbs};
 use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_ran::{HandoverPlan, HandoverTurn};
+use martlet_ran::{HandoverPlan, HandoverScript};
 use martlet_tests::in_namespace;
 
 #[test]
 fn cancelled_handover_keeps_the_source_gnb() {
     in_namespace(|| async {
         let (core, one, other, phone, _) = two_gnbs(Sbi::Local).await?;
-        for turn in [HandoverTurn::Cancelled, HandoverTurn::CancelledAtOnce] {
-            let plan = HandoverPlan { turn, ..Default::default() };
+        for script in
+            [HandoverScript::CancelledAfterCommand, HandoverScript::CancelledDuringPreparation]
+        {
+            let plan = HandoverPlan { script, ..Default::default() };
             let outcome = phone.handover(&other, plan).await;
-            ensure!(outcome.is_err(), "{turn:?}: {outcome:?}");
+            ensure!(outcome.is_err(), "{script:?}: {outcome:?}");
             is_served(&core, &phone, &one).await?;
             core.until("the target has let go", |c| c.connected == 1).await?;
         }

@@ -2,7 +2,7 @@
 use crate::handover::{is_served, two_gnbs};
 use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_ran::{HandoverPlan, HandoverTurn};
+use martlet_ran::{HandoverPlan, HandoverScript};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ fn failed_preparation_keeps_the_source_gnb() {
         .await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
         let (phone, _) = core.phone_with_session(&one, 1).await?;
-        let failed = |turn| HandoverPlan { turn, ..Default::default() };
-        for turn in [HandoverTurn::TargetFull, HandoverTurn::TargetSilent] {
-            let outcome = phone.handover(&other, failed(turn)).await;
-            ensure!(outcome.is_err(), "{turn:?}: {outcome:?}");
+        let failed = |script| HandoverPlan { script, ..Default::default() };
+        for script in [HandoverScript::TargetRejects, HandoverScript::TargetSilent] {
+            let outcome = phone.handover(&other, failed(script)).await;
+            ensure!(outcome.is_err(), "{script:?}: {outcome:?}");
             is_served(&core, &phone, &one).await?;
             core.until("the target has let go", |c| c.connected == 1).await?;
         }
@@ -30,7 +30,7 @@ fn failed_preparation_keeps_the_source_gnb() {
         // A phone that does not come is waited for, and no longer.
         let stays = tokio::time::timeout(
             Duration::from_secs(2),
-            phone.handover(&other, failed(HandoverTurn::Stays)),
+            phone.handover(&other, failed(HandoverScript::UeDoesNotArrive)),
         );
         ensure!(stays.await.is_err(), "nobody answers");
         core.until("the target has let go", |c| c.connected == 1).await?;

@@ -2,7 +2,7 @@
 use crate::registration::service_area::{two_areas, until};
 use anyhow::ensure;
 use martlet::core::Sbi;
-use martlet_ran::{HandoverPlan, HandoverTurn};
+use martlet_ran::{HandoverPlan, HandoverScript};
 use martlet_store::ServiceArea;
 use martlet_tests::{TestCore, in_namespace};
 use std::time::Duration;
@@ -40,13 +40,13 @@ fn undelivered_nas_is_sent_again_after_the_handover() {
                 "N2" => drop(phone.handover_to(&there).await?),
                 "Xn" => drop(phone.xn_handover_to(&here).await?),
                 _ => {
-                    let turn = if way == "N2, cancelled" {
-                        HandoverTurn::Cancelled
+                    let script = if way == "N2, cancelled" {
+                        HandoverScript::CancelledAfterCommand
                     } else {
-                        HandoverTurn::TargetFull
+                        HandoverScript::TargetRejects
                     };
                     let none = phone
-                        .handover(&there, HandoverPlan { turn, ..HandoverPlan::default() })
+                        .handover(&there, HandoverPlan { script, ..HandoverPlan::default() })
                         .await;
                     ensure!(none.is_err(), "{way}: {none:?}");
                 }
