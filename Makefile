@@ -44,7 +44,7 @@ release-switch: packages-switch ## Build target/release/martlet-switch, the prog
 	$(CARGO) build --release --locked -p martlet-switch-target
 
 release-lab: packages-build ## Build target/release/martlet-lab, the experiments
-	$(CARGO) build --release --locked -p martlet-lab -p martlet-lcs-endpoint
+	$(CARGO) build --release --locked -p martlet-lab -p martlet-lab-endpoint
 
 # The switch and the lab are installed where they have been built.
 install: release ## Install martlet, libmartlet_fabric (C) and what else is built below PREFIX (/usr/local), after DESTDIR
@@ -127,7 +127,7 @@ lab-test: packages-build ## Test the outside reference of `martlet-lab sbi`, ice
 	$(CARGO) test -p martlet-lab --features iceoryx2 --locked $(RUNNER) sbi::iceoryx
 
 channels-test: packages-channels ## Run the conformance suite of secure channels over the TLS libraries in C too (wolfSSL is GPL: not for release)
-	$(CARGO) test --locked -p martlet-lcs-channel --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
+	$(CARGO) test --locked -p martlet-lab-channels --features openssl,wolfssl,mbedtls,msquic $(RUNNER)
 
 lint: packages-build ## Check form and habits: formatting, clippy, docs, spelling, widths, links, licences, commit subjects
 	@bash deploy/lint/tools.sh
@@ -152,7 +152,7 @@ lab-switch: release-switch release-lab ## Measure the programmable switch in mem
 
 # The core has no TLS library in C, so it is built by itself.
 BUILD_POSITIONING = $(CARGO) build --release --locked -p martlet --target-dir target/positioning && \
-	$(CARGO) build --release --locked -p martlet-lab -p martlet-lcs-endpoint \
+	$(CARGO) build --release --locked -p martlet-lab -p martlet-lab-endpoint \
 		--features martlet-lab/openssl,martlet-lab/wolfssl,martlet-lab/mbedtls,martlet-lab/msquic --target-dir target/positioning
 
 lab-positioning: packages-channels ## Measure LCS-UPP over every secure channel, and under the radio model (a quarter of an hour), in a build of its own (wolfSSL is GPL: not for release)

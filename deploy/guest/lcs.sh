@@ -27,11 +27,10 @@ program() { # PACKAGE TEST
 folder=$(deploy/guest/prepare.sh "$kernel")
 module=$(lcs/kernel/build.sh "$(cat "$folder/version")")
 echo "Building the tests of channels and of the kernel module."
-conformance=$(program martlet-lcs-channel conformance)
-resumption=$(program martlet-lcs-channel resumption)
+channels=$(program martlet-lcs-channel suite)
 kernel_tests=$(program martlet-lcs-kernel module)
-ends=$(program martlet-lcs-endpoint ends)
-[ -x "$ends" ] && [ -x "$conformance" ] && [ -x "$resumption" ] && [ -x "$kernel_tests" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
+ends=$(program martlet-lab-endpoint ends)
+[ -x "$ends" ] && [ -x "$channels" ] && [ -x "$kernel_tests" ] || { echo "guest-test: a test program was not built" >&2; exit 1; }
 
 export RUST_BACKTRACE=0 MARTLET_REQUIRE_KERNEL_MODULE=1
 export MARTLET_GUEST="QEMU without KVM, Linux $(cat "$folder/version")"
@@ -39,16 +38,16 @@ echo "Starting a guest with Debian's kernel."
 deploy/guest/run.sh --kernel "$kernel" --modules "tls" --timeout 900 env LD_LIBRARY_PATH="$libraries" bash -c '
     failed=0
     /usr/sbin/insmod "$1" || exit 125
-    MARTLET_CHANNELS=ktls,rustls "$2" --test-threads 1 || failed=1
-    "$7" --test-threads 1 a_connection_goes_on || failed=1
+    MARTLET_CHANNELS=ktls,rustls "$2" --test-threads 1 conformance:: || failed=1
+    "$2" --test-threads 1 a_connection_goes_on || failed=1
     "$3" --test-threads 1 || failed=1
-    "$8" --test-threads 1 real_time || failed=1
+    "$7" --test-threads 1 real_time || failed=1
     if [ -n "$4" ]; then
         "$4" --log warn lcs-upp --rounds "$5" --setups 5 --out "$GUEST_RESULTS/lcs-upp" \
             --channels "$6" || failed=1
     fi
     exit $failed
-' guest "$module" "$conformance" "$kernel_tests" "$laboratory" "$rounds" "$ways" "$resumption" "$ends" | tee target/guest/output
+' guest "$module" "$channels" "$kernel_tests" "$laboratory" "$rounds" "$ways" "$ends" | tee target/guest/output
 if grep -q SKIPPED target/guest/output; then
     echo "guest-test: something was skipped or not run, see above" >&2
     exit 1

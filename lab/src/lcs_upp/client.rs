@@ -3,7 +3,7 @@ use super::path::Route;
 use super::program::endpoint_command;
 use super::server::Server;
 use anyhow::{Context, Result, ensure};
-use martlet_lcs_endpoint::End;
+use martlet_lab_endpoint::End;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub struct LcsUppClientArgs {
 /// The channel is not established or breaks, or an answer is wrong.
 pub fn ask(args: LcsUppClientArgs) -> Result<()> {
     let (to, end) = End::of_words(&args.words, "--to")?;
-    martlet_lcs_endpoint::ask(&to, &end, || ())
+    martlet_lab_endpoint::ask(&to, &end, || ())
 }
 
 /// A client process.

@@ -19,7 +19,7 @@ use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use client::Client;
-use martlet_lcs_endpoint::{End, Way};
+use martlet_lab_endpoint::{End, Way};
 use martlet_lcs_realtime::{Conditions, Wanted};
 use path::Route;
 use rand::seq::SliceRandom;

@@ -1,7 +1,7 @@
 //! The LMF's end: one process for each channel.
 use super::program::endpoint_command;
 use anyhow::{Context, Result};
-use martlet_lcs_endpoint::End;
+use martlet_lab_endpoint::End;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::process::{Child, Stdio};
@@ -21,7 +21,7 @@ pub struct LcsUppServerArgs {
 /// The listener cannot be opened.
 pub fn serve(args: LcsUppServerArgs) -> Result<()> {
     let (at, end) = End::of_words(&args.words, "--at")?;
-    martlet_lcs_endpoint::serve(at.parse()?, &end)
+    martlet_lab_endpoint::serve(at.parse()?, &end)
 }
 
 /// A server process. It echoes messages.

@@ -1,9 +1,11 @@
 //! Channels on tokio: many connections on one thread.
 
 use crate::quic::{AsyncQuic, client_config};
-use crate::raw::udp;
-use crate::tcp::{Engines, FLIGHT};
-use crate::{ChannelError, Description, Engine, Kind, Options, Resumption, Trust, client_engines};
+use crate::tcp::FLIGHT;
+use crate::udp;
+use crate::{
+    ChannelError, Description, Engine, Engines, Kind, Options, Resumption, Trust, client_engines,
+};
 use nix::sys::socket::{setsockopt, sockopt::TcpUserTimeout};
 use quinn_proto::ClientConfig;
 use std::net::SocketAddr;
@@ -223,7 +225,7 @@ pub enum Reached {
 }
 
 impl AsyncConnector {
-    /// For a kind of channel ([`Kind::runs_many`]), with what the UE accepts.
+    /// For a kind of channel ([`Kind::is_async`]), with what the UE accepts.
     ///
     /// # Errors
     /// The trust cannot be used, or this is no such kind.
@@ -255,9 +257,7 @@ impl AsyncConnector {
                 std::net::TcpStream::connect_timeout(&to, self.options.timeout).map(Reached::Tcp)
             }
             How::Quic(..) => {
-                let any: SocketAddr =
-                    if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
-                let socket = udp(any, false).map_err(std::io::Error::other)?;
+                let socket = udp::bind(udp::any_for(to)).map_err(std::io::Error::other)?;
                 socket.connect(to)?;
                 Ok(Reached::Udp(socket))
             }

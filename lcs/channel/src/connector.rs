@@ -1,33 +1,23 @@
-//! Connections of a UE, one after the other: each goes on with what those before were given, where
-//! the library can.
+//! Successive connections of a UE, each of which resumes the session of the one before.
 
-use crate::kind::{client_engines, early_client_engines};
 use crate::ktls::{self, Ktls};
 use crate::quic::{self, Quic};
-use crate::tcp::{Engines, TlsChannel, Wire};
-use crate::{Channel, ChannelError, Kind, Options, Resumption, Trust, connect};
+use crate::tcp::{TlsChannel, Wire};
+use crate::{Channel, ChannelError, Engines, Kind, Options, Resumption, Trust, rustls, unbuffered};
 use std::net::SocketAddr;
 
-/// What is kept from one connection to the next.
-enum Kept {
-    /// TLS over TCP: a session that resumes, and one that sends octets with its first flight.
-    Tls {
-        resuming: Engines,
-        early: Option<Engines>,
-    },
+/// The client configuration, with the session tickets received so far.
+enum Client {
+    Tls { resuming: Engines, early_data: Engines },
     Quic(quinn_proto::ClientConfig),
-    Ktls(ktls::Known),
-    #[cfg(feature = "msquic")]
-    MsQuic(crate::msquic::Ticket),
-    Nothing,
+    Ktls(ktls::Client),
 }
 
-/// Brings up connections of a kind.
+/// Opens connections of a kind.
 pub struct Connector {
-    kind: Kind,
+    client: Client,
     trust: Trust,
     options: Options,
-    kept: Kept,
 }
 
 impl Connector {
@@ -36,56 +26,34 @@ impl Connector {
     /// # Errors
     /// The trust cannot be used.
     pub fn new(kind: Kind, trust: &Trust, options: &Options) -> Result<Self, ChannelError> {
-        let kept = match kind {
-            Kind::Quinn => Kept::Quic(quic::client_config(trust, options)?),
-            Kind::Ktls => Kept::Ktls(ktls::Known::new(trust)?),
-            #[cfg(feature = "msquic")]
-            Kind::MsQuic => Kept::MsQuic(crate::msquic::Ticket::default()),
-            _ => match client_engines(kind, trust)? {
-                Some(resuming) => Kept::Tls { resuming, early: early_client_engines(kind, trust)? },
-                None => Kept::Nothing,
+        let client = match kind {
+            Kind::Quinn => Client::Quic(quic::client_config(trust, options)?),
+            Kind::Ktls => Client::Ktls(ktls::Client::new(trust)?),
+            Kind::Rustls => Client::Tls {
+                resuming: unbuffered::clients(trust)?,
+                early_data: rustls::early_data_clients(trust)?,
             },
         };
-        Ok(Connector { kind, trust: trust.clone(), options: options.clone(), kept })
+        Ok(Connector { client, trust: trust.clone(), options: options.clone() })
     }
 
-    /// Bring up a connection.
+    /// Open a connection.
     ///
     /// # Errors
-    /// Nobody is there, or it is not who it has to be.
+    /// Nothing listens there, or its certificate is not trusted.
     pub fn connect(&self, to: SocketAddr) -> Result<Box<dyn Channel>, ChannelError> {
-        Ok(match &self.kept {
-            Kept::Tls { resuming, .. } => Box::new(TlsChannel::handshake(
-                Wire::connect(to, &self.options)?,
-                resuming()?,
-                &[],
-            )?),
-            Kept::Quic(config) => Box::new(Quic::connect_with(
-                to,
-                config.clone(),
-                &self.trust.name,
-                &self.options,
-                &[],
-            )?),
-            Kept::Ktls(known) => Box::new(Ktls::connect(to, known, &self.options)?),
-            #[cfg(feature = "msquic")]
-            Kept::MsQuic(ticket) => Box::new(crate::msquic::MsQuic::connect(
-                to,
-                &self.trust,
-                &self.options,
-                Some(ticket.clone()),
-            )?),
-            Kept::Nothing => connect(self.kind, to, &self.trust, &self.options)?,
+        Ok(match &self.client {
+            Client::Tls { resuming, .. } => self.tls(to, resuming, &[])?,
+            Client::Quic(config) => self.quic(to, config, &[])?,
+            Client::Ktls(client) => Box::new(Ktls::connect(to, client, &self.options)?),
         })
     }
 
-    /// Bring up a connection whose first octets go with the first flight (0-RTT) where the LMF
-    /// takes them and gave a ticket for it; else they are sent when the handshake is done.
-    /// Whether they went early, [`Channel::resumption`] says.
+    /// Open a connection and send `first` as 0-RTT data if the LMF's ticket permits, else right
+    /// after the handshake. Returns whether it went as 0-RTT data, as [`Channel::resumption`] does.
     ///
-    /// Whoever sees that flight can send it again. The LMF gives each ticket for one connection
-    /// alone, so that a flight that is sent again to the same LMF is not taken; all the same
-    /// nothing belongs in it that must not be done twice.
+    /// Anybody who records 0-RTT data can replay it. The LMF accepts each ticket once, so it rejects
+    /// a replay; nevertheless send only what may safely be repeated.
     ///
     /// # Errors
     /// As [`Connector::connect`].
@@ -94,18 +62,10 @@ impl Connector {
         to: SocketAddr,
         first: &[u8],
     ) -> Result<(Box<dyn Channel>, bool), ChannelError> {
-        let channel: Box<dyn Channel> = match &self.kept {
-            Kept::Tls { early: Some(early), .. } => {
-                Box::new(TlsChannel::handshake(Wire::connect(to, &self.options)?, early()?, first)?)
-            }
-            Kept::Quic(config) => Box::new(Quic::connect_with(
-                to,
-                config.clone(),
-                &self.trust.name,
-                &self.options,
-                first,
-            )?),
-            _ => {
+        let channel = match &self.client {
+            Client::Tls { early_data, .. } => self.tls(to, early_data, first)?,
+            Client::Quic(config) => self.quic(to, config, first)?,
+            Client::Ktls(_) => {
                 let mut channel = self.connect(to)?;
                 channel.send(first)?;
                 channel
@@ -113,5 +73,25 @@ impl Connector {
         };
         let early = channel.resumption() == Resumption::Early;
         Ok((channel, early))
+    }
+
+    fn tls(
+        &self,
+        to: SocketAddr,
+        engines: &Engines,
+        first: &[u8],
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        let wire = Wire::connect(to, &self.options)?;
+        Ok(Box::new(TlsChannel::handshake(wire, engines()?, first)?))
+    }
+
+    fn quic(
+        &self,
+        to: SocketAddr,
+        config: &quinn_proto::ClientConfig,
+        first: &[u8],
+    ) -> Result<Box<dyn Channel>, ChannelError> {
+        let (name, options) = (&self.trust.name, &self.options);
+        Ok(Box::new(Quic::connect_with(to, config.clone(), name, options, first)?))
     }
 }

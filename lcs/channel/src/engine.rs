@@ -1,6 +1,10 @@
 //! A TLS session without I/O.
 
 use crate::{ChannelError, Description, Resumption};
+use std::sync::Arc;
+
+/// Makes the engine of each connection.
+pub type Engines = Arc<dyn Fn() -> Result<Box<dyn Engine>, ChannelError> + Send + Sync>;
 
 /// A TLS session: what came over the wire goes in, what is to go over it comes out.
 pub trait Engine: Send {

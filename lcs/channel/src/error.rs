@@ -21,8 +21,8 @@ pub enum ChannelError {
 }
 
 impl ChannelError {
-    /// Of an error of a TLS library.
-    pub(crate) fn tls(error: impl std::fmt::Display) -> Self {
+    /// From an error of a TLS library.
+    pub fn tls(error: impl std::fmt::Display) -> Self {
         ChannelError::Tls(error.to_string())
     }
 }

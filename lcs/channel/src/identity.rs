@@ -38,11 +38,19 @@ impl Identity {
         Trust { roots: self.certificates.clone(), name: name.to_string() }
     }
 
-    pub(crate) fn chain(&self) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
+    /// The certificate chain.
+    ///
+    /// # Errors
+    /// It is not PEM.
+    pub fn chain(&self) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
         certificates(&self.certificates)
     }
 
-    pub(crate) fn private_key(&self) -> Result<pki::PrivateKeyDer<'static>, ChannelError> {
+    /// The private key.
+    ///
+    /// # Errors
+    /// It is not PEM.
+    pub fn private_key(&self) -> Result<pki::PrivateKeyDer<'static>, ChannelError> {
         use pki::pem::PemObject;
         pki::PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(|error| {
             ChannelError::Identity(format!("the private key is no PEM of a key: {error}"))
@@ -60,7 +68,24 @@ pub struct Trust {
 }
 
 impl Trust {
-    pub(crate) fn certificates(&self) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
+    /// The name or address as rustls checks it.
+    ///
+    /// # Errors
+    /// It is neither a DNS name nor an IP address.
+    pub fn server_name(&self) -> Result<pki::ServerName<'static>, ChannelError> {
+        pki::ServerName::try_from(self.name.clone()).map_err(|_| {
+            ChannelError::Identity(format!(
+                "{:?} is neither a DNS name nor an IP address",
+                self.name
+            ))
+        })
+    }
+
+    /// The root certificates.
+    ///
+    /// # Errors
+    /// There is none, or they are not PEM.
+    pub fn certificates(&self) -> Result<Vec<pki::CertificateDer<'static>>, ChannelError> {
         certificates(&self.roots)
     }
 }

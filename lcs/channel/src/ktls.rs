@@ -7,8 +7,8 @@
 //! sends after its Finished is the kernel's to open, with the number that rustls counted to.
 
 use crate::records::Next;
-use crate::swift::Session;
 use crate::tcp::Wire;
+use crate::unbuffered::Session;
 use crate::wait::until_done;
 use crate::{
     Channel, ChannelError, Description, Engine, Identity, Listener, Options, Resumption, Trust,
@@ -57,16 +57,16 @@ pub(crate) struct Ktls {
 
 /// What the connections of a UE have in common: with the tickets that it was given.
 #[derive(Clone)]
-pub(crate) struct Known {
+pub(crate) struct Client {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-impl Known {
+impl Client {
     pub(crate) fn new(trust: &Trust) -> Result<Self, ChannelError> {
         let mut config = tls::client_config(trust)?;
         config.enable_secret_extraction = true;
-        Ok(Known { config: Arc::new(config), name: tls::name(trust)? })
+        Ok(Client { config: Arc::new(config), name: trust.server_name()? })
     }
 }
 
@@ -118,10 +118,10 @@ fn record(wire: &Wire, into: &mut Vec<u8>) -> Result<(), ChannelError> {
 impl Ktls {
     pub(crate) fn connect(
         to: SocketAddr,
-        known: &Known,
+        client: &Client,
         options: &Options,
     ) -> Result<Self, ChannelError> {
-        let session = Session::client_to_hand_over(&known.config, &known.name)?;
+        let session = Session::client_to_hand_over(&client.config, &client.name)?;
         Self::handshake(Wire::connect(to, options)?, session)
     }
 

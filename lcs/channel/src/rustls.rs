@@ -1,9 +1,7 @@
 //! TLS by rustls, with the cryptography of AWS-LC.
 
-use crate::tcp::Engines;
-use crate::{ChannelError, Description, Engine, Identity, Resumption, Trust};
+use crate::{ChannelError, Description, Engine, Engines, Identity, Resumption, Trust};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::ServerName;
 use rustls::server::ServerSessionMemoryCache;
 use rustls::{
     ClientConfig, ClientConnection, CommonState, Connection, HandshakeKind, RootCertStore,
@@ -21,12 +19,11 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(provider)
 }
 
-/// Sessions that are kept for UEs that come again; the oldest goes.
-pub(crate) const SESSIONS: usize = 8192;
+/// Sessions that an LMF caches for resumption. The oldest is evicted.
+pub const SESSION_CACHE_SIZE: usize = 8192;
 
-/// Octets that may come with the first flight: a message that binds a connection, and not much
-/// more.
-pub(crate) const EARLY: u32 = 1024;
+/// Bytes of 0-RTT data that an LMF accepts: enough for the message that binds a connection.
+pub const MAX_EARLY_DATA: u32 = 1024;
 
 pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, ChannelError> {
     let builder = ServerConfig::builder_with_provider(provider())
@@ -37,7 +34,7 @@ pub(crate) fn server_config(identity: &Identity) -> Result<ServerConfig, Channel
     let wrong =
         |error| ChannelError::Identity(format!("the certificate and its key do not fit: {error}"));
     let mut config = config.map_err(wrong)?;
-    config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
+    config.session_storage = ServerSessionMemoryCache::new(SESSION_CACHE_SIZE);
     Ok(config)
 }
 
@@ -52,12 +49,6 @@ pub(crate) fn client_config(trust: &Trust) -> Result<ClientConfig, ChannelError>
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(ChannelError::tls)?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
-}
-
-pub(crate) fn name(trust: &Trust) -> Result<ServerName<'static>, ChannelError> {
-    ServerName::try_from(trust.name.clone()).map_err(|_| {
-        ChannelError::Identity(format!("{:?} is neither a name nor an address", trust.name))
-    })
 }
 
 /// A session.
@@ -173,9 +164,9 @@ pub(crate) fn describe(connection: &CommonState) -> Description {
 /// Makes the sessions of an LMF that takes octets with the first flight of who was here before. A
 /// ticket is good for one connection: the sessions are kept here, and each is given away once, so
 /// that a flight that is sent again finds none.
-pub(crate) fn early_servers(identity: &Identity) -> Result<Engines, ChannelError> {
+pub(crate) fn early_data_servers(identity: &Identity) -> Result<Engines, ChannelError> {
     let mut config = server_config(identity)?;
-    (config.max_early_data_size, config.send_half_rtt_data) = (EARLY, true);
+    (config.max_early_data_size, config.send_half_rtt_data) = (MAX_EARLY_DATA, true);
     let config = Arc::new(config);
     Ok(Arc::new(move || {
         let connection = ServerConnection::new(config.clone()).map_err(ChannelError::tls)?;
@@ -184,10 +175,10 @@ pub(crate) fn early_servers(identity: &Identity) -> Result<Engines, ChannelError
 }
 
 /// Makes the sessions of a UE that sends octets with its first flight where it was there before.
-pub(crate) fn early_clients(trust: &Trust) -> Result<Engines, ChannelError> {
+pub(crate) fn early_data_clients(trust: &Trust) -> Result<Engines, ChannelError> {
     let mut config = client_config(trust)?;
     config.enable_early_data = true;
-    let (config, name) = (Arc::new(config), name(trust)?);
+    let (config, name) = (Arc::new(config), trust.server_name()?);
     Ok(Arc::new(move || {
         let connection =
             ClientConnection::new(config.clone(), name.clone()).map_err(ChannelError::tls)?;

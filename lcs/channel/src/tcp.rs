@@ -1,11 +1,10 @@
 //! TLS over TCP: the I/O around an [`Engine`].
 
 use crate::wait::until_done;
-use crate::{Channel, ChannelError, Description, Engine, Listener, Options, Resumption};
+use crate::{Channel, ChannelError, Description, Engine, Engines, Listener, Options, Resumption};
 use nix::poll::PollFlags;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 
 /// Octets read at once: the records of one of the largest messages.
 const READ: usize = 81_920;
@@ -18,23 +17,35 @@ pub(crate) const FLIGHT: usize = 262_144;
 const RECORD: usize = 16_384;
 
 /// A TCP connection that does not block by itself.
-pub(crate) struct Wire {
+pub struct Wire {
     stream: TcpStream,
     options: Options,
 }
 
 impl Wire {
-    pub(crate) fn new(stream: TcpStream, options: &Options) -> Result<Self, ChannelError> {
+    /// From an open connection.
+    ///
+    /// # Errors
+    /// The socket's options cannot be set.
+    pub fn new(stream: TcpStream, options: &Options) -> Result<Self, ChannelError> {
         stream.set_nodelay(options.no_delay)?;
         stream.set_nonblocking(true)?;
         Ok(Wire { stream, options: options.clone() })
     }
 
-    pub(crate) fn connect(to: SocketAddr, options: &Options) -> Result<Self, ChannelError> {
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// Nothing listens there.
+    pub fn connect(to: SocketAddr, options: &Options) -> Result<Self, ChannelError> {
         Self::new(TcpStream::connect_timeout(&to, options.timeout)?, options)
     }
 
-    pub(crate) fn write(&self, mut octets: &[u8]) -> Result<(), ChannelError> {
+    /// Writes everything.
+    ///
+    /// # Errors
+    /// The connection broke, or took nothing within [`Options::timeout`].
+    pub fn write(&self, mut octets: &[u8]) -> Result<(), ChannelError> {
         while !octets.is_empty() {
             let wrote = until_done(
                 &self.stream,
@@ -48,8 +59,11 @@ impl Wire {
         Ok(())
     }
 
-    /// 0: the peer sends no more.
-    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, ChannelError> {
+    /// Reads once. 0: the peer shut down its sending direction.
+    ///
+    /// # Errors
+    /// The connection broke, or nothing arrived within [`Options::timeout`].
+    pub fn read(&self, into: &mut [u8]) -> Result<usize, ChannelError> {
         until_done(&self.stream, PollFlags::POLLIN, self.options.spin, self.options.timeout, || {
             (&self.stream).read(into)
         })
@@ -74,14 +88,15 @@ impl Wire {
         &self.options
     }
 
-    pub(crate) fn end(&self) {
+    /// Shuts down the sending direction.
+    pub fn end(&self) {
         // The peer may have gone already.
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 }
 
 /// TLS over TCP.
-pub(crate) struct TlsChannel {
+pub struct TlsChannel {
     wire: Wire,
     engine: Box<dyn Engine>,
     input: Vec<u8>,
@@ -91,9 +106,12 @@ pub(crate) struct TlsChannel {
 }
 
 impl TlsChannel {
-    /// Bring it up: both sides say what their handshake has to say until it is done.
-    /// `first` goes with the first flight where it may, and else when the handshake is done.
-    pub(crate) fn handshake(
+    /// Performs the handshake. `first` is sent as 0-RTT data if the session permits, else after the
+    /// handshake.
+    ///
+    /// # Errors
+    /// The connection broke, or TLS rejected the peer.
+    pub fn handshake(
         wire: Wire,
         engine: Box<dyn Engine>,
         first: &[u8],
@@ -190,18 +208,16 @@ impl Channel for TlsChannel {
     }
 }
 
-/// Makes the engine of an accepted connection.
-pub type Engines = Arc<dyn Fn() -> Result<Box<dyn Engine>, ChannelError> + Send + Sync>;
-
 /// Waits for TLS over TCP.
-pub(crate) struct TlsListener {
+pub struct TlsListener {
     listener: TcpListener,
     engines: Engines,
     options: Options,
 }
 
 impl TlsListener {
-    pub(crate) fn new(listener: TcpListener, engines: Engines, options: &Options) -> Self {
+    /// Makes an engine for each connection that is accepted.
+    pub fn new(listener: TcpListener, engines: Engines, options: &Options) -> Self {
         TlsListener { listener, engines, options: options.clone() }
     }
 }

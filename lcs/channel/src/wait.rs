@@ -1,4 +1,4 @@
-//! Waiting for a socket: first by looking at it again and again, then by asleep.
+//! Waiting for a socket: spinning first, then sleeping in `poll`.
 
 use crate::ChannelError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll, ppoll};
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Sleep until then; for ever, where there is nothing to wait for.
+/// Sleeps until `at`; for ever if there is none.
 pub async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -14,8 +14,12 @@ pub async fn until(at: Option<Instant>) {
     }
 }
 
-/// Do `attempt` until it does not say that it would block.
-pub(crate) fn until_done<T>(
+/// Repeats `attempt` until it succeeds or fails with anything but `WouldBlock`: spins for `spin`,
+/// then sleeps until the socket has `flags`.
+///
+/// # Errors
+/// `attempt` failed, or `timeout` passed.
+pub fn until_done<T>(
     socket: &impl AsFd,
     flags: PollFlags,
     spin: Duration,
@@ -43,9 +47,12 @@ pub(crate) fn until_done<T>(
     }
 }
 
-/// Wait until the socket is ready, at most this long, or until the other one can be read: whether
-/// it can.
-pub(crate) fn sleep(
+/// Sleeps until the socket is ready, `other` is readable, or `most` has passed. Returns whether
+/// `other` is readable.
+///
+/// # Errors
+/// `ppoll` failed.
+pub fn sleep(
     socket: &impl AsFd,
     flags: PollFlags,
     most: Duration,
@@ -68,8 +75,8 @@ pub(crate) fn sleep(
     }
 }
 
-/// Whether it can be read, or has ended.
-pub(crate) fn is_readable(other: &BorrowedFd<'_>) -> bool {
+/// Whether a read returns at once, with data or the end.
+pub fn is_readable(other: &BorrowedFd<'_>) -> bool {
     let mut other = [PollFd::new(*other, PollFlags::POLLIN)];
     matches!(poll(&mut other, PollTimeout::ZERO), Ok(1..))
 }

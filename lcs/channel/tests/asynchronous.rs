@@ -28,7 +28,7 @@ fn kinds() -> Vec<Kind> {
     let wanted = |kind: &Kind| {
         only.as_ref().is_none_or(|only| only.split(',').any(|name| name == kind.name()))
     };
-    Kind::available().into_iter().filter(|kind| kind.runs_many() && wanted(kind)).collect()
+    Kind::available().into_iter().filter(|kind| kind.is_async() && wanted(kind)).collect()
 }
 
 async fn echo(mut channel: AsyncChannel) -> Result<usize, ChannelError> {
@@ -225,7 +225,7 @@ async fn who_is_not_the_lmf_is_not_believed_and_nobody_is_no_wait() {
         assert!(matches!(error, Some(ChannelError::Io(_))), "{kind:?}: {error:?}");
         assert!(start.elapsed() < Duration::from_secs(1), "{kind:?}");
     }
-    assert!(AsyncConnector::new(Kind::RawUdp, &identity().trust("x"), &options()).is_err());
+    assert!(AsyncConnector::new(Kind::Ktls, &identity().trust("x"), &options()).is_err());
 }
 
 #[tokio::test]

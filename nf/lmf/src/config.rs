@@ -145,7 +145,7 @@ impl UserPlaneConfig {
     pub fn kinds(&self) -> Option<Vec<Kind>> {
         match self.channel.as_str() {
             "auto" => Some(vec![Kind::Rustls, Kind::Quinn]),
-            name => Kind::from_name(name).filter(|kind| kind.runs_many()).map(|kind| vec![kind]),
+            name => Kind::from_name(name).filter(|kind| kind.is_async()).map(|kind| vec![kind]),
         }
     }
 
@@ -190,7 +190,7 @@ impl LmfConfig {
         }
         if user_plane.kinds().is_none() {
             let kinds: Vec<_> =
-                Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
+                Kind::ALL.iter().filter(|kind| kind.is_async()).map(|kind| kind.name()).collect();
             let text = format!(
                 "there is no channel {:?}: write auto, {}",
                 user_plane.channel,

@@ -111,7 +111,7 @@ impl PositioningSection {
     fn channels(&self) -> Option<Vec<Kind>> {
         match self.channel.as_str() {
             "auto" => Some(vec![Kind::Quinn, Kind::Rustls]),
-            name => Kind::from_name(name).filter(|kind| kind.runs_many()).map(|kind| vec![kind]),
+            name => Kind::from_name(name).filter(|kind| kind.is_async()).map(|kind| vec![kind]),
         }
     }
 
@@ -126,7 +126,7 @@ impl PositioningSection {
         }
         if self.channels().is_none() {
             let kinds: Vec<_> =
-                Kind::ALL.iter().filter(|kind| kind.runs_many()).map(|kind| kind.name()).collect();
+                Kind::ALL.iter().filter(|kind| kind.is_async()).map(|kind| kind.name()).collect();
             let text =
                 format!("there is no channel {:?}: write auto, {}", self.channel, kinds.join(", "));
             wrong.push(("channel".into(), text));

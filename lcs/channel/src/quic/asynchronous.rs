@@ -3,7 +3,7 @@
 use super::session::{Session, SharedEndpoint, lock};
 use super::transport::{endpoint_config, server_config};
 use crate::asynchronous::GIVE_UP;
-use crate::raw::udp;
+use crate::udp;
 use crate::wait::until;
 use crate::{AsyncChannel, ChannelError, Description, Identity, Options, Resumption};
 use bytes::BytesMut;
@@ -267,7 +267,7 @@ impl AsyncListener {
         options: &Options,
     ) -> Result<Self, ChannelError> {
         let config = Arc::new(server_config(identity, options)?);
-        let socket = udp(at, false)?;
+        let socket = udp::bind(at)?;
         socket.set_nonblocking(true)?;
         let endpoint =
             Endpoint::new(Arc::new(endpoint_config(options)?), Some(config), false, None);

@@ -1,0 +1,31 @@
+//! `martlet-lcs`: one end of the LCS-UPP experiment. See the library's documentation.
+use martlet_lab_endpoint::{End, ask, serve};
+use std::process::ExitCode;
+
+mod lean;
+
+fn main() -> ExitCode {
+    lean::one_arena();
+    // What is used from here on comes in small pieces.
+    lean::let_go();
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let done = match std::env::args().nth(1).as_deref() {
+        Some("client") => {
+            End::of_words(&words, "--to").and_then(|(to, end)| ask(&to, &end, lean::let_go))
+        }
+        Some("server") => {
+            End::of_words(&words, "--at").and_then(|(at, end)| serve(at.parse()?, &end))
+        }
+        _ => Err(anyhow::anyhow!(
+            "say what this is: martlet-lcs client --to ADDRESS:PORT --way NAME, or server --at \
+             ADDRESS"
+        )),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! QUIC by quinn-proto: one connection with one stream for both directions.
+
+mod asynchronous;
+mod congestion;
+mod session;
+#[cfg(test)]
+mod simulation;
+mod transport;
+
+pub(crate) use asynchronous::AsyncQuic;
+pub use asynchronous::{AsyncListener, Incoming};
+pub(crate) use transport::client_config;
+
+use crate::udp;
+use crate::wait::{sleep, until_done};
+use crate::{Channel, ChannelError, Description, Identity, Listener, Options, Resumption, Trust};
+use nix::poll::PollFlags;
+use quinn_proto::{ClientConfig, ServerConfig};
+use session::Session;
+use std::collections::VecDeque;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use transport::{endpoint_config, server_config};
+
+/// One end of a QUIC connection.
+pub(crate) struct Quic {
+    socket: UdpSocket,
+    options: Options,
+    session: Session,
+    input: Vec<u8>,
+}
+
+fn send(socket: &UdpSocket, options: &Options, octets: &[u8]) -> Result<(), ChannelError> {
+    match until_done(socket, PollFlags::POLLOUT, options.spin, options.timeout, || {
+        socket.send(octets)
+    }) {
+        // The peer is not there yet, or no more: QUIC repeats, and gives up by itself.
+        Err(ChannelError::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            Ok(())
+        }
+        sent => sent.map(|_| ()),
+    }
+}
+
+/// Does something with the session that may send.
+macro_rules! with {
+    ($quic:expr, $call:ident) => {{
+        let Quic { socket, options, session, .. } = &mut *$quic;
+        session.$call(Instant::now(), &mut |octets| send(socket, options, octets))
+    }};
+}
+
+impl Quic {
+    pub(crate) fn connect(
+        to: SocketAddr,
+        trust: &Trust,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
+        Self::connect_with(to, client_config(trust, options)?, &trust.name, options, &[])
+    }
+
+    /// With what connections before were given; `first` goes with the first flight where it may,
+    /// and else when the handshake is done.
+    pub(crate) fn connect_with(
+        to: SocketAddr,
+        config: ClientConfig,
+        name: &str,
+        options: &Options,
+        first: &[u8],
+    ) -> Result<Self, ChannelError> {
+        let local: SocketAddr = udp::any_for(to);
+        let socket = udp::bind_shared(local)?;
+        socket.connect(to)?;
+        let mut session =
+            Session::connect(Instant::now(), to, name, config, endpoint_config(options)?)?;
+        session.rouse(options.rouse);
+        let mut quic = Self::new(socket, options, session)?;
+        let early = quic.session.may_be_early() && !first.is_empty();
+        if early {
+            quic.session.open_stream();
+            quic.send(first)?;
+        }
+        quic.bring_up()?;
+        if !(early && quic.session.settle_early()) {
+            // What was sent early, if anything was, is forgotten.
+            quic.session.open_stream();
+            quic.send(first)?;
+        }
+        Ok(quic)
+    }
+
+    fn new(socket: UdpSocket, options: &Options, session: Session) -> Result<Self, ChannelError> {
+        socket.set_nonblocking(true)?;
+        Ok(Quic { socket, options: options.clone(), session, input: vec![0; 65_536] })
+    }
+
+    fn bring_up(&mut self) -> Result<(), ChannelError> {
+        let until = Instant::now() + self.options.timeout;
+        with!(self, turn)?;
+        // What a UE sends with its first flight is answered at once.
+        while !self.session.is_up() {
+            self.wait(until, None)?;
+        }
+        Ok(())
+    }
+
+    /// A datagram, a timer of the connection, or the other thing: whichever comes first.
+    fn wait(&mut self, until: Instant, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
+        let Quic { socket, options, session, input } = self;
+        let mut out = |octets: &[u8]| send(socket, options, octets);
+        let mut now = Instant::now();
+        let spinning = now + options.spin;
+        loop {
+            match socket.recv(input) {
+                Ok(count) => return session.datagram(now, &input[..count], &mut out),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            }
+            now = Instant::now();
+            if session.timeout(now, &mut out)? {
+                return Ok(());
+            }
+            if now >= until {
+                return Err(ChannelError::Timeout);
+            }
+            if now < spinning {
+                std::hint::spin_loop();
+                continue;
+            }
+            let next = session.deadline().map_or(until, |timer| timer.min(until));
+            if sleep(socket, PollFlags::POLLIN, next.saturating_duration_since(now), other)? {
+                return Ok(());
+            }
+            now = Instant::now();
+        }
+    }
+}
+
+impl Channel for Quic {
+    fn send(&mut self, mut octets: &[u8]) -> Result<(), ChannelError> {
+        let until = Instant::now() + self.options.timeout;
+        while !octets.is_empty() {
+            // The LMF's side has its stream from the first octets of the UE on.
+            let wrote = match self.session.has_stream() {
+                true => {
+                    let Quic { socket, options, session, .. } = self;
+                    session.write(Instant::now(), octets, &mut |octets| {
+                        send(socket, options, octets)
+                    })?
+                }
+                false => 0,
+            };
+            octets = &octets[wrote..];
+            if wrote == 0 {
+                self.wait(until, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, out: &mut Vec<u8>) -> Result<bool, ChannelError> {
+        let (before, until) = (out.len(), Instant::now() + self.options.timeout);
+        loop {
+            let Quic { socket, options, session, .. } = self;
+            session.read(Instant::now(), out, &mut |octets| send(socket, options, octets))?;
+            if out.len() > before {
+                return Ok(true);
+            }
+            if self.session.is_over() {
+                return Ok(false);
+            }
+            self.wait(until, None)?;
+        }
+    }
+
+    fn close(&mut self) -> Result<(), ChannelError> {
+        let until = Instant::now() + self.options.timeout;
+        // What was sent has to arrive before the connection goes.
+        if with!(self, finish)? {
+            while !self.session.is_flushed() {
+                let Quic { socket, options, session, .. } = self;
+                session.read(Instant::now(), &mut Vec::new(), &mut |octets| {
+                    send(socket, options, octets)
+                })?;
+                if self.session.is_flushed() {
+                    break;
+                }
+                self.wait(until, None)?;
+            }
+        }
+        with!(self, close)
+    }
+
+    fn resumption(&self) -> Resumption {
+        self.session.resumption()
+    }
+
+    fn rest(&mut self, most: Duration, other: Option<BorrowedFd<'_>>) -> Result<(), ChannelError> {
+        let until = Instant::now() + most;
+        while !self.session.is_over() && Instant::now() < until {
+            match self.wait(until, other) {
+                Ok(()) | Err(ChannelError::Timeout) => {}
+                Err(error) => return Err(error),
+            }
+            if other.is_some_and(|other| crate::wait::is_readable(&other)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> Description {
+        self.session.describe()
+    }
+}
+
+/// Waits for QUIC: each peer gets a socket of its own, connected to it, on the same port.
+pub(crate) struct QuicListener {
+    socket: UdpSocket,
+    config: Arc<ServerConfig>,
+    options: Options,
+    /// What the last connections were called by their clients. A first datagram that comes again,
+    /// before the socket of its connection was there, is not another connection, which would
+    /// be waited for in vain.
+    taken: VecDeque<Vec<u8>>,
+}
+
+/// Of how many connections that is kept.
+const TAKEN: usize = 64;
+
+/// The destination connection identity of a long header (RFC 8999, 5.1).
+fn destination(datagram: &[u8]) -> Option<&[u8]> {
+    let long = datagram.first()? & 0x80 != 0;
+    let identity = datagram.get(6..)?.get(..usize::from(*datagram.get(5)?))?;
+    long.then_some(identity)
+}
+
+impl QuicListener {
+    pub(crate) fn new(
+        at: SocketAddr,
+        identity: &Identity,
+        options: &Options,
+    ) -> Result<Self, ChannelError> {
+        let config = Arc::new(server_config(identity, options)?);
+        Ok(QuicListener {
+            socket: udp::bind_shared(at)?,
+            config,
+            options: options.clone(),
+            taken: VecDeque::new(),
+        })
+    }
+}
+
+impl Listener for QuicListener {
+    fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
+    }
+
+    fn accept(&mut self) -> Result<Box<dyn Channel>, ChannelError> {
+        let mut octets = vec![0; 65_536];
+        loop {
+            let (count, peer) = self.socket.recv_from(&mut octets)?;
+            let called = destination(&octets[..count]).map(<[u8]>::to_vec).unwrap_or_default();
+            if self.taken.contains(&called) {
+                continue;
+            }
+            // Before anything is answered, so that all that follows comes to it.
+            let socket = udp::bind_shared(self.local_addr())?;
+            socket.connect(peer)?;
+            let config = endpoint_config(&self.options)?;
+            let mut out = |octets: &[u8]| Ok(socket.send(octets).map(|_| ())?);
+            let accepted = Session::accept(
+                Instant::now(),
+                peer,
+                &octets[..count],
+                self.config.clone(),
+                config,
+                &mut out,
+            )?;
+            if let Some(session) = accepted {
+                self.taken.truncate(TAKEN - 1);
+                self.taken.push_front(called);
+                let mut quic = Quic::new(socket, &self.options, session)?;
+                quic.bring_up()?;
+                return Ok(Box::new(quic));
+            }
+        }
+    }
+}
