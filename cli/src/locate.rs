@@ -3,7 +3,7 @@ use crate::{oam_client, runtime};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use martlet::config::Config;
-use martlet_lcs_position::Place;
+use martlet_lcs_position::GeoPoint;
 use serde_json::Value;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -214,8 +214,8 @@ fn error(file: &std::path::Path, position: &Value) -> Result<f64> {
     let [lat, lon] = numbers[..] else { bail!("{}: is no latitude and longitude", file.display()) };
     let point = &position["locationEstimate"]["point"];
     let number = |name: &str| point[name].as_f64().context("a position without a point");
-    let found = Place { lat: number("lat")?, lon: number("lon")? };
-    Ok(found.distance(&Place { lat, lon }))
+    let found = GeoPoint { lat: number("lat")?, lon: number("lon")? };
+    Ok(found.distance(&GeoPoint { lat, lon }))
 }
 
 /// A position as a person reads it.

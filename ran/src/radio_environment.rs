@@ -1,6 +1,6 @@
 //! Where a UE is, and how loud the cells are there.
 
-use martlet_lcs_position::{METRES_PER_TC, Offset, PathLoss, Place, Plane, rsrp_of_dbm};
+use martlet_lcs_position::{GeoPoint, METRES_PER_TC, Offset, PathLoss, TangentPlane, rsrp_of_dbm};
 use martlet_security::Plmn;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub struct Cell {
     /// NR-ARFCN of its SSB.
     pub arfcn: u32,
     /// Where it sends.
-    pub place: Place,
+    pub place: GeoPoint,
 }
 
 /// The track of a UE and the cells along it.
@@ -28,7 +28,7 @@ pub struct Surroundings {
     pub path_loss: PathLoss,
     /// Where the UE is and when, counted from the start; between two it moves evenly, after the
     /// last it stays.
-    pub track: Vec<(Duration, Place)>,
+    pub track: Vec<(Duration, GeoPoint)>,
     /// When the track started.
     pub started: Instant,
     /// Makes what is measured deviate, by `path_loss.deviation_db`, the same way in each run.
@@ -46,7 +46,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// A UE that stays where it is and measures without error.
-    pub fn at(place: Place, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
+    pub fn at(place: GeoPoint, plmn: Plmn, cells: Vec<Cell>, path_loss: PathLoss) -> Self {
         let path_loss = PathLoss { deviation_db: 0.0, ..path_loss };
         Surroundings {
             plmn,
@@ -63,7 +63,7 @@ impl Surroundings {
     }
 
     /// Where the UE is.
-    pub fn place(&self, now: Instant) -> Option<Place> {
+    pub fn place(&self, now: Instant) -> Option<GeoPoint> {
         let since = now.saturating_duration_since(self.started);
         let next = self.track.iter().position(|(at, _)| *at > since);
         match next {
@@ -72,11 +72,11 @@ impl Surroundings {
             Some(next) => {
                 let ((from, here), (until, there)) = (self.track[next - 1], self.track[next]);
                 let share = (since - from).as_secs_f64() / (until - from).as_secs_f64().max(1e-9);
-                let plane = Plane::at(here);
+                let plane = TangentPlane::at(here);
                 let mut way = plane.offset(&there);
                 way.east *= share;
                 way.north *= share;
-                Some(plane.place(&way))
+                Some(plane.point(&way))
             }
         }
     }
@@ -146,11 +146,11 @@ impl Surroundings {
     }
 
     /// Where the UE's receiver for GNSS says that it is.
-    pub fn gnss_place(&self, now: Instant) -> Option<Place> {
+    pub fn gnss_place(&self, now: Instant) -> Option<GeoPoint> {
         let (place, deviation) = (self.place(now)?, self.gnss_deviation_m?);
         let (east, north) =
             (deviation * self.normal(GNSS, now), deviation * self.normal(GNSS + 1, now));
-        Some(Plane::at(place).place(&Offset { east, north }))
+        Some(TangentPlane::at(place).point(&Offset { east, north }))
     }
 
     /// Milliseconds since the track started.
@@ -190,13 +190,13 @@ mod tests {
     use super::*;
 
     fn surroundings(deviation_db: f64) -> Surroundings {
-        let place = Place { lat: 54.0, lon: 12.0 };
-        let plane = Plane::at(place);
+        let place = GeoPoint { lat: 54.0, lon: 12.0 };
+        let plane = TangentPlane::at(place);
         let cell = |n: u64, east, north| Cell {
             identity: n,
             pci: n as u16,
             arfcn: 640_000,
-            place: plane.place(&martlet_lcs_position::Offset { east, north }),
+            place: plane.point(&martlet_lcs_position::Offset { east, north }),
         };
         let cells = vec![cell(1, 300.0, 0.0), cell(2, 50.0, 0.0), cell(3, 0.0, 200.0)];
         let mut it =
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn a_ue_moves_along_its_track() {
         let mut it = surroundings(0.0);
-        let plane = Plane::at(it.track[0].1);
+        let plane = TangentPlane::at(it.track[0].1);
         it.track.push((
             Duration::from_secs(10),
-            plane.place(&martlet_lcs_position::Offset { east: 100.0, north: 0.0 }),
+            plane.point(&martlet_lcs_position::Offset { east: 100.0, north: 0.0 }),
         ));
         let east = |seconds| {
             plane

@@ -1,7 +1,7 @@
 //! The LMF's section of the configuration.
 use martlet_config::Finding;
 use martlet_lcs_channel::Kind;
-use martlet_lcs_position::{PathLoss, Place};
+use martlet_lcs_position::{GeoPoint, PathLoss};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ pub struct CellConfig {
     pub pci: u16,
     /// Where its antenna is.
     #[serde(flatten)]
-    pub place: Place,
+    pub position: GeoPoint,
     /// Metres within which its UEs are.
     #[serde(default = "default_radius")]
     pub radius_m: f64,
@@ -221,7 +221,7 @@ impl LmfConfig {
             if cell.pci > 1007 {
                 findings.push(Finding::new(at("pci"), "a physical cell identity is 0 to 1007"));
             }
-            if !cell.place.is_valid() {
+            if !cell.position.is_valid() {
                 findings.push(Finding::new(
                     at("lat"),
                     "latitude is -90 to 90, longitude -180 to 180 degrees",

@@ -6,7 +6,7 @@ use crate::metrics;
 use crate::nrppa::{MultiRtt, ecid};
 use crate::owner::Supi;
 use crate::session::{Carrier, Session, next_identity};
-use martlet_lcs_position::{Estimate, Heard, solve, solve_times};
+use martlet_lcs_position::{CellMeasurement, Estimate, solve_ranges, solve_signal_strengths};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::N1MessageClass;
 use martlet_sbi_api::nlmf_location::{
@@ -164,12 +164,12 @@ async fn by_round_trips(
             "round trips were measured at both ends with {count} places, and three fix a position"
         )));
     }
-    solve_times(&timed).map_err(failed)
+    solve_ranges(&timed).map_err(failed)
 }
 
 async fn by_times(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
     let timed = dl_tdoa(conversation, &shared.config.cells).await?;
-    solve_times(&timed).map_err(failed)
+    solve_ranges(&timed).map_err(failed)
 }
 
 async fn by_loudness(
@@ -188,13 +188,14 @@ fn position(shared: &Shared, cells: &[HeardCell]) -> Result<Estimate, Problem> {
         };
         shared.config.cells.iter().find(by)
     };
-    let heard: Vec<Heard> = cells
+    let heard: Vec<CellMeasurement> = cells
         .iter()
         .filter_map(|it| {
-            known(it.pci, it.identity).map(|cell| Heard { cell: cell.place, dbm: it.dbm })
+            known(it.pci, it.identity)
+                .map(|cell| CellMeasurement { cell: cell.position, dbm: it.dbm })
         })
         .collect();
-    solve(&heard, &shared.config.path_loss).map_err(failed)
+    solve_signal_strengths(&heard, &shared.config.path_loss).map_err(failed)
 }
 
 /// Where the UE is by what its gNB knows of it: what the UE has told it that it hears, else its
@@ -235,7 +236,7 @@ fn by_cell(shared: &Shared, input: &InputData) -> Result<LocationData, Problem> 
         semi_minor: cell.radius_m,
         orientation: 0.0,
     };
-    let estimate = Estimate { place: cell.place, ellipse };
+    let estimate = Estimate { point: cell.position, ellipse };
     let mut data =
         data(shared, &estimate, Some((PositioningMethod::Cellid, PositioningMode::Conventional)));
     data.ncgi = Some(ncgi.clone());
@@ -247,7 +248,7 @@ fn data(
     estimate: &Estimate,
     how: Option<(PositioningMethod, PositioningMode)>,
 ) -> LocationData {
-    let point = GeographicalCoordinates { lon: estimate.place.lon, lat: estimate.place.lat };
+    let point = GeographicalCoordinates { lon: estimate.point.lon, lat: estimate.point.lat };
     let ellipse = UncertaintyEllipse {
         semi_major: estimate.ellipse.semi_major,
         semi_minor: estimate.ellipse.semi_minor,

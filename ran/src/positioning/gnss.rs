@@ -1,7 +1,7 @@
 //! GNSS: the UE has a receiver, and says where it is by it (TS 37.355, 6.5.2; mode UE-based or
 //! standalone).
 use crate::radio_environment::Surroundings;
-use martlet_lcs_position::{Coded, Ellipse, Estimate};
+use martlet_lcs_position::{Ellipse, Estimate, PointWithUncertaintyEllipse};
 use martlet_lpp::*;
 use std::time::Instant;
 
@@ -30,10 +30,10 @@ pub(super) fn locate(
     now: Instant,
 ) -> Option<(LocationCoordinates, AGnssProvideLocationInformation)> {
     let deviation = surroundings.gnss_deviation_m?;
-    let place = surroundings.gnss_place(now)?;
+    let point = surroundings.gnss_place(now)?;
     let radius = CIRCLE * deviation.max(0.1);
     let ellipse = Ellipse { semi_major: radius, semi_minor: radius, orientation: 0.0 };
-    let coded = Coded::of(&Estimate { place, ellipse });
+    let coded = PointWithUncertaintyEllipse::of(&Estimate { point, ellipse });
     let sign = match coded.south {
         true => EllipsoidPointWithUncertaintyEllipseLatitudeSign::South,
         false => EllipsoidPointWithUncertaintyEllipseLatitudeSign::North,

@@ -3,7 +3,7 @@ use super::value::Span;
 use crate::positioning::PositioningConfig;
 use crate::radio_environment::{Cell, Surroundings};
 use martlet_lcs_channel::{Kind, Trust};
-use martlet_lcs_position::{PathLoss, Place};
+use martlet_lcs_position::{GeoPoint, PathLoss};
 use martlet_security::Plmn;
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -166,7 +166,7 @@ impl PositioningSection {
             None => String::new(),
         };
         let at = |it: &Waypoint| {
-            (it.at.map_or(Duration::ZERO, |at| at.0), Place { lat: it.lat, lon: it.lon })
+            (it.at.map_or(Duration::ZERO, |at| at.0), GeoPoint { lat: it.lat, lon: it.lon })
         };
         let mut track: Vec<_> = self.track.iter().map(at).collect();
         track.sort_by_key(|(at, _)| *at);
@@ -197,7 +197,7 @@ impl PositioningSection {
 impl CellSection {
     /// As it is in the world.
     pub(super) fn cell(&self) -> Option<Cell> {
-        let place = Place { lat: self.lat, lon: self.lon };
+        let place = GeoPoint { lat: self.lat, lon: self.lon };
         let identity = u64::from_str_radix(&self.nr_cell_id, 16)
             .ok()
             .filter(|_| self.nr_cell_id.len() == 9)?;

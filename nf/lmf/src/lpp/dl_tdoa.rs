@@ -4,7 +4,7 @@
 use super::prs::{assistance, deviation};
 use super::transaction::{Conversation, failed};
 use crate::config::CellConfig;
-use martlet_lcs_position::{Timed, metres_of_rstd};
+use martlet_lcs_position::{RangeMeasurement, metres_of_rstd};
 use martlet_lpp::*;
 use martlet_sbi::Problem;
 
@@ -27,7 +27,7 @@ fn difference(report: &NrDlTdoaMeasElementR16NrRstdR16) -> Option<f64> {
 pub(crate) async fn dl_tdoa(
     conversation: &mut Conversation,
     cells: &[CellConfig],
-) -> Result<Vec<Timed>, Problem> {
+) -> Result<Vec<RangeMeasurement>, Problem> {
     let pcis: Vec<u16> = cells.iter().map(|cell| cell.pci).collect();
     let signals = NrDlTdoaProvideAssistanceDataR16 {
         nr_dl_prs_assistance_data_r16: Some(assistance(&pcis).into()),
@@ -60,13 +60,13 @@ pub(crate) async fn dl_tdoa(
     let measured = provided.nr_dl_tdoa_provide_location_information_r16;
     let measured = measured.and_then(|it| it.nr_dl_tdoa_signal_measurement_information_r16);
     let measured = measured.ok_or_else(|| failed("the UE has measured no differences of times"))?;
-    let place = |id: u8| cells.get(usize::from(id)).map(|cell| cell.place);
-    let reference = place(measured.dl_prs_reference_info_r16.dl_prs_id_r16);
+    let position = |id: u8| cells.get(usize::from(id)).map(|cell| cell.position);
+    let reference = position(measured.dl_prs_reference_info_r16.dl_prs_id_r16);
     let reference =
         reference.ok_or_else(|| failed("the UE's reference is a signal that nobody told it of"))?;
     let timed = |it: &NrDlTdoaMeasElementR16| {
-        Some(Timed {
-            to: place(it.dl_prs_id_r16)?,
+        Some(RangeMeasurement {
+            to: position(it.dl_prs_id_r16)?,
             from: Some(reference),
             metres: difference(&it.nr_rstd_r16)?,
             deviation: deviation(&it.nr_timing_quality_r16),

@@ -1,6 +1,6 @@
 //! GNSS: the UE says where it is by its own receiver (TS 38.305, 8.1).
 use super::transaction::{Conversation, failed};
-use martlet_lcs_position::{Coded, Estimate};
+use martlet_lcs_position::{Estimate, PointWithUncertaintyEllipse};
 use martlet_lpp::{
     AGnssRequestLocationInformation, BitString, Body, CommonIEsRequestLocationInformation,
     EllipsoidPointWithUncertaintyEllipseLatitudeSign, GnssIdBitmap, GnssPositioningInstructions,
@@ -42,7 +42,7 @@ pub(crate) async fn gnss(conversation: &mut Conversation) -> Result<Estimate, Pr
     let Some(LocationCoordinates::EllipsoidPointWithUncertaintyEllipse(point)) = estimate else {
         return Err(failed("the UE's receiver has no position"));
     };
-    let coded = Coded {
+    let coded = PointWithUncertaintyEllipse {
         south: point.latitude_sign == EllipsoidPointWithUncertaintyEllipseLatitudeSign::South,
         latitude: point.degrees_latitude,
         longitude: point.degrees_longitude,

@@ -5,7 +5,7 @@ use super::{refusal, unexpected};
 use crate::Shared;
 use crate::lpp::{Conversation, MOST_CELLS, RoundTrip, failed, multi_rtt};
 use crate::owner::Supi;
-use martlet_lcs_position::{Plane, Timed, metres_of_quality, metres_of_rstd};
+use martlet_lcs_position::{RangeMeasurement, TangentPlane, metres_of_quality, metres_of_rstd};
 use martlet_nrppa::{
     AbortTransmission, GnbRxTxTimeDiffMeas, MeasurementRequest, Message, Pdu, PosResourceSetType,
     PositioningActivationRequest, PositioningDeactivation, PositioningInformationRequest,
@@ -52,7 +52,7 @@ impl MultiRtt {
         shared: &Arc<Shared>,
         conversation: &mut Conversation,
         serving: Option<&Ncgi>,
-    ) -> Result<Vec<Timed>, Problem> {
+    ) -> Result<Vec<RangeMeasurement>, Problem> {
         let (ue, correlation) =
             (conversation.session().ue().clone(), conversation.session().identity().to_owned());
         shared.subscribe_to_gnbs().await?;
@@ -71,8 +71,8 @@ impl MultiRtt {
         let (by_ue, by_gnbs) = (by_ue?, by_gnbs?);
         let both = |(at, ue): &(usize, RoundTrip)| {
             let (_, gnb) = by_gnbs.iter().find(|(of, _)| of == at)?;
-            Some(Timed {
-                to: trps.get(*at)?.place,
+            Some(RangeMeasurement {
+                to: trps.get(*at)?.position,
                 from: None,
                 metres: (ue.metres + gnb.metres) / 2.0,
                 deviation: ue.deviation.hypot(gnb.deviation) / 2.0,
@@ -186,9 +186,11 @@ fn nearest(trps: &[Trp], serving: Option<&Ncgi>) -> Vec<Trp> {
     let mut trps = trps.to_vec();
     let serving = serving.and_then(|ncgi| u64::from_str_radix(ncgi.nr_cell_id.as_ref(), 16).ok());
     if let Some(at) =
-        trps.iter().find(|trp| Some(trp.cell) == serving).map(|trp| Plane::at(trp.place))
+        trps.iter().find(|trp| Some(trp.cell) == serving).map(|trp| TangentPlane::at(trp.position))
     {
-        trps.sort_by(|a, b| at.offset(&a.place).length().total_cmp(&at.offset(&b.place).length()));
+        trps.sort_by(|a, b| {
+            at.offset(&a.position).length().total_cmp(&at.offset(&b.position).length())
+        });
     }
     trps.truncate(MOST_CELLS);
     trps

@@ -2,7 +2,7 @@
 //! points.
 use super::{Heard, WAITING};
 use crate::Shared;
-use martlet_lcs_position::Place;
+use martlet_lcs_position::GeoPoint;
 use martlet_nrppa::{
     GeographicalCoordinates, Message, NgRanAccessPointPosition,
     NgRanAccessPointPositionLatitudeSign, TrpInformation, TrpInformationRequest,
@@ -29,7 +29,7 @@ pub(crate) struct Trp {
     /// NR cell identity.
     pub cell: u64,
     /// Where it is.
-    pub place: Place,
+    pub position: GeoPoint,
 }
 
 /// What gNBs have told, and when.
@@ -88,24 +88,24 @@ impl Shared {
 
     /// A point of which enough is known. Where its cell is configured, that is where it is.
     fn trp(&self, gnb: &GlobalRanNodeId, told: &TrpInformation) -> Option<Trp> {
-        let (mut pci, mut cell, mut place) = (None, None, None);
+        let (mut pci, mut cell, mut position) = (None, None, None);
         for item in &told.t_rpinformation_type_response_list {
             match item {
                 Told::PCiNr(value) => pci = Some(*value),
                 Told::CGiNr(cgi) => cell = cgi.n_rcell_identifier.number(),
-                Told::GeographicalCoordinates(it) => place = place_of(it),
+                Told::GeographicalCoordinates(it) => position = position_of(it),
                 _ => {}
             }
         }
         let configured =
-            self.config.cells.iter().find(|it| it.identity() == cell).map(|it| it.place);
-        let place = configured.or(place).filter(Place::is_valid)?;
-        Some(Trp { gnb: gnb.clone(), id: told.t_rp_id, pci: pci?, cell: cell?, place })
+            self.config.cells.iter().find(|it| it.identity() == cell).map(|it| it.position);
+        let position = configured.or(position).filter(GeoPoint::is_valid)?;
+        Some(Trp { gnb: gnb.clone(), id: told.t_rp_id, pci: pci?, cell: cell?, position })
     }
 }
 
 /// Where coordinates are (TS 23.032, 6).
-fn place_of(coordinates: &GeographicalCoordinates) -> Option<Place> {
+fn position_of(coordinates: &GeographicalCoordinates) -> Option<GeoPoint> {
     let TrpPositionDefinitionType::Direct(direct) = &coordinates.t_rpposition_definition_type
     else {
         return None;
@@ -113,7 +113,7 @@ fn place_of(coordinates: &GeographicalCoordinates) -> Option<Place> {
     match &direct.accuracy {
         TrpPositionDirectAccuracy::TRphAposition(it) => {
             let degrees = |value: i32, most: f64| f64::from(value) * most / 2f64.powi(31);
-            Some(Place { lat: degrees(it.latitude, 90.0), lon: degrees(it.longitude, 180.0) })
+            Some(GeoPoint { lat: degrees(it.latitude, 90.0), lon: degrees(it.longitude, 180.0) })
         }
         TrpPositionDirectAccuracy::TRpPosition(it) => Some(coarse(it)),
         TrpPositionDirectAccuracy::ChoiceExtension(_) => None,
@@ -121,10 +121,10 @@ fn place_of(coordinates: &GeographicalCoordinates) -> Option<Place> {
 }
 
 /// In steps of 90/2^23 and 360/2^24 degrees; the middle of them.
-fn coarse(position: &NgRanAccessPointPosition) -> Place {
+fn coarse(position: &NgRanAccessPointPosition) -> GeoPoint {
     let lat = (f64::from(position.latitude) + 0.5) * 90.0 / 2f64.powi(23);
     let south = position.latitude_sign == NgRanAccessPointPositionLatitudeSign::South;
-    Place {
+    GeoPoint {
         lat: if south { -lat } else { lat },
         lon: (f64::from(position.longitude) + 0.5) * 360.0 / 2f64.powi(24),
     }

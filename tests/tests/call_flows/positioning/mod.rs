@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_lcs_channel::{Identity, Kind, Trust};
-use martlet_lcs_position::{Offset, PathLoss, Place, Plane};
+use martlet_lcs_position::{GeoPoint, Offset, PathLoss, TangentPlane};
 use martlet_lcs_protocol::UeState;
 use martlet_lmf::CellConfig;
 use martlet_ran::Trp;
@@ -32,12 +32,12 @@ const OPERATIONS: &[&str] = &[
     "nlmf-loc DetermineLocation",
 ];
 
-const MIDDLE: Place = Place { lat: 54.0924, lon: 12.0991 };
+const MIDDLE: GeoPoint = GeoPoint { lat: 54.0924, lon: 12.0991 };
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-fn place(east: f64, north: f64) -> Place {
-    Plane::at(MIDDLE).place(&Offset { east, north })
+fn place(east: f64, north: f64) -> GeoPoint {
+    TangentPlane::at(MIDDLE).point(&Offset { east, north })
 }
 
 /// Four cells around a place; the first is the gNB's.
@@ -103,7 +103,7 @@ impl Bed {
             let cell = |cell: &Cell| CellConfig {
                 nr_cell_id: format!("{:09x}", cell.identity),
                 pci: cell.pci,
-                place: cell.place,
+                position: cell.place,
                 radius_m: 500.0,
             };
             config.lmf.cells = cells().iter().map(cell).collect();
@@ -118,7 +118,7 @@ impl Bed {
     async fn phone(
         &self,
         n: u64,
-        at: Place,
+        at: GeoPoint,
         lpp: bool,
         lcs_upp: bool,
     ) -> Result<(Ue, Positioning)> {
@@ -133,7 +133,7 @@ impl Bed {
     async fn phone_that_trusts(
         &self,
         n: u64,
-        at: Place,
+        at: GeoPoint,
         lpp: bool,
         lcs_upp: bool,
         trust: Trust,
@@ -144,7 +144,7 @@ impl Bed {
     async fn phone_that(
         &self,
         n: u64,
-        at: Place,
+        at: GeoPoint,
         lpp: bool,
         lcs_upp: bool,
         trust: Trust,
@@ -171,7 +171,7 @@ impl Bed {
     }
 
     /// Where the LMF says that a phone is, by which method, and how far from there at the most.
-    async fn locate(&self, n: u64) -> Result<(Place, String, f64)> {
+    async fn locate(&self, n: u64) -> Result<(GeoPoint, String, f64)> {
         let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n);
         let answer = self.core.ask(&format!("locate/{supi}")).await?;
         let area = &answer["locationEstimate"];
@@ -182,7 +182,7 @@ impl Bed {
             value.as_f64().with_context(|| format!("what is in {answer}"))
         };
         let place =
-            Place { lat: number(&area["point"]["lat"])?, lon: number(&area["point"]["lon"])? };
+            GeoPoint { lat: number(&area["point"]["lat"])?, lon: number(&area["point"]["lon"])? };
         let within = number(&area["uncertaintyEllipse"]["semiMajor"])?;
         Ok((place, method.as_str().unwrap_or_default().into(), within))
     }

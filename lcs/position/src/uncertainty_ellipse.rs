@@ -1,44 +1,44 @@
-//! How coordinates and uncertainties are written as whole numbers (TS 23.032, 6).
+//! The encoding of coordinates and uncertainties as integers (TS 23.032, 6).
 
-use crate::{Ellipse, Estimate, Place};
+use crate::{Ellipse, Estimate, GeoPoint};
 
-/// A place with its uncertainty, as LPP's `EllipsoidPointWithUncertaintyEllipse` has it.
+/// An encoded position, as in LPP's `EllipsoidPointWithUncertaintyEllipse`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Coded {
-    /// Whether the place is south of the equator.
+pub struct PointWithUncertaintyEllipse {
+    /// Whether the point is south of the equator.
     pub south: bool,
-    /// Latitude, in steps of 90/2^23 degrees, less than 2^23.
+    /// Absolute latitude in steps of 90/2^23 degrees, less than 2^23.
     pub latitude: u32,
-    /// Longitude, in steps of 360/2^24 degrees, -2^23 to 2^23 - 1.
+    /// Longitude in steps of 360/2^24 degrees, -2^23 to 2^23 - 1.
     pub longitude: i32,
-    /// Uncertainty along the major axis: 10 (1.1^K - 1) metres, K up to 127.
+    /// Uncertainty code K of the semi-major axis, 10 (1.1^K - 1) metres, up to 127.
     pub semi_major: u8,
-    /// The same along the minor one.
+    /// Uncertainty code of the semi-minor axis.
     pub semi_minor: u8,
-    /// Degrees from north to east, 0 to 179.
+    /// Orientation of the major axis, clockwise from north, 0 to 179 degrees.
     pub orientation: u8,
-    /// Per cent.
+    /// Confidence, per cent.
     pub confidence: u8,
 }
 
 const LATITUDES: f64 = (1 << 23) as f64;
 const LONGITUDES: f64 = (1 << 24) as f64;
 
-/// The least K that is not less than so many metres.
+/// The smallest uncertainty code of at least this many metres.
 pub fn uncertainty_code(metres: f64) -> u8 {
     ((metres.max(0.0) / 10.0 + 1.0).ln() / 1.1f64.ln() - 1e-9).ceil().clamp(0.0, 127.0) as u8
 }
 
-/// Metres of a K.
+/// The uncertainty in metres of a code.
 pub fn metres_of_uncertainty(code: u8) -> f64 {
     10.0 * (1.1f64.powi(code.min(127).into()) - 1.0)
 }
 
-impl Coded {
-    /// Of an estimate.
+impl PointWithUncertaintyEllipse {
+    /// Encodes an estimate.
     pub fn of(estimate: &Estimate) -> Self {
-        let Place { lat, lon } = estimate.place;
-        Coded {
+        let GeoPoint { lat, lon } = estimate.point;
+        PointWithUncertaintyEllipse {
             south: lat < 0.0,
             latitude: (lat.abs() / 90.0 * LATITUDES).floor().clamp(0.0, LATITUDES - 1.0) as u32,
             longitude: (lon / 360.0 * LONGITUDES).floor().clamp(-LATITUDES, LATITUDES - 1.0) as i32,
@@ -49,12 +49,12 @@ impl Coded {
         }
     }
 
-    /// What it says, the middle of its steps.
+    /// Decodes it, with the coordinates in the middle of their steps.
     pub fn estimate(&self) -> Estimate {
         let lat = (f64::from(self.latitude) + 0.5) * 90.0 / LATITUDES;
         let lon = (f64::from(self.longitude) + 0.5) * 360.0 / LONGITUDES;
         Estimate {
-            place: Place { lat: if self.south { -lat } else { lat }, lon },
+            point: GeoPoint { lat: if self.south { -lat } else { lat }, lon },
             ellipse: Ellipse {
                 semi_major: metres_of_uncertainty(self.semi_major),
                 semi_minor: metres_of_uncertainty(self.semi_minor),
@@ -69,15 +69,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_comes_back_to_a_step_and_an_uncertainty_is_not_less() {
+    fn a_decoded_point_is_within_a_step_and_its_uncertainty_not_smaller() {
         for (lat, lon) in
             [(54.0924, 12.0991), (-33.8, -70.6), (0.0, 0.0), (89.9999, 179.9999), (-90.0, -180.0)]
         {
             let ellipse = Ellipse { semi_major: 12.3, semi_minor: 4.5, orientation: 33.0 };
-            let estimate = Estimate { place: Place { lat, lon }, ellipse };
-            let back = Coded::of(&estimate).estimate();
+            let estimate = Estimate { point: GeoPoint { lat, lon }, ellipse };
+            let back = PointWithUncertaintyEllipse::of(&estimate).estimate();
             assert!(
-                (back.place.lat - lat).abs() < 1.1e-5 && (back.place.lon - lon).abs() < 2.2e-5,
+                (back.point.lat - lat).abs() < 1.1e-5 && (back.point.lon - lon).abs() < 2.2e-5,
                 "{back:?}"
             );
             assert!(
