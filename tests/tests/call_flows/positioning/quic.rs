@@ -17,7 +17,7 @@ impl Bed {
         Bed::start(Sbi::Local, move |config| config.lmf.user_plane.channel = channel).await
     }
 
-    async fn phone_over(&self, n: u64, at: Place, channels: &[Kind]) -> Result<(Ue, Positioning)> {
+    async fn phone_over(&self, n: u64, at: GeoPoint, channels: &[Kind]) -> Result<(Ue, Positioning)> {
         let able = |config: &mut PositioningConfig| config.channels = channels.to_vec();
         self.phone_that(n, at, true, true, self.trust()?, able).await
     }
