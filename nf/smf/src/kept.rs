@@ -7,8 +7,8 @@
 //! one that changed is as it was before.
 use crate::addresses::Addresses;
 use crate::flows::{Decided, Flow};
-use crate::procedures::charging::{self, Charging};
-use crate::procedures::user_plane;
+use crate::procedures::charging::converged_charging::{self, Charging};
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::protection::UpPolicy;
 use crate::session::{Place, Session, UpfSession};
 use crate::{Smf, SmfConfig};
@@ -82,7 +82,7 @@ struct KeptSession {
     decided: Arc<Decided>,
     flows: Vec<Flow>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    charging: Option<charging::Kept>,
+    charging: Option<converged_charging::Kept>,
     sdm_subscription: Option<String>,
     registered: bool,
     upf: (SocketAddr, u64, u32, IpAddr),
@@ -164,7 +164,8 @@ pub fn restore(smf: &Arc<Smf>, kept: Kept, elsewhere: Vec<Vec<u8>>) {
                 martlet_sbi::trace::spawn(Default::default(), async move {
                     // The SMF before may have ended between the session and its registration.
                     if !session.registered {
-                        session.registered = user_plane::register_again(&session).await;
+                        session.registered =
+                            n4_session_establishment::register_again(&session).await;
                     }
                     session.run().await;
                 });

@@ -18,7 +18,7 @@ mod n4;
 mod place;
 mod procedures;
 mod protection;
-mod sbi;
+mod services;
 mod session;
 mod sessions;
 mod set;

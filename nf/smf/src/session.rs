@@ -5,10 +5,10 @@ use crate::flows::{Decided, Flow};
 use crate::limits::Room;
 use crate::n4::{N4Error, Subject, Wanted};
 pub use crate::place::{Place, SECOND, UpfSession};
-use crate::procedures::charging::Charging;
-use crate::procedures::handover::Handover;
-use crate::procedures::modification::Modifying;
-use crate::procedures::user_plane;
+use crate::procedures::charging::converged_charging::Charging;
+use crate::procedures::handover::n2_handover::Handover;
+use crate::procedures::modification::network_requested_modification::Modifying;
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::protection::UpPolicy;
 use martlet_nas::GsmCause;
 use martlet_ngap::transfer::GtpTunnel;
@@ -212,7 +212,7 @@ impl Session {
                 if answer.cause == Cause::SESSION_CONTEXT_NOT_FOUND =>
             {
                 tracing::warn!(supi = %self.supi, session = self.id, upf = %upf.upf, "the UPF has lost the session");
-                user_plane::restore(self).await
+                n4_session_establishment::restore(self).await
             }
             Message::SessionModificationResponse(answer) => Err(N4Error::Refused(answer.cause.0)),
             other => Err(N4Error::Unexpected(other.name())),

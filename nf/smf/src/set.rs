@@ -4,7 +4,9 @@
 //! Each session is claimed by one of them alone.
 use crate::kept::{self, SMF, owner, prefix};
 use crate::n4::take_control;
-use crate::procedures::{establishment, modification, user_plane};
+use crate::procedures::establishment::pdu_session_establishment;
+use crate::procedures::modification::network_requested_modification;
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::session::{Session, SessionEvent};
 use crate::sessions::SessionHandle;
 use crate::{Smf, SmfConfig, metrics};
@@ -157,15 +159,17 @@ async fn adopt(session: &mut Session) {
             outcome => {
                 let outcome = outcome.map(|message| message.name());
                 tracing::info!(supi = %session.supi, session = session.id, ?outcome, "the UPF does not hand the session over");
-                if user_plane::restore(session).await.is_err() && session.upf.is_none() {
+                if n4_session_establishment::restore(session).await.is_err()
+                    && session.upf.is_none()
+                {
                     return;
                 }
             }
         }
     }
-    session.registered = user_plane::register_again(session).await;
+    session.registered = n4_session_establishment::register_again(session).await;
     session.sdm_subscription = None;
-    modification::subscribe(session).await;
+    network_requested_modification::subscribe(session).await;
     policy_anew(session).await;
     let mut body = SmContextStatusNotification::new(StatusInfo::new(ResourceStatus::Updated));
     body.new_smf_id = Some(smf.instance_id.clone());
@@ -219,18 +223,23 @@ pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError
 /// says now holds. What the UE itself has asked for stays until it gives it up.
 async fn policy_anew(session: &mut Session) {
     let Some((pcf, id)) = session.policy.clone() else { return };
-    let before = modification::now(session);
-    let subscribed =
-        establishment::subscription(&session.smf, &session.supi, session.slice, &session.dnn).await;
+    let before = network_requested_modification::now(session);
+    let subscribed = pdu_session_establishment::subscription(
+        &session.smf,
+        &session.supi,
+        session.slice,
+        &session.dnn,
+    )
+    .await;
     let made = match subscribed {
-        Ok(subscribed) => establishment::policy(session, &subscribed).await,
+        Ok(subscribed) => pdu_session_establishment::policy(session, &subscribed).await,
         Err(problem) => Err(problem),
     };
     if let Err(problem) = made {
         tracing::warn!(supi = %session.supi, session = session.id, %problem, "no new policy association: the old one stays");
         return;
     }
-    modification::changed(session, before).await;
+    network_requested_modification::changed(session, before).await;
     if let Err(problem) = pcf.delete_sm_policy(&id, Default::default()).await {
         tracing::info!(supi = %session.supi, session = session.id, %problem, "the PCF keeps an old association");
     }

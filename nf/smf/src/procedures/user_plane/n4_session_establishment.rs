@@ -5,8 +5,11 @@ use crate::metrics;
 use crate::n4::{
     Downlink, N4Error, Plan, branching_point, branching_tunnels, establishment, to_gnb,
 };
-use crate::procedures::intermediate_upf::Intermediate;
-use crate::procedures::{charging, handover, intermediate_upf, relocation};
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::branching::intermediate_upf;
+use crate::procedures::branching::intermediate_upf::Intermediate;
+use crate::procedures::charging::converged_charging;
+use crate::procedures::handover::n2_handover;
 use crate::session::{Place, QFI, SECOND, Session, UpfSession};
 use crate::usage::Used;
 use martlet_pfcp::ie::{Cause, FTeid};
@@ -60,7 +63,7 @@ async fn make(
         (None, None) => return Ok(Place::at(anchor)),
     };
     if outcome.is_err() {
-        let _ = relocation::let_go(session, anchor).await;
+        let _ = anchor_relocation::let_go(session, anchor).await;
     }
     outcome
 }
@@ -129,7 +132,7 @@ async fn lead_to(session: &Session, anchor: UpfSession, to: Intermediate) -> Res
     match session.smf.n4.request(anchor.upf, Some(anchor.seid), to_gnb(to.n9.0, to.n9.1)).await {
         Ok(Message::SessionModificationResponse(answer)) if answer.cause.is_accepted() => Ok(()),
         outcome => {
-            let _ = relocation::let_go(session, to.upf).await;
+            let _ = anchor_relocation::let_go(session, to.upf).await;
             Err(outcome
                 .err()
                 .unwrap_or(N4Error::Unexpected("the anchor does not lead to the UPF before it")))
@@ -159,21 +162,21 @@ pub async fn associated_anew(session: &mut Session, upf: SocketAddr) {
 pub async fn make_anew(session: &mut Session) -> Result<(), N4Error> {
     let started = Instant::now();
     let Some(place) = session.place() else { return Err(N4Error::NoUpf) };
-    handover::end(session).await;
+    n2_handover::end(session).await;
     let mut used = Used::default();
     for (bit, at) in place.all().filter(|(_, at)| session.smf.n4.is_up(at.upf)) {
         if let (Ok(Message::SessionDeletionResponse(answer)), 0) =
-            (relocation::ask_to_let_go(session, at).await, bit)
+            (anchor_relocation::ask_to_let_go(session, at).await, bit)
         {
             used.add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume)));
         }
     }
     (session.upf, session.anchor, session.intermediate) = (None, None, false);
-    charging::moved(session, used).await;
+    converged_charging::moved(session, used).await;
     match make(session, Downlink::Page, place.anchor.map(|anchor| anchor.upf)).await {
         Ok(place) => {
             session.settle(place);
-            relocation::tell_gnb(session).await;
+            anchor_relocation::tell_gnb(session).await;
             if !session.smf.n4.reaches(place.upf.upf, session.tac) {
                 intermediate_upf::look_again(session);
             }
@@ -242,7 +245,8 @@ pub async fn restore(session: &mut Session) -> Result<(), N4Error> {
 /// Registers the session's SMF with the UDM, as it changes (Nudm_UECM_Registration): whether it
 /// has.
 pub async fn register_again(session: &Session) -> bool {
-    let registered = crate::procedures::establishment::register(session).await;
+    let registered =
+        crate::procedures::establishment::pdu_session_establishment::register(session).await;
     if let Err(problem) = &registered {
         tracing::info!(supi = %session.supi, session = session.id, %problem, "the UDM does not learn of the session's SMF");
     }

@@ -1,10 +1,14 @@
 //! What the AMF has of a session: messages of the UE, answers of the gNB, the user plane on and off
 //! (TS 29.502, 5.2.2.3).
 use crate::n4::{to_buffer, to_buffer_anew, to_gnb};
-use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{
-    downlink_data, handover, modification, path_switch, release, relocation, requested_modification,
-};
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::handover::n2_handover;
+use crate::procedures::handover::xn_handover;
+use crate::procedures::modification::network_requested_modification;
+use crate::procedures::modification::ue_requested_modification;
+use crate::procedures::n1_n2_transfer::{N2, n1_answer, reference};
+use crate::procedures::release::pdu_session_release;
+use crate::procedures::user_plane::downlink_data_notification;
 use crate::protection::{cannot_protect, carried_out};
 use crate::session::{Session, SessionEvent, Updated};
 use crate::{metrics, n1};
@@ -24,7 +28,7 @@ use std::time::Instant;
 /// The answer, and whether the session goes on.
 pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) -> (Updated, bool) {
     let data = &body.json;
-    relocation::consider(session, data.ue_location.as_ref());
+    anchor_relocation::consider(session, data.ue_location.as_ref());
     let n1 = data.n1_sm_msg.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     let n2 = data.n2_sm_info.as_ref().and_then(|r| body.find(&r.content_id)).cloned();
     if let Some(uri) = data.sm_context_status_uri.as_ref().filter(|_| data.serving_nf_id.is_some())
@@ -32,7 +36,7 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
         amf_changed(session, uri);
     }
     if data.release == Some(true) {
-        release::finish(session, true).await;
+        pdu_session_release::finish(session, true).await;
         return (Ok(None), false);
     }
     if let Some(octets) = n1 {
@@ -41,7 +45,7 @@ pub async fn run(session: &mut Session, body: Multipart<SmContextUpdateData>) ->
     if let Some(state) = &data.ho_state {
         let target = data.target_id.as_ref().map(|target| target.tai.tac.to_u32());
         return (
-            handover::run(session, state, data.n2_sm_info_type.clone().zip(n2), target).await,
+            n2_handover::run(session, state, data.n2_sm_info_type.clone().zip(n2), target).await,
             true,
         );
     }
@@ -66,11 +70,6 @@ fn amf_changed(session: &mut Session, status_uri: &str) {
     session.status_uri = status_uri.to_string();
 }
 
-pub fn n1_answer(octets: Vec<u8>) -> Updated {
-    let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
-    Ok(Some(Multipart::new(data).part(N1, content_type::NAS, octets)))
-}
-
 /// A 5GSM message (TS 24.501, 6.4 and 7).
 async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
     let Ok(Nas5gsMessage::Gsm(header, message)) = Nas5gsMessage::decode(octets) else {
@@ -79,25 +78,28 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
     };
     let pti = header.procedure_transaction_identity;
     match message {
-        Nas5gsmMessage::PduSessionReleaseRequest(_) => (release::by_ue(session, pti).await, true),
+        Nas5gsmMessage::PduSessionReleaseRequest(_) => {
+            (pdu_session_release::by_ue(session, pti).await, true)
+        }
         Nas5gsmMessage::PduSessionReleaseComplete(_) if session.is_releasing() => {
-            release::finish(session, true).await;
+            pdu_session_release::finish(session, true).await;
             (Ok(None), false)
         }
         Nas5gsmMessage::PduSessionModificationComplete(_) if session.modifying.is_some() => {
-            modification::completed(session, pti);
+            network_requested_modification::completed(session, pti);
             (Ok(None), true)
         }
         Nas5gsmMessage::PduSessionModificationCommandReject(reject)
             if session.modifying.is_some() =>
         {
-            modification::rejected(session, pti, reject.fgsm_cause.cause_raw()).await;
+            network_requested_modification::rejected(session, pti, reject.fgsm_cause.cause_raw())
+                .await;
             (Ok(None), true)
         }
         // One that comes after its time.
         Nas5gsmMessage::PduSessionModificationComplete(_) => (Ok(None), true),
         Nas5gsmMessage::PduSessionModificationRequest(request) => {
-            (requested_modification::run(session, pti, &request).await, true)
+            (ue_requested_modification::run(session, pti, &request).await, true)
         }
         Nas5gsmMessage::FiveGsmStatus(status) => {
             let cause = status.fgsm_cause.cause_raw();
@@ -105,7 +107,7 @@ async fn from_ue(session: &mut Session, octets: &[u8]) -> (Updated, bool) {
             // The UE has no such session: it ends without the UE (6.5.3.2).
             let gone = cause == GsmCause::InvalidPduSessionIdentity.as_u8();
             if gone {
-                release::finish(session, true).await;
+                pdu_session_release::finish(session, true).await;
             }
             (Ok(None), !gone)
         }
@@ -177,13 +179,13 @@ async fn from_gnb(session: &mut Session, kind: &N2SmInfoType, octets: &Bytes) ->
         }
         // The gNB has let the session's resources go by itself: what comes for it waits (TS 38.413,
         // 8.2.4).
-        N2SmInfoType::PduResNtyRel => path_switch::not_taken_over(session).await,
-        N2SmInfoType::PathSwitchReq => path_switch::run(session, octets).await,
-        N2SmInfoType::PathSwitchSetupFail => path_switch::not_taken_over(session).await,
+        N2SmInfoType::PduResNtyRel => xn_handover::not_taken_over(session).await,
+        N2SmInfoType::PathSwitchReq => xn_handover::run(session, octets).await,
+        N2SmInfoType::PathSwitchSetupFail => xn_handover::not_taken_over(session).await,
         // The gNB has let go of what it was told to.
         N2SmInfoType::PduResRelRsp | N2SmInfoType::PduResModRsp => Ok(None),
         N2SmInfoType::PduResModFail => {
-            modification::refused_by_gnb(session).await;
+            network_requested_modification::refused_by_gnb(session).await;
             Ok(None)
         }
         other => {
@@ -226,11 +228,11 @@ async fn from_another_end(session: &mut Session, octets: &Bytes) -> Updated {
 async fn deactivate(session: &mut Session) -> Updated {
     let started = Instant::now();
     (session.active, session.activating, session.stale) = (false, false, false);
-    handover::end(session).await;
+    n2_handover::end(session).await;
     let done = session.modify(to_buffer()).await;
     // The UE went before what came for it could be brought to it.
     if std::mem::take(&mut session.waiting) {
-        downlink_data::reach(session);
+        downlink_data_notification::reach(session);
     }
     metrics::procedure("up_deactivation", if done.is_ok() { "ok" } else { "failed" }, started);
     done.map_err(|e| Problem::new(504, "PEER_NOT_RESPONDING").detail(e.to_string()))?;

@@ -2,8 +2,9 @@
 //! the UE already.
 use crate::metrics;
 use crate::n4::{N4Error, to_buffer};
-use crate::procedures::transfer::{N2, reference};
-use crate::procedures::{handover, intermediate_upf};
+use crate::procedures::branching::intermediate_upf;
+use crate::procedures::handover::n2_handover;
+use crate::procedures::n1_n2_transfer::{N2, reference};
 use crate::protection::{carried_out, corrected};
 use crate::session::{Session, Updated};
 use bytes::Bytes;
@@ -33,7 +34,7 @@ pub async fn run(session: &mut Session, octets: &Bytes) -> Updated {
     }
     let before = session.gnb;
     let outcome = async {
-        handover::end(session).await;
+        n2_handover::end(session).await;
         let way = intermediate_upf::prepare(session, session.tac).await?;
         let uplink = way.new_end(session);
         let end = way.end(session).map(|upf| upf.gnb(&request.downlink)).ok_or(N4Error::NoUpf)?;

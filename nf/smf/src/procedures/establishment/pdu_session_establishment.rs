@@ -1,7 +1,13 @@
 //! PDU session establishment (TS 23.502, 4.3.2.2.1; TS 29.502, 5.2.2.2).
-use crate::procedures::negotiation::{Offer, asked_type, choose_mode, choose_type, framed_routes};
-use crate::procedures::transfer::{N1, reference};
-use crate::procedures::{charging, modification, release, relocation, user_plane};
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::charging::converged_charging;
+use crate::procedures::establishment::negotiation::{
+    Offer, asked_type, choose_mode, choose_type, framed_routes,
+};
+use crate::procedures::modification::network_requested_modification;
+use crate::procedures::n1_n2_transfer::{N1, reference};
+use crate::procedures::release::pdu_session_release;
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::protection::UpPolicy;
 use crate::session::{QFI, Session, SessionEvent};
 use crate::{DnnConfig, Smf, metrics, n1};
@@ -196,7 +202,7 @@ async fn begin(
         upf: None,
         anchor: None,
         intermediate: false,
-        tac: relocation::place(data.ue_location.as_ref()),
+        tac: anchor_relocation::place(data.ue_location.as_ref()),
         relocating: false,
         gnb: None,
         active: false,
@@ -384,13 +390,13 @@ async fn go_on(
             session.registered = registered.is_ok();
             if let Err(problem) = registered {
                 tracing::warn!(supi = %session.supi, session = session.id, %problem, "the UDM does not take a session, which ends");
-                if !release::by_network(&mut session, GsmCause::NetworkFailure).await {
+                if !pdu_session_release::by_network(&mut session, GsmCause::NetworkFailure).await {
                     session.forget();
                     return None;
                 }
                 return Some(session);
             }
-            modification::subscribe(&mut session).await;
+            network_requested_modification::subscribe(&mut session).await;
             session.keep();
             Some(session)
         }
@@ -400,7 +406,7 @@ async fn go_on(
             let reject =
                 n1::reject(session.id, session.pti, session.refusal, session.smf.config.back_off_s);
             let _ = session.transfer(Some(reject), None).await;
-            release::finish(&mut session, true).await;
+            pdu_session_release::finish(&mut session, true).await;
             session.smf.sessions.remove(session.reference);
             None
         }
@@ -414,8 +420,8 @@ async fn set_up(
     lesser: Option<GsmCause>,
 ) -> Result<(), String> {
     policy(session, subscription).await.map_err(|p| format!("policy: {p}"))?;
-    charging::begin(session).await?;
-    let user_plane = user_plane::establish(session).await;
+    converged_charging::begin(session).await?;
+    let user_plane = n4_session_establishment::establish(session).await;
     session.settle(user_plane.map_err(|e| format!("N4: {e}"))?);
     let n1 = n1::accept(n1::Accepted {
         id: session.id,
@@ -473,7 +479,7 @@ pub async fn policy(session: &mut Session, subscription: &DnnConfiguration) -> R
     let created = pcf.create_sm_policy(data).await?;
     let id = created.location.rsplit('/').next().unwrap_or_default().to_string();
     session.policy = Some((pcf, id));
-    modification::take(session, &created.body);
+    network_requested_modification::take(session, &created.body);
     Ok(())
 }
 

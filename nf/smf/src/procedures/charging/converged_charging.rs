@@ -4,7 +4,7 @@
 use crate::config::{ChargingMode, OnFailure};
 use crate::flows::rating_groups;
 use crate::n4::{self, Quota};
-use crate::procedures::release;
+use crate::procedures::release::pdu_session_release;
 use crate::session::Session;
 use crate::usage::{Granted, Group, Told, Used, Volumes, counted_by, rule_of};
 use crate::{Smf, metrics};
@@ -293,7 +293,7 @@ async fn account(session: &mut Session, said: Said) -> bool {
     let Some(charging) = &session.charging else { return true };
     if charging.told.of(None).denied {
         tracing::info!(supi = %session.supi, session = session.id, "a subscriber has used up its units");
-        return release::by_network(session, GsmCause::OperatorDeterminedBarring).await;
+        return pdu_session_release::by_network(session, GsmCause::OperatorDeterminedBarring).await;
     }
     // What is denied to another group is used up, and stays so: its packets are not carried.
     let granted = wanted.into_iter().filter(|group| !charging.told.of(*group).denied);

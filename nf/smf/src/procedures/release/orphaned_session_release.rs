@@ -1,7 +1,7 @@
 //! A session of which nothing has been heard for long (`smf.audit_s`): whether anybody has it
 //! still. An AMF that was killed just after a session came up does not know it, and cannot release
 //! it when its UE goes.
-use crate::procedures::release;
+use crate::procedures::release::pdu_session_release;
 use crate::session::Session;
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
@@ -17,7 +17,7 @@ pub async fn run(session: &mut Session) -> bool {
         return true;
     }
     tracing::info!(supi = %session.supi, session = session.id, "no AMF serves the UE any more: its session is released");
-    release::finish(session, true).await;
+    pdu_session_release::finish(session, true).await;
     false
 }
 

@@ -3,7 +3,9 @@
 //! 4.9.1.3), while the anchor and the UE's address stay (SSC mode 1).
 use crate::metrics;
 use crate::n4::{Downlink, N4Error, Wanted, switch_to_gnb, to_gnb};
-use crate::procedures::{handover, relocation, user_plane};
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::handover::n2_handover;
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::session::{Session, SessionEvent, UpfSession};
 use martlet_ngap::transfer::GtpTunnel;
 use martlet_pfcp::{Message, SessionModificationRequest};
@@ -56,7 +58,8 @@ pub async fn prepare(session: &Session, tac: Option<u32>) -> Result<Way, N4Error
         return Ok(Way::AsItIs);
     }
     let via = n4.between(anchor.upf, &Wanted { tac, ..session.wanted() }).ok_or(N4Error::NoUpf)?;
-    let intermediate = user_plane::intermediate(session, anchor, via, Downlink::Wait).await?;
+    let intermediate =
+        n4_session_establishment::intermediate(session, anchor, via, Downlink::Wait).await?;
     tracing::info!(supi = %session.supi, session = session.id, upf = %via, anchor = %anchor.upf, "an intermediate UPF is prepared");
     Ok(Way::Through(intermediate))
 }
@@ -82,7 +85,7 @@ impl Way {
     /// It is not needed: what was prepared ends.
     pub async fn give_up(self, session: &Session) {
         if let Way::Through(intermediate) = self {
-            let _ = relocation::let_go(session, intermediate.upf).await;
+            let _ = anchor_relocation::let_go(session, intermediate.upf).await;
         }
     }
 }
@@ -178,11 +181,11 @@ pub async fn follow(session: &mut Session) {
             return look_again(session);
         }
     };
-    handover::end(session).await;
+    n2_handover::end(session).await;
     match take(session, way, gnb).await {
         Ok(()) => {
             linger(session);
-            relocation::tell_gnb(session).await;
+            anchor_relocation::tell_gnb(session).await;
         }
         Err(error) => {
             tracing::warn!(supi = %session.supi, session = session.id, %error, "no other UPF takes the session");

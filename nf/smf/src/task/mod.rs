@@ -1,8 +1,15 @@
 //! The task that owns a session: what it does with each event, and when none comes.
-use crate::procedures::{
-    audit, charging, downlink_data, handover, intermediate_upf, modification, release, relocation,
-    update, user_plane,
-};
+mod update_sm_context;
+
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::branching::intermediate_upf;
+use crate::procedures::charging::converged_charging;
+use crate::procedures::handover::n2_handover;
+use crate::procedures::modification::network_requested_modification;
+use crate::procedures::release::orphaned_session_release;
+use crate::procedures::release::pdu_session_release;
+use crate::procedures::user_plane::downlink_data_notification;
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::session::{Session, SessionEvent};
 use martlet_nas::GsmCause;
 use martlet_pfcp::ie::ReportType;
@@ -39,40 +46,41 @@ impl Session {
             Some(Some(SessionEvent::Update(body, reply))) => {
                 let (body, origin) = *body;
                 origin.adopt();
-                let (answer, goes_on) = update::run(self, body).await;
+                let (answer, goes_on) = update_sm_context::run(self, body).await;
                 let _ = reply.send(answer);
                 goes_on
             }
             Some(Some(SessionEvent::Release(reply))) => {
-                release::finish(self, false).await;
+                pdu_session_release::finish(self, false).await;
                 let _ = reply.send(());
                 false
             }
             Some(Some(SessionEvent::Report(report))) => {
                 let silent = report.report_type.has(ReportType::UPIR);
-                downlink_data::report(self, *report).await && (!silent || audit::run(self).await)
+                downlink_data_notification::report(self, *report).await
+                    && (!silent || orphaned_session_release::run(self).await)
             }
-            Some(Some(SessionEvent::UpfLost(upf))) => relocation::upf_lost(self, *upf).await,
-            Some(Some(SessionEvent::Relocate)) => relocation::run(self).await,
-            Some(Some(SessionEvent::RelocationOver)) => relocation::over(self).await,
-            Some(Some(SessionEvent::ChargingAsked)) => charging::asked_anew(self).await,
+            Some(Some(SessionEvent::UpfLost(upf))) => anchor_relocation::upf_lost(self, *upf).await,
+            Some(Some(SessionEvent::Relocate)) => anchor_relocation::run(self).await,
+            Some(Some(SessionEvent::RelocationOver)) => anchor_relocation::over(self).await,
+            Some(Some(SessionEvent::ChargingAsked)) => converged_charging::asked_anew(self).await,
             Some(Some(SessionEvent::TransferFailed)) => {
-                downlink_data::not_reached(self).await;
+                downlink_data_notification::not_reached(self).await;
                 true
             }
             // The UE makes it anew, at another UPF if there is one.
             Some(Some(SessionEvent::UpfLeaves(upf)))
                 if self.place().is_some_and(|place| place.is_at(*upf)) =>
             {
-                release::by_network(self, GsmCause::ReactivationRequested).await
+                pdu_session_release::by_network(self, GsmCause::ReactivationRequested).await
             }
             Some(Some(SessionEvent::UpfLeaves(_))) => true,
             Some(Some(SessionEvent::AssociatedAnew(upf))) => {
-                user_plane::associated_anew(self, *upf).await;
+                n4_session_establishment::associated_anew(self, *upf).await;
                 true
             }
             Some(Some(SessionEvent::ForwardingOver)) => {
-                handover::forwarding_over(self).await;
+                n2_handover::forwarding_over(self).await;
                 true
             }
             Some(Some(SessionEvent::OutOfArea)) => {
@@ -80,30 +88,30 @@ impl Session {
                 true
             }
             Some(Some(SessionEvent::Policy(decision))) => {
-                modification::by_policy(self, *decision).await;
+                network_requested_modification::by_policy(self, *decision).await;
                 true
             }
             Some(Some(SessionEvent::SubscriptionChanged)) => {
-                modification::by_subscription(self).await
+                network_requested_modification::by_subscription(self).await
             }
             // TS 23.502, 4.3.2.2.1, step 16: there is no session then.
             Some(Some(SessionEvent::Unprotected)) => {
-                release::by_network(self, GsmCause::RequestRejectedUnspecified).await
+                pdu_session_release::by_network(self, GsmCause::RequestRejectedUnspecified).await
             }
             Some(Some(SessionEvent::PolicyEnded)) => {
-                release::by_network(self, GsmCause::ReactivationRequested).await
+                pdu_session_release::by_network(self, GsmCause::ReactivationRequested).await
             }
             Some(Some(SessionEvent::Taken)) => true,
             Some(None) => false,
-            None if self.is_releasing() => release::command_again(self).await,
+            None if self.is_releasing() => pdu_session_release::command_again(self).await,
             None if self.modifying.is_some() => {
-                modification::command_again(self).await;
+                network_requested_modification::command_again(self).await;
                 true
             }
-            None => audit::run(self).await,
+            None => orphaned_session_release::run(self).await,
         };
         if goes_on && self.lost {
-            release::finish(self, true).await;
+            pdu_session_release::finish(self, true).await;
         }
         goes_on && !self.lost
     }

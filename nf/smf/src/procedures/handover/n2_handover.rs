@@ -2,9 +2,9 @@
 //! or cancelled.
 use crate::metrics;
 use crate::n4::{N4Error, forward, forwarding_tunnel, stop_forwarding};
-use crate::procedures::intermediate_upf::{self, Way};
-use crate::procedures::relocation;
-use crate::procedures::transfer::{N2, reference};
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::branching::intermediate_upf::{self, Way};
+use crate::procedures::n1_n2_transfer::{N2, reference};
 use crate::protection::carried_out;
 use crate::session::{Session, Updated, UpfSession};
 use bytes::Bytes;
@@ -234,7 +234,7 @@ pub async fn end(session: &mut Session) {
         }
     }
     for at in left {
-        if let Err(error) = relocation::let_go(session, at).await {
+        if let Err(error) = anchor_relocation::let_go(session, at).await {
             tracing::warn!(supi = %session.supi, session = session.id, %error, "an intermediate UPF may still have the session");
         }
     }

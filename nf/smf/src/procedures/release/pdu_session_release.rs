@@ -1,7 +1,9 @@
 //! PDU session release (TS 23.502, 4.3.4).
-use crate::procedures::charging;
-use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::{handover, modification, relocation};
+use crate::procedures::branching::anchor_relocation;
+use crate::procedures::charging::converged_charging;
+use crate::procedures::handover::n2_handover;
+use crate::procedures::modification::network_requested_modification;
+use crate::procedures::n1_n2_transfer::{N1, N2, reference};
 use crate::session::{Session, Updated};
 use crate::usage::Used;
 use crate::{metrics, n1};
@@ -92,9 +94,9 @@ pub async fn command_again(session: &mut Session) -> bool {
 /// N4 session deletion, and the end of charging with what the UPF has counted last.
 async fn user_plane(session: &mut Session) {
     let mut used = Used::default();
-    handover::end(session).await;
+    n2_handover::end(session).await;
     for (bit, at) in session.place().into_iter().flat_map(|place| place.all()) {
-        match relocation::ask_to_let_go(session, at).await {
+        match anchor_relocation::ask_to_let_go(session, at).await {
             Ok(Message::SessionDeletionResponse(answer)) if bit == 0 => used
                 .add_all(answer.usage_reports.iter().map(|report| (report.urr_id, report.volume))),
             Ok(_) => {}
@@ -105,7 +107,7 @@ async fn user_plane(session: &mut Session) {
     }
     (session.upf, session.anchor) = (None, None);
     session.room.clear();
-    charging::end(session, used).await;
+    converged_charging::end(session, used).await;
 }
 
 /// Takes back all that the session has; with `tell`, the AMF is told that it is gone. Each step is
@@ -123,7 +125,7 @@ pub async fn finish(session: &mut Session, tell: bool) {
         }
     };
     let udm = async {
-        modification::unsubscribe(session).await;
+        network_requested_modification::unsubscribe(session).await;
         if registered && let Err(problem) = deregister(session).await {
             tracing::debug!(%problem, "the session's registration was not taken back");
         }

@@ -3,9 +3,10 @@
 //! gNB and UE.
 use crate::flows::{self, Flow};
 use crate::n4::{FlowsChange, divided, to_flows};
-use crate::procedures::establishment::subscription;
-use crate::procedures::transfer::{parameters, to_ngap};
-use crate::procedures::{charging, release};
+use crate::procedures::charging::converged_charging;
+use crate::procedures::establishment::pdu_session_establishment::subscription;
+use crate::procedures::n1_n2_transfer::{parameters, to_ngap};
+use crate::procedures::release::pdu_session_release;
 use crate::session::{QFI, Session};
 use crate::{metrics, n1};
 use martlet_nas::GsmCause;
@@ -102,8 +103,11 @@ pub async fn by_subscription(session: &mut Session) -> bool {
         Ok(now) => now,
         Err(problem) if problem.status() == 404 => {
             tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, "the data network is subscribed no more");
-            return release::by_network(session, GsmCause::RequestedServiceOptionNotSubscribed)
-                .await;
+            return pdu_session_release::by_network(
+                session,
+                GsmCause::RequestedServiceOptionNotSubscribed,
+            )
+            .await;
         }
         Err(problem) => {
             tracing::warn!(supi = %session.supi, session = session.id, %problem, "the changed subscription was not read");
@@ -184,11 +188,11 @@ async fn user_plane(
     before: &[Flow],
     ambr: Option<&Ambr>,
 ) -> Result<(), &'static str> {
-    charging::also(session).await;
+    converged_charging::also(session).await;
     let Some(upf) = session.anchor.or(session.upf) else {
         return Err("the session has no user plane");
     };
-    let groups = charging::counted(session);
+    let groups = converged_charging::counted(session);
     let now = session.flows.clone();
     let change = to_flows(&FlowsChange {
         subject: session.subject(),

@@ -2,7 +2,7 @@
 //! UE.
 use crate::metrics;
 use crate::n4::{to_buffer, to_buffer_anew};
-use crate::procedures::charging;
+use crate::procedures::charging::converged_charging;
 use crate::session::{Session, SessionEvent};
 use martlet_ngap::ngap::{Cause, CauseTransport};
 use martlet_ngap::transfer::ReleaseCommand;
@@ -15,7 +15,9 @@ use std::time::Instant;
 pub async fn report(session: &mut Session, report: SessionReportRequest) -> bool {
     if report.report_type.has(ReportType::USAR) {
         metrics::n4("usage report");
-        if !session.is_releasing() && !charging::reported(session, &report.usage_reports).await {
+        if !session.is_releasing()
+            && !converged_charging::reported(session, &report.usage_reports).await
+        {
             return false;
         }
     }

@@ -4,7 +4,8 @@
 //! lost (TS 23.527, 4.2), of whatever mode.
 use crate::metrics;
 use crate::n4::N4Error;
-use crate::procedures::{release, user_plane};
+use crate::procedures::release::pdu_session_release;
+use crate::procedures::user_plane::n4_session_establishment;
 use crate::session::{Place, Session, SessionEvent, UpfSession};
 use martlet_nas::GsmCause;
 use martlet_ngap::transfer::{GtpTunnel, ModifyRequest, UplinkTunnelChange};
@@ -62,7 +63,7 @@ pub async fn run(session: &mut Session) -> bool {
     tracing::info!(supi = %session.supi, session = session.id, mode = session.ssc_mode, "another UPF serves the UE's place");
     metrics::procedure("relocation", "begun", started);
     if session.ssc_mode == 2 {
-        return release::by_network(session, GsmCause::ReactivationRequested).await;
+        return pdu_session_release::by_network(session, GsmCause::ReactivationRequested).await;
     }
     // Mode 3: the new session first (4.3.5.2, step 2), and then the end of this one.
     let command = crate::n1::reactivation_command(session.id);
@@ -84,7 +85,7 @@ pub async fn over(session: &mut Session) -> bool {
     if session.is_releasing() {
         return true;
     }
-    release::by_network(session, GsmCause::RegularDeactivation).await
+    pdu_session_release::by_network(session, GsmCause::RegularDeactivation).await
 }
 
 /// A UPF of the session's does not answer any more: another one that leads to the data network
@@ -98,19 +99,19 @@ pub async fn upf_lost(session: &mut Session, lost: SocketAddr) -> bool {
     }
     let started = Instant::now();
     if session.anchor.is_some() {
-        return match user_plane::make_anew(session).await {
+        return match n4_session_establishment::make_anew(session).await {
             Ok(()) => {
                 metrics::procedure("upf_failover", "ok", started);
                 true
             }
             Err(_) => {
                 metrics::procedure("upf_failover", "released", started);
-                release::by_network(session, GsmCause::ReactivationRequested).await
+                pdu_session_release::by_network(session, GsmCause::ReactivationRequested).await
             }
         };
     }
     let Ok(other) = session.smf.n4.choose(&session.wanted(), Some(lost)) else { return true };
-    match user_plane::establish_at(session, other).await {
+    match n4_session_establishment::establish_at(session, other).await {
         Ok(upf) => {
             tracing::info!(supi = %session.supi, session = session.id, upf = %upf.upf, "another UPF has taken a session over");
             session.settle(Place::at(upf));

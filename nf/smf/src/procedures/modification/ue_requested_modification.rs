@@ -4,9 +4,10 @@
 //! One rule in a request: `UeInitiatedResourceRequest` (TS 29.512, 5.6.2.29) has room for no more.
 use crate::filter::Filter;
 use crate::flows::{Flow, Rule};
-use crate::procedures::modification::{self, not_carried_out, prepare};
-use crate::procedures::transfer::{N1, N2, reference};
-use crate::procedures::update::n1_answer;
+use crate::procedures::modification::network_requested_modification::{
+    self, not_carried_out, prepare,
+};
+use crate::procedures::n1_n2_transfer::{N1, N2, n1_answer, reference};
 use crate::session::{QFI, Session, Updated};
 use crate::{metrics, n1};
 use martlet_nas::{
@@ -90,7 +91,7 @@ async fn carry_out(
         None => Vec::new(),
         Some(all) => all.try_descriptions().ok_or(GsmCause::SyntacticalErrorInTheQosOperation)?,
     };
-    let before = modification::now(session);
+    let before = network_requested_modification::now(session);
     if let Some(asked) = translate(&session.flows, session.five_qi, &rules, &descriptions)? {
         let (pcf, id) = session.policy.clone().ok_or(GsmCause::RequestRejectedUnspecified)?;
         let known = session.decided.clone();
@@ -107,7 +108,7 @@ async fn carry_out(
                 _ => GsmCause::RequestRejectedUnspecified,
             }
         })?;
-        modification::take(session, &decision);
+        network_requested_modification::take(session, &decision);
         // The UPF has no room for it, or is not there: nothing has changed.
         let undo = before.clone();
         match prepare(session, before, pti, always_on(session, request)).await {

@@ -1,6 +1,6 @@
 //! Messages for the UE and the gNB through the AMF (TS 23.502, 4.3; TS 29.518, 5.2.2.3).
 use crate::flows::Flow;
-use crate::session::{QFI, Session, UpfSession};
+use crate::session::{QFI, Session, Updated, UpfSession};
 use martlet_ngap::transfer::{
     Arp, FiveQi, GuaranteedBitRate, QosFlow, QosParameters, SessionType, SetupRequest,
 };
@@ -12,6 +12,7 @@ use martlet_sbi_api::namf_communication::{
     N1MessageClass, N1MessageContainer, N1N2MessageTransferReqData, N1N2MessageTransferRspData,
     N2InfoContainer, N2InfoContent, N2InformationClass, N2SmInformation, NgapIeType,
 };
+use martlet_sbi_api::nsmf_pdusession::SmContextUpdatedData;
 
 /// Content identities of the binary parts.
 pub const N1: &str = "n1";
@@ -20,6 +21,12 @@ pub const N2: &str = "n2";
 /// A reference to a binary part.
 pub fn reference(id: &str) -> RefToBinaryData {
     RefToBinaryData { content_id: id.into() }
+}
+
+/// An answer to the AMF with a NAS message for the UE.
+pub fn n1_answer(octets: Vec<u8>) -> Updated {
+    let data = SmContextUpdatedData { n1_sm_msg: Some(reference(N1)), ..Default::default() };
+    Ok(Some(Multipart::new(data).part(N1, content_type::NAS, octets)))
 }
 
 /// For NGAP.

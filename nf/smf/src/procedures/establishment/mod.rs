@@ -1,0 +1,3 @@
+//! PDU session establishment (TS 23.502, 4.3.2).
+pub mod negotiation;
+pub mod pdu_session_establishment;

@@ -1,0 +1,3 @@
+//! Handover (TS 23.502, 4.9.1).
+pub mod n2_handover;
+pub mod xn_handover;

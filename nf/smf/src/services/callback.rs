@@ -1,0 +1,68 @@
+//! Notifications of other NFs: each goes to the task of its session.
+use crate::Smf;
+use crate::session::SessionEvent;
+use martlet_sbi::Problem;
+use martlet_sbi_api::namf_communication::N1N2MsgTxfrFailureNotification;
+use martlet_sbi_api::nchf_converged_charging::ChargingNotifyRequest;
+use martlet_sbi_api::npcf_sm_policy_control::{
+    PartialSuccessReport, SmPolicyNotification, TerminationNotification,
+};
+use martlet_sbi_api::nsmf_callback::SmfCallback;
+use martlet_sbi_api::nudm_sdm::ModificationNotification;
+use martlet_sbi_api::nudm_uecm::DeregistrationData;
+use tokio::sync::oneshot;
+
+impl SmfCallback for Smf {
+    async fn n1_n2_transfer_failure_notify(
+        &self,
+        sm_context_ref: &str,
+        _: N1N2MsgTxfrFailureNotification,
+    ) -> Result<(), Problem> {
+        self.tell(sm_context_ref, SessionEvent::TransferFailed).await
+    }
+
+    async fn sm_policy_update_notify(
+        &self,
+        sm_context_ref: &str,
+        body: SmPolicyNotification,
+    ) -> Result<Option<Vec<PartialSuccessReport>>, Problem> {
+        let decision = body.sm_policy_decision.unwrap_or_default();
+        self.tell(sm_context_ref, SessionEvent::Policy(decision.into())).await.map(|()| None)
+    }
+
+    async fn sm_policy_terminate_notify(
+        &self,
+        sm_context_ref: &str,
+        _: TerminationNotification,
+    ) -> Result<(), Problem> {
+        self.tell(sm_context_ref, SessionEvent::PolicyEnded).await
+    }
+
+    async fn charging_notify(
+        &self,
+        sm_context_ref: &str,
+        _: ChargingNotifyRequest,
+    ) -> Result<(), Problem> {
+        self.tell(sm_context_ref, SessionEvent::ChargingAsked).await
+    }
+
+    async fn deregistration_notify(
+        &self,
+        sm_context_ref: &str,
+        _: DeregistrationData,
+    ) -> Result<(), Problem> {
+        let (reply, _) = oneshot::channel();
+        self.tell(sm_context_ref, SessionEvent::Release(reply)).await
+    }
+
+    async fn sdm_change_notify(
+        &self,
+        supi: &str,
+        _: ModificationNotification,
+    ) -> Result<(), Problem> {
+        for session in self.sessions.all_of(supi) {
+            session.send(SessionEvent::SubscriptionChanged);
+        }
+        Ok(())
+    }
+}

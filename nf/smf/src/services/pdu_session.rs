@@ -1,0 +1,55 @@
+//! Nsmf_PDUSession (TS 29.502, 5.2): each request goes to the task of its session.
+use super::unknown;
+use crate::Smf;
+use crate::procedures::establishment::pdu_session_establishment;
+use crate::session::SessionEvent;
+use martlet_sbi::trace::Origin;
+use martlet_sbi::{Created, Multipart, Problem};
+use martlet_sbi_api::nsmf_pdusession::{
+    SmContextCreateData, SmContextCreatedData, SmContextReleaseData, SmContextReleasedData,
+    SmContextRetrieveData, SmContextRetrievedData, SmContextUpdateData, SmContextUpdatedData,
+    SmfPduSession,
+};
+use tokio::sync::oneshot;
+
+impl SmfPduSession for Smf {
+    async fn post_sm_contexts(
+        &self,
+        body: Multipart<SmContextCreateData>,
+    ) -> Result<Created<Multipart<SmContextCreatedData>>, Problem> {
+        let smf =
+            self.itself.upgrade().ok_or_else(|| Problem::system_failure("the SMF is ending"))?;
+        pdu_session_establishment::create(&smf, body).await
+    }
+
+    async fn update_sm_context(
+        &self,
+        sm_context_ref: &str,
+        body: Multipart<SmContextUpdateData>,
+    ) -> Result<Option<Multipart<SmContextUpdatedData>>, Problem> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(sm_context_ref, SessionEvent::Update(Box::new((body, Origin::here())), reply))
+            .await?;
+        answer.await.map_err(|_| unknown(sm_context_ref))?
+    }
+
+    async fn release_sm_context(
+        &self,
+        sm_context_ref: &str,
+        _: Option<Multipart<SmContextReleaseData>>,
+    ) -> Result<Option<SmContextReleasedData>, Problem> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(sm_context_ref, SessionEvent::Release(reply)).await?;
+        answer.await.map_err(|_| unknown(sm_context_ref))?;
+        Ok(None)
+    }
+
+    async fn retrieve_sm_context(
+        &self,
+        sm_context_ref: &str,
+        _: Option<SmContextRetrieveData>,
+    ) -> Result<SmContextRetrievedData, Problem> {
+        self.sessions.get(sm_context_ref).ok_or_else(|| unknown(sm_context_ref))?;
+        Err(Problem::new(403, "TARGET_MME_CAPABILITY").detail("sessions do not move to EPS"))
+    }
+}
