@@ -10,6 +10,7 @@ mod concurrency;
 mod concurrently;
 mod config;
 mod consumers;
+mod dispatch;
 mod fence;
 mod inheritance;
 mod kept;
@@ -217,7 +218,7 @@ impl NetworkFunction for Amf {
         tokio::spawn(overload_control::watch(self.clone(), shutdown.clone()));
         if let Some(listener) = listener {
             tokio::select! {
-                () = n2::accept(self.clone(), listener, shutdown.clone()) => {}
+                () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}
                 ended = fence::watch(&self, &shutdown) => return ended,
             }
         }

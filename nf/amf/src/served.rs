@@ -83,6 +83,12 @@ pub(crate) struct ServedGuami {
 }
 
 impl ServedGuami {
+    /// The AMF set as the NSSF names it (TS 29.531, 6.1.6.2.2): MCC, MNC, region and set.
+    pub fn amf_set(&self) -> String {
+        let (plmn, id) = (self.plmn, &self.id);
+        format!("{}-{}-{:02x}-{:03x}", plmn.mcc(), plmn.mnc(), id.region(), id.set())
+    }
+
     /// For NGAP.
     pub fn to_ngap(&self) -> Result<GUAMI, Error> {
         helpers::guami(plmn_to_ngap(self.plmn), self.id.region(), self.id.set(), self.id.pointer())

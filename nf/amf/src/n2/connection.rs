@@ -1,11 +1,11 @@
 //! A UE-associated logical NG connection (TS 38.413, 3.1). Dropping it ends it on the AMF's side.
 use super::{Gnb, downlink};
 use crate::Amf;
-use crate::procedures::positioning::event_exposure::Reporting;
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::NextHop;
 use martlet_nas::Plmn;
 use martlet_ngap::ngap::NGAP_PDU;
+use martlet_sbi_api::common::PresenceInfo;
 use martlet_sbi_api::common::{Ncgi, NrCellId, NrLocation, UserLocation};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -34,6 +34,13 @@ impl Location {
         let cell = NrCellId::from_u64(self.cell);
         Ncgi { plmn_id: plmn_to_sbi(self.cell_plmn), nr_cell_id: cell, nid: None }
     }
+}
+
+/// What a gNB has been asked to report of a UE.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Reporting {
+    pub cell: bool,
+    pub areas: Vec<PresenceInfo>,
 }
 
 /// A UE-associated logical NG connection.

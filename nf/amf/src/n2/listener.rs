@@ -1,10 +1,7 @@
 //! Accepts associations of gNBs.
-use super::association;
-use crate::Amf;
 use crate::config::{N2Config, SctpStackConfig};
-use martlet_nf::{Shutdown, StartError};
+use martlet_nf::StartError;
 use martlet_sctp::{Listener, Options, SctpStack, StackChoice};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Listens as configured; the error says what to change.
@@ -26,23 +23,4 @@ pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
     })?;
     tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "waiting for gNBs");
     Ok(listener)
-}
-
-/// Serves each gNB in a task of its own until the shutdown.
-pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown) {
-    loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(association) => {
-                    tokio::spawn(association::run(amf.clone(), association));
-                }
-                Err(error) => {
-                    tracing::error!(%error, "an association was not accepted");
-                    // The operating system is short of something: it is not asked in a busy loop.
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            },
-            () = shutdown.wait() => return,
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! N2: gNBs, their associations, and NGAP messages to and from them (TS 38.413).
-mod association;
+use martlet_ngap::inbound::Fault;
+use martlet_ngap::ngap::NGAP_PDU;
+
 mod connection;
-mod dispatch;
 pub(crate) mod downlink;
 mod gnb;
 pub(crate) mod handover_downlink;
@@ -11,9 +12,10 @@ mod listener;
 pub(crate) mod uplink;
 mod uplink_parts;
 
-#[cfg(test)]
-pub(crate) use association::serve;
-pub(crate) use connection::{Connection, Location};
+pub(crate) use connection::{Connection, Location, Reporting};
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs};
 pub(crate) use link::Link;
-pub(crate) use listener::{accept, listen};
+pub(crate) use listener::listen;
+
+/// Responses for the gNB on stream 0, or the fault of its message.
+pub(crate) type Handled = Result<Vec<NGAP_PDU>, Box<Fault>>;

@@ -99,8 +99,8 @@ pub(crate) struct InitialUe {
     pub location: Option<Location>,
     /// 5G-S-TMSI: AMF set, AMF pointer, 5G-TMSI.
     pub s_tmsi: Option<(u16, u8, u32)>,
-    /// The gNB brings it because another AMF has sent it on (TS 38.413, 8.6.5).
-    pub sent_on: bool,
+    /// The gNB sends it because another AMF rerouted it (TS 38.413, 8.6.5).
+    pub rerouted: bool,
 }
 
 /// Reads INITIAL UE MESSAGE.
@@ -122,7 +122,7 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
         nas: octets(data, &nas.0),
         location: location(&place),
         s_tmsi,
-        sent_on: set.is_some(),
+        rerouted: set.is_some(),
     })
 }
 

@@ -1,6 +1,7 @@
 //! A core in one process.
 use super::smf::SmfByHand;
-use crate::n2::{self, Link};
+use crate::dispatch;
+use crate::n2::Link;
 use crate::{Amf, AmfConfig};
 use bytes::Bytes;
 use martlet_ausf::Ausf;
@@ -131,7 +132,7 @@ impl Core {
     pub fn link(&self) -> (mpsc::Sender<Bytes>, mpsc::Receiver<(u16, Bytes)>) {
         let (to_amf, from_gnb) = mpsc::channel(1024);
         let (to_gnb, from_amf) = mpsc::channel(1024);
-        tokio::spawn(n2::serve(self.amf.clone(), Link::Local(to_gnb), from_gnb));
+        tokio::spawn(dispatch::serve(self.amf.clone(), Link::Local(to_gnb), from_gnb));
         (to_amf, from_amf)
     }
 

@@ -1,12 +1,10 @@
 //! What the AMF knows of a UE (TS 23.502, 5.2.2.2.2).
 use super::by_session::BySession;
+use super::positioning::Positioning;
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
 use crate::Amf;
 use crate::concurrency::Slot;
 use crate::n2::Connection;
-use crate::procedures::connection::paging;
-use crate::procedures::positioning::event_exposure::Told;
-use crate::procedures::positioning::positioning_transport::Positioning;
 use crate::served::{ServedGuami, Tai};
 use crate::tables::Summary;
 use bytes::Bytes;
@@ -47,6 +45,30 @@ pub(crate) struct AmPolicy {
     pub ambr: Option<Ambr>,
 }
 
+/// What was last said of an event.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Told {
+    At(crate::n2::Location),
+    Presence(Vec<bool>),
+}
+
+/// How AMF re-allocation concerns the UE's registration (TS 23.502, 4.2.2.2.3).
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reallocation {
+    None,
+    /// Step 7B, target side: the gNB brought the request because another AMF rerouted it. This AMF
+    /// does not reroute it again.
+    ReroutedByRan,
+    /// Step 7A, target side: the initial AMF sent the request and has verified it.
+    ReceivedFromAmf,
+    /// Step 7B, source side: the gNB takes this request, with this uplink NAS COUNT, to another
+    /// AMF, which will ask for the context.
+    SentViaRan {
+        request: Bytes,
+        uplink: NasCount,
+    },
+}
+
 /// What an idle UE's timer is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Idle {
@@ -71,13 +93,13 @@ impl Idle {
 pub(crate) struct Ue {
     pub amf: Arc<Amf>,
     pub handle: UeHandle,
-    pub(super) inbox: mpsc::Receiver<Event>,
+    pub(crate) inbox: mpsc::Receiver<Event>,
     /// What waits until the procedure at work has ended.
     pub(crate) waiting: VecDeque<Work>,
     /// Protected NAS messages that a gNB did not deliver, because the UE changes to another one.
     pub undelivered: Vec<Bytes>,
     /// NAS messages that came while the gNB's answer was awaited.
-    pub(super) set_aside: VecDeque<Bytes>,
+    pub(crate) set_aside: VecDeque<Bytes>,
     /// There are more UEs than are allowed: it is rejected.
     pub over_limit: bool,
     /// What the UE says it is; the SUPI is proved, the SUCI is not.
@@ -97,21 +119,15 @@ pub(crate) struct Ue {
     /// 4.4.2.5).
     pub secured: bool,
     pub registered: bool,
-    /// The NAS message that began the connection, as octets: another AMF may have to prove it.
-    pub began_with: Option<Bytes>,
-    /// INITIAL UE MESSAGE with it.
-    pub began_as: Option<Bytes>,
-    /// Another AMF has sent the UE here by way of its gNB: it is not sent on once more.
-    pub stays: bool,
-    /// The registration request that was sent on to another AMF by way of the gNB, with its COUNT:
-    /// that AMF comes with it for the context.
-    pub sent_on: Option<(Bytes, NasCount)>,
+    /// The initial NAS message of the connection, encoded. Another AMF may have to verify it.
+    pub initial_nas: Option<Bytes>,
+    /// The INITIAL UE MESSAGE that carried it, encoded.
+    pub initial_ngap: Option<Bytes>,
+    pub reallocation: Reallocation,
     /// The context was given to another AMF, which has not said yet what became of it.
     pub given: bool,
     /// The UE is on its way to the gNB of another AMF.
     pub leaving: bool,
-    /// The registration that is at work began at another AMF, which has proved who the UE is.
-    pub rerouted: bool,
     /// The registration that is at work, as it came.
     pub request: Option<Nas5gsMessage>,
     pub capability: Option<NasUeSecurityCapability>,
@@ -135,9 +151,9 @@ pub(crate) struct Ue {
     /// What was last said to who wants to be told of the UE: by subscription and event.
     pub watched: BTreeMap<(u64, AmfEventType), Told>,
     /// The right of the procedure at work to be at work.
-    pub(super) slot: Option<Slot>,
+    pub(crate) slot: Option<Slot>,
     /// Whether the first thing has come.
-    pub(super) begun: bool,
+    pub(crate) begun: bool,
 }
 
 impl Ue {
@@ -168,13 +184,11 @@ impl Ue {
             security: None,
             secured: false,
             registered: false,
-            began_with: None,
-            began_as: None,
-            stays: false,
-            sent_on: None,
+            initial_nas: None,
+            initial_ngap: None,
+            reallocation: Reallocation::None,
             given: false,
             leaving: false,
-            rerouted: false,
             request: None,
             capability: None,
             radio_capability: None,
@@ -217,6 +231,11 @@ impl Ue {
         self.connection.as_ref().map_or_else(|| "-".into(), |connection| connection.gnb.label())
     }
 
+    /// Whether the UE can be paged: registered, with a 5G-GUTI, and not out of reach.
+    pub fn can_be_paged(&self) -> bool {
+        self.registered && self.guti.is_some() && !matches!(self.idle, Some(Idle::Unreachable(_)))
+    }
+
     /// Whether nothing is known of the UE yet.
     pub fn is_new(&self) -> bool {
         self.security.is_none() && self.supi.is_none()
@@ -255,7 +274,7 @@ impl Ue {
             supi: self.supi.clone(),
             registered: self.registered,
             registering: self.request.is_some(),
-            reachable: paging::is_possible(self),
+            reachable: self.can_be_paged(),
             gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
             sessions: self.sessions.keys().copied().collect(),
             lpp: self.positioning.lpp,

@@ -2,17 +2,15 @@
 use super::Session;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
-use crate::procedures::handover::inter_amf_target;
-use crate::procedures::registration::amf_reallocation;
 use bytes::Bytes;
 use martlet_nas::inbound::Inbound;
 use martlet_sbi::trace::Origin;
 use martlet_sbi::{ApiRoot, Multipart, Problem, StatusReply};
 use martlet_sbi_api::namf_communication::{
     N1MessageNotification, N1N2MessageTransferCause, N1N2MessageTransferReqData,
-    N1N2MessageTransferRspData, UeContextCreateData, UeContextTransferReqData,
-    UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData, UeN1N2InfoSubscriptionCreatedData,
-    UeRegStatusUpdateReqData,
+    N1N2MessageTransferRspData, UeContextCreateData, UeContextCreatedData,
+    UeContextTransferReqData, UeContextTransferRspData, UeN1N2InfoSubscriptionCreateData,
+    UeN1N2InfoSubscriptionCreatedData, UeRegStatusUpdateReqData,
 };
 use martlet_sbi_api::namf_location::{ProvideLocInfo, RequestLocInfo};
 use martlet_sbi_api::npcf_am_policy_control::PolicyUpdate;
@@ -34,10 +32,10 @@ pub(crate) struct UeHandle {
 pub(crate) struct InitialMessage {
     pub connection: Connection,
     pub nas: Bytes,
-    /// The whole message.
-    pub whole: Bytes,
-    /// See [`InitialUe::sent_on`](crate::n2::uplink::InitialUe).
-    pub sent_on: bool,
+    /// The whole NGAP message, encoded.
+    pub ngap: Bytes,
+    /// See [`InitialUe::rerouted`](crate::n2::uplink::InitialUe).
+    pub rerouted: bool,
 }
 
 /// How an N1N2MessageTransfer is answered.
@@ -75,7 +73,13 @@ impl Transfer {
     }
 }
 
-/// What reaches a UE's task.
+/// Receives the result of CreateUEContext (TS 29.518, 5.2.2.2.3).
+pub(crate) type HandoverAnswer = oneshot::Sender<Result<Multipart<UeContextCreatedData>, Problem>>;
+
+/// Receives whether the target AMF takes a rerouted registration (TS 29.518, 5.2.2.3.5).
+pub(crate) type ReallocationAnswer = oneshot::Sender<Result<(), Problem>>;
+
+/// An event for a UE's task.
 pub(crate) enum Event {
     /// A UE says that it is this one, and has to prove it.
     Initial(Box<InitialMessage>),
@@ -116,13 +120,13 @@ pub(crate) enum Event {
     /// It says what became of the context that it got.
     ContextTransferred(Box<UeRegStatusUpdateReqData>, oneshot::Sender<()>),
     /// Another AMF hands the UE over.
-    HandoverFromAmf(Box<Multipart<UeContextCreateData>>, inter_amf_target::Answer),
+    HandoverFromAmf(Box<Multipart<UeContextCreateData>>, HandoverAnswer),
     /// It gives the handover up.
     HandoverGivenUp,
     /// The UE has come to the AMF that it was handed over to.
     Arrived,
     /// A registration that began at another AMF goes on here.
-    Rerouted(Box<Multipart<N1MessageNotification>>, amf_reallocation::Answer),
+    Rerouted(Box<Multipart<N1MessageNotification>>, ReallocationAnswer),
     /// Who wants to be told of the UE has changed.
     Watched,
     /// Another AMF of the set has gone on with the UE.

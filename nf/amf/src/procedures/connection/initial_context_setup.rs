@@ -1,7 +1,10 @@
 //! Initial context setup (TS 38.413, 8.3.1): the gNB gets the UE's keys and sessions, and the UE
 //! the NAS message that goes with them.
+use super::ue_context_modification;
 use crate::n2::downlink::{self, ContextSetup, SessionToSetUp};
 use crate::n2::uplink::{SessionOutcome, Uplink};
+use crate::procedures::registration::mobility_restrictions;
+use crate::procedures::session::pdu_session_resource_setup;
 use crate::procedures::session::user_plane_activation;
 use crate::ue::{Protection, Stop, Ue};
 use martlet_nas::{Nas5gsMessage, NasCount};
@@ -23,11 +26,11 @@ pub(crate) async fn run(
             ue.security.as_ref().zip(chain).is_none_or(|(security, chain)| security.is_of(chain))
         };
         if !same(ue) {
-            crate::procedures::connection::ue_context_modification::run(ue, access).await?;
+            ue_context_modification::run(ue, access).await?;
         }
         ue.send_nas(accept).await?;
         for session in sessions {
-            crate::procedures::session::pdu_session_resource_setup::run(ue, session).await?;
+            pdu_session_resource_setup::run(ue, session).await?;
         }
         return Ok(());
     }
@@ -45,7 +48,7 @@ pub(crate) async fn run(
         k_gnb: security.k_gnb(access),
         ambr: ue.ambr(),
         rfsp: ue.rfsp(),
-        restrictions: crate::procedures::registration::mobility_restrictions::for_gnb(ue),
+        restrictions: mobility_restrictions::for_gnb(ue),
         radio_capability: ue.radio_capability.as_ref(),
         sessions,
         nas: Some(nas),

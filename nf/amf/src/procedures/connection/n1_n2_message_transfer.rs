@@ -1,6 +1,6 @@
 //! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1,
 //! steps 11 to 15): an SMF has a message for the UE, or N2 information for its gNB.
-use super::{nas_transport, paging};
+use super::{dl_nas_transport, paging};
 use crate::n2::downlink::SessionToSetUp;
 use crate::procedures::handover::ran_status_transfer;
 use crate::procedures::positioning::{nrppa_transport, positioning_transport};
@@ -71,7 +71,7 @@ pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
             transfer.answer(not_transferred());
             return false;
         }
-        Ok(()) if !paging::is_possible(ue) => unreachable(),
+        Ok(()) if !ue.can_be_paged() => unreachable(),
         Ok(()) if ue.pending.len() >= ue.amf.config.limits.ue_queue => {
             Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING")
                 .detail("enough waits for the UE already")
@@ -226,7 +226,7 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
     let psi = transfer.request.pdu_session_id.or(of_n2.as_ref().map(|(psi, _)| *psi)).unwrap_or(0);
     let (Some((session, kind)), Some(info)) = (of_n2, transfer.n2.clone()) else {
         return match &transfer.n1 {
-            Some(n1) => nas_transport::downlink(ue, psi, n1).await,
+            Some(n1) => dl_nas_transport::downlink(ue, psi, n1).await,
             None => Ok(()),
         };
     };
@@ -240,12 +240,12 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
             "the session's user plane is active already, or leaves"
         );
         return match &transfer.n1 {
-            Some(n1) => nas_transport::downlink(ue, psi, n1).await,
+            Some(n1) => dl_nas_transport::downlink(ue, psi, n1).await,
             None => Ok(()),
         };
     }
     let nas = match &transfer.n1 {
-        Some(n1) => Some(nas_transport::protected_downlink(ue, psi, n1)?),
+        Some(n1) => Some(dl_nas_transport::protected_downlink(ue, psi, n1)?),
         None => None,
     };
     match kind {

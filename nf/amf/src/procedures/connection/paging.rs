@@ -1,7 +1,7 @@
 //! Paging (TS 23.502, 4.2.3.3, steps 3 to 6; TS 24.501, 5.6.2): an idle UE is asked to come.
 use crate::metrics::Procedure;
 use crate::n2::downlink;
-use crate::ue::{Event, Idle, Stop, Transfer, Ue, Work};
+use crate::ue::{Event, Stop, Transfer, Ue, Work};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferCause, N1N2MsgTxfrFailureNotification,
@@ -99,11 +99,6 @@ async fn page(ue: &Ue) -> usize {
         }
     }
     sent
-}
-
-/// Whether the UE can be paged at all.
-pub(crate) fn is_possible(ue: &Ue) -> bool {
-    ue.registered && ue.guti.is_some() && !matches!(ue.idle, Some(Idle::Unreachable(_)))
 }
 
 /// Refuses a transfer: with the answer to it, or, where it was answered before, by the notification

@@ -3,6 +3,7 @@
 use super::{initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
+use crate::procedures::registration::deregistration;
 use crate::procedures::registration::{
     configuration_update, implicit_deregistration, mobility_restrictions,
 };
@@ -162,7 +163,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             // A UE that has meanwhile asked to leave is let go, whatever became of its service
             // (5.6.1.8).
             if let Some(inbound) = ue.asked_to_leave().await {
-                return crate::procedures::registration::deregistration::by_ue(ue, inbound).await;
+                return deregistration::by_ue(ue, inbound).await;
             }
             ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));

@@ -5,7 +5,7 @@ use crate::n2::Location;
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverAdmitted;
 use crate::n2::uplink::Uplink;
-use crate::ue::{Event, Heard, Stop, Ue, Work};
+use crate::ue::{Event, HandoverInput, Stop, Ue, Work};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 
@@ -46,23 +46,23 @@ pub(crate) const FAILED_AT_TARGET: CauseRadioNetwork =
 pub(crate) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
     let until = Instant::now() + ue.amf.config.timers.ngap();
     loop {
-        match ue.hear(until).await.map_err(Ended::Stopped)? {
-            Heard::Target(Uplink::HandoverAdmitted { ran_id, admitted }) => {
+        match ue.next_handover_input(until).await.map_err(Ended::Stopped)? {
+            HandoverInput::Target(Uplink::HandoverAdmitted { ran_id, admitted }) => {
                 if let Some(target) = &mut ue.target {
                     target.ran_id = ran_id;
                 }
                 return Ok(*admitted);
             }
-            Heard::Target(Uplink::HandoverFailed(cause)) => {
+            HandoverInput::Target(Uplink::HandoverFailed(cause)) => {
                 // The gNB has forgotten the UE by itself.
                 ue.target = None;
                 return Err(Ended::NotPrepared(cause));
             }
-            Heard::TargetLost => {
+            HandoverInput::TargetLost => {
                 ue.target = None;
                 return Err(FAILED_AT_TARGET.into());
             }
-            Heard::Nothing => {
+            HandoverInput::Nothing => {
                 tracing::warn!(
                     supi = ue.label(),
                     gnb = ue.gnb(),
@@ -80,18 +80,18 @@ pub(crate) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
 pub(crate) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
     let until = Instant::now() + ue.amf.config.timers.handover();
     loop {
-        match ue.hear(until).await.map_err(Ended::Stopped)? {
-            Heard::Target(Uplink::HandoverNotified(location)) => return Ok(location),
-            Heard::Source(Uplink::StatusTransfer(status)) => {
+        match ue.next_handover_input(until).await.map_err(Ended::Stopped)? {
+            HandoverInput::Target(Uplink::HandoverNotified(location)) => return Ok(location),
+            HandoverInput::Source(Uplink::StatusTransfer(status)) => {
                 if let Some(target) = &ue.target {
                     target.send(handover_downlink::ran_status_transfer(target, status)).await;
                 }
             }
-            Heard::TargetLost => {
+            HandoverInput::TargetLost => {
                 ue.target = None;
                 return Err(Ended::NotCome);
             }
-            Heard::Target(Uplink::ReleaseRequest { .. }) | Heard::Nothing => {
+            HandoverInput::Target(Uplink::ReleaseRequest { .. }) | HandoverInput::Nothing => {
                 return Err(Ended::NotCome);
             }
             heard => meanwhile(ue, heard)?,
@@ -100,20 +100,20 @@ pub(crate) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
 }
 
 /// What both gNBs say besides.
-fn meanwhile(ue: &mut Ue, heard: Heard) -> Result<(), Ended> {
+fn meanwhile(ue: &mut Ue, heard: HandoverInput) -> Result<(), Ended> {
     match heard {
-        Heard::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
-        Heard::Source(Uplink::Nas { nas, location }) => {
+        HandoverInput::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
+        HandoverInput::Source(Uplink::Nas { nas, location }) => {
             ue.moved(location);
             ue.set_aside_nas(nas);
             Ok(())
         }
-        Heard::Source(message @ Uplink::ReleaseRequest { .. }) => {
+        HandoverInput::Source(message @ Uplink::ReleaseRequest { .. }) => {
             let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
             Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))))
         }
-        Heard::Source(message) => ue.note(message).map_err(Ended::Stopped),
-        Heard::Target(message) => {
+        HandoverInput::Source(message) => ue.note(message).map_err(Ended::Stopped),
+        HandoverInput::Target(message) => {
             metrics::ngap_error("state");
             tracing::warn!(
                 supi = ue.label(),
@@ -122,6 +122,6 @@ fn meanwhile(ue: &mut Ue, heard: Heard) -> Result<(), Ended> {
             );
             Ok(())
         }
-        Heard::TargetLost | Heard::Nothing => Ok(()),
+        HandoverInput::TargetLost | HandoverInput::Nothing => Ok(()),
     }
 }

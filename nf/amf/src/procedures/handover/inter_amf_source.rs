@@ -7,9 +7,11 @@ use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverRequired;
 use crate::n2::uplink::{SessionInfo, Uplink};
 use crate::procedures::connection::ue_context_release;
+use crate::procedures::n2::ng_setup;
+use crate::procedures::registration::ue_context_transfer;
 use crate::procedures::registration::{am_policy_association, implicit_deregistration};
 use crate::served::{Tai, slice_to_sbi};
-use crate::ue::{Event, Heard, Stop, Ue, Work};
+use crate::ue::{Event, HandoverInput, Stop, Ue, Work};
 use martlet_nf::Criteria;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, GlobalRANNodeID};
 use martlet_sbi::{Multipart, Problem, content_type};
@@ -128,7 +130,7 @@ fn context(
         (keys, security.downlink())
     };
     let security = ue.security.as_ref()?;
-    let mut mm = crate::procedures::registration::ue_context_transfer::mm_context(ue);
+    let mut mm = ue_context_transfer::mm_context(ue);
     mm.nas_uplink_count = security.uplink();
     mm.nas_downlink_count = downlink_count;
     mm.nas_security_mode = Some(security.mode());
@@ -144,14 +146,10 @@ fn context(
         }),
         seaf_data: Some(keys),
         mm_context_list: Some(vec![mm]),
-        session_context_list:
-            crate::procedures::registration::ue_context_transfer::session_contexts(ue),
+        session_context_list: ue_context_transfer::session_contexts(ue),
         ..Default::default()
     };
-    let target = NgRanTargetId {
-        ran_node_id: crate::procedures::n2::ng_setup::identity(node).1,
-        tai: tai.to_sbi(),
-    };
+    let target = NgRanTargetId { ran_node_id: ng_setup::identity(node).1, tai: tai.to_sbi() };
     let container = N2InfoContent {
         ngap_ie_type: Some(NgapIeType::SrcToTarContainer),
         ngap_data: reference(CONTAINER),
@@ -214,25 +212,25 @@ async fn go(
 
 async fn arrival(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Result<(), Ended> {
     loop {
-        match ue.hear(until).await {
-            Ok(Heard::Source(Uplink::HandoverCancel(_))) => return Err(Ended::Cancelled),
-            Ok(Heard::Source(Uplink::StatusTransfer(status))) => {
+        match ue.next_handover_input(until).await {
+            Ok(HandoverInput::Source(Uplink::HandoverCancel(_))) => return Err(Ended::Cancelled),
+            Ok(HandoverInput::Source(Uplink::StatusTransfer(status))) => {
                 ran_status_transfer::to_other_amf(ue, amf, supi, &status).await;
             }
-            Ok(Heard::Source(Uplink::Nas { nas, location })) => {
+            Ok(HandoverInput::Source(Uplink::Nas { nas, location })) => {
                 ue.moved(location);
                 ue.set_aside_nas(nas);
             }
-            Ok(Heard::Source(message @ Uplink::ReleaseRequest { .. })) => {
+            Ok(HandoverInput::Source(message @ Uplink::ReleaseRequest { .. })) => {
                 let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
                 return Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink {
                     amf_id,
                     message,
                 }))));
             }
-            Ok(Heard::Source(message)) => ue.note(message).map_err(Ended::Stopped)?,
-            Ok(Heard::Target(_) | Heard::TargetLost) => {}
-            Ok(Heard::Nothing) => return Err(Ended::NotCome),
+            Ok(HandoverInput::Source(message)) => ue.note(message).map_err(Ended::Stopped)?,
+            Ok(HandoverInput::Target(_) | HandoverInput::TargetLost) => {}
+            Ok(HandoverInput::Nothing) => return Err(Ended::NotCome),
             Err(Stop::Arrived) => return Ok(()),
             Err(stop) => return Err(Ended::Stopped(stop)),
         }

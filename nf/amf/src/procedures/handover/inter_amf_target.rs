@@ -12,8 +12,9 @@ use crate::n2::handover_uplink::HandoverRequired;
 use crate::n2::uplink::SessionInfo;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::registration::ue_context_transfer;
+use crate::procedures::session::serving_amf_change;
 use crate::served::Tai;
-use crate::ue::{NextHop, Ue};
+use crate::ue::{HandoverAnswer, NextHop, Ue};
 use martlet_nas::Plmn;
 use martlet_ngap::cause::{self, CauseNumber};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
@@ -21,15 +22,11 @@ use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::namf_communication::*;
 use std::sync::Arc;
-use tokio::sync::oneshot;
 
 const CONTAINER: &str = "container";
 
-/// How a CreateUEContext is answered.
-pub(crate) type Answer = oneshot::Sender<Result<Multipart<UeContextCreatedData>, Problem>>;
-
 /// Brings the UE here.
-pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: Answer) {
+pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: HandoverAnswer) {
     let procedure = Procedure::start("handover_from_amf");
     let mut answer = Some(answer);
     match arrive(ue, &body, &mut answer).await {
@@ -69,7 +66,7 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
 async fn arrive(
     ue: &mut Ue,
     body: &Multipart<UeContextCreateData>,
-    answer: &mut Option<Answer>,
+    answer: &mut Option<HandoverAnswer>,
 ) -> Result<usize, Ended> {
     if ue.over_limit {
         return Err(CauseRadioNetwork::no_radio_resources_available_in_target_cell.into());
@@ -86,7 +83,7 @@ async fn arrive(
         Ended::from(FAILED_AT_TARGET)
     })?;
     // A context of an earlier stay ends; its sessions are the UE's own no more.
-    crate::procedures::registration::general_registration::take_over(ue).await;
+    ue.replace_previous_context().await;
     let of_gnb = session_infos(&data.pdu_session_list, body);
     for (psi, _) in &of_gnb {
         if let Some(session) = ue.sessions.get_mut(psi) {
@@ -131,7 +128,7 @@ async fn arrive(
     ue.publish();
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;
-    ue_context_transfer::serve_sessions(ue, false).await;
+    serving_amf_change::run(ue, false).await;
     tell_source(ue, data).await;
     Ok(done.len())
 }

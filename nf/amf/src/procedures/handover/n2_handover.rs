@@ -3,13 +3,15 @@
 use super::handover_execution::{self, Ended, FAILED_AT_TARGET};
 use super::handover_preparation::{self, Prepared, Terms};
 use super::kamf_change::Keys;
-use super::{inter_amf_source, session_handover as sessions};
+use super::{handover_cancel, inter_amf_source, session_handover as sessions};
 use crate::metrics::Procedure;
 use crate::n2::Gnb;
 use crate::n2::handover_downlink;
 use crate::n2::handover_uplink::HandoverRequired;
-use crate::procedures::connection::ue_context_release;
+use crate::procedures::connection::{nas_non_delivery, ue_context_release};
+use crate::procedures::n2::ng_setup;
 use crate::procedures::positioning::event_exposure;
+use crate::procedures::registration::subscription_retrieval;
 use crate::served::Tai;
 use crate::ue::{Stop, Ue};
 use martlet_ngap::cause;
@@ -68,7 +70,7 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         Ended::Cancelled => {
             procedure.failed("cancelled");
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the gNB cancels a handover");
-            acknowledge_cancel(ue).await;
+            handover_cancel::acknowledge(ue).await;
         }
         Ended::NotCome => {
             procedure.failed("no_notification");
@@ -84,11 +86,11 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         }
     }
     // It stays where it is, and gets there what waited for its handover (TS 23.502, 4.9.1.3.1).
-    ue.send_undelivered().await;
+    nas_non_delivery::send_again(ue).await;
 }
 
 /// The same while another procedure waits for the UE.
-pub(crate) fn beside(
+pub(crate) fn interleaved(
     ue: &mut Ue,
     required: HandoverRequired,
 ) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -98,14 +100,6 @@ pub(crate) fn beside(
 /// Whether this AMF goes on with the UE, whatever becomes of the handover.
 pub(crate) fn stays_here(ue: &Ue, required: &HandoverRequired) -> bool {
     !matches!(target(ue, required), Ok(Target::Elsewhere(..)))
-}
-
-/// HANDOVER CANCEL ACKNOWLEDGE: also for a handover that there is none of, so that the gNB goes on
-/// (8.4.5).
-pub(crate) async fn acknowledge_cancel(ue: &mut Ue) {
-    if let Some(connection) = &ue.connection {
-        connection.send(handover_downlink::handover_cancel_acknowledge(connection)).await;
-    }
 }
 
 /// Preparation (4.9.1.3.2) and execution (4.9.1.3.3). The number of sessions at the target.
@@ -144,7 +138,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
             Cause::radioNetwork(CauseRadioNetwork::successful_handover),
         );
     }
-    ue.send_undelivered().await;
+    nas_non_delivery::send_again(ue).await;
     Ok(done.len())
 }
 
@@ -157,8 +151,8 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     let Some((node, tai)) = required.target.as_ref().filter(|_| required.within_5gs) else {
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
-    let barred = crate::procedures::registration::subscription_retrieval::is_forbidden(ue, *tai);
-    let Some(gnb) = ue.amf.gnbs.of(&crate::procedures::n2::ng_setup::identity(node).0) else {
+    let barred = subscription_retrieval::is_forbidden(ue, *tai);
+    let Some(gnb) = ue.amf.gnbs.of(&ng_setup::identity(node).0) else {
         return match barred {
             true => Err(CauseRadioNetwork::ho_target_not_allowed.into()),
             false => Ok(Target::Elsewhere(node.clone(), *tai)),

@@ -1,14 +1,18 @@
 //! Xn handover, the core's part (TS 23.502, 4.9.1.2.2; TS 38.413, 8.4.4): the UE is at the target
 //! gNB already, and its sessions follow it. What else the AMF does with the UE goes on.
+use crate::Amf;
 use crate::concurrently::all;
 use crate::metrics::{self, Procedure};
 use crate::n2::handover_downlink::{self, PathSwitched};
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::uplink::SessionInfo;
-use crate::n2::{Gnb, downlink};
+use crate::n2::{Gnb, Handled, downlink, handover_uplink};
+use crate::procedures::connection::nas_non_delivery;
 use crate::procedures::session::user_plane_activation::{N2, part};
-use crate::ue::Ue;
-use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+use crate::ue::{Event, Ue};
+use bytes::Bytes;
+use martlet_ngap::inbound::Fault;
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork, NGAPPDU};
 use martlet_ngap::transfer::PathSwitchUnsuccessful;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::UserLocation;
@@ -16,6 +20,25 @@ use martlet_sbi_api::nsmf_pdusession::{
     N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
 };
 use std::sync::Arc;
+use tokio::sync::mpsc::error::TrySendError;
+
+/// Gives PATH SWITCH REQUEST to the task of the UE that the source AMF UE NGAP ID names.
+pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {
+    let request =
+        handover_uplink::path_switch_request(pdu, data).map_err(|error| Fault::of(pdu, &error))?;
+    let unknown = match amf.tables.by_amf_id(request.amf_id) {
+        None => Event::PathSwitch(gnb.clone(), request.into()),
+        Some(ue) => match ue.sender.try_send(Event::PathSwitch(gnb.clone(), request.into())) {
+            Ok(()) => return Ok(Vec::new()),
+            Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
+        },
+    };
+    if let Event::PathSwitch(gnb, request) = unknown {
+        let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
+        tokio::spawn(async move { reject(&gnb, &request, cause).await });
+    }
+    Ok(Vec::new())
+}
 
 /// Switches the path of the UE's sessions to the target gNB, or tells it that none was.
 pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested) {
@@ -23,7 +46,7 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     let ready = ue.connection.as_ref().filter(|connection| connection.amf_id == request.amf_id);
     if ready.is_none_or(|connection| !connection.context_is_set_up) {
         procedure.failed("no_context");
-        return refuse(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
+        return reject(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
     }
     let place = request.location.map(|location| location.to_sbi());
     let known =
@@ -66,11 +89,11 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     if !moved {
         // It was lost meanwhile.
         procedure.failed("connection_lost");
-        return refuse(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
+        return reject(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
     }
     stay_behind(ue, &request, &done, place).await;
     acknowledge(ue, &request, &done, &released).await;
-    ue.send_undelivered().await;
+    nas_non_delivery::send_again(ue).await;
     ue.publish();
     tracing::info!(
         supi = ue.label(),
@@ -88,7 +111,7 @@ async fn switch(
     ue: &Ue,
     (psi, info): &SessionInfo,
     place: Option<UserLocation>,
-) -> Result<bytes::Bytes, Problem> {
+) -> Result<Bytes, Problem> {
     let change = SmContextUpdateData {
         to_be_switched: Some(true),
         n2_sm_info: part(N2),
@@ -103,19 +126,19 @@ async fn switch(
         .ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
 }
 
-fn transfer(answer: Option<&Multipart<SmContextUpdatedData>>) -> Option<bytes::Bytes> {
+fn transfer(answer: Option<&Multipart<SmContextUpdatedData>>) -> Option<Bytes> {
     let answer = answer?;
     answer.find(&answer.json.n2_sm_info.as_ref()?.content_id).cloned()
 }
 
 /// What the gNB is told of a session that an SMF has not switched.
-fn unsuccessful(mut problem: Problem) -> bytes::Bytes {
+fn unsuccessful(mut problem: Problem) -> Bytes {
     let of_smf = SmContextUpdateError::from_problem(&mut problem)
         .and_then(|error| error.find(&error.json.n2_sm_info.as_ref()?.content_id).cloned());
     of_smf.unwrap_or_else(|| refusal(CauseRadioNetwork::unspecified))
 }
 
-fn refusal(cause: CauseRadioNetwork) -> bytes::Bytes {
+fn refusal(cause: CauseRadioNetwork) -> Bytes {
     let transfer = PathSwitchUnsuccessful { cause: Cause::radioNetwork(cause) };
     transfer.encode().unwrap_or_default().into()
 }
@@ -193,7 +216,7 @@ async fn acknowledge(
 }
 
 /// PATH SWITCH REQUEST FAILURE for all sessions.
-pub(crate) async fn refuse(gnb: &Gnb, request: &PathSwitchRequested, why: CauseRadioNetwork) {
+pub(crate) async fn reject(gnb: &Gnb, request: &PathSwitchRequested, why: CauseRadioNetwork) {
     metrics::ngap_error("path_switch");
     tracing::warn!(gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why, "a path is not switched");
     let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();

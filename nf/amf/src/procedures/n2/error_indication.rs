@@ -10,7 +10,7 @@ use martlet_ngap::{cause, ie};
 use std::sync::Arc;
 
 /// Logs it, and tells the UE that it is about. It is never answered (TS 38.413, 10.5).
-pub(crate) fn received(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Vec<NGAP_PDU> {
+pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Vec<NGAP_PDU> {
     let ids = UeIds::of(pdu);
     let why: Option<Cause> = pdu.ie::<ie::Cause>().and_then(Result::ok);
     let text = why.as_ref().map(cause::text).unwrap_or_default();

@@ -1,18 +1,14 @@
 //! NG reset by a gNB (TS 38.413, 8.7.4.2): all of its connections have ended, or some.
 use crate::Amf;
 use crate::metrics::Procedure;
-use crate::n2::Gnb;
+use crate::n2::{Gnb, Handled};
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, cause, extract_ngap_ies};
 use std::sync::Arc;
 
 /// Ends the connections on the AMF's side and acknowledges.
-pub(crate) fn run(
-    amf: &Arc<Amf>,
-    gnb: &Arc<Gnb>,
-    pdu: &NGAPPDU<'_>,
-) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Handled {
     let procedure = Procedure::start("ng_reset");
     let (why, reset) = read(pdu).map_err(|error| Fault::of(pdu, &error))?;
     let why = why.as_ref().map(cause::text).unwrap_or_default();

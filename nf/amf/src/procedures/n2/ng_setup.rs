@@ -2,7 +2,7 @@
 //! bring to the AMF.
 use crate::Amf;
 use crate::metrics::Procedure;
-use crate::n2::{Area, Gnb, GnbSetup};
+use crate::n2::{Area, Gnb, GnbSetup, Handled};
 use crate::served::{
     Tai, plmn_from_ngap, plmn_to_ngap, plmn_to_sbi, slice_from_ngap, slice_to_ngap, tac_from_ngap,
 };
@@ -13,11 +13,7 @@ use martlet_sbi_api::common::{GNbId, GlobalRanNodeId};
 use std::sync::Arc;
 
 /// Takes the gNB in, or says why not and when it may try again.
-pub(crate) fn run(
-    amf: &Arc<Amf>,
-    gnb: &Arc<Gnb>,
-    received: &Received<'_>,
-) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Handled {
     let procedure = Procedure::start("ng_setup");
     let setup = read(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error))?;
     if let Err(why) = serves(amf, &setup.areas) {

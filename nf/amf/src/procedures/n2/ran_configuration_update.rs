@@ -2,18 +2,14 @@
 use super::ng_setup::{read_areas, serves};
 use crate::Amf;
 use crate::metrics::Procedure;
-use crate::n2::{Gnb, GnbSetup};
+use crate::n2::{Gnb, GnbSetup, Handled};
 use martlet_ngap::inbound::{Fault, Received};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, cause, extract_ngap_ies};
 use std::sync::Arc;
 
 /// Takes the change over, or refuses it and leaves everything as it was.
-pub(crate) fn run(
-    amf: &Arc<Amf>,
-    gnb: &Arc<Gnb>,
-    received: &Received<'_>,
-) -> Result<Vec<NGAP_PDU>, Box<Fault>> {
+pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Handled {
     let procedure = Procedure::start("ran_configuration_update");
     let pdu = &received.pdu;
     let Some(before) = gnb.setup() else {

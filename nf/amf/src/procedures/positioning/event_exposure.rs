@@ -2,9 +2,9 @@
 //! changed its cell, and when it has come into an area or left it. gNBs are asked to say when a UE
 //! changes its cell, since it may do so without a word to the core (TS 38.413, 8.12).
 use crate::Amf;
-use crate::n2::{Connection, Gnb, Location, downlink};
+use crate::n2::{Connection, Gnb, Location, Reporting, downlink};
 use crate::served::{Tai, plmn_to_ngap};
-use crate::ue::{Event, Ue};
+use crate::ue::{Event, Told, Ue};
 use martlet_nas::Plmn;
 use martlet_ngap::helpers;
 use martlet_ngap::ngap::*;
@@ -46,20 +46,6 @@ impl Default for Watches {
     fn default() -> Self {
         Watches { list: Mutex::default(), under_way: Arc::new(Semaphore::new(UNDER_WAY)) }
     }
-}
-
-/// What was last said of an event.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
-    At(Location),
-    Presence(Vec<bool>),
-}
-
-/// What a gNB has been asked to report of a UE.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Reporting {
-    cell: bool,
-    areas: Vec<PresenceInfo>,
 }
 
 impl Watches {

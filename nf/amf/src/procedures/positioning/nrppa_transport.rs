@@ -2,13 +2,14 @@
 //! and does not read it: the routing identity, which the gNB gives back, says which LMF a message
 //! belongs to.
 use crate::n2::{Gnb, downlink};
+use crate::ue::positioning::{MOST_SUBSCRIPTIONS, Subscription, of_routing};
 use crate::ue::{Stop, Ue};
 use crate::{Amf, metrics};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, extract_ngap_ies};
 use martlet_sbi::{Multipart, Problem, content_type};
-use martlet_sbi_api::common::{GlobalRanNodeId, NfInstanceId, RefToBinaryData};
+use martlet_sbi_api::common::{GlobalRanNodeId, RefToBinaryData};
 use martlet_sbi_api::namf_communication::{
     N2InfoContainer, N2InfoContent, N2InformationClass, N2InformationNotification,
     N2InformationTransferReqData, N2InformationTransferResult, N2InformationTransferRspData,
@@ -19,55 +20,10 @@ use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 
-/// Subscriptions to the messages of one UE.
-pub(crate) const MOST_SUBSCRIPTIONS: usize = 8;
 /// LMFs that may subscribe to what gNBs say that is about no UE.
 const MOST_LMFS: usize = 64;
 /// Messages of gNBs that may be on their way to LMFs at a time.
 const UNDER_WAY: usize = 256;
-
-/// A subscription to NRPPa.
-#[derive(Debug, Clone)]
-struct Subscription {
-    id: String,
-    lmf: Option<NfInstanceId>,
-    uri: String,
-}
-
-/// The one that a routing identity means; the newest where it means none.
-fn of_routing<'a>(list: &'a [Subscription], routing: &[u8]) -> Option<&'a Subscription> {
-    let named =
-        |it: &&Subscription| it.lmf.as_ref().is_some_and(|lmf| lmf.as_ref().as_bytes() == routing);
-    list.iter().rev().find(named).or_else(|| list.last())
-}
-
-/// Which LMFs want NRPPa messages about a UE.
-#[derive(Debug, Default)]
-pub(crate) struct UeSubscriptions {
-    list: Vec<Subscription>,
-    /// The LCS correlation identity that each LMF used last.
-    correlations: Vec<(Vec<u8>, String)>,
-}
-
-impl UeSubscriptions {
-    /// Takes a subscription in; false where there are enough.
-    pub(crate) fn add(&mut self, id: &str, lmf: Option<NfInstanceId>, uri: &str) -> bool {
-        // Whoever subscribes again has lost the subscription before.
-        self.list.retain(|it| it.uri != uri);
-        if self.list.len() >= MOST_SUBSCRIPTIONS {
-            return false;
-        }
-        self.list.push(Subscription { id: id.into(), lmf, uri: uri.into() });
-        true
-    }
-
-    /// Ends one; false where there is none.
-    pub(crate) fn remove(&mut self, id: &str) -> bool {
-        let before = self.list.len();
-        self.list.retain(|it| it.id != id);
-        self.list.len() < before
-    }
-}
 
 /// Which LMFs want NRPPa messages that are about no UE.
 pub(crate) struct NonUeSubscriptions {

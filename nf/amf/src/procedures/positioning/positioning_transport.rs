@@ -1,8 +1,8 @@
 //! Positioning messages between a UE and an LMF (TS 23.273, 6.11.1 and 6.18; TS 24.501, 5.4.5.2.3):
 //! LPP, location services messages, and the negotiation of a user plane connection (UPP-CMI).
-use super::nrppa_transport::{MOST_SUBSCRIPTIONS, UeSubscriptions};
 use crate::metrics;
-use crate::procedures::connection::nas_transport::give_back;
+use crate::procedures::connection::dl_nas_transport::give_back;
+use crate::ue::positioning::MOST_SUBSCRIPTIONS;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::{
@@ -17,27 +17,6 @@ use martlet_sbi_api::namf_communication::{
 };
 use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
-
-/// What a UE has for positioning, and who wants its messages.
-#[derive(Debug, Default)]
-pub(crate) struct Positioning {
-    /// LPP in NAS (TS 24.501, 9.11.3.1).
-    pub lpp: bool,
-    /// LCS-UPP (TS 24.501, 9.11.3.1).
-    pub lcs_upp: bool,
-    next: u64,
-    subscriptions: Vec<(String, N1MessageClass, String)>,
-    /// Who wants NRPPa messages about it.
-    pub nrppa: UeSubscriptions,
-}
-
-impl Positioning {
-    /// Where messages of a class go, and under which subscription.
-    fn subscriber(&self, class: &N1MessageClass) -> Option<(String, String)> {
-        let newest = self.subscriptions.iter().rev().find(|(_, of, _)| of == class);
-        newest.map(|(id, _, uri)| (id.clone(), uri.clone()))
-    }
-}
 
 /// The container of a class of messages, where it is one of positioning.
 fn kind_of(class: &N1MessageClass) -> Option<PayloadContainerKind> {

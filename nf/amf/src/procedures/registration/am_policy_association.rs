@@ -91,44 +91,6 @@ impl Ue {
         );
         delete(self).await;
     }
-
-    /// Subscription data have changed: the UE is told of what concerns it.
-    pub(crate) async fn subscription_changed(&mut self) {
-        tracing::info!(supi = self.label(), gnb = self.gnb(), "the subscription has changed");
-        let slices_and_areas = |ue: &Ue| {
-            let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
-            let nssai = access.and_then(|access| access.nssai.clone());
-            (nssai, access.and_then(|access| access.service_area_restriction.clone()))
-        };
-        let before = slices_and_areas(self);
-        let outcome =
-            crate::procedures::registration::subscription_retrieval::run(self, false).await;
-        if let Err(crate::ue::Stop::Reject(reject)) = &outcome
-            && reject.cause == martlet_nas::GmmCause::IllegalUe
-        {
-            let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
-            return crate::procedures::registration::deregistration::by_udm(self, reason).await;
-        }
-        if let Err(stop) = outcome {
-            tracing::warn!(
-                supi = self.label(),
-                why = stop.label(),
-                "the changed subscription was not read"
-            );
-            return;
-        }
-        let now = slices_and_areas(self);
-        self.due.slices |= before.0 != now.0;
-        self.due.areas |= before.1 != now.1;
-        let reachable = self.secured
-            && self.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
-        if reachable
-            && let Err(stop) =
-                crate::procedures::registration::configuration_update::of_subscription(self).await
-        {
-            self.conclude(stop).await;
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 //! one for the context, as its 5G-GUTI says. That is for UEs whose request this AMF's keys have
 //! proved: one that has just been authenticated would take no new challenge in the clear, and has
 //! no 5G-GUTI that leads here.
-use super::{general_registration, implicit_deregistration, ue_context_transfer};
+use super::{implicit_deregistration, ue_context_transfer};
 use crate::metrics::Procedure;
 use crate::n2::{Connection, Location, downlink};
 use crate::served::Tai;
-use crate::ue::{Stop, Ue};
+use crate::ue::{Reallocation, ReallocationAnswer, Stop, Ue};
 use bytes::Bytes;
-use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     Nas5gsMessage, Nas5gsSecurityHeaderType, NasCount, NasRegistrationRequest, Plmn,
@@ -22,19 +21,10 @@ use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, NotificationType};
-use tokio::sync::oneshot;
 
 const NAS: &str = "nas";
 /// The class of registration messages (TS 29.518, 6.1.6.3.3).
 pub(crate) const CLASS: &str = "5GMM";
-
-/// Where the target answers whether it goes on.
-pub(crate) type Answer = oneshot::Sender<Result<(), Problem>>;
-
-/// The set of an AMF, as an NSSF has it (TS 29.531, 6.1.6.2.2): MCC, MNC, region and set.
-pub(crate) fn set_of(plmn: Plmn, id: &AmfId) -> String {
-    format!("{}-{}-{:02x}-{:03x}", plmn.mcc(), plmn.mnc(), id.region(), id.set())
-}
 
 /// Has an AMF of another set go on with the UE's registration. Afterwards the UE is not this AMF's.
 pub(crate) async fn run(
@@ -83,7 +73,7 @@ pub(crate) async fn run(
 async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     let number = set.rsplit('-').next().and_then(|number| u16::from_str_radix(number, 16).ok());
     let (Some(number), Some(connection)) = (number, &ue.connection) else { return false };
-    let (Some(nas), Some(whole)) = (ue.began_with.clone(), ue.began_as.clone()) else {
+    let (Some(nas), Some(whole)) = (ue.initial_nas.clone(), ue.initial_ngap.clone()) else {
         return false;
     };
     // A gNB that has the UE's context has this AMF's.
@@ -98,7 +88,7 @@ async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
         set,
         "the gNB brings the UE's registration to an AMF of another set"
     );
-    ue.sent_on = Some((nas, access));
+    ue.reallocation = Reallocation::SentViaRan { request: nas, uplink: access };
     ue.last_location = ue.connection.take().map(|connection| connection.location);
     ue.secured = false;
     true
@@ -209,8 +199,13 @@ fn name(ue: &Ue) -> String {
     }
 }
 
-/// Goes on with a registration that began at another AMF.
-pub(crate) async fn taken(ue: &mut Ue, body: Multipart<N1MessageNotification>, answer: Answer) {
+/// Target side of step 7A: takes the context from the initial AMF. Returns the registration request
+/// to run, or `None` if it was rejected.
+pub(crate) async fn accept(
+    ue: &mut Ue,
+    body: Multipart<N1MessageNotification>,
+    answer: ReallocationAnswer,
+) -> Option<Inbound> {
     let procedure = Procedure::start("amf_reallocation");
     let outcome = take(ue, &body);
     let inbound = match outcome {
@@ -220,20 +215,20 @@ pub(crate) async fn taken(ue: &mut Ue, body: Multipart<N1MessageNotification>, a
             tracing::warn!(%problem, "a registration of another AMF is not taken");
             (ue.connection, ue.security, ue.supi) = (None, None, None);
             let _ = answer.send(Err(problem));
-            return;
+            return None;
         }
     };
     if answer.send(Ok(())).is_err() {
         // The other AMF has given up, and goes on itself.
         (ue.connection, ue.security) = (None, None);
-        return procedure.failed("given_up");
+        procedure.failed("given_up");
+        return None;
     }
     procedure.succeeded();
-    general_registration::take_over(ue).await;
+    ue.replace_previous_context().await;
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), "a registration of another AMF goes on here");
-    ue.rerouted = true;
-    general_registration::run(ue, inbound).await;
-    ue.rerouted = false;
+    ue.reallocation = Reallocation::ReceivedFromAmf;
+    Some(inbound)
 }
 
 fn take(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<Inbound, Problem> {

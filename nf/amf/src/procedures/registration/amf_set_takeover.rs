@@ -1,10 +1,11 @@
 //! A UE of an AMF of the set that is gone goes on with this one (TS 23.501, 5.21.2.2): it comes
 //! with a service request or to leave, or another function has something for it. What it begins
 //! with a registration is `context_transfer`'s.
-use super::{am_policy_association, subscription_retrieval, ue_context_transfer};
+use super::{am_policy_association, subscription_retrieval};
 use crate::Amf;
 use crate::kept::KeptUe;
 use crate::metrics::Procedure;
+use crate::procedures::session::serving_amf_change;
 use crate::ue::{Security, Ue, UeHandle};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
@@ -48,7 +49,7 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     };
     // The message has counted.
     ue.security = Some(security);
-    crate::procedures::registration::general_registration::take_over(ue).await;
+    ue.replace_previous_context().await;
     tracing::info!(supi = ue.label(), gnb = ue.gnb(), %guti, "the UE goes on here: its AMF is gone");
     settle(ue).await;
     procedure.succeeded();
@@ -133,7 +134,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
 
 /// SMFs, PCF and UDM learn which AMF serves the UE now.
 async fn settle(ue: &mut Ue) {
-    ue_context_transfer::serve_sessions(ue, true).await;
+    serving_amf_change::run(ue, true).await;
     // The PCF would tell the AMF that is gone: there is a new association.
     am_policy_association::delete(ue).await;
     am_policy_association::create(ue).await;

@@ -1,7 +1,7 @@
 //! Generic UE configuration update (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2): the network's name, for
 //! which no answer is asked, a new 5G-GUTI, and what has changed in the subscription of a UE that
 //! is registered: its slices, and where it gets service.
-use super::{mobility_restrictions, registration_accept, slice_selection};
+use super::{guti_allocation, mobility_restrictions, slice_selection};
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::ue::{Due, NasTimer, Protection, Stop, Ue};
@@ -36,7 +36,7 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
 /// 6.12.3). A UE that does not confirm it has both.
 pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     let procedure = Procedure::start("configuration_update");
-    registration_accept::new_guti(ue)?;
+    guti_allocation::run(ue)?;
     let Some(guti) = ue.guti else { return Ok(()) };
     let mut command = NasConfigurationUpdateCommand::new();
     command.set_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(

@@ -66,7 +66,7 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
     );
     if told
         && ue.connection.is_none()
-        && paging::is_possible(ue)
+        && ue.can_be_paged()
         && paging::for_deregistration(ue, &reason).await
     {
         // The UE comes, and is told then.

@@ -1,4 +1,5 @@
 //! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
+use super::back_off::back_off;
 use super::{
     am_policy_association, amf_reallocation, authentication, configuration_update, identification,
     implicit_deregistration, registration_accept, security_mode_control, slice_selection,
@@ -8,7 +9,7 @@ use crate::concurrency::Kind;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
 use crate::procedures::session::pdu_session_resource_release;
-use crate::ue::{Event, Reject, Session, Stop, Ue, count};
+use crate::ue::{Reallocation, Reject, Stop, Ue, count};
 use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{
     GmmCause, KAmf, KeySetIdentifier, Nas5gmmMessage, Nas5gsMessage, NasAuthenticationReject,
@@ -17,11 +18,6 @@ use martlet_nas::{
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
-use std::time::Duration;
-use tokio::sync::oneshot;
-
-/// How long the context that a UE had before may take to give its sessions away.
-const TAKE_OVER: Duration = Duration::from_secs(10);
 
 /// Registers the UE, or tells it why not.
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
@@ -83,8 +79,10 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     }
 
     // Who the UE is: proved by its security context, or by an authentication (steps 4 to 9).
-    let mut access =
-        count(&inbound).filter(|_| ue.rerouted || wanted && is_proved(ue, &request, initial));
+    let mut access = count(&inbound).filter(|_| {
+        ue.reallocation == Reallocation::ReceivedFromAmf
+            || wanted && is_proved(ue, &request, initial)
+    });
     let derived = taken.as_mut().and_then(|taken| taken.derived.take());
     let derived = derived.filter(|_| !(initial && ue.amf.config.security.always_authenticate));
     let proved = access.is_some() || derived.is_some();
@@ -106,7 +104,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         return Err(stop);
     }
     if !proved || taken.is_some() {
-        inherited = take_over(ue).await;
+        inherited = ue.replace_previous_context().await;
     }
     // Another AMF gets the keys for a request that the keys of here prove, and no others.
     let by_gnb = proved && taken.is_none();
@@ -143,7 +141,8 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     subscription_retrieval::check_area(ue)?;
     let requested = request.requested_nssai.as_ref().map(identifiers::slices);
     // One that comes from another AMF stays here.
-    let elsewhere = !ue.rerouted && !ue.stays;
+    let elsewhere =
+        !matches!(ue.reallocation, Reallocation::ReceivedFromAmf | Reallocation::ReroutedByRan);
     let slices = match slice_selection::run(ue, requested.clone(), elsewhere).await {
         Err(Stop::Reroute(set)) => {
             match amf_reallocation::run(ue, &request, access, &set, by_gnb).await {
@@ -235,19 +234,6 @@ fn is_proved(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool {
     ue.supi.is_some() && ue.capability.is_some() && same_key && !wanted
 }
 
-/// The subscriber is served by this task from now on. Gives the sessions of the context that it had
-/// before.
-pub(crate) async fn take_over(ue: &mut Ue) -> Vec<(u8, Session)> {
-    let Some(supi) = &ue.supi else { return Vec::new() };
-    let Some(before) = ue.amf.tables.claim_supi(supi, &ue.handle) else { return Vec::new() };
-    let (answer, sessions) = oneshot::channel();
-    let asked = async {
-        before.sender.send(Event::Replaced(answer)).await.ok()?;
-        sessions.await.ok()
-    };
-    tokio::time::timeout(TAKE_OVER, asked).await.ok().flatten().unwrap_or_default()
-}
-
 /// Tells the UE why it is not registered, and ends its connection.
 async fn failed(ue: &mut Ue, stop: Stop) {
     match stop {
@@ -290,17 +276,6 @@ fn reject_message(reject: &Reject) -> Nas5gsMessage {
         message.set_rejected_nssai(rejected);
     }
     Nas5gsMessage::new_5gmm(message)
-}
-
-/// The nearest seconds, from above, that a GPRS timer 2 can say (TS 24.008, 10.5.7.3).
-pub(crate) fn back_off(seconds: u32) -> u64 {
-    let steps = [2_u64, 60, 360];
-    let counts = steps.iter().map(|step| (u64::from(seconds).div_ceil(*step).max(1), step));
-    counts
-        .filter(|(count, _)| *count <= 31)
-        .map(|(count, step)| count * step)
-        .min()
-        .unwrap_or(31 * 360)
 }
 
 #[cfg(test)]

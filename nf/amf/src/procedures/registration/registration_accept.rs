@@ -1,8 +1,8 @@
 //! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502,
 //! 4.2.2.2.2, steps 21 and 22; TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
-use super::general_registration::back_off;
-use super::mobility_restrictions;
+use super::back_off::back_off;
 use super::slice_selection::{Selected, rejected_nssai};
+use super::{guti_allocation, mobility_restrictions};
 use crate::procedures::connection::{initial_context_setup, n1_n2_message_transfer};
 use crate::procedures::session::pdu_session_resource_release;
 use crate::procedures::session::user_plane_activation::{self, Activation};
@@ -47,7 +47,7 @@ pub(crate) async fn run(
         None => Default::default(),
     };
     activation.sessions.extend(paged);
-    new_guti(ue)?;
+    guti_allocation::run(ue)?;
     let accept =
         message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
     let accept = accept.map_err(|error| {
@@ -94,26 +94,6 @@ async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
         }
         Err(stop) => Err(stop),
     }
-}
-
-/// A new 5G-GUTI (TS 33.501, 6.12.3). The one before is valid until the UE has taken the new one.
-pub(crate) fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
-    let (plmn, id) = (ue.guami().plmn, ue.guami().id);
-    let tmsi = ue.amf.tables.new_tmsi(&ue.handle);
-    let guti = id.guti(plmn, tmsi).map_err(|_| {
-        ue.amf.tables.forget_tmsi(tmsi, ue.handle.number);
-        Stop::Abandoned("not_encodable")
-    })?;
-    match ue.old_guti {
-        // One that the UE never took is void; the one that it has stays.
-        Some(_) => {
-            if let Some(untaken) = ue.guti.replace(guti) {
-                ue.amf.tables.forget_tmsi(untaken.tmsi(), ue.handle.number);
-            }
-        }
-        None => ue.old_guti = ue.guti.replace(guti),
-    }
-    Ok(())
 }
 
 fn message(

@@ -1,7 +1,6 @@
 //! Which slices a UE gets (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and 4.2.2.2.3), with the
 //! NSSF.
-use super::amf_reallocation;
-use crate::served::{slice_from_sbi, slice_to_sbi};
+use crate::served::{ServedGuami, slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::identifiers::Slice;
 use martlet_nas::{GmmCause, NasRejectedNssai, RejectedNssaiCause};
@@ -45,11 +44,7 @@ pub(crate) async fn run(
 
     let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
         Ok(info) => {
-            let own = ue
-                .amf
-                .served
-                .guami(tai.plmn)
-                .map(|guami| amf_reallocation::set_of(guami.plmn, &guami.id));
+            let own = ue.amf.served.guami(tai.plmn).map(ServedGuami::amf_set);
             let named = info
                 .target_amf_set
                 .as_ref()

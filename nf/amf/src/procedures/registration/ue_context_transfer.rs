@@ -2,11 +2,11 @@
 //! and 10; TS 29.518, 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old
 //! one's.
 use super::{am_policy_association, amf_set_takeover, implicit_deregistration};
-use crate::concurrently::all;
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
+use crate::procedures::session::serving_amf_change;
 use crate::served::{slice_from_sbi, slice_to_sbi};
-use crate::ue::{Idle, Security, Session, SmContext, Ue, count};
+use crate::ue::{Idle, Reallocation, Security, Session, SmContext, Ue, count};
 use bytes::Bytes;
 use martlet_nas::identifiers::AmfId;
 use martlet_nas::inbound::{self, Inbound};
@@ -22,7 +22,7 @@ use martlet_sbi_api::common::{
 };
 use martlet_sbi_api::namf_communication::*;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use martlet_sbi_api::nsmf_pdusession::{self, SmContextUpdateData, UpCnxState};
+use martlet_sbi_api::nsmf_pdusession;
 use std::time::{Duration, Instant};
 
 const NAS: &str = "nas";
@@ -53,7 +53,7 @@ pub(crate) async fn fetch(
     initial: bool,
 ) -> Option<Taken> {
     let guti = request.fgs_mobile_identity.as_guti().filter(|guti| !ue.amf.served.gave(guti))?;
-    let nas = ue.began_with.clone()?;
+    let nas = ue.initial_nas.clone()?;
     let procedure = Procedure::start("context_transfer");
     let nas_of_ue = nas.clone();
     match ask(ue, &guti, nas, initial).await {
@@ -252,7 +252,7 @@ impl Taken {
         // The new AMF makes an association of its own.
         update.pcf_reselected_ind = Some(true);
         self.tell(ue, update).await;
-        serve_sessions(ue, true).await;
+        serving_amf_change::run(ue, true).await;
     }
 
     /// The UE is refused: the old AMF goes on with it as if nothing had been asked.
@@ -265,34 +265,6 @@ impl Taken {
         let Some(old) = &self.old else { return };
         if let Err(problem) = old.registration_status_update(&self.ue_context_id, update).await {
             tracing::warn!(supi = ue.label(), %problem, "the old AMF does not learn what became of the UE's context");
-        }
-    }
-}
-
-/// Tells the SMFs of all sessions that this AMF serves the UE. With `idle`, their user planes are
-/// not active here.
-pub(crate) async fn serve_sessions(ue: &mut Ue, idle: bool) {
-    let Some(supi) = ue.supi.clone() else { return };
-    let updates = ue.sessions.iter().map(|(psi, session)| {
-        let root = ue.amf.context.api_root();
-        let number = session.number;
-        let change = SmContextUpdateData {
-            serving_nf_id: Some(ue.amf.instance_id.clone()),
-            guami: Some(ue.guami().sbi.clone()),
-            sm_context_status_uri: Some(format!(
-                "{root}/namf-callback/v1/sm-context-status/{supi}/{psi}/{number}"
-            )),
-            up_cnx_state: idle.then_some(UpCnxState::Deactivated),
-            ..Default::default()
-        };
-        ue.update_session(*psi, change.into())
-    });
-    let outcomes = all(updates.collect::<Vec<_>>()).await;
-    let known: Vec<u8> = ue.sessions.keys().copied().collect();
-    for (psi, outcome) in known.into_iter().zip(outcomes) {
-        if let Err(problem) = outcome {
-            tracing::warn!(supi = ue.label(), psi, %problem, "an SMF does not take another AMF for its session");
-            ue.sessions.remove(&psi);
         }
     }
 }
@@ -349,9 +321,9 @@ pub(crate) fn give(
                 Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(_))
             )
         };
-        let uplink = match &ue.sent_on {
-            // It has been proved here, and counted.
-            Some((sent, uplink)) if sent == nas => Some(*uplink),
+        let uplink = match &ue.reallocation {
+            // This AMF has verified and counted it before it rerouted it.
+            Reallocation::SentViaRan { request, uplink } if request == nas => Some(*uplink),
             _ => {
                 let opened = inbound::from_ue(Some(&mut security.nas), false, nas)
                     .ok()

@@ -6,5 +6,6 @@ pub(crate) mod pdu_session_resource_notify;
 pub(crate) mod pdu_session_resource_release;
 pub(crate) mod pdu_session_resource_setup;
 pub(crate) mod pdu_session_update;
+pub(crate) mod serving_amf_change;
 pub(crate) mod sm_context_status;
 pub(crate) mod user_plane_activation;

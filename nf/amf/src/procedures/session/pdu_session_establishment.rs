@@ -5,7 +5,7 @@ use super::pdu_session_resource_release;
 use super::user_plane_activation::{N1, part};
 use crate::concurrency::Kind;
 use crate::metrics::Procedure;
-use crate::procedures::connection::nas_transport::{self, Refusal, return_to_ue};
+use crate::procedures::connection::dl_nas_transport::{self, Refusal, return_to_ue};
 use crate::served::{plmn_to_sbi, slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Session, SmContext, Stop, Ue};
 use bytes::Bytes;
@@ -86,7 +86,7 @@ pub(crate) async fn run(
         Err(NotEstablished::Rejected(answer)) => {
             procedure.failed("rejected_by_smf");
             tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, "the SMF rejects a session");
-            nas_transport::downlink(ue, psi, &answer).await
+            dl_nas_transport::downlink(ue, psi, &answer).await
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::metrics::Procedure;
 use crate::n2::downlink::SessionToSetUp;
-use crate::procedures::connection::nas_transport::{self, return_to_ue};
+use crate::procedures::connection::dl_nas_transport::{self, return_to_ue};
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::GmmCause;
@@ -44,7 +44,7 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
                 error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
             });
             match answer {
-                Some(answer) => nas_transport::downlink(ue, psi, &answer).await,
+                Some(answer) => dl_nas_transport::downlink(ue, psi, &answer).await,
                 None => return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await,
             }
         }
@@ -72,12 +72,12 @@ async fn forward(
     let for_gnb = n2.zip(kind).filter(|(_, kind)| active || *kind == N2SmInfoType::PduResSetupReq);
     let Some((info, kind)) = for_gnb else {
         return match n1 {
-            Some(n1) => nas_transport::downlink(ue, psi, &n1).await,
+            Some(n1) => dl_nas_transport::downlink(ue, psi, &n1).await,
             None => Ok(()),
         };
     };
     let nas = match &n1 {
-        Some(n1) => Some(nas_transport::protected_downlink(ue, psi, n1)?),
+        Some(n1) => Some(dl_nas_transport::protected_downlink(ue, psi, n1)?),
         None => None,
     };
     match kind {

@@ -1,6 +1,5 @@
 //! A procedure waits until it may be at work.
-use super::inbox::Came;
-use super::{Reject, Stop, Ue};
+use super::{Awaited, Reject, Stop, Ue};
 use crate::concurrency::{Full, Kind};
 use martlet_nas::GmmCause;
 use std::pin::pin;
@@ -23,9 +22,9 @@ impl Ue {
                     return Ok(());
                 }
                 came = self.next(None) => match came {
-                    Came::Event(event) => self.meanwhile(event).await?,
-                    Came::Lost => return Err(Stop::ConnectionLost),
-                    Came::Nothing | Came::TargetLost => {}
+                    Awaited::Event(event) => self.meanwhile(event).await?,
+                    Awaited::Lost => return Err(Stop::ConnectionLost),
+                    Awaited::Nothing | Awaited::TargetLost => {}
                 },
             }
         }

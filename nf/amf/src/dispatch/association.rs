@@ -1,16 +1,38 @@
-//! The reader of one association: messages in their order, until the gNB or the AMF ends it.
-use super::{Gnb, Link};
+//! SCTP associations with gNBs: accept them, and read each one's messages in order until the gNB
+//! or the AMF ends it.
+use crate::n2::{Gnb, Link};
 use crate::procedures::n2::amf_status_indication;
 use crate::{Amf, metrics};
 use bytes::Bytes;
-use martlet_sctp::{Association, PPID_NGAP, SctpError};
+use martlet_nf::Shutdown;
+use martlet_sctp::{Association, Listener, PPID_NGAP, SctpError};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Serves each gNB in a task of its own until the shutdown.
+pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown) {
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(association) => {
+                    tokio::spawn(serve_gnb(amf.clone(), association));
+                }
+                Err(error) => {
+                    tracing::error!(%error, "an association was not accepted");
+                    // The operating system is short of something: it is not asked in a busy loop.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            },
+            () = shutdown.wait() => return,
+        }
+    }
+}
 
 /// Serves a gNB until its association ends.
-pub(crate) async fn run(amf: Arc<Amf>, association: Association) {
+async fn serve_gnb(amf: Arc<Amf>, association: Association) {
     let address = association.peer_addr();
-    let Some(gnb) = accept(&amf, Link::Sctp(association.clone()), address) else {
+    let Some(gnb) = add_gnb(&amf, Link::Sctp(association.clone()), address) else {
         association.shutdown().await;
         return;
     };
@@ -51,14 +73,14 @@ pub(crate) async fn serve(
     link: Link,
     mut messages: tokio::sync::mpsc::Receiver<Bytes>,
 ) {
-    let Some(gnb) = accept(&amf, link, ([127, 0, 0, 1], 1).into()) else { return };
+    let Some(gnb) = add_gnb(&amf, link, ([127, 0, 0, 1], 1).into()) else { return };
     while let Some(data) = messages.recv().await {
         handle(&amf, &gnb, data).await;
     }
     ended(&amf, &gnb);
 }
 
-fn accept(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Option<Arc<Gnb>> {
+fn add_gnb(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Option<Arc<Gnb>> {
     let gnb = Arc::new(Gnb::new(amf.tables.next_number(), address, link));
     if amf.gnbs.add(&gnb, amf.config.limits.max_gnbs) {
         tracing::debug!(%address, "an association is set up");

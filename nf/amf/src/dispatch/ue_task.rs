@@ -1,21 +1,21 @@
 //! A UE's task: one thing after the other, each by its procedure.
-use super::inbox::Came;
-use super::{Event, Idle, InitialMessage, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::connection::{
-    an_release, n1_n2_message_transfer, nas_transport, service_request, ue_context_release,
+    an_release, initial_ue_message, n1_n2_message_transfer, service_request, ue_context_release,
+    ul_nas_transport,
 };
-use crate::procedures::handover::{inter_amf_target, n2_handover, xn_handover};
+use crate::procedures::handover::{handover_cancel, inter_amf_target, n2_handover, xn_handover};
 use crate::procedures::positioning::{event_exposure, location_reporting, positioning_transport};
 use crate::procedures::registration::{
-    amf_reallocation, amf_set_takeover, deregistration, general_registration,
-    implicit_deregistration, nas_rekeying, ue_context_transfer,
+    amf_reallocation, deregistration, general_registration, implicit_deregistration, nas_rekeying,
+    subscription_change, ue_context_transfer,
 };
 use crate::procedures::session::{
     pdu_session_resource_modify_indication, pdu_session_resource_notify, sm_context_status,
 };
-use martlet_nas::inbound::{self, Assurance, Inbound};
+use crate::ue::{Awaited, Event, Idle, Reallocation, Ue, Work};
+use martlet_nas::inbound::{Assurance, Inbound};
 use martlet_nas::{Nas5gmmMessage, Nas5gsMessage};
 use martlet_ngap::ngap::{Cause, CauseNas, CauseRadioNetwork};
 use martlet_sbi::trace::{self, Origin};
@@ -32,7 +32,7 @@ impl Ue {
             if self.waiting.is_empty() && nas_rekeying::is_due(&self) {
                 Box::pin(nas_rekeying::run(&mut self)).await;
             }
-            (self.began_with, self.began_as) = (None, None);
+            (self.initial_nas, self.initial_ngap) = (None, None);
             event_exposure::check(&mut self).await;
             self.rest();
             self.publish();
@@ -60,10 +60,10 @@ impl Ue {
         }
         let until = self.idle.map(Idle::until);
         Some(match self.next(until).await {
-            Came::Event(event) => Work::Event(event),
-            Came::Lost => Work::ConnectionLost,
-            Came::TargetLost => return None,
-            Came::Nothing => Work::Expired,
+            Awaited::Event(event) => Work::Event(event),
+            Awaited::Lost => Work::ConnectionLost,
+            Awaited::TargetLost => return None,
+            Awaited::Nothing => Work::Expired,
         })
     }
 
@@ -77,7 +77,11 @@ impl Ue {
             Work::ConnectionLost => self.connection_lost().await,
             Work::Expired => implicit_deregistration::timer_expired(self).await,
             Work::Nas(inbound) => self.nas(*inbound).await,
-            Work::Event(Event::Initial(message)) => self.initial(*message).await,
+            Work::Event(Event::Initial(message)) => {
+                if let Some(inbound) = initial_ue_message::run(self, *message).await {
+                    self.nas(inbound).await;
+                }
+            }
             Work::Event(Event::Uplink { amf_id, message }) if self.is_current(amf_id) => {
                 self.uplink(message).await
             }
@@ -107,7 +111,7 @@ impl Ue {
             Work::Event(Event::PolicyUpdate(update)) => self.policy_updated(*update),
             Work::Event(Event::PolicyTerminated) => self.policy_terminated().await,
             Work::Event(Event::Deregister(reason)) => deregistration::by_udm(self, reason).await,
-            Work::Event(Event::SubscriptionChanged) => self.subscription_changed().await,
+            Work::Event(Event::SubscriptionChanged) => subscription_change::run(self).await,
             Work::Event(Event::Replaced(answer)) => {
                 let sessions = std::mem::take(&mut self.sessions).into_iter().collect();
                 let _ = answer.send(sessions);
@@ -134,7 +138,10 @@ impl Ue {
                 inter_amf_target::run(self, *body, answer).await
             }
             Work::Event(Event::Rerouted(body, answer)) => {
-                amf_reallocation::taken(self, *body, answer).await
+                if let Some(inbound) = amf_reallocation::accept(self, *body, answer).await {
+                    general_registration::run(self, inbound).await;
+                    self.reallocation = Reallocation::None;
+                }
             }
             // What follows from it is looked at after everything that a task has done.
             Work::Event(
@@ -148,71 +155,6 @@ impl Ue {
         }
     }
 
-    /// A procedure did not reach its end: what comes next.
-    pub async fn conclude(&mut self, stop: Stop) {
-        match stop {
-            Stop::ConnectionLost => self.connection_lost().await,
-            Stop::Preempted(work) => self.waiting.push_front(work),
-            _ => {}
-        }
-    }
-
-    /// A UE that says it is this one. Only a message that passes the integrity check proves it;
-    /// anybody else is taken for a UE that is not known, and changes nothing here.
-    async fn initial(&mut self, message: InitialMessage) {
-        let context = self.security.as_mut().map(|security| &mut security.nas);
-        let opened = inbound::from_ue(context, false, &message.nas);
-        let proved = opened.as_ref().is_ok_and(Inbound::is_verified);
-        let unknown = self.is_new() && self.connection.is_none();
-        if !proved && !unknown {
-            return self.hand_over(message);
-        }
-        if self.connection.is_some() {
-            // The UE has come back by another way: the old one is released (TS 23.502, 4.2.2.2.2,
-            // step 3).
-            self.deactivate_all(None).await;
-            let cause = CauseRadioNetwork::release_due_to_cn_detected_mobility;
-            ue_context_release::run(self, Cause::radioNetwork(cause));
-        }
-        self.connection = Some(message.connection);
-        self.secured = proved;
-        self.idle = None;
-        (self.began_with, self.began_as) = (Some(message.nas.clone()), Some(message.whole));
-        (self.stays, self.sent_on) = (message.sent_on, None);
-        self.publish();
-        let mut opened = opened;
-        if unknown
-            && let Some(inbound) = Box::pin(amf_set_takeover::by_ue(self, &message.nas)).await
-        {
-            self.secured = true;
-            self.publish();
-            opened = Ok(inbound);
-        }
-        match opened {
-            Ok(inbound) => self.nas(inbound).await,
-            Err(refused) => {
-                metrics::nas_error(refused.reason.label());
-                tracing::warn!(supi = self.label(), gnb = self.gnb(), %refused, "an initial NAS message is not acted on");
-                if let Some(answer) = refused.answer {
-                    let _ = self.send_nas(&answer).await;
-                }
-                ue_context_release::run(self, Cause::nas(CauseNas::unspecified));
-            }
-        }
-    }
-
-    /// Gives a connection to the task of a UE that is not known.
-    fn hand_over(&mut self, message: InitialMessage) {
-        tracing::info!(
-            supi = self.label(),
-            gnb = message.connection.gnb.label(),
-            "a UE names this one's 5G-GUTI and does not prove it: it is taken for another"
-        );
-        let Some(handle) = self.amf.new_ue() else { return metrics::dropped("initial_ue_message") };
-        self.amf.tables.redirect(message.connection.amf_id, &handle);
-        let _ = handle.sender.try_send(Event::Initial(message.into()));
-    }
-
     /// A NAS message while no procedure is at work.
     async fn nas(&mut self, inbound: Inbound) {
         use Nas5gmmMessage::*;
@@ -224,7 +166,7 @@ impl Ue {
             ServiceRequest(_) => service_request::run(self, inbound).await,
             DeregistrationRequestUeOriginating(_) => deregistration::by_ue(self, inbound).await,
             UlNasTransport(_) if inbound.is_verified() && self.registered => {
-                nas_transport::uplink(self, inbound).await
+                ul_nas_transport::run(self, inbound).await
             }
             FiveGmmStatus(status) => self.status_received(status.fgmm_cause.cause_raw()),
             _ => {
@@ -267,7 +209,7 @@ impl Ue {
                 pdu_session_resource_modify_indication::run(self, sessions).await;
             }
             Uplink::HandoverRequired(required) => n2_handover::run(self, *required).await,
-            Uplink::HandoverCancel(_) => n2_handover::acknowledge_cancel(self).await,
+            Uplink::HandoverCancel(_) => handover_cancel::acknowledge(self).await,
             other => {
                 if let Err(stop) = self.note(other) {
                     self.conclude(stop).await;
@@ -276,50 +218,18 @@ impl Ue {
         }
     }
 
-    /// The connection, or its gNB, is gone: a registered UE is idle, another is forgotten.
-    pub async fn connection_lost(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
-        let (supi, gnb) = (self.label(), connection.gnb.label());
-        tracing::info!(supi, gnb, registered = self.registered, "the UE's connection is lost");
-        self.last_location = Some(connection.location);
-        drop(connection);
-        self.secured = false;
-        self.set_aside.clear();
-        self.publish();
-        let radio_lost = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);
-        self.deactivate_all(crate::served::cause_to_sbi(&radio_lost)).await;
-    }
-
-    /// Starts the timer that an idle UE has.
-    pub fn rest(&mut self) {
-        let timers = &self.amf.config.timers;
-        self.idle = match self.idle {
-            _ if self.connection.is_some() => None,
-            None if self.registered && self.t3512 == 0 => None,
-            None if self.registered => {
-                Some(Idle::Reachable(Instant::now() + timers.mobile_reachable(self.t3512)))
-            }
-            Some(Idle::Reachable(_) | Idle::Unreachable(_)) | None if !self.registered => {
-                let worth_keeping =
-                    self.security.is_some() && self.guti.is_some() && timers.deregistered_s > 0;
-                worth_keeping.then(|| Idle::Deregistered(Instant::now() + timers.deregistered()))
-            }
-            idle => idle,
-        };
-    }
-
     /// The task ends: what still comes is for others.
     async fn leave(mut self) {
         self.inbox.close();
         while let Ok(event) = self.inbox.try_recv() {
             match event {
-                Event::Initial(message) => self.hand_over(*message),
+                Event::Initial(message) => initial_ue_message::move_to_new_context(&self, *message),
                 Event::Replaced(answer) => {
                     let _ = answer.send(std::mem::take(&mut self.sessions).into_iter().collect());
                 }
                 Event::PathSwitch(gnb, request) => {
                     let cause = CauseRadioNetwork::unknown_local_UE_NGAP_ID;
-                    xn_handover::refuse(&gnb, &request, cause).await;
+                    xn_handover::reject(&gnb, &request, cause).await;
                 }
                 _ => {}
             }

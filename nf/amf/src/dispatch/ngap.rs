@@ -1,0 +1,139 @@
+//! NGAP messages from gNBs: each goes to its procedure, or to the task of the UE that it names.
+use crate::n2::{Gnb, Handled, uplink};
+use crate::procedures::connection::initial_ue_message;
+use crate::procedures::handover::{handover_resource_allocation, xn_handover};
+use crate::procedures::n2::{error_indication, ng_reset, ng_setup, ran_configuration_update};
+use crate::procedures::positioning::nrppa_transport;
+use crate::tables::Route;
+use crate::ue::{Event, UeHandle};
+use crate::{Amf, metrics};
+use bytes::Bytes;
+use martlet_nf::capture;
+use martlet_ngap::error_indication::error_indication;
+use martlet_ngap::inbound::{self, Fault, Received, UeIds, message_name};
+use martlet_ngap::ngap::*;
+use martlet_ngap::{NgapPduKind as Kind, cause};
+use std::sync::Arc;
+
+impl Amf {
+    /// Acts on a message of a gNB; what is to be answered on the interface's own stream.
+    pub(crate) fn receive(self: &Arc<Self>, gnb: &Arc<Gnb>, data: &Bytes) -> Vec<NGAP_PDU> {
+        capture::record(capture::Link::N2, Some(gnb.address), None, data);
+        let handled = inbound::read(data).and_then(|received| self.dispatch(gnb, &received, data));
+        handled.unwrap_or_else(|fault| {
+            metrics::ngap_error(reason(&fault.cause));
+            tracing::warn!(gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), "a wrong NGAP message");
+            fault.answer().into_iter().collect()
+        })
+    }
+
+    fn dispatch(
+        self: &Arc<Self>,
+        gnb: &Arc<Gnb>,
+        received: &Received<'_>,
+        data: &Bytes,
+    ) -> Handled {
+        let pdu = &received.pdu;
+        match pdu.kind() {
+            Kind::Initiating_NGSetup => ng_setup::from_gnb(self, gnb, received),
+            Kind::Initiating_ErrorIndication => Ok(error_indication::from_gnb(self, gnb, pdu)),
+            _ if gnb.setup().is_none() => {
+                Err(Fault::state(pdu, "NG setup has to come first").into())
+            }
+            Kind::Initiating_RANConfigurationUpdate => {
+                ran_configuration_update::from_gnb(self, gnb, received)
+            }
+            Kind::Initiating_NGReset => ng_reset::from_gnb(self, gnb, pdu),
+            Kind::Initiating_PathSwitchRequest => xn_handover::from_gnb(self, gnb, pdu, data),
+            Kind::Successful_HandoverResourceAllocation
+            | Kind::Unsuccessful_HandoverResourceAllocation => {
+                handover_resource_allocation::from_gnb(self, gnb, pdu, data)
+            }
+            Kind::Initiating_UplinkNonUEAssociatedNRPPaTransport => {
+                nrppa_transport::from_gnb(self, gnb, pdu)
+                    .map_err(|error| Fault::of(pdu, &error))?;
+                Ok(Vec::new())
+            }
+            Kind::Initiating_InitialUEMessage => initial_ue_message::from_gnb(self, gnb, pdu, data),
+            _ => self.ue_associated(gnb, pdu, data),
+        }
+    }
+
+    /// A message about a UE that has a connection.
+    fn ue_associated(&self, gnb: &Gnb, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {
+        let ids = UeIds::of(pdu);
+        let (Some(amf_id), Some(ran_id)) = (ids.amf, ids.ran) else {
+            if pdu.criticality() == Criticality::reject && pdu.is_initiating() {
+                return Err(Fault::state(pdu, "the AMF does not have this procedure").into());
+            }
+            tracing::debug!(
+                gnb = gnb.label(),
+                message = message_name(pdu),
+                "a message was passed over"
+            );
+            return Ok(Vec::new());
+        };
+        let unknown = match self.tables.route(gnb.number, amf_id, ran_id) {
+            Route::To(handle) => return self.deliver(gnb, &handle, amf_id, pdu, data),
+            // The connection ended on both sides at once (TS 38.413, 10.6).
+            Route::Unknown if pdu.kind() == Kind::Successful_UEContextRelease => {
+                return Ok(Vec::new());
+            }
+            Route::Unknown => CauseRadioNetwork::unknown_local_UE_NGAP_ID,
+            Route::Inconsistent => CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
+        };
+        metrics::ngap_error("ue_ngap_id");
+        tracing::warn!(
+            gnb = gnb.label(), amf_id, ran_id, message = message_name(pdu), cause = ?unknown,
+            "a message about a UE that has no such connection"
+        );
+        Ok(error_indication(ids, Some(Cause::radioNetwork(unknown)), None).into_iter().collect())
+    }
+
+    fn deliver(
+        &self,
+        gnb: &Gnb,
+        handle: &UeHandle,
+        amf_id: u64,
+        pdu: &NGAPPDU<'_>,
+        data: &Bytes,
+    ) -> Handled {
+        let Some(message) = uplink::read(pdu, data).map_err(|error| Fault::of(pdu, &error))? else {
+            return match pdu.kind() {
+                _ if pdu.is_initiating() && pdu.criticality() == Criticality::reject => {
+                    Err(Fault::state(pdu, "the AMF does not have this procedure").into())
+                }
+                _ => {
+                    tracing::debug!(
+                        gnb = gnb.label(),
+                        message = message_name(pdu),
+                        "a message was passed over"
+                    );
+                    Ok(Vec::new())
+                }
+            };
+        };
+        if handle.sender.try_send(Event::Uplink { amf_id, message }).is_err() {
+            metrics::dropped("ngap");
+            tracing::warn!(
+                gnb = gnb.label(),
+                amf_id,
+                message = message_name(pdu),
+                "too many messages wait for the UE"
+            );
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// A word for a cause, of a fixed set: for metrics.
+fn reason(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::protocol(CauseProtocol::transfer_syntax_error) => "transfer_syntax",
+        Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state) => "state",
+        Cause::protocol(CauseProtocol::semantic_error) => "semantic",
+        Cause::protocol(_) => "abstract_syntax",
+        Cause::radioNetwork(_) => "radio_network",
+        _ => "other",
+    }
+}

@@ -1,0 +1,124 @@
+//! Events that the running procedure of a UE does not wait for.
+use crate::metrics;
+use crate::n2::uplink::Uplink;
+use crate::procedures::connection::{
+    n1_n2_message_transfer, nas_non_delivery, ue_radio_capability_info,
+};
+use crate::procedures::handover::{handover_cancel, n2_handover, ran_status_transfer, xn_handover};
+use crate::procedures::positioning::nrppa_transport;
+use crate::ue::{Event, Stop, Ue, Work};
+use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
+
+impl Ue {
+    /// An event that the running procedure does not wait for: it ends the procedure, is queued, or
+    /// is handled at once.
+    pub(crate) async fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
+        match event {
+            // The UE is at the target gNB already; the running procedure continues there.
+            Event::PathSwitch(gnb, request) => {
+                Box::pin(xn_handover::run(self, gnb, *request)).await;
+                Ok(())
+            }
+            Event::Uplink { amf_id, .. } if !self.is_current(amf_id) => Ok(()),
+            Event::Uplink { message, amf_id } => match message {
+                Uplink::ReleaseRequest { .. } => {
+                    Err(Stop::Preempted(Work::Event(Event::Uplink { message, amf_id })))
+                }
+                // The running procedure ends first, unless it waits for the handover. The gNB
+                // cancels a handover that takes too long.
+                Uplink::HandoverRequired(_) => {
+                    self.later(Work::Event(Event::Uplink { message, amf_id }));
+                    self.run_waiting_handover().await
+                }
+                Uplink::NotDelivered { .. } => {
+                    self.note(message)?;
+                    self.run_waiting_handover().await
+                }
+                Uplink::HandoverCancel(_) => {
+                    handover_cancel::before_preparation(self).await;
+                    Ok(())
+                }
+                other => self.note(other),
+            },
+            Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
+                Err(Stop::Preempted(Work::Event(event)))
+            }
+            Event::Arrived if self.leaving => Err(Stop::Arrived),
+            Event::HandoverGivenUp if self.target.is_some() => {
+                Err(Stop::Abandoned("handover_given_up"))
+            }
+            Event::Arrived | Event::HandoverGivenUp | Event::Watched | Event::Taken => Ok(()),
+            Event::Transfer(transfer)
+                if ran_status_transfer::content(&transfer.request).is_some() =>
+            {
+                ran_status_transfer::downlink(self, *transfer).await;
+                Ok(())
+            }
+            Event::Transfer(mut transfer)
+                if self.request.is_some() && transfer.answer.is_some() =>
+            {
+                transfer.answer(Err(n1_n2_message_transfer::registering()));
+                Ok(())
+            }
+            Event::Transfer(transfer) if self.paging => {
+                n1_n2_message_transfer::queue(self, *transfer);
+                Ok(())
+            }
+            event => {
+                self.later(Work::Event(event));
+                Ok(())
+            }
+        }
+    }
+
+    /// Runs a waiting handover inside the current procedure, whose NAS message the moving UE did
+    /// not get. The message is repeated at the target (TS 24.501, 5.4.4.6). A handover to another
+    /// AMF ends the procedure.
+    async fn run_waiting_handover(&mut self) -> Result<(), Stop> {
+        if self.undelivered.is_empty() || self.request.is_some() {
+            return Ok(());
+        }
+        let Some(work) = self
+            .waiting
+            .iter()
+            .position(handover_cancel::is_handover_required)
+            .and_then(|at| self.waiting.remove(at))
+        else {
+            return Ok(());
+        };
+        match work {
+            Work::Event(Event::Uplink { message: Uplink::HandoverRequired(required), .. })
+                if n2_handover::stays_here(self, &required) =>
+            {
+                n2_handover::interleaved(self, *required).await;
+                Ok(())
+            }
+            work => Err(Stop::Preempted(work)),
+        }
+    }
+
+    /// A message that a gNB may send at any time.
+    pub(crate) fn note(&mut self, message: Uplink) -> Result<(), Stop> {
+        match message {
+            Uplink::RadioCapability(capability) => ue_radio_capability_info::run(self, capability),
+            Uplink::NotDelivered { cause, nas } => nas_non_delivery::run(self, &cause, nas),
+            Uplink::Location(location) => self.moved(location),
+            Uplink::Nrppa { routing, message } => nrppa_transport::uplink(self, &routing, message),
+            Uplink::Error(Some(Cause::radioNetwork(
+                CauseRadioNetwork::unknown_local_UE_NGAP_ID
+                | CauseRadioNetwork::inconsistent_remote_UE_NGAP_ID,
+            ))) => return Err(Stop::ConnectionLost),
+            Uplink::Error(_) => {}
+            other => {
+                metrics::ngap_error("state");
+                tracing::warn!(
+                    supi = self.label(),
+                    gnb = self.gnb(),
+                    "unexpected: {}",
+                    other.name()
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,72 @@
+//! Network-initiated NAS transport (TS 24.501, 5.4.5.3): a payload for the UE.
+//!
+//! ```text
+//! AMF -> UE  DL NAS TRANSPORT (5GSM message, or a payload returned with a 5GMM cause)
+//! ```
+use crate::ue::{Protection, Stop, Ue};
+use bytes::Bytes;
+use martlet_nas::{
+    GmmCause, Nas5gsMessage, NasDlNasTransport, NasFGmmCause, NasPayloadContainer,
+    NasPayloadContainerType, NasPduSessionIdentity2, PayloadContainerKind, timers,
+};
+
+/// Why a 5GSM message is given back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Refusal {
+    pub cause: GmmCause,
+    /// Seconds until the UE may try again.
+    pub back_off: Option<u32>,
+}
+
+impl From<GmmCause> for Refusal {
+    fn from(cause: GmmCause) -> Self {
+        Refusal { cause, back_off: None }
+    }
+}
+
+/// Gives a 5GSM message back with a cause (5.4.5.3.1, cases e to i).
+pub(crate) async fn return_to_ue(
+    ue: &mut Ue,
+    psi: u8,
+    message: &Bytes,
+    refusal: impl Into<Refusal>,
+) -> Result<(), Stop> {
+    let kind = NasPayloadContainerType::from_kind(PayloadContainerKind::N1SmInformation);
+    give_back(ue, kind, Some(psi), message, refusal.into()).await
+}
+
+pub(crate) async fn give_back(
+    ue: &mut Ue,
+    kind: NasPayloadContainerType,
+    psi: Option<u8>,
+    message: &Bytes,
+    refusal: Refusal,
+) -> Result<(), Stop> {
+    let mut transport = NasDlNasTransport::new(kind, NasPayloadContainer::new(message.to_vec()))
+        .with_fgmm_cause(NasFGmmCause::from_cause(refusal.cause));
+    if let Some(psi) = psi {
+        transport.set_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(psi));
+    }
+    if let Some(seconds) = refusal.back_off {
+        transport.set_back_off_timer_value(timers::timer3(seconds.into()));
+    }
+    ue.send_nas(&Nas5gsMessage::new_5gmm(transport)).await
+}
+
+/// DL NAS TRANSPORT with a 5GSM message.
+fn message(psi: u8, n1: &Bytes) -> Nas5gsMessage {
+    let kind = NasPayloadContainerType::from_kind(PayloadContainerKind::N1SmInformation);
+    let transport = NasDlNasTransport::new(kind, NasPayloadContainer::new(n1.to_vec()))
+        .with_pdu_session_id(NasPduSessionIdentity2::from_pdu_session_id(psi));
+    Nas5gsMessage::new_5gmm(transport)
+}
+
+/// Brings a 5GSM message to the UE.
+pub(crate) async fn downlink(ue: &mut Ue, psi: u8, n1: &Bytes) -> Result<(), Stop> {
+    ue.send_nas(&message(psi, n1)).await
+}
+
+/// The same message, protected, for a gNB to bring along with N2 information.
+pub(crate) fn protected_downlink(ue: &mut Ue, psi: u8, n1: &Bytes) -> Result<Vec<u8>, Stop> {
+    ue.protect(&message(psi, n1), Protection::AsSecured)
+}

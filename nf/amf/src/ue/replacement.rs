@@ -1,0 +1,23 @@
+//! A subscriber has one context. A new one replaces the previous one and takes its sessions.
+use super::{Event, Session, Ue};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Limit for the previous context's task to give its sessions.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Ue {
+    /// Makes this task the one that serves the SUPI. Returns the sessions of the previous context.
+    pub async fn replace_previous_context(&mut self) -> Vec<(u8, Session)> {
+        let Some(supi) = &self.supi else { return Vec::new() };
+        let Some(previous) = self.amf.tables.claim_supi(supi, &self.handle) else {
+            return Vec::new();
+        };
+        let (answer, sessions) = oneshot::channel();
+        let asked = async {
+            previous.sender.send(Event::Replaced(answer)).await.ok()?;
+            sessions.await.ok()
+        };
+        tokio::time::timeout(TIMEOUT, asked).await.ok().flatten().unwrap_or_default()
+    }
+}
