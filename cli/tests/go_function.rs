@@ -318,13 +318,13 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         let gnb = martlet_ran::Gnb::connect(radio).await?;
         let mut config = UeConfig::new("001010000000001", 2, [1; 16], OperatorKey::Opc([2; 16]))?;
         config.requested_nssai = vec![slice];
-        let phone = gnb.new_ue(config)?;
-        phone.register().await?;
+        let ue = gnb.new_ue(config)?;
+        ue.register().await?;
         let asked =
             PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-        let session = phone.establish_pdu_session(asked).await.with_context(told)?;
+        let session = ue.establish_pdu_session(asked).await.with_context(told)?;
         ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
-        phone.deregister().await?;
+        ue.deregister().await?;
         // Nothing of it went another way: no connection over TCP with the SMF nor, from anybody,
         // with a function of the core. (It listens there nevertheless, as its own program
         // has it.)

@@ -1,36 +1,36 @@
-//! What is alive in a core, as its functions tell it.
+//! Counts of contexts, sessions and connections, as the functions of a core report them.
 use crate::TestCore;
 use anyhow::{Result, bail};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long the functions may take until they agree, on a machine that has other things to do, and
-/// with a timer of NAS in between (TS 24.501, table 10.3.2: 16 s).
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than a retransmitted NAS message takes on a busy machine (TS 24.501, table 10.3.2: timers
+/// of 6 to 16 s).
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What is alive.
+/// Counts of one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// gNBs that are set up at the AMF.
+    /// gNBs with an NG setup at the AMF.
     pub gnbs: u64,
-    /// UE contexts at the AMF, those of deregistered UEs whose keys it keeps among them.
+    /// UE contexts at the AMF, also of deregistered UEs whose keys are kept.
     pub contexts: u64,
-    /// UEs registered.
+    /// Registered UEs.
     pub registered: u64,
-    /// UEs with an N2 connection.
+    /// UEs in CM-CONNECTED.
     pub connected: u64,
     /// PDU sessions at the SMF.
     pub sessions: u64,
-    /// Addresses in use, of all pools.
+    /// UE addresses in use, in all pools.
     pub addresses: u64,
-    /// Sessions at the UPF.
+    /// PFCP sessions at the UPF.
     pub user_planes: u64,
-    /// Packets that wait at the UPF.
+    /// Packets buffered at the UPF.
     pub buffered: u64,
 }
 
 impl TestCore {
-    /// What is alive now.
+    /// The current counts.
     pub fn counts(&self) -> Counts {
         let (amf, smf, upf) = (self.status("amf"), self.status("smf"), self.status("upf"));
         let number = |value: &Value| value.as_u64().unwrap_or(u64::MAX);
@@ -51,43 +51,43 @@ impl TestCore {
         }
     }
 
-    /// Waits until the core has what is wanted; procedures go on beside the test.
+    /// Waits until the counts match.
     ///
     /// # Errors
-    /// It has not in half a minute.
+    /// They do not within 30 s.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Counts) -> bool) -> Result<()> {
         eventually(what, || wanted(&self.counts()).then_some(()), || format!("{:?}", self.counts()))
             .await
     }
 
-    /// Waits until nothing is left of any UE, in any function.
+    /// Waits until no function has a registration, a connection, a session or an address of a UE.
+    /// Contexts of deregistered UEs may remain at the AMF.
     ///
     /// # Errors
-    /// Something still is, after half a minute.
-    pub async fn until_nothing_is_left(&self) -> Result<()> {
+    /// Something is left after 30 s.
+    pub async fn until_all_released(&self) -> Result<()> {
         let none =
             |counts: &Counts| Counts { gnbs: 0, contexts: 0, ..*counts } == Counts::default();
-        self.until("nothing is left of any UE", none).await
+        self.until("all UE state is released", none).await
     }
 }
 
-/// Waits until a condition holds; `else_tell` says how things are where it does not in half a
-/// minute.
+/// Polls `holds` until it returns a value. `state` describes the state for the error.
 ///
 /// # Errors
-/// It does not.
+/// It returns no value within 30 s.
 pub async fn eventually<T>(
     what: &str,
     mut holds: impl FnMut() -> Option<T>,
-    else_tell: impl Fn() -> String,
+    state: impl Fn() -> String,
 ) -> Result<T> {
     let started = Instant::now();
     loop {
         if let Some(value) = holds() {
             return Ok(value);
         }
-        if started.elapsed() > PATIENCE {
-            bail!("{what}: this was due in {PATIENCE:?}, and did not come: {}", else_tell());
+        if started.elapsed() > TIMEOUT {
+            bail!("{what}: not within {TIMEOUT:?}; state: {}", state());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

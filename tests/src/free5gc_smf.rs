@@ -1,10 +1,9 @@
-//! How free5GC's SMF is configured in a core of ours, beside a test's core and in a process of its
-//! own.
+//! The configuration of free5GC's SMF as part of a Martlet core.
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Writes its configuration into a folder: where it is, our NRF, and our UPF with a part of its
-/// addresses. Gives the paths of its two files, for its options `-c` and `-u`.
+/// Writes the configuration into a folder: its addresses, the NRF, and the UPF with one address
+/// pool. Returns the paths for its options `-c` and `-u`.
 ///
 /// # Errors
 /// The folder cannot be written to.
@@ -13,10 +12,10 @@ pub fn configuration(folder: &Path) -> Result<(PathBuf, PathBuf)> {
     std::fs::write(
         &config,
         r#"
-info: { version: 1.0.7, description: free5GC's SMF in a core of Martlet }
+info: { version: 1.0.7, description: free5GC's SMF in a Martlet core }
 logger: { enable: true, level: debug, reportCaller: false }
 configuration:
-  # To a CHF it is an NFName, which is an NF instance identity (TS 32.291, 6.1.6.2.1.2).
+  # The CHF expects an NF instance ID as NFName (TS 32.291, 6.1.6.2.1.2).
   smfName: 3f2504e0-4f89-41d3-9a0c-0305e82c3301
   sbi: { scheme: http, registerIPv4: 127.0.0.2, bindingIPv4: 127.0.0.2, port: 8000 }
   serviceNameList: [nsmf-pdusession, nsmf-event-exposure, nsmf-oam]
@@ -24,7 +23,13 @@ configuration:
     - sNssai: { sst: 1, sd: "010203" }
       dnnInfos: [{ dnn: internet, dns: { ipv4: 9.9.9.9, ipv6: "2620:fe::fe" } }]
   plmnList: [{ mcc: "001", mnc: "01" }]
-  pfcp: { nodeID: 127.0.0.7, listenAddr: 127.0.0.7, externalAddr: 127.0.0.7, assocFailAlertInterval: 10s, assocFailRetryInterval: 1s, heartbeatInterval: 1s }
+  pfcp:
+    nodeID: 127.0.0.7
+    listenAddr: 127.0.0.7
+    externalAddr: 127.0.0.7
+    assocFailAlertInterval: 10s
+    assocFailRetryInterval: 1s
+    heartbeatInterval: 1s
   userplaneInformation:
     upNodes:
       gNB1: { type: AN }

@@ -1,4 +1,4 @@
-//! IPv6 packets of phones that have no network interface of their own.
+//! IPv6 packets of simulated UEs without a network interface.
 use anyhow::{Context, Result};
 use martlet_ran::Ue;
 use std::net::Ipv6Addr;
@@ -33,28 +33,25 @@ pub fn ping6(from: Ipv6Addr, to: Ipv6Addr, sequence: u16) -> Vec<u8> {
     icmp(from, to, 64, &[128, 0, 0, 0, 0x12, 0x34, high, low, 1, 2, 3, 4])
 }
 
-/// Asks for the prefix of a session as a phone does (RFC 4861), and gives the address that it makes
-/// of it.
+/// Sends a router solicitation (RFC 4861) in a session and returns the address that the advertised
+/// prefix and the interface identifier make.
 ///
 /// # Errors
-/// No advertisement came in five seconds, or it says nothing of a prefix.
-pub async fn configure6(phone: &Ue, psi: u8) -> Result<Ipv6Addr> {
-    let status = phone.status().await?;
-    let session = status
-        .sessions
-        .iter()
-        .find(|session| session.psi == psi)
-        .context("there is no such session")?;
+/// No advertisement arrives within 5 s, or it has no prefix.
+pub async fn configure6(ue: &Ue, psi: u8) -> Result<Ipv6Addr> {
+    let status = ue.status().await?;
+    let session =
+        status.sessions.iter().find(|session| session.psi == psi).context("no such session")?;
     let interface =
         session.ipv6_interface_id.context("the session has no IPv6 interface identifier")?;
     let mut own = [0; 16];
     own[..2].copy_from_slice(&[0xfe, 0x80]);
     own[8..].copy_from_slice(&interface);
     let all_routers = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
-    phone.send_ip(psi, icmp(own.into(), all_routers, 255, &[133, 0, 0, 0, 0, 0, 0, 0])).await?;
+    ue.send_ip(psi, icmp(own.into(), all_routers, 255, &[133, 0, 0, 0, 0, 0, 0, 0])).await?;
     let advertised = async {
         loop {
-            let (_, packet) = phone.recv_ip().await?;
+            let (_, packet) = ue.recv_ip().await?;
             if packet.get(6) == Some(&ICMPV6) && packet.get(40) == Some(&134) {
                 return anyhow::Ok(packet);
             }
@@ -62,30 +59,30 @@ pub async fn configure6(phone: &Ue, psi: u8) -> Result<Ipv6Addr> {
     };
     let packet = tokio::time::timeout(Duration::from_secs(5), advertised)
         .await
-        .context("no advertisement came")??;
+        .context("no router advertisement")??;
     let mut address: [u8; 16] = packet.get(72..88).context("no prefix")?.try_into()?;
     address[8..].copy_from_slice(&interface);
     Ok(address.into())
 }
 
-/// Pings until an answer comes.
+/// Sends echo requests until a reply arrives.
 ///
 /// # Errors
-/// None came in five seconds.
-pub async fn reaches6(phone: &Ue, psi: u8, from: Ipv6Addr, to: Ipv6Addr) -> Result<()> {
+/// No reply arrives within 5 s.
+pub async fn reaches6(ue: &Ue, psi: u8, from: Ipv6Addr, to: Ipv6Addr) -> Result<()> {
     for sequence in 1..=10 {
-        phone.send_ip(psi, ping6(from, to, sequence)).await?;
-        let answered = async {
+        ue.send_ip(psi, ping6(from, to, sequence)).await?;
+        let replied = async {
             loop {
-                let (_, packet) = phone.recv_ip().await?;
+                let (_, packet) = ue.recv_ip().await?;
                 if packet.get(40) == Some(&129) && packet.get(8..24) == Some(&to.octets()) {
                     return anyhow::Ok(());
                 }
             }
         };
-        if let Ok(answered) = tokio::time::timeout(Duration::from_millis(500), answered).await {
-            return answered;
+        if let Ok(replied) = tokio::time::timeout(Duration::from_millis(500), replied).await {
+            return replied;
         }
     }
-    anyhow::bail!("{} does not reach {to}", phone.supi())
+    anyhow::bail!("{}: no echo reply from {to}", ue.supi())
 }

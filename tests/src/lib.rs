@@ -1,43 +1,45 @@
-//! What the call-flow tests share: a network namespace of their own, a whole core in it, and a
-//! record of what crossed the service-based interface.
+//! Support for call-flow tests: each test runs a complete core in its own network namespace, with
+//! simulated gNBs and UEs, and records the messages of the service-based interface.
 #![forbid(unsafe_code)]
 
-mod bodies;
+mod capture;
+mod commands;
 mod counts;
+mod data_network;
 pub mod free5gc_smf;
-mod host;
 mod ipv6;
-mod live_capture;
+mod lossy_link;
 mod metric;
 mod namespace;
-mod own_upf;
+mod packet_filter;
 mod packets;
-mod programs;
 mod raw_gnb;
+mod sbi_record;
 mod second_amf;
+mod separate_upf;
 mod soak;
+mod switch_wiring;
 mod test_core;
-mod unruly_wire;
-mod wall;
-mod wires;
 
-pub use bodies::BodyRecord;
+pub use capture::{LiveCapture, Recording, in_order};
+pub use commands::{is_installed, run};
 pub use counts::{Counts, eventually};
-pub use host::{HOST, Host, MACHINE, Server, namespace, serve_http};
-pub use ipv6::{configure6, ping6, reaches6};
-pub use live_capture::{LiveCapture, Recording, in_order};
-pub use metric::{Growth, metric};
-pub use namespace::{in_namespace, in_namespace_within};
-pub use own_upf::OwnUpf;
-pub use packets::{ping, reaches, sequence_of};
-pub use programs::{has, run};
-pub use raw_gnb::{RawGnb, cause_of};
-pub use second_amf::SecondAmf;
-pub use soak::{Seen, Soak};
-pub use test_core::{
-    GATEWAY, SUBSCRIBERS, TestCore, a_switch_carries_packets, internet, programs_carry_packets,
-    subscriber_keys, without_a_switch,
+pub use data_network::{
+    DN_HOST, DataNetworkHost, N6_GATEWAY, Server, serve_http, unique_namespace,
 };
-pub use unruly_wire::{Manners, UnrulyWire};
-pub use wall::Wall;
-pub use wires::{Wires, switch_program};
+pub use ipv6::{configure6, ping6, reaches6};
+pub use lossy_link::{Impairments, LossyLink};
+pub use metric::{MetricDelta, metric};
+pub use namespace::{in_namespace, in_namespace_within};
+pub use packet_filter::PacketFilter;
+pub use packets::{ping, reaches, sequence_of};
+pub use raw_gnb::{RawGnb, cause_of};
+pub use sbi_record::SbiRecord;
+pub use second_amf::SecondAmf;
+pub use separate_upf::SeparateUpf;
+pub use soak::{Soak, SoakCounters};
+pub use switch_wiring::{SwitchWiring, switch_program};
+pub use test_core::{
+    GATEWAY, SUBSCRIBERS, TestCore, internet, subscriber_keys, switch_datapath, without_switch,
+    xdp_datapath,
+};

@@ -1,15 +1,15 @@
-//! A network namespace for one test, so that tests share neither addresses nor interfaces.
+//! A network namespace for each test: tests share neither addresses nor interfaces.
 use nix::sched::{CloneFlags, unshare};
 use std::future::Future;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long a test may take.
+/// Default time limit of a test.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs a test on a thread of its own, in a new network namespace with its loopback up, on a
-/// runtime of its own. Without the right to make a namespace the test is skipped, visibly. The
-/// namespace goes away with the thread.
+/// Runs a test on a new thread with its own Tokio runtime, in a new network namespace. The
+/// loopback interface is up. The namespace ends with the thread. Without the privilege to create a namespace
+/// the test prints that it is skipped.
 pub fn in_namespace<T, F>(test: T)
 where
     T: FnOnce() -> F + Send + 'static,
@@ -18,7 +18,7 @@ where
     in_namespace_within(LIMIT, test);
 }
 
-/// [`in_namespace`] for a test that may take longer.
+/// [`in_namespace`] with another time limit.
 pub fn in_namespace_within<T, F>(limit: Duration, test: T)
 where
     T: FnOnce() -> F + Send + 'static,
@@ -31,18 +31,18 @@ where
     let thread = std::thread::spawn(move || -> anyhow::Result<()> {
         if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
             eprintln!(
-                "SKIPPED: a network namespace cannot be made ({error}); run the tests as root"
+                "SKIPPED: cannot create a network namespace ({error}); run the tests as root"
             );
             return Ok(());
         }
-        // A child inherits the namespace of the thread that starts it.
+        // A child process inherits the namespace of the thread that starts it.
         let up = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
-        anyhow::ensure!(up.success(), "the loopback interface did not come up");
+        anyhow::ensure!(up.success(), "cannot set the loopback interface up");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             tokio::time::timeout(limit, test())
                 .await
-                .unwrap_or_else(|_| anyhow::bail!("the test took over {limit:?}"))
+                .unwrap_or_else(|_| anyhow::bail!("the test exceeded its limit of {limit:?}"))
         })
     });
     match thread.join() {

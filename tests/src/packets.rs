@@ -1,11 +1,11 @@
-//! IP packets of phones that have no network interface of their own.
+//! IPv4 packets of simulated UEs without a network interface.
 use anyhow::{Context, Result, bail};
 use martlet_ran::Ue;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// How long no answer at all may come: a busy machine is slow, and not deaf.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long [`reaches`] repeats its echo request.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An ICMP echo request (RFC 792).
 pub fn ping(from: Ipv4Addr, to: Ipv4Addr, sequence: u16) -> Vec<u8> {
@@ -25,47 +25,44 @@ pub fn ping(from: Ipv4Addr, to: Ipv4Addr, sequence: u16) -> Vec<u8> {
     ip
 }
 
-/// The sequence number of a packet made by [`ping`], or of its answer.
+/// The sequence number of a packet made by [`ping`], or of its reply.
 pub fn sequence_of(packet: &[u8]) -> Option<u16> {
-    packet.get(26..28).and_then(|octets| octets.try_into().ok()).map(u16::from_be_bytes)
+    packet.get(26..28).and_then(|bytes| bytes.try_into().ok()).map(u16::from_be_bytes)
 }
 
-/// Pings until an answer comes: the address is reached through the session.
+/// Sends echo requests through a session until `to` replies.
 ///
 /// # Errors
-/// None came in twenty seconds, though the ping was repeated.
-pub async fn reaches(phone: &Ue, psi: u8, to: Ipv4Addr) -> Result<()> {
-    let status = phone.status().await?;
-    let session = status
-        .sessions
-        .iter()
-        .find(|session| session.psi == psi)
-        .context("there is no such session")?;
+/// No reply arrives within 20 s.
+pub async fn reaches(ue: &Ue, psi: u8, to: Ipv4Addr) -> Result<()> {
+    let status = ue.status().await?;
+    let session =
+        status.sessions.iter().find(|session| session.psi == psi).context("no such session")?;
     let from = session.ipv4.context("the session has no IPv4 address")?;
     let started = Instant::now();
     for sequence in 1.. {
-        phone.send_ip(psi, ping(from, to, sequence)).await?;
-        let answered = async {
+        ue.send_ip(psi, ping(from, to, sequence)).await?;
+        let replied = async {
             loop {
-                let (_, packet) = phone.recv_ip().await?;
+                let (_, packet) = ue.recv_ip().await?;
                 if packet.get(20) == Some(&0) && packet.get(12..16) == Some(&to.octets()) {
                     return anyhow::Ok(());
                 }
             }
         };
-        match tokio::time::timeout(Duration::from_millis(500), answered).await {
-            Ok(answered) => return answered,
-            Err(_) if started.elapsed() < PATIENCE => {}
+        match tokio::time::timeout(Duration::from_millis(500), replied).await {
+            Ok(replied) => return replied,
+            Err(_) if started.elapsed() < TIMEOUT => {}
             Err(_) => break,
         }
     }
-    bail!("{} does not reach {to}", phone.supi())
+    bail!("{}: no echo reply from {to}", ue.supi())
 }
 
-/// The checksum of the Internet (RFC 1071).
-fn checksum(octets: &[u8]) -> u16 {
+/// The Internet checksum (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
     let word = |c: &[u8]| u32::from(u16::from_be_bytes([c[0], *c.get(1).unwrap_or(&0)]));
-    let sum: u32 = octets.chunks(2).map(word).sum();
+    let sum: u32 = bytes.chunks(2).map(word).sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     !(((sum & 0xffff) + (sum >> 16)) as u16)
 }

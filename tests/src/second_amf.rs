@@ -1,4 +1,4 @@
-//! An AMF beside that of a test's core, with gNBs of its own.
+//! A second AMF of a core, with its own gNBs.
 use crate::TestCore;
 use anyhow::Result;
 use martlet::config::Config;
@@ -7,7 +7,8 @@ use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
 use martlet_ran::{Gnb, GnbConfig};
 use std::sync::Arc;
 
-/// Another AMF of a core: the same set and region, another pointer, its own addresses.
+/// An AMF of the same region and set, with another AMF pointer and its own addresses. Dropping this
+/// value stops it.
 pub struct SecondAmf {
     status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     trigger: ShutdownTrigger,
@@ -15,7 +16,7 @@ pub struct SecondAmf {
 }
 
 impl SecondAmf {
-    /// Starts it. `change` has its configuration before.
+    /// Starts the AMF. `change` adapts its configuration.
     ///
     /// # Errors
     /// It does not start.
@@ -40,22 +41,22 @@ impl SecondAmf {
         Ok(second)
     }
 
-    /// A gNB's configuration; it fits this AMF's.
+    /// The configuration of a gNB that connects to this AMF.
     pub fn gnb_config(&self, core: &TestCore, number: u8) -> GnbConfig {
         let mut config = core.gnb_config(number);
         config.amf = format!("127.1.{}.6:38412", self.number).parse().expect("an address");
         config
     }
 
-    /// A gNB that is set up with it.
+    /// Connects a gNB to this AMF.
     ///
     /// # Errors
-    /// The AMF refuses it, or does not answer.
+    /// The AMF rejects the setup or does not answer.
     pub async fn gnb(&self, core: &TestCore, number: u8) -> Result<Gnb> {
         Ok(Gnb::connect(self.gnb_config(core, number)).await?)
     }
 
-    /// What it says of its UEs: contexts, registered, connected.
+    /// Its numbers of UE contexts, registered UEs and connected UEs.
     pub fn ues(&self) -> (u64, u64, u64) {
         let status = (self.status)();
         let number = |name: &str| status["ues"][name].as_u64().unwrap_or(u64::MAX);

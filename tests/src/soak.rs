@@ -1,10 +1,10 @@
-//! Phones that do what comes to their minds, several things at a time, for as long as one likes;
-//! and after each while the question whether phone, gNB and core still agree.
+//! Soak test: UEs perform random actions, several at a time; the UE, its gNB and the core must
+//! agree on the sessions after each round.
 //!
-//! Phones and core have the specification's timers, so that a busy machine makes nobody give up.
-//! Nothing is lost between them, so no timer has a reason to expire: a wish that takes as long as
-//! the shortest of them has lost a message, though it may succeed in the end. What "as long" is, is
-//! told by the beats that the machine lets the soak have, and not by the clock on the wall.
+//! UEs and core use the specification's timers. No message is lost between them, so no timer has a
+//! reason to expire: an action that takes as long as the shortest timer has lost a message, even if
+//! it succeeds in the end. Durations are measured in [`RunTime`], not in wall-clock time, so that a
+//! busy machine does not make the test fail.
 use crate::{GATEWAY, TestCore, internet, reaches};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_ran::ue::{MmState, NasTimers, PduSessionRequest, ServicePurpose};
@@ -16,31 +16,30 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What takes longer is told in the log.
+/// Actions that take longer are logged.
 const SLOW: Duration = Duration::from_millis(900);
-/// Between two beats, where nothing else is to be done.
-const BEAT: Duration = Duration::from_millis(100);
-/// How long a phone waits for the end of a wish at all: for longer than it says a message again,
-/// T3580 and T3582 five times (TS 24.501, table 10.3.1).
-const NEVER: Duration = Duration::from_secs(120);
+/// Resolution of [`RunTime`].
+const TICK: Duration = Duration::from_millis(100);
+/// Limit of one procedure: longer than five retransmissions by T3580 or T3582 (TS 24.501, table
+/// 10.3.1).
+const PROCEDURE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How a soak goes.
+/// Parameters of a soak test.
 #[derive(Debug, Clone)]
 pub struct Soak {
-    /// The same seed has the phones wish the same things; what becomes of it is up to the
-    /// machine's timing as well.
+    /// The seed determines the actions; their outcome also depends on the machine's timing.
     pub seed: u64,
-    /// How long phones go on.
+    /// How long UEs start new actions.
     pub duration: Duration,
-    /// Phones at a time.
-    pub phones: u64,
+    /// Concurrent UEs.
+    pub ues: u64,
     /// gNBs, at least one.
     pub gnbs: u8,
 }
 
-/// What a phone wishes.
+/// An action of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Wish {
+enum Action {
     Register,
     Establish,
     EstablishAs(u8),
@@ -53,110 +52,111 @@ enum Wish {
     SwitchOff,
 }
 
-impl Wish {
-    /// Mostly something that makes sense for a phone as it is; now and then what no phone would do.
-    fn any(random: &mut StdRng, phone: &UeStatus) -> Wish {
-        if phone.state != MmState::Registered && random.random_range(0..10) > 0 {
-            return Wish::Register;
+impl Action {
+    /// Most actions fit the UE's state; about one in ten does not.
+    fn random(random: &mut StdRng, ue: &UeStatus) -> Action {
+        if ue.state != MmState::Registered && random.random_range(0..10) > 0 {
+            return Action::Register;
         }
-        let psis: Vec<u8> = phone.sessions.iter().map(|session| session.psi).collect();
+        let psis: Vec<u8> = ue.sessions.iter().map(|session| session.psi).collect();
         let psi = match psis.is_empty() || random.random_range(0..10) == 0 {
             true => random.random_range(1..=3),
             false => psis[random.random_range(0..psis.len())],
         };
         match random.random_range(0..100) {
-            0..4 => Wish::Register,
-            4..24 => Wish::Establish,
-            24..30 => Wish::EstablishAs(psi),
-            30..45 => Wish::Release(psi),
-            45..60 => Wish::Idle,
-            60..68 => Wish::Service,
-            68..76 => Wish::Data(psi),
-            76..94 => Wish::Ping(psi),
-            94..97 => Wish::Deregister,
-            _ => Wish::SwitchOff,
+            0..4 => Action::Register,
+            4..24 => Action::Establish,
+            24..30 => Action::EstablishAs(psi),
+            30..45 => Action::Release(psi),
+            45..60 => Action::Idle,
+            60..68 => Action::Service,
+            68..76 => Action::Data(psi),
+            76..94 => Action::Ping(psi),
+            94..97 => Action::Deregister,
+            _ => Action::SwitchOff,
         }
     }
 
-    async fn fulfil(self, phone: &Ue) -> Result<(), UeError> {
+    async fn perform(self, ue: &Ue) -> Result<(), UeError> {
         match self {
-            Wish::Register => phone.register().await.map(|_| ()),
-            Wish::Establish => phone.establish_pdu_session(internet()).await.map(|_| ()),
-            Wish::EstablishAs(psi) => {
+            Action::Register => ue.register().await.map(|_| ()),
+            Action::Establish => ue.establish_pdu_session(internet()).await.map(|_| ()),
+            Action::EstablishAs(psi) => {
                 let request = PduSessionRequest { psi: Some(psi), ..internet() };
-                phone.establish_pdu_session(request).await.map(|_| ())
+                ue.establish_pdu_session(request).await.map(|_| ())
             }
-            Wish::Release(psi) => phone.release_pdu_session(psi).await,
-            Wish::Idle => phone.release_to_idle().await,
-            Wish::Service => phone.service_request().await,
-            Wish::Data(psi) => phone.service_request_for(ServicePurpose::Data, &[psi]).await,
-            Wish::Ping(psi) => {
-                let sessions = phone.status().await?.sessions;
+            Action::Release(psi) => ue.release_pdu_session(psi).await,
+            Action::Idle => ue.release_to_idle().await,
+            Action::Service => ue.service_request().await,
+            Action::Data(psi) => ue.service_request_for(ServicePurpose::Data, &[psi]).await,
+            Action::Ping(psi) => {
+                let sessions = ue.status().await?.sessions;
                 let address = sessions
                     .iter()
                     .find(|session| session.psi == psi)
                     .and_then(|session| session.ipv4);
                 match address {
-                    Some(from) => phone.send_ip(psi, crate::ping(from, GATEWAY, 7)).await,
+                    Some(from) => ue.send_ip(psi, crate::ping(from, GATEWAY, 7)).await,
                     None => Ok(()),
                 }
             }
-            Wish::Deregister => phone.deregister().await,
-            Wish::SwitchOff => phone.switch_off().await,
+            Action::Deregister => ue.deregister().await,
+            Action::SwitchOff => ue.switch_off().await,
         }
     }
 }
 
-/// What a soak has seen.
+/// Counters of a soak test.
 #[derive(Debug, Default)]
-pub struct Seen {
-    /// Wishes, those that the phone or the network refused among them.
-    pub wishes: AtomicU64,
-    /// Refused wishes: a session that there is not cannot be released, for example.
-    pub refused: AtomicU64,
-    /// Times at which phone and core were found to agree.
+pub struct SoakCounters {
+    /// Actions performed, rejected ones included.
+    pub actions: AtomicU64,
+    /// Actions that the UE or the network rejected, such as the release of an unknown session.
+    pub rejected: AtomicU64,
+    /// Checks that found UE and core in agreement.
     pub agreements: AtomicU64,
 }
 
 impl Soak {
-    /// Runs it.
+    /// Runs the test.
     ///
     /// # Errors
-    /// A procedure that never ends, or takes as long as the timer of somebody who waits for a
-    /// message; a session that the phone has and that does not carry its packets; something
-    /// that is left behind in the end. The error names the phone and its seed.
-    pub async fn run(&self, core: &TestCore) -> Result<Seen> {
+    /// A procedure does not end, or takes as long as the timer of a peer that waits for a message.
+    /// A session of a UE carries no packets. State is left at the end. The error names the UE and
+    /// its seed.
+    pub async fn run(&self, core: &TestCore) -> Result<SoakCounters> {
         let mut gnbs = Vec::new();
         for number in 1..=self.gnbs {
-            let config = GnbConfig { procedure_timeout: NEVER, ..core.gnb_config(number) };
+            let config =
+                GnbConfig { procedure_timeout: PROCEDURE_TIMEOUT, ..core.gnb_config(number) };
             gnbs.push(Gnb::connect(config).await?);
         }
-        let (seen, beats) = (Seen::default(), Beats::default());
-        let patience = before_any_timer(core);
-        let phones = (1..=self.phones).map(|n| {
-            let (gnbs, seen, beats) = (&gnbs, &seen, &beats);
+        let (counters, clock) = (SoakCounters::default(), RunTime::default());
+        let limit = shortest_timer(core);
+        let ues = (1..=self.ues).map(|n| {
+            let (gnbs, counters, clock) = (&gnbs, &counters, &clock);
             async move {
                 let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(n);
                 let random = StdRng::seed_from_u64(seed);
                 let until = Instant::now() + self.duration;
                 let outcome =
-                    Life { core, gnbs, seen, beats, patience, n, random, until }.run().await;
-                outcome.with_context(|| format!("phone {n} of seed {}", self.seed))
+                    UeLoop { core, gnbs, counters, clock, limit, n, random, until }.run().await;
+                outcome.with_context(|| format!("UE {n} of seed {}", self.seed))
             }
         });
         tokio::select! {
-            lived = futures_util::future::try_join_all(phones) => lived?,
-            never = beats.go_on() => match never {},
+            done = futures_util::future::try_join_all(ues) => done?,
+            never = clock.run() => match never {},
         };
-        core.until_nothing_is_left().await?;
-        Ok(seen)
+        core.until_all_released().await?;
+        Ok(counters)
     }
 }
 
-/// Before how long phone or core say again, or give up, what was not answered: most of the shortest
-/// of the timers that they have, as beats take a little longer than they should.
-fn before_any_timer(core: &TestCore) -> Duration {
-    let (phone, amf, smf) = (NasTimers::default(), &core.config().amf.timers, &core.config().smf);
+/// 80 % of the shortest timer after which the UE or the core retransmits or gives up. The margin
+/// covers ticks that are longer than [`TICK`].
+fn shortest_timer(core: &TestCore) -> Duration {
+    let (ue, amf, smf) = (NasTimers::default(), &core.config().amf.timers, &core.config().smf);
     let core = [
         amf.t3522_ms,
         amf.t3550_ms,
@@ -167,175 +167,168 @@ fn before_any_timer(core: &TestCore) -> Duration {
         smf.t3592_ms,
     ];
     let core = core.map(|ms| Duration::from_millis(ms.into()));
-    let phone = [phone.t3510, phone.t3517, phone.t3521, phone.t3580, phone.t3582];
-    core.into_iter().chain(phone).min().unwrap_or_default() * 4 / 5
+    let ue = [ue.t3510, ue.t3517, ue.t3521, ue.t3580, ue.t3582];
+    core.into_iter().chain(ue).min().unwrap_or_default() * 4 / 5
 }
 
-/// How often the machine let us come to something: on one that is busy, or stood still, fewer times
-/// than the clock says.
+/// A clock that counts the ticks in which the test's thread ran. It is slower than the wall clock
+/// on a machine that is busy or was suspended.
 #[derive(Default)]
-struct Beats(AtomicU64);
+struct RunTime(AtomicU64);
 
-impl Beats {
-    async fn go_on(&self) -> Infallible {
+impl RunTime {
+    async fn run(&self) -> Infallible {
         loop {
-            tokio::time::sleep(BEAT).await;
+            tokio::time::sleep(TICK).await;
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How long it is since there were so many.
-    fn since(&self, before: u64) -> Duration {
-        BEAT * (self.now() - before) as u32
+    /// Time since a number of ticks.
+    fn since(&self, ticks: u64) -> Duration {
+        TICK * (self.ticks() - ticks) as u32
     }
 
-    fn now(&self) -> u64 {
+    fn ticks(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// A phone's life.
-struct Life<'a> {
+/// One UE and its random actions.
+struct UeLoop<'a> {
     core: &'a TestCore,
     gnbs: &'a [Gnb],
-    seen: &'a Seen,
-    beats: &'a Beats,
-    patience: Duration,
+    counters: &'a SoakCounters,
+    clock: &'a RunTime,
+    limit: Duration,
     n: u64,
     random: StdRng,
     until: Instant,
 }
 
-impl Life<'_> {
+impl UeLoop<'_> {
     async fn run(mut self) -> Result<()> {
-        let mut phone = self.new_phone()?;
-        let mut last: Vec<Vec<Wish>> = Vec::new();
+        let mut ue = self.new_ue()?;
+        let mut history: Vec<Vec<Action>> = Vec::new();
         while Instant::now() < self.until {
-            let at_once = self.random.random_range(1..=3);
-            let status = phone.status().await?;
-            let wishes: Vec<Wish> =
-                (0..at_once).map(|_| Wish::any(&mut self.random, &status)).collect();
-            last.push(wishes.clone());
-            last = last.split_off(last.len().saturating_sub(8));
-            let gaps: Vec<u64> =
-                wishes.iter().map(|_| self.random.random_range(0..4) * 500).collect();
-            let fulfilled = wishes.iter().zip(gaps).map(|(wish, gap)| {
-                let (phone, wishes, beats) = (&phone, &wishes, self.beats);
-                async move {
-                    tokio::time::sleep(Duration::from_micros(gap)).await;
-                    let (started, beat) = (Instant::now(), beats.now());
-                    let outcome = wish.fulfil(phone).await;
-                    if started.elapsed() > SLOW {
-                        tracing::info!(supi = phone.supi(), ?wish, among = ?wishes, took = ?started.elapsed(), ?outcome, "slow");
-                    }
-                    (*wish, outcome, beats.since(beat))
-                }
-            });
-            for (wish, outcome, took) in futures_util::future::join_all(fulfilled).await {
-                self.seen.wishes.fetch_add(1, Ordering::Relaxed);
-                if took >= self.patience {
-                    bail!(
-                        "{wish:?} took {took:?}: a message was lost; it ended with {outcome:?}; \
-                         before: {last:?}"
-                    );
-                }
-                match outcome {
-                    Ok(()) => {}
-                    // What never ends is an error whatever was wished.
-                    Err(UeError::Timeout(limit)) => {
-                        bail!("{wish:?} did not end in {limit:?}; before: {last:?}")
-                    }
-                    Err(UeError::Gone | UeError::GnbLost(_)) => {
-                        bail!("{wish:?}: phone or gNB are gone; before: {last:?}")
-                    }
-                    Err(_) => {
-                        self.seen.refused.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            }
+            self.round(&ue, &mut history).await?;
             if self.random.random_range(0..6) == 0 {
-                self.agrees(&phone).await.with_context(|| format!("after {last:?}"))?;
+                self.check(&ue).await.with_context(|| format!("after {history:?}"))?;
             }
             match self.random.random_range(0..40) {
-                // It goes elsewhere while it is idle.
+                // It moves to another gNB while it is idle.
                 0..2 => {
-                    let _ = phone.release_to_idle().await;
+                    let _ = ue.release_to_idle().await;
                     let gnb = self.random.random_range(0..self.gnbs.len());
-                    let _ = phone.move_to(&self.gnbs[gnb]).await;
+                    let _ = ue.move_to(&self.gnbs[gnb]).await;
                 }
-                // It falls into the water.
+                // It disappears without a message.
                 2 => {
-                    drop(phone);
-                    phone = self.new_phone()?;
+                    drop(ue);
+                    ue = self.new_ue()?;
                 }
-                // Its memory is wiped.
-                3 => phone.forget_registration().await.context("to forget")?,
+                // It loses its security context and 5G-GUTI.
+                3 => ue.forget_registration().await.context("to forget the registration")?,
                 _ => {}
             }
         }
-        self.agrees(&phone).await.with_context(|| format!("in the end, after {last:?}"))?;
-        if phone.status().await?.state == MmState::Registered {
-            phone.deregister().await.context("the last deregistration")?;
-        } else {
-            // A phone that came and vanished may have left sessions: it says that it is here, and
-            // leaves.
-            phone.register().await.context("the last registration")?;
-            phone.deregister().await.context("the last deregistration")?;
+        self.check(&ue).await.with_context(|| format!("at the end, after {history:?}"))?;
+        if ue.status().await?.state != MmState::Registered {
+            // A UE that disappeared may have left sessions: a registration releases them.
+            ue.register().await.context("the last registration")?;
+        }
+        ue.deregister().await.context("the last deregistration")
+    }
+
+    /// Performs one to three actions at the same time.
+    async fn round(&mut self, ue: &Ue, history: &mut Vec<Vec<Action>>) -> Result<()> {
+        let concurrent = self.random.random_range(1..=3);
+        let status = ue.status().await?;
+        let actions: Vec<Action> =
+            (0..concurrent).map(|_| Action::random(&mut self.random, &status)).collect();
+        history.push(actions.clone());
+        *history = history.split_off(history.len().saturating_sub(8));
+        let delays: Vec<u64> =
+            actions.iter().map(|_| self.random.random_range(0..4) * 500).collect();
+        let performed = actions.iter().zip(delays).map(|(action, delay)| {
+            let (actions, clock) = (&actions, self.clock);
+            async move {
+                tokio::time::sleep(Duration::from_micros(delay)).await;
+                let (started, ticks) = (Instant::now(), clock.ticks());
+                let outcome = action.perform(ue).await;
+                let took = started.elapsed();
+                if took > SLOW {
+                    let supi = ue.supi();
+                    tracing::info!(supi, ?action, ?actions, ?took, ?outcome, "slow action");
+                }
+                (*action, outcome, clock.since(ticks))
+            }
+        });
+        for (action, outcome, took) in futures_util::future::join_all(performed).await {
+            self.counters.actions.fetch_add(1, Ordering::Relaxed);
+            if took >= self.limit {
+                bail!(
+                    "{action:?} took {took:?}: a message was lost; it ended with {outcome:?}; \
+                     before: {history:?}"
+                );
+            }
+            match outcome {
+                Ok(()) => {}
+                Err(UeError::Timeout(limit)) => {
+                    bail!("{action:?} did not end in {limit:?}; before: {history:?}")
+                }
+                Err(UeError::Gone | UeError::GnbLost(_)) => {
+                    bail!("{action:?}: the UE or its gNB has stopped; before: {history:?}")
+                }
+                Err(_) => {
+                    self.counters.rejected.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
         Ok(())
     }
 
-    fn new_phone(&mut self) -> Result<Ue> {
+    fn new_ue(&mut self) -> Result<Ue> {
         let gnb = self.random.random_range(0..self.gnbs.len());
-        let phone = self.core.phone(self.n);
-        Ok(self.gnbs[gnb].new_ue(phone)?)
+        Ok(self.gnbs[gnb].new_ue(self.core.ue_config(self.n))?)
     }
 
-    /// Every session that the phone has carries packets, and the core has no others of it.
-    async fn agrees(&self, phone: &Ue) -> Result<()> {
-        if phone.status().await?.state != MmState::Registered {
+    /// Checks that each session of the UE carries packets and that the core has the same sessions.
+    async fn check(&self, ue: &Ue) -> Result<()> {
+        if ue.status().await?.state != MmState::Registered {
             return Ok(());
         }
-        // It asks for all of them, as a phone does that has data for each.
-        let psis: Vec<u8> =
-            phone.status().await?.sessions.iter().map(|session| session.psi).collect();
-        let beat = self.beats.now();
-        phone
-            .service_request_for(ServicePurpose::Data, &psis)
+        let psis: Vec<u8> = ue.status().await?.sessions.iter().map(|session| session.psi).collect();
+        let ticks = self.clock.ticks();
+        ue.service_request_for(ServicePurpose::Data, &psis)
             .await
-            .context("service for all sessions")?;
-        let took = self.beats.since(beat);
-        ensure!(took < self.patience, "service for all sessions took {took:?}: a message was lost");
-        let status = phone.status().await?;
+            .context("service request for all sessions")?;
+        let took = self.clock.since(ticks);
+        ensure!(
+            took < self.limit,
+            "service request for all sessions took {took:?}: a message was lost"
+        );
+        let status = ue.status().await?;
         for session in &status.sessions {
-            reaches(phone, session.psi, GATEWAY)
+            reaches(ue, session.psi, GATEWAY)
                 .await
                 .with_context(|| format!("session {}", session.psi))?;
         }
-        ensure!(status.connected, "a phone that is served is connected");
-        let phones: BTreeMap<u8, String> =
+        ensure!(status.connected, "the UE is idle after a service request");
+        let at_ue: BTreeMap<u8, String> =
             status.sessions.iter().filter_map(|s| Some((s.psi, s.ipv4?.to_string()))).collect();
-        self.seen.agreements.fetch_add(1, Ordering::Relaxed);
-        // What the core has of it is compared by the AMF's list, which names the UE.
-        let supi = phone.supi().to_string();
-        let of_core = || -> Option<Vec<u8>> {
+        self.counters.agreements.fetch_add(1, Ordering::Relaxed);
+        let supi = ue.supi().to_string();
+        let at_amf = || -> Option<Vec<u8>> {
             let amf = self.core.status("amf");
-            let ue = amf["ues"]["first"]
-                .as_array()?
-                .iter()
-                .find(|ue| ue["supi"] == supi.as_str())?
-                .clone();
-            Some(
-                ue["sessions"]
-                    .as_array()?
-                    .iter()
-                    .filter_map(|psi| Some(psi.as_u64()? as u8))
-                    .collect(),
-            )
+            let ues = amf["ues"]["first"].as_array()?;
+            let ue = ues.iter().find(|ue| ue["supi"] == supi.as_str())?;
+            let psis = ue["sessions"].as_array()?.iter();
+            Some(psis.filter_map(|psi| Some(psi.as_u64()? as u8)).collect())
         };
-        let same = || (of_core()? == phones.keys().copied().collect::<Vec<_>>()).then_some(());
-        crate::eventually("AMF and phone have the same sessions", same, || {
-            format!("{:?} and {phones:?}", of_core())
+        let same = || (at_amf()? == at_ue.keys().copied().collect::<Vec<_>>()).then_some(());
+        crate::eventually("AMF and UE have the same sessions", same, || {
+            format!("AMF {:?}, UE {at_ue:?}", at_amf())
         })
         .await
     }

@@ -1,6 +1,6 @@
-//! A whole core in the test's own namespace, with subscribers, and gNBs that connect to it.
-use crate::wires::Wires;
-use crate::{BodyRecord, SecondAmf, eventually, reaches};
+//! A complete core in the test's namespace, with subscribers, and gNBs that connect to it.
+use crate::switch_wiring::SwitchWiring;
+use crate::{SbiRecord, SecondAmf, eventually, reaches};
 use anyhow::{Context, Result};
 use martlet::config::Config;
 use martlet::core::{Core, Sbi, secure_environment};
@@ -15,26 +15,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The gateway of the default address pool, which is the UPF's own interface on N6 and answers
-/// pings.
+/// The gateway of the default address pool: the UPF's N6 interface, which answers echo requests.
 pub const GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 1);
 
-/// A session with the data network `internet`.
+/// A request for a session with the data network `internet`.
 pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// Whether N2 of the tests goes over the kernel's SCTP, at both ends: with
-/// `MARTLET_TEST_SCTP=kernel`.
+/// Whether `MARTLET_TEST_SCTP=kernel` selects the kernel's SCTP for both ends of N2.
 fn kernel_sctp() -> bool {
     std::env::var("MARTLET_TEST_SCTP").is_ok_and(|stack| stack == "kernel")
 }
 
-/// Has packets carried by what `MARTLET_TEST_DATAPATH` names for all tests: `kernel`, `xdp`,
-/// `switch`, or `switch-xdp`, a switch whose pipeline is in the kernel.
+/// Sets the datapath that `MARTLET_TEST_DATAPATH` selects for all tests: `kernel`, `xdp`, `switch`,
+/// or `switch-xdp` (a switch whose pipeline runs in XDP).
 ///
 /// # Errors
-/// It names something else.
+/// It has another value.
 pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
     config.datapath = match std::env::var("MARTLET_TEST_DATAPATH").as_deref() {
         Ok("xdp") => DatapathChoice::Xdp,
@@ -45,57 +43,57 @@ pub fn choose_datapath(config: &mut martlet_upf::UpfConfig) -> Result<()> {
         }
         Ok("kernel") | Err(_) => DatapathChoice::Kernel,
         Ok(other) => anyhow::bail!(
-            "MARTLET_TEST_DATAPATH is kernel, xdp, switch or switch-xdp, not {other:?}"
+            "MARTLET_TEST_DATAPATH must be kernel, xdp, switch or switch-xdp, not {other:?}"
         ),
     };
-    // A test has a handful of sessions.
+    // Small tables: a test has few sessions.
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (1024, 4096, 1024);
     Ok(())
 }
 
-/// Whether all tests have their packets carried by programs in the kernel.
-pub fn programs_carry_packets() -> bool {
+/// Whether all tests use the XDP datapath.
+pub fn xdp_datapath() -> bool {
     std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath == "xdp")
 }
 
-/// Whether all tests have a switch in the wires of their UPF.
-pub fn a_switch_carries_packets() -> bool {
+/// Whether all tests use a programmable switch.
+pub fn switch_datapath() -> bool {
     std::env::var("MARTLET_TEST_DATAPATH").is_ok_and(|datapath| datapath.starts_with("switch"))
 }
 
-/// Where all tests have a switch, has one go without: for what its wires are not laid for, and the
-/// native UPF does alone.
-pub fn without_a_switch(config: &mut martlet_upf::UpfConfig) {
+/// Replaces the switch by the kernel datapath, for tests whose traffic [`SwitchWiring`] does not
+/// support.
+pub fn without_switch(config: &mut martlet_upf::UpfConfig) {
     if config.datapath == DatapathChoice::Switch {
         config.datapath = DatapathChoice::Kernel;
     }
 }
 
-/// K and OPc of the tests' subscribers.
+/// K and OPc of all subscribers.
 pub fn subscriber_keys() -> ([u8; 16], [u8; 16]) {
     ([0x46; 16], [0xcd; 16])
 }
 
-/// Subscribers of a core.
+/// Number of subscribers of a core.
 pub const SUBSCRIBERS: u64 = 100;
 
-/// The n-th subscriber, from 1.
+/// Subscriber `n`, counted from 1.
 fn subscriber(n: u64) -> Option<Subscriber> {
     let (key, opc) = subscriber_keys();
     Subscriber::new("imsi-001010000000000", Secret(key), Secret(opc), "internet").nth(n)
 }
 
-/// The core of a test.
+/// The core of a test. Dropping it stops the core.
 pub struct TestCore {
-    /// What crossed the service-based interface.
-    pub bodies: Arc<BodyRecord>,
+    /// The messages of the service-based interface.
+    pub sbi_record: Arc<SbiRecord>,
     /// The core.
     pub core: Core,
-    /// Distinguishes the addresses of tests that run at the same time in one process.
+    /// Distinguishes the addresses of concurrent tests in one process.
     number: u8,
     folder: PathBuf,
-    /// With a switch, the namespace that it is in.
-    wires: Option<Wires>,
+    /// The interfaces of the switch, if there is one.
+    wiring: Option<SwitchWiring>,
     config: Config,
     environment: Environment,
 }
@@ -103,20 +101,22 @@ pub struct TestCore {
 static NEXT: AtomicU8 = AtomicU8::new(1);
 
 impl TestCore {
-    /// Starts a core with its subscribers. `change` has the configuration before. The binding is
-    /// the test's own choice unless `MARTLET_TEST_SBI` names another for all tests.
+    /// Starts a core with [`SUBSCRIBERS`] subscribers. `change` adapts the configuration.
+    /// `MARTLET_TEST_SBI` (`local`, `fabric`, `http`) overrides the binding for all tests.
     pub async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let sbi = match std::env::var("MARTLET_TEST_SBI").as_deref() {
             Ok("local") => Sbi::Local,
             Ok("fabric") => Sbi::Fabric,
             Ok("http") => Sbi::Http,
-            Ok(other) => anyhow::bail!("MARTLET_TEST_SBI is local, fabric or http, not {other:?}"),
+            Ok(other) => {
+                anyhow::bail!("MARTLET_TEST_SBI must be local, fabric or http, not {other:?}")
+            }
             Err(_) => sbi,
         };
         TestCore::start_on(sbi, change).await
     }
 
-    /// The same on this binding and no other: for tests of what it puts on the wire.
+    /// [`TestCore::start`] with exactly this binding, for tests that depend on it.
     pub async fn start_on(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<TestCore> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder =
@@ -128,7 +128,7 @@ impl TestCore {
 
         let mut config = Config::load(None)?;
         config.udr.path = path.display().to_string();
-        // Tests write into the file from the core's own thread, which would wait for itself.
+        // Tests write to the database on the core's thread: a group commit would deadlock.
         config.udr.gather_ms = 0;
         config.fabric.socket = Some(folder.join("sbi.sock"));
         if kernel_sctp() {
@@ -138,21 +138,21 @@ impl TestCore {
         choose_datapath(&mut config.upf)?;
         change(&mut config);
         let switched = config.upf.datapath == DatapathChoice::Switch;
-        let wires = switched.then(|| Wires::lay(&mut config.upf, number)).transpose()?;
+        let wiring = switched.then(|| SwitchWiring::set_up(&mut config.upf, number)).transpose()?;
         let (trigger, shutdown) = Shutdown::new();
-        let bodies = Arc::new(BodyRecord::default());
+        let sbi_record = Arc::new(SbiRecord::default());
         let mut environment = secure_environment(&config, "core", sbi, false, shutdown)?;
-        environment.taps.push(bodies.clone());
+        environment.taps.push(sbi_record.clone());
         let core = Core::start(&config, sbi, &environment, trigger).await?;
-        let started = TestCore { bodies, core, number, folder, wires, config, environment };
+        let started = TestCore { sbi_record, core, number, folder, wiring, config, environment };
         started.wait_until_associated().await?;
-        if started.wires.is_some() {
+        if started.wiring.is_some() {
             started.wait_for_the_switch().await?;
         }
         Ok(started)
     }
 
-    /// The SMF needs its UPF before a session can come up.
+    /// Waits for the N4 association, which sessions need.
     async fn wait_until_associated(&self) -> Result<()> {
         if self.config.sbi.elsewhere.iter().any(|name| name == "smf") {
             return Ok(());
@@ -162,12 +162,15 @@ impl TestCore {
         eventually("the SMF is associated with the UPF", up, || status().to_string()).await
     }
 
-    /// A switch is a process that takes its time to start, on a busy machine more than other things
-    /// here do.
+    /// Waits for the switch process, which may take long to start on a busy machine.
     async fn wait_for_the_switch(&self) -> Result<()> {
         let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !self.status("upf").to_string().contains("\"connected\":true") {
-            anyhow::ensure!(std::time::Instant::now() < until, "no switch: {}", self.status("upf"));
+            anyhow::ensure!(
+                std::time::Instant::now() < until,
+                "the switch is not connected: {}",
+                self.status("upf")
+            );
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         Ok(())
@@ -178,12 +181,12 @@ impl TestCore {
         &self.config
     }
 
-    /// What its functions share.
+    /// The environment that its functions share.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Starts another AMF beside its own.
+    /// Starts a second AMF.
     ///
     /// # Errors
     /// It does not start.
@@ -191,7 +194,7 @@ impl TestCore {
         SecondAmf::start(self, self.number, change).await
     }
 
-    /// A gNB's configuration; it fits the core's.
+    /// The configuration of a gNB that connects to the core.
     pub fn gnb_config(&self, number: u8) -> GnbConfig {
         let plmn = martlet_security::Plmn::new("001", "01").expect("a network");
         let amf = format!("127.1.{}.5:38412", self.number).parse().expect("an address");
@@ -201,30 +204,30 @@ impl TestCore {
             config.sctp = StackChoice::Kernel;
         }
         config.n2_local = Some(local);
-        config.n3 = Some(if self.wires.is_some() { Wires::gnb(number).into() } else { local });
+        config.n3 =
+            Some(if self.wiring.is_some() { SwitchWiring::gnb(number).into() } else { local });
         config
     }
 
-    /// A gNB that is set up.
+    /// Connects a gNB.
     ///
     /// # Errors
-    /// The core refuses it, or does not answer.
+    /// The AMF rejects the setup or does not answer.
     pub async fn gnb(&self, number: u8) -> Result<Gnb> {
         Ok(Gnb::connect(self.gnb_config(number)).await?)
     }
 
-    /// The subscriber of a number, from 1, with a subscription of its own; before its phone is
-    /// heard of.
+    /// Changes the subscription of subscriber `n`, counted from 1.
     ///
     /// # Errors
-    /// The subscription is wrong.
+    /// The subscription is not valid.
     pub fn subscribe(&self, n: u64, change: impl FnOnce(&mut Subscriber)) -> Result<()> {
         let mut subscriber = subscriber(n).context("an IMSI")?;
         change(&mut subscriber);
         Ok(Store::open(&self.folder.join("martlet.db"))?.add(&[subscriber], true)?)
     }
 
-    /// Takes the subscriber of a number away.
+    /// Removes subscriber `n`.
     ///
     /// # Errors
     /// There is none.
@@ -232,93 +235,92 @@ impl TestCore {
         let supi = subscriber(n).context("an IMSI")?.supi;
         anyhow::ensure!(
             Store::open(&self.folder.join("martlet.db"))?.remove(&supi)?,
-            "there is no {supi}"
+            "no subscriber {supi}"
         );
         Ok(())
     }
 
-    /// The last sequence number that the home network used for the subscriber of a number.
+    /// The last sequence number that the home network used for subscriber `n`.
     ///
     /// # Errors
     /// There is none.
-    pub fn store_sqn(&self, n: u64) -> Result<u64> {
+    pub fn stored_sqn(&self, n: u64) -> Result<u64> {
         let supi = subscriber(n).context("an IMSI")?.supi;
         let found = Store::open(&self.folder.join("martlet.db"))?.subscriber(&supi)?;
-        Ok(found.with_context(|| format!("there is no {supi}"))?.sqn)
+        Ok(found.with_context(|| format!("no subscriber {supi}"))?.sqn)
     }
 
-    /// Hands a function its section of the configuration anew, as SIGHUP does.
+    /// Gives a function a new section of the configuration, as SIGHUP does.
     ///
     /// # Errors
-    /// It does not take it.
+    /// The function does not support a reload.
     pub fn reload<C: 'static>(&self, name: &str, section: C) -> Result<()> {
         self.core
             .reload(name, section)
-            .with_context(|| format!("{name} takes its configuration at its start alone"))?;
+            .with_context(|| format!("{name} does not support a reload"))?;
         Ok(())
     }
 
-    /// The n-th subscriber's phone, from 1.
-    pub fn phone(&self, n: u64) -> UeConfig {
+    /// The configuration of the UE of subscriber `n`, counted from 1.
+    pub fn ue_config(&self, n: u64) -> UeConfig {
         let (key, opc) = subscriber_keys();
         let imsi = format!("{:015}", 1_010_000_000_000u64 + n);
-        UeConfig::new(&imsi, 2, key, OperatorKey::Opc(opc)).expect("a phone")
+        UeConfig::new(&imsi, 2, key, OperatorKey::Opc(opc)).expect("a valid IMSI")
     }
 
-    /// The n-th subscriber's phone, registered, with a session and its address.
+    /// Registers the UE of subscriber `n` and establishes a session. Returns the UE and its
+    /// address.
     ///
     /// # Errors
-    /// The core refuses it, or does not answer.
-    pub async fn phone_with_session(&self, gnb: &Gnb, n: u64) -> Result<(Ue, Ipv4Addr)> {
-        let phone = gnb.new_ue(self.phone(n))?;
-        let address = self.register_with_session(&phone).await?;
-        Ok((phone, address))
+    /// The core rejects a request or does not answer.
+    pub async fn ue_with_session(&self, gnb: &Gnb, n: u64) -> Result<(Ue, Ipv4Addr)> {
+        let ue = gnb.new_ue(self.ue_config(n))?;
+        let address = self.register_with_session(&ue).await?;
+        Ok((ue, address))
     }
 
-    /// Registers a phone and gives it a session; its address.
+    /// Registers a UE and establishes a session. Returns its address.
     ///
     /// # Errors
-    /// As [`TestCore::phone_with_session`].
-    pub async fn register_with_session(&self, phone: &Ue) -> Result<Ipv4Addr> {
-        phone.register().await?;
-        let session = phone.establish_pdu_session(internet()).await?;
-        session.ipv4.context("an IPv4 session has an address")
+    /// As [`TestCore::ue_with_session`].
+    pub async fn register_with_session(&self, ue: &Ue) -> Result<Ipv4Addr> {
+        ue.register().await?;
+        let session = ue.establish_pdu_session(internet()).await?;
+        session.ipv4.context("the session has no IPv4 address")
     }
 
-    /// A registered phone gets a session, uses it, and leaves.
+    /// Establishes a session of a registered UE, sends packets and deregisters.
     ///
     /// # Errors
-    /// Any of that does not work.
-    pub async fn use_session_and_leave(&self, phone: &Ue) -> Result<()> {
-        let session = phone.establish_pdu_session(internet()).await?;
-        reaches(phone, session.psi, GATEWAY).await?;
-        Ok(phone.deregister().await?)
+    /// A step fails.
+    pub async fn use_session_and_deregister(&self, ue: &Ue) -> Result<()> {
+        let session = ue.establish_pdu_session(internet()).await?;
+        reaches(ue, session.psi, GATEWAY).await?;
+        Ok(ue.deregister().await?)
     }
 
-    /// The n-th subscriber's phone comes, gets a session, uses it, and leaves.
+    /// Registers the UE of subscriber `n`, establishes a session, sends packets and deregisters.
     ///
     /// # Errors
-    /// Any of that does not work.
-    pub async fn use_session_and_leave_as(&self, gnb: &Gnb, n: u64) -> Result<()> {
-        let phone = gnb.new_ue(self.phone(n))?;
-        phone.register().await?;
-        self.use_session_and_leave(&phone).await
+    /// A step fails.
+    pub async fn register_use_session_and_deregister(&self, gnb: &Gnb, n: u64) -> Result<()> {
+        let ue = gnb.new_ue(self.ue_config(n))?;
+        ue.register().await?;
+        self.use_session_and_deregister(&ue).await
     }
 
-    /// What a function answers to a question, as `martlet` commands ask it.
+    /// Sends a query as `martlet` commands do and returns the answer.
     ///
     /// # Errors
-    /// No function has an answer, or it is a refusal.
-    pub async fn ask(&self, question: &str) -> Result<serde_json::Value> {
+    /// No function answers such queries, or it answers with an error.
+    pub async fn query(&self, query: &str) -> Result<serde_json::Value> {
         let sources = self.core.ask_sources();
-        let answer = sources
-            .iter()
-            .find_map(|ask| ask(question))
-            .context("nobody answers such questions")?;
+        let answer =
+            sources.iter().find_map(|ask| ask(query)).context("no function answers this query")?;
         answer.await.map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
-    /// Packets from phones that the core's UPF has forwarded, on whichever path.
+    /// Uplink packets that the core's UPF has forwarded, on any datapath.
     pub fn upf_forwarded(&self) -> u64 {
         self.status("upf")
             .pointer("/counters/uplink_packets")
@@ -331,7 +333,7 @@ impl TestCore {
         &self.folder
     }
 
-    /// What each function says of itself, by its name.
+    /// The status of the function with this name.
     pub fn status(&self, name: &str) -> serde_json::Value {
         let status = (self.core.status_source())();
         let found = status["nfs"].as_array().into_iter().flatten().find(|nf| nf["name"] == name);

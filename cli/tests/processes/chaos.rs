@@ -1,14 +1,14 @@
-//! A split core in bad company: while phones do what they like, processes are killed or hang, links
-//! are cut, N4 loses, doubles and reorders. When that is over, every phone gets what it wants, and
+//! A split core in bad company: while UEs do what they like, processes are killed or hang, links
+//! are cut, N4 loses, doubles and reorders. When that is over, every UE gets what it wants, and
 //! nothing is left behind.
 //!
 //! Some seconds here; `make chaos` goes on for as long as one says. `MARTLET_CHAOS_SEED` repeats
-//! the deeds and what phones wish, `MARTLET_CHAOS_SECONDS` says how long.
-use super::{Site, gnb_that_waits, phone, status_of, until};
+//! the deeds and what UEs wish, `MARTLET_CHAOS_SECONDS` says how long.
+use super::{Site, gnb_that_waits, status_of, ue, until};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, PduSessionRequest, Ue, UeError};
-use martlet_tests::{GATEWAY, Manners, UnrulyWire, in_namespace_within, ping, reaches};
+use martlet_tests::{GATEWAY, Impairments, LossyLink, in_namespace_within, ping, reaches};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rand::rngs::StdRng;
@@ -97,7 +97,7 @@ fn number(variable: &str, otherwise: u64) -> Result<u64> {
 /// A core and its surroundings.
 struct Scene {
     core: CoreProcess,
-    wire: UnrulyWire,
+    wire: LossyLink,
     masts: RefCell<Vec<Gnb>>,
     kills: RefCell<HashMap<&'static str, usize>>,
 }
@@ -136,15 +136,15 @@ impl Scene {
             }
             Deed::CutN2(mast) => self.masts.borrow()[mast].vanish(),
             Deed::CutN4(time) => {
-                self.wire.behave(Manners { lost: 1.0, ..Manners::default() });
+                self.wire.impair(Impairments { loss: 1.0, ..Impairments::default() });
                 tokio::time::sleep(time).await;
-                self.wire.behave(Manners::default());
+                self.wire.impair(Impairments::default());
             }
             Deed::UnrulyN4(time) => {
                 let delay = Duration::from_millis(50);
-                self.wire.behave(Manners { lost: 0.2, doubled: 0.2, late: 0.3, delay });
+                self.wire.impair(Impairments { loss: 0.2, duplicate: 0.2, reorder: 0.3, delay });
                 tokio::time::sleep(time).await;
-                self.wire.behave(Manners::default());
+                self.wire.impair(Impairments::default());
             }
         }
         Ok(())
@@ -182,30 +182,30 @@ fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// A phone that tries what it likes and takes what it gets.
+/// A UE that tries what it likes and takes what it gets.
 async fn lives(
     scene: &Scene,
-    phone: &Ue,
+    ue: &Ue,
     mut random: StdRng,
     tried: &RefCell<(u64, u64)>,
 ) -> Result<()> {
     loop {
         let mast = random.random_range(0..usize::from(MASTS));
         let outcome = match random.random_range(0..12) {
-            0..4 => phone.register().await.map(|_| ()),
-            4 | 5 => phone.establish_pdu_session(internet()).await.map(|_| ()),
-            6 => phone.release_pdu_session(1).await,
-            7 => phone.release_to_idle().await,
-            8 => phone.service_request().await,
-            9 => phone.handover_to(&scene.mast(mast)).await.map(|_| ()),
-            10 => phone.deregister().await,
-            _ => match phone
+            0..4 => ue.register().await.map(|_| ()),
+            4 | 5 => ue.establish_pdu_session(internet()).await.map(|_| ()),
+            6 => ue.release_pdu_session(1).await,
+            7 => ue.release_to_idle().await,
+            8 => ue.service_request().await,
+            9 => ue.handover_to(&scene.mast(mast)).await.map(|_| ()),
+            10 => ue.deregister().await,
+            _ => match ue
                 .status()
                 .await
                 .ok()
                 .and_then(|status| status.sessions.first().and_then(|s| Some((s.psi, s.ipv4?))))
             {
-                Some((psi, from)) => phone.send_ip(psi, ping(from, GATEWAY, 7)).await,
+                Some((psi, from)) => ue.send_ip(psi, ping(from, GATEWAY, 7)).await,
                 None => Ok(()),
             },
         };
@@ -216,13 +216,13 @@ async fn lives(
         }
         match outcome {
             Ok(()) => {}
-            Err(UeError::Gone) => bail!("the phone has vanished"),
+            Err(UeError::Gone) => bail!("the UE has vanished"),
             // It looks for another cell, and may lose its memory over it.
             Err(_) => {
-                let _ = phone.move_to(&scene.mast(mast)).await;
+                let _ = ue.move_to(&scene.mast(mast)).await;
                 if random.random_bool(0.2) {
                     // It waits for the end of its connection, which may not be told for long.
-                    let _ = phone.forget_registration().await;
+                    let _ = ue.forget_registration().await;
                 }
                 tokio::time::sleep(Duration::from_millis(random.random_range(1..50))).await;
             }
@@ -230,20 +230,20 @@ async fn lives(
     }
 }
 
-/// All is well again: the phone gets what it wants, in the end.
-async fn recovers(scene: &Scene, phone: &Ue, give_up: Instant) -> Result<()> {
+/// All is well again: the UE gets what it wants, in the end.
+async fn recovers(scene: &Scene, ue: &Ue, give_up: Instant) -> Result<()> {
     let day = async || -> Result<()> {
-        let _ = phone.release_to_idle().await;
-        let _ = phone.move_to(&scene.mast(0)).await;
-        phone.forget_registration().await?;
-        phone.register().await.context("registration")?;
-        let session = phone.establish_pdu_session(internet()).await.context("session")?;
-        reaches(phone, session.psi, GATEWAY).await?;
-        phone.deregister().await.context("deregistration")
+        let _ = ue.release_to_idle().await;
+        let _ = ue.move_to(&scene.mast(0)).await;
+        ue.forget_registration().await?;
+        ue.register().await.context("registration")?;
+        let session = ue.establish_pdu_session(internet()).await.context("session")?;
+        reaches(ue, session.psi, GATEWAY).await?;
+        ue.deregister().await.context("deregistration")
     };
     loop {
         let Err(error) = day().await else { return Ok(()) };
-        ensure!(Instant::now() < give_up, "{} gets nothing any more: {error:#}", phone.supi());
+        ensure!(Instant::now() < give_up, "{} gets nothing any more: {error:#}", ue.supi());
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -273,7 +273,7 @@ async fn run(
     let config = std::fs::read_to_string(site.config())?;
     std::fs::write(site.config(), format!("{config}{more}"))?;
     site.subscribe(3, PHONES - 2)?;
-    let wire = UnrulyWire::between(
+    let wire = LossyLink::between(
         [127, 0, 0, 30].into(),
         [127, 0, 0, 31].into(),
         "127.0.0.8:8805".parse()?,
@@ -301,16 +301,16 @@ async fn run(
     for n in 1..=MASTS {
         masts.push(gnb_that_waits(n, Duration::from_secs(3)).await?);
     }
-    let mut phones = Vec::new();
+    let mut ues = Vec::new();
     for n in 1..=PHONES {
-        phones.push(phone(&masts[n as usize % masts.len()], n)?);
+        ues.push(ue(&masts[n as usize % masts.len()], n)?);
     }
     let scene = Scene { core, wire, masts: masts.into(), kills: RefCell::default() };
     let tried = RefCell::new((0, 0));
     let keeping = futures_util::future::join_all((0..MASTS.into()).map(|n| scene.keep_mast(n)));
-    let living = phones.iter().zip(1..).map(|(phone, n)| {
+    let living = ues.iter().zip(1..).map(|(ue, n)| {
         let random = StdRng::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(n));
-        lives(&scene, phone, random, &tried)
+        lives(&scene, ue, random, &tried)
     });
     let living = futures_util::future::try_join_all(living);
     let deeds = plan.iter().map(|(at, deed)| {
@@ -331,7 +331,7 @@ async fn run(
             never = living => { never?; }
         }
         let give_up = Instant::now() + RECOVERY;
-        let all = phones.iter().map(|phone| recovers(&scene, phone, give_up));
+        let all = ues.iter().map(|ue| recovers(&scene, ue, give_up));
         futures_util::future::try_join_all(all).await?;
         Ok::<_, anyhow::Error>(())
     };
@@ -350,7 +350,7 @@ async fn run(
         "too little has happened for a test: {tried}, {succeeded}"
     );
 
-    until(&scene.core, "amf", "no phone is left", |amf| amf["ues"]["registered"] == 0).await?;
+    until(&scene.core, "amf", "no UE is left", |amf| amf["ues"]["registered"] == 0).await?;
     until(&scene.core, "smf", "no session is left", |smf| smf["sessions"] == 0).await?;
     until(&scene.core, "upf", "no session is left", |upf| upf["sessionCount"] == 0).await?;
     let log = std::fs::read_to_string(site.0.join("core.log"))?;

@@ -2,7 +2,7 @@
 //! another one has gone on with is that one's, and nothing of it is sent or written any more by the
 //! first (TS 23.501, 5.21.2 and 5.22).
 use crate::sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
-use crate::{Site, gnb_at, gnb_config, leave, phone, status_of, until};
+use crate::{Site, deregister_all, gnb_at, gnb_config, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::Gnb;
 use martlet_store::testing::OwnPostgres;
@@ -74,30 +74,30 @@ async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     config.sctp_options.path_max_retransmissions = 4;
     let first = Gnb::connect(config).await?;
     let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
-    let (active, idle, late) = (phone(&first, 1)?, phone(&first, 2)?, phone(&first, 3)?);
+    let (active, idle, late) = (ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?);
     let mut addresses = Vec::new();
-    for phone in [&active, &idle] {
-        phone.register().await?;
-        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    for ue in [&active, &idle] {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
     }
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
     tokio::time::sleep(ms(300)).await;
     ensure!(
         kept(site, database, "amf", "amf-01-001-02")?.len() == 2,
-        "both phones are the other AMF's"
+        "both UEs are the other AMF's"
     );
 
     other.signal(SIGSTOP)?;
     first.lost().await;
-    reaches(&active, 1, GATEWAY).await.context("the phone that was connected")?;
+    reaches(&active, 1, GATEWAY).await.context("the UE that was connected")?;
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the phone that is idle")?;
-    until(&core, "amf", "two phones go on", |amf| amf["ues"]["registered"] == 2).await?;
+        .context("the UE that is idle")?;
+    until(&core, "amf", "two UEs go on", |amf| amf["ues"]["registered"] == 2).await?;
 
     other.signal(SIGCONT)?;
-    // Its gNB is gone, and timers have expired: it would tell SMF and UDM so, were the phones still
+    // Its gNB is gone, and timers have expired: it would tell SMF and UDM so, were the UEs still
     // its own.
     until_beside(site, "amf", "it has let go", |amf| {
         amf["ues"]["registered"] == 0 && amf["ues"]["contexts"] == 0
@@ -115,13 +115,12 @@ async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 9)
         .await
         .context("paged by the AMF that has it")?;
-    // It serves phones as before.
+    // It serves UEs as before.
     let again = first.connect_again().await?;
     late.move_to(&again).await?;
     late.register().await?;
-    until_beside(site, "amf", "it serves another phone", |amf| amf["ues"]["registered"] == 1)
-        .await?;
-    leave(&core, &[&active, &idle, &late]).await?;
+    until_beside(site, "amf", "it serves another UE", |amf| amf["ues"]["registered"] == 1).await?;
+    deregister_all(&core, &[&active, &idle, &late]).await?;
     second.shutdown().await;
     again.shutdown().await;
     core.stop()
@@ -149,11 +148,11 @@ fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them_o
 async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     let TwoSmfs { core, other, .. } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
-    let (active, idle) = (phone(&gnb, 1)?, phone(&gnb, 2)?);
+    let (active, idle) = (ue(&gnb, 1)?, ue(&gnb, 2)?);
     let mut addresses = Vec::new();
-    for phone in [&active, &idle] {
-        phone.register().await?;
-        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    for ue in [&active, &idle] {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
     }
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
@@ -176,8 +175,8 @@ async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
     ensure!(status_of(&core, "upf")["sessionCount"] == 2, "{}", status_of(&core, "upf"));
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the phone that is idle")?;
-    leave(&core, &[&active, &idle]).await?;
+        .context("the UE that is idle")?;
+    deregister_all(&core, &[&active, &idle]).await?;
     gnb.shutdown().await;
     core.stop()
 }

@@ -1,4 +1,4 @@
-//! A function, or the whole core, is killed or started again: phones stay registered, and sessions
+//! A function, or the whole core, is killed or started again: UEs stay registered, and sessions
 //! go on.
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
@@ -18,8 +18,8 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
             core.usage()
         );
         let gnb = gnb().await?;
-        let phone = phone(&gnb, 1)?;
-        a_day(&phone).await?;
+        let ue = ue(&gnb, 1)?;
+        a_day(&ue).await?;
 
         let udm = core.process_of("nf udm").context("the UDM has a process")?;
         nix::sys::signal::kill(
@@ -28,8 +28,8 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
         )?;
         let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
         loop {
-            phone.forget_registration().await?;
-            let Err(error) = a_day(&phone).await else { break };
+            ue.forget_registration().await?;
+            let Err(error) = a_day(&ue).await else { break };
             ensure!(
                 tokio::time::Instant::now() < give_up,
                 "the core does not recover from the UDM's death: {error:#}"
@@ -42,18 +42,18 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
         core.stop()
     });
 }
-/// A core whose AMF and SMF are killed one after the other, with one phone that sends and one that
+/// A core whose AMF and SMF are killed one after the other, with one UE that sends and one that
 /// is idle.
 async fn goes_on(site: &Site) -> Result<()> {
     let core = site.start(&["--split"])?;
     let first = gnb().await?;
-    let (active, idle) = (phone(&first, 1)?, phone(&first, 2)?);
+    let (active, idle) = (ue(&first, 1)?, ue(&first, 2)?);
     let internet =
         || PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
     let mut addresses = Vec::new();
-    for phone in [&active, &idle] {
-        phone.register().await?;
-        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    for ue in [&active, &idle] {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
     }
     reaches(&active, 1, GATEWAY).await?;
     idle.release_to_idle().await?;
@@ -78,7 +78,7 @@ async fn goes_on(site: &Site) -> Result<()> {
     let (_, packet) = idle.recv_ip().await?;
     ensure!(
         sequence_of(&packet) == Some(7),
-        "the idle phone was paged, and got its packet: {packet:02x?}"
+        "the idle UE was paged, and got its packet: {packet:02x?}"
     );
     idle.release_to_idle().await?;
     let more = active.establish_pdu_session(internet()).await?;
@@ -89,7 +89,7 @@ async fn goes_on(site: &Site) -> Result<()> {
     active.release_pdu_session(more.psi).await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
 
-    // The AMF: the gNB sets its association up anew, and phones go on as they are.
+    // The AMF: the gNB sets its association up anew, and UEs go on as they are.
     kill(&core, "amf")?;
     first.lost().await;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(20);
@@ -101,8 +101,8 @@ async fn goes_on(site: &Site) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     };
     until(&core, "amf", "the AMF has its UEs again", |amf| amf["ues"]["registered"] == 2).await?;
-    for phone in [&active, &idle] {
-        phone.move_to(&second).await?;
+    for ue in [&active, &idle] {
+        ue.move_to(&second).await?;
     }
     active.service_request_for(ServicePurpose::Data, &[1]).await?;
     reaches(&active, 1, GATEWAY).await?;
@@ -111,8 +111,8 @@ async fn goes_on(site: &Site) -> Result<()> {
     ensure!(sequence_of(&packet) == Some(8), "{packet:02x?}");
     // Who is paged gets a new 5G-GUTI (TS 33.501, 6.12.3); who was not has the one of its
     // registration.
-    ensure!(active.status().await?.guti == guti, "the phone has registered anew");
-    leave(&core, &[&active, &idle]).await?;
+    ensure!(active.status().await?.guti == guti, "the UE has registered anew");
+    deregister_all(&core, &[&active, &idle]).await?;
     second.shutdown().await;
     core.stop()
 }
@@ -135,8 +135,8 @@ fn started_again(name: &'static str, arguments: &'static [&'static str]) {
         let site = Site::new(name)?;
         let core = site.start(arguments)?;
         let first = gnb().await?;
-        let known = phone(&first, 1)?;
-        // The phone is registered when the core ends: the database holds the AMF that it was
+        let known = ue(&first, 1)?;
+        // The UE is registered when the core ends: the database holds the AMF that it was
         // registered with.
         known.register().await?;
         core.stop()?;
@@ -146,9 +146,9 @@ fn started_again(name: &'static str, arguments: &'static [&'static str]) {
         let second = first.connect_again().await?;
         known.move_to(&second).await?;
         // The new AMF knows its 5G-GUTI.
-        ensure!(known.status().await?.guti.is_some(), "the phone had been given a 5G-GUTI");
+        ensure!(known.status().await?.guti.is_some(), "the UE had been given a 5G-GUTI");
         a_day(&known).await?;
-        a_day(&phone(&second, 2)?).await?;
+        a_day(&ue(&second, 2)?).await?;
         second.shutdown().await;
         core.stop()
     });

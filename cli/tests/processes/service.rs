@@ -52,11 +52,11 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
             told(&socket, "WATCHDOG=1")?;
 
             let gnb = gnb().await?;
-            let phone = phone(&gnb, 1)?;
-            phone.register().await?;
+            let ue = ue(&gnb, 1)?;
+            ue.register().await?;
             let request =
                 PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-            phone.establish_pdu_session(request).await?;
+            ue.establish_pdu_session(request).await?;
             let hangup = || {
                 nix::sys::signal::kill(
                     nix::unistd::Pid::from_raw(core.id() as i32),
@@ -98,11 +98,11 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
             std::fs::write(site.config(), format!("{before}pcf: {{ flows: [{flow}] }}\n"))?;
             hangup()?;
             let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
-            while phone.status().await?.sessions[0].flows != [(1, 9), (2, 1)] {
-                ensure!(tokio::time::Instant::now() < give_up, "{:?}", phone.status().await?);
+            while ue.status().await?.sessions[0].flows != [(1, 9), (2, 1)] {
+                ensure!(tokio::time::Instant::now() < give_up, "{:?}", ue.status().await?);
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            phone.deregister().await?;
+            ue.deregister().await?;
             tokio::time::sleep(Duration::from_millis(300)).await;
             let config = site.config().display().to_string();
             let history = Command::new(MARTLET)
@@ -136,7 +136,7 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
     });
 }
 
-/// What tshark finds in a capture of a core in which a phone was: a line a message with the
+/// What tshark finds in a capture of a core in which a UE was: a line a message with the
 /// interface, the protocols, and what is malformed.
 async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
     let site = Site::new(name)?;
@@ -144,7 +144,7 @@ async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
     let file = pcap.display().to_string();
     let core = site.start(&[&["--pcap", &file, "--pcap-n1"], arguments].concat())?;
     let gnb = gnb().await?;
-    a_day(&phone(&gnb, 1)?).await?;
+    a_day(&ue(&gnb, 1)?).await?;
     tokio::time::sleep(Duration::from_millis(300)).await;
     gnb.shutdown().await;
     core.stop()?;
@@ -175,7 +175,7 @@ async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
 #[test]
 fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
     in_namespace(|| async {
-        if martlet_tests::has("tshark") {
+        if martlet_tests::is_installed("tshark") {
             captured("pcap", &[]).await?;
         }
         Ok(())
@@ -185,7 +185,7 @@ fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
 #[test]
 fn a_capture_of_functions_with_a_process_each_has_their_calls_over_the_fabric() {
     in_namespace(|| async {
-        if !martlet_tests::has("tshark") {
+        if !martlet_tests::is_installed("tshark") {
             return Ok(());
         }
         let text = captured("pcap-split", &["--split"]).await?;
@@ -230,8 +230,8 @@ fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()
     ensure!(std::fs::metadata(&csv)?.permissions().mode() & 0o077 == 0, "for its owner alone");
     // The database has no key as it is, and its owner's key opens them.
     for name in ["martlet.db", "martlet.db-wal"] {
-        let octets = std::fs::read(site.0.join(name)).unwrap_or_default();
-        ensure!(!octets.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{name} has a key");
+        let bytes = std::fs::read(site.0.join(name)).unwrap_or_default();
+        ensure!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{name} has a key");
     }
     let again = martlet(&["subscriber", "import", &written, "--replace", "-c", &config])?;
     ensure!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));

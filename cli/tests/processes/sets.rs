@@ -1,6 +1,8 @@
 //! Functions of a set: one is killed, and another one goes on with what it had (TS 23.501, 5.21 and
 //! 5.22; TS 29.500, 6.12).
-use crate::{MARTLET, Site, gnb_at, gnb_config, kill_process, leave, phone, status_of, until};
+use crate::{
+    MARTLET, Site, deregister_all, gnb_at, gnb_config, kill_process, status_of, ue, until,
+};
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, PduSessionRequest, Procedure, Ue};
@@ -80,7 +82,7 @@ pub fn internet() -> PduSessionRequest {
     PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() }
 }
 
-/// Sends a packet to a phone, which is idle or not, until it has it.
+/// Sends a packet to a UE, which is idle or not, until it has it.
 pub async fn is_reached(
     from: (&Ue, std::net::Ipv4Addr),
     to: (&Ue, std::net::Ipv4Addr),
@@ -92,12 +94,12 @@ pub async fn is_reached(
         let wait = Duration::from_millis(700);
         match tokio::time::timeout(wait, to.0.recv_ip()).await {
             Ok(Ok((_, packet))) if sequence_of(&packet) == Some(sequence) => return Ok(()),
-            _ => ensure!(tokio::time::Instant::now() < give_up, "the phone is not reached"),
+            _ => ensure!(tokio::time::Instant::now() < give_up, "the UE is not reached"),
         }
     }
 }
 
-/// Two AMFs of a set; phones are with one of them, which is killed.
+/// Two AMFs of a set; UEs are with one of them, which is killed.
 async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
@@ -111,13 +113,13 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     config.sctp_options.path_max_retransmissions = 4;
     let first = Gnb::connect(config).await?;
     let second = first.connect_also("127.0.0.5:38412".parse()?).await?;
-    let (active, idle, leaving) = (phone(&first, 1)?, phone(&first, 2)?, phone(&first, 3)?);
+    let (active, idle, leaving) = (ue(&first, 1)?, ue(&first, 2)?, ue(&first, 3)?);
     let mut addresses = Vec::new();
-    for phone in [&active, &idle, &leaving] {
-        phone.register().await?;
-        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    for ue in [&active, &idle, &leaving] {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
         ensure!(
-            phone.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 2),
+            ue.status().await?.guti.is_some_and(|guti| guti.amf_pointer() == 2),
             "served by the other AMF"
         );
     }
@@ -130,7 +132,7 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     other.kill()?;
     first.lost().await;
     // One that was connected comes by itself, with the packet that it has.
-    reaches(&active, 1, GATEWAY).await.context("the phone that was connected")?;
+    reaches(&active, 1, GATEWAY).await.context("the UE that was connected")?;
     let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
     while active.status().await?.guti.is_none_or(|guti| guti.amf_pointer() != 1) {
         ensure!(tokio::time::Instant::now() < give_up, "it has no 5G-GUTI of its new AMF");
@@ -139,14 +141,14 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
     // One that is idle is paged by an AMF that has never heard of it.
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the phone that is idle")?;
-    leaving.deregister().await.context("the phone that leaves")?;
-    until(&core, "amf", "two phones go on", |amf| amf["ues"]["registered"] == 2).await?;
+        .context("the UE that is idle")?;
+    leaving.deregister().await.context("the UE that leaves")?;
+    until(&core, "amf", "two UEs go on", |amf| amf["ues"]["registered"] == 2).await?;
     let registered =
         first.samples().take().iter().filter(|s| s.procedure == Procedure::Registration).count();
-    ensure!(registered == 3, "no phone had to register again: {registered}");
+    ensure!(registered == 3, "no UE had to register again: {registered}");
     reaches(&idle, 1, GATEWAY).await?;
-    leave(&core, &[&active, &idle]).await?;
+    deregister_all(&core, &[&active, &idle]).await?;
     second.shutdown().await;
     core.stop()
 }
@@ -209,11 +211,11 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
 async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     let TwoSmfs { core, other, common, own, more } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
-    let (active, idle, third) = (phone(&gnb, 1)?, phone(&gnb, 2)?, phone(&gnb, 3)?);
+    let (active, idle, third) = (ue(&gnb, 1)?, ue(&gnb, 2)?, ue(&gnb, 3)?);
     let mut addresses = Vec::new();
-    for phone in [&active, &idle] {
-        phone.register().await?;
-        addresses.push(phone.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
+    for ue in [&active, &idle] {
+        ue.register().await?;
+        addresses.push(ue.establish_pdu_session(internet()).await?.ipv4.context("an address")?);
     }
     ensure!(
         addresses.iter().all(|address| address.octets()[2] >= 128),
@@ -235,7 +237,7 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     until(&core, "smf", "it has all sessions", |smf| smf["sessions"] == 2).await?;
     is_reached((&active, addresses[0]), (&idle, addresses[1]), 7)
         .await
-        .context("the phone that is idle")?;
+        .context("the UE that is idle")?;
     // A change of policy reaches a session at its new SMF: the association has moved with it.
     let flow = "{ name: video, five_qi: 7, filters: [permit out 6 from any 443 to assigned] }";
     std::fs::write(site.config(), format!("{common}{own}pcf: {{ flows: [{flow}] }}\n"))?;
@@ -264,7 +266,7 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
     active.release_to_idle().await?;
     reaches(&active, 1, GATEWAY).await.context("after the return")?;
     drop(again);
-    leave(&core, &[&active, &idle, &third]).await?;
+    deregister_all(&core, &[&active, &idle, &third]).await?;
     gnb.shutdown().await;
     core.stop()
 }

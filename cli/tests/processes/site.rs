@@ -1,4 +1,4 @@
-//! A folder with a configuration and subscribers, the core that runs there, and phones for it.
+//! A folder with a configuration and subscribers, the core that runs there, and UEs for it.
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, GnbConfig, OperatorKey, PduSessionRequest, Ue, UeConfig};
@@ -92,7 +92,7 @@ pub async fn gnb() -> Result<Gnb> {
     gnb_that_waits(1, Duration::from_secs(30)).await
 }
 
-/// A gNB by its number, whose phones wait so long for the end of a procedure.
+/// A gNB by its number, whose UEs wait so long for the end of a procedure.
 pub async fn gnb_that_waits(n: u8, longest: Duration) -> Result<Gnb> {
     Ok(Gnb::connect(GnbConfig { procedure_timeout: longest, ..gnb_config(n, "127.0.0.5:38412")? })
         .await?)
@@ -111,7 +111,7 @@ pub fn gnb_config(n: u8, amf: &str) -> Result<GnbConfig> {
     Ok(config)
 }
 
-pub fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
+pub fn ue(gnb: &Gnb, n: u64) -> Result<Ue> {
     let key = |text: &str| <[u8; 16]>::try_from(hex::decode(text).unwrap_or_default()).ok();
     let (k, opc) = (key(KEY).context("K")?, key(OPC).context("OPc")?);
     Ok(gnb.new_ue(UeConfig::new(
@@ -122,25 +122,25 @@ pub fn phone(gnb: &Gnb, n: u64) -> Result<Ue> {
     )?)?)
 }
 
-/// Phones leave, and nothing of them is left.
-pub async fn leave(core: &CoreProcess, phones: &[&Ue]) -> Result<()> {
-    for phone in phones {
-        phone.deregister().await?;
+/// UEs leave, and nothing of them is left.
+pub async fn deregister_all(core: &CoreProcess, ues: &[&Ue]) -> Result<()> {
+    for ue in ues {
+        ue.deregister().await?;
     }
     until(core, "smf", "nothing is left", |smf| smf["sessions"] == 0).await?;
     until(core, "upf", "nothing is left", |upf| upf["sessionCount"] == 0).await
 }
 
 /// Registration, a session, idle and back, and the end of both.
-pub async fn a_day(phone: &Ue) -> Result<()> {
-    phone.register().await?;
+pub async fn a_day(ue: &Ue) -> Result<()> {
+    ue.register().await?;
     let request =
         PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-    phone.establish_pdu_session(request).await?;
-    phone.release_to_idle().await?;
-    phone.service_request().await?;
-    phone.release_pdu_session(1).await?;
-    phone.deregister().await?;
+    ue.establish_pdu_session(request).await?;
+    ue.release_to_idle().await?;
+    ue.service_request().await?;
+    ue.release_pdu_session(1).await?;
+    ue.deregister().await?;
     Ok(())
 }
 

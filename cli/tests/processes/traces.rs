@@ -1,5 +1,5 @@
 //! Traces of a split core, as a collector gets them.
-use super::{MARTLET, Site, a_day, gnb, phone};
+use super::{MARTLET, Site, a_day, gnb, ue};
 use anyhow::{Context, Result, ensure};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::{Bytes, Incoming};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 /// A span, and the process that it is from.
 #[derive(Debug, Clone)]
-struct Seen {
+struct SoakCounters {
     process: String,
     name: String,
     trace: Vec<u8>,
@@ -23,7 +23,7 @@ struct Seen {
     about: String,
 }
 
-type Collected = Arc<Mutex<Vec<Seen>>>;
+type Collected = Arc<Mutex<Vec<SoakCounters>>>;
 
 fn text(attributes: &[KeyValue], key: &str) -> String {
     let found = attributes
@@ -42,15 +42,16 @@ fn take(body: &[u8], into: &Collected) -> Result<()> {
             &resource.resource.context("spans come from somewhere")?.attributes,
             "service.name",
         );
-        let spans =
-            resource.scope_spans.into_iter().flat_map(|scope| scope.spans).map(|span| Seen {
+        let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans).map(|span| {
+            SoakCounters {
                 process: process.clone(),
                 name: span.name,
                 trace: span.trace_id,
                 id: span.span_id,
                 parent: span.parent_span_id,
                 about: text(&span.attributes, "martlet.supi"),
-            });
+            }
+        });
         into.lock().expect("nobody panics with it").extend(spans);
     }
     Ok(())
@@ -80,7 +81,10 @@ async fn collect(listener: tokio::net::TcpListener, into: Collected) {
 }
 
 /// The way from a span to the root of its trace, as `process name`.
-fn way<'a>(mut span: &'a Seen, all: &'a HashMap<Vec<u8>, Seen>) -> Result<Vec<String>> {
+fn way<'a>(
+    mut span: &'a SoakCounters,
+    all: &'a HashMap<Vec<u8>, SoakCounters>,
+) -> Result<Vec<String>> {
     let mut way = vec![format!("{} {}", span.process, span.name)];
     while !span.parent.is_empty() {
         span =
@@ -106,14 +110,14 @@ fn a_procedure_is_one_trace_through_every_process_that_has_part_in_it() {
         tokio::spawn(collect(listener, seen.clone()));
         let core = site.start(&["--split"])?;
         let gnb = gnb().await?;
-        a_day(&phone(&gnb, 1)?).await?;
+        a_day(&ue(&gnb, 1)?).await?;
         gnb.shutdown().await;
         // The collector is a task of this thread: the core ends beside it, and sends what it still
         // has.
         tokio::task::spawn_blocking(move || core.stop()).await??;
 
         let seen = seen.lock().expect("nobody panics with it").clone();
-        let by_id: HashMap<Vec<u8>, Seen> =
+        let by_id: HashMap<Vec<u8>, SoakCounters> =
             seen.iter().map(|span| (span.id.clone(), span.clone())).collect();
         let of = |process: &str, name: &str| {
             let found = seen.iter().find(|span| span.process == process && span.name == name);
@@ -129,7 +133,7 @@ fn a_procedure_is_one_trace_through_every_process_that_has_part_in_it() {
             "a procedure is where a trace begins: {registration:?}"
         );
         ensure!(registration.about == "imsi-001010000000001", "{registration:?}");
-        let together: Vec<&Seen> =
+        let together: Vec<&SoakCounters> =
             seen.iter().filter(|span| span.trace == registration.trace).collect();
         for span in &together {
             let way = way(span, &by_id)?;

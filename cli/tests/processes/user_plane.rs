@@ -1,6 +1,6 @@
 //! `martlet upf` and `martlet top` beside a core whose packets the XDP programs carry: what a
 //! person types, and what they read.
-use super::{MARTLET, Site, gnb, phone};
+use super::{MARTLET, Site, gnb, ue};
 use anyhow::{Context, Result, ensure};
 use martlet_ran::PduSessionRequest;
 use martlet_tests::{GATEWAY, in_namespace, ping, reaches};
@@ -23,11 +23,11 @@ impl Site {
 /// What a command writes until it ends; it ends itself, for it was told how long it may take.
 async fn said(child: Child) -> Result<(bool, String, String)> {
     let output = tokio::task::spawn_blocking(move || child.wait_with_output()).await??;
-    let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok((output.status.success(), text(&output.stdout), text(&output.stderr)))
 }
 
-/// Octets of IP packets in a file (pcap, little-endian, LINKTYPE_RAW).
+/// Bytes of IP packets in a file (pcap, little-endian, LINKTYPE_RAW).
 fn packets_of(file: &[u8]) -> Result<Vec<Vec<u8>>> {
     ensure!(
         file.get(..4) == Some(&[0x4d, 0x3c, 0xb2, 0xa1]),
@@ -47,7 +47,7 @@ fn packets_of(file: &[u8]) -> Result<Vec<Vec<u8>>> {
         packets.push(packet.to_vec());
         rest = next;
     }
-    ensure!(rest.is_empty(), "{} octets are left", rest.len());
+    ensure!(rest.is_empty(), "{} bytes are left", rest.len());
     Ok(packets)
 }
 
@@ -63,12 +63,12 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
         writeln!(config, "{upf}{captures:?} }} }}")?;
         let core = site.start(&[])?;
         let gnb = gnb().await?;
-        let phone = phone(&gnb, 1)?;
-        phone.register().await?;
+        let ue = ue(&gnb, 1)?;
+        ue.register().await?;
         let request =
             PduSessionRequest { dnn: Some("internet".into()), ..PduSessionRequest::default() };
-        let address = phone.establish_pdu_session(request).await?.ipv4.context("an address")?;
-        reaches(&phone, 1, GATEWAY).await?;
+        let address = ue.establish_pdu_session(request).await?.ipv4.context("an address")?;
+        reaches(&ue, 1, GATEWAY).await?;
 
         // Each goes on until it has seen so many packets. What one trace has been told, another one
         // is not.
@@ -79,8 +79,8 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
             while watched.iter().any(|task| !task.is_finished())
                 && tokio::time::Instant::now() < give_up
             {
-                phone.send_ip(1, ping(STRANGER, GATEWAY, 1)).await?;
-                reaches(&phone, 1, GATEWAY).await?;
+                ue.send_ip(1, ping(STRANGER, GATEWAY, 1)).await?;
+                reaches(&ue, 1, GATEWAY).await?;
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
             let mut all = Vec::new();
@@ -136,7 +136,7 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
         );
         let (well, out, _) = said(site.command("upf renew")?).await?;
         ensure!(well && out.contains("replaced"), "{out}");
-        reaches(&phone, 1, GATEWAY).await?;
+        reaches(&ue, 1, GATEWAY).await?;
         // One that has ended says so once more.
         let (well, out, errors) = said(site.command("upf capture --end")?).await?;
         ensure!(well && out.contains(": 6 packets, "), "{out} {errors}");

@@ -1,5 +1,5 @@
-//! Whole call flows on the wire, as tshark reads them: every message of N2, N1, N4, N3 and the SBI,
-//! none of them malformed.
+//! Call flows on the wire, dissected by tshark: the order of the messages on N1, N2, N3, N4 and the
+//! SBI, and none of them malformed.
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::CipheringName;
@@ -11,66 +11,69 @@ use martlet_tests::{
 };
 use martlet_upf::config::DatapathChoice;
 
-/// The capture is of the loopback interface, which the wires of a switch are not.
+/// Keeps all packets on the loopback interface, where the capture is.
 fn on_loopback(config: &mut martlet::config::Config) {
     if config.upf.datapath == DatapathChoice::Switch {
         config.upf.datapath = DatapathChoice::Kernel;
     }
 }
 
-/// The life of two phones, one of which pages the other, and what goes wrong for some others.
-async fn life(sbi: Sbi) -> Result<Option<Recording>> {
+/// Records the call flows of two UEs, one of which pages the other, and of UEs that are rejected.
+async fn record(sbi: Sbi) -> Result<Option<Recording>> {
     let Some(capture) = LiveCapture::start()? else { return Ok(None) };
     let core = TestCore::start_on(sbi, |config| {
         on_loopback(config);
-        // What is not ciphered can be read.
+        // NAS with the null cipher can be dissected.
         config.amf.security.ciphering = vec![CipheringName::NEA0];
-        // An SMF whose sessions end with it says goodbye to its UPF.
+        // An SMF without persisted contexts releases its association when it stops.
         config.smf.state.keep = false;
         config.amf.timers.t3513_ms = 200;
         config.amf.timers.paging_attempts = 1;
     })
     .await?;
     let gnb = core.gnb(1).await?;
-    let (one, from) = core.phone_with_session(&gnb, 1).await?;
+    let (one, from) = core.ue_with_session(&gnb, 1).await?;
     reaches(&one, 1, GATEWAY).await?;
-    let mut config = core.phone(2);
+    let mut config = core.ue_config(2);
     config.idle = IdleBehaviour::Manual;
     let two = gnb.new_ue(config)?;
     let to = core.register_with_session(&two).await?;
     page(&one, from, &two, to).await?;
-    // Nobody answers the next one.
+    // The UE does not answer the next paging.
     two.release_to_idle().await?;
     one.send_ip(1, ping(from, to, 4)).await?;
-    core.until("it waits", |counts| counts.buffered == 1).await?;
-    core.until("it is dropped", |counts| counts.buffered == 0).await?;
+    core.until("a packet is buffered", |counts| counts.buffered == 1).await?;
+    core.until("the packet is dropped", |counts| counts.buffered == 0).await?;
     two.register_as(RegistrationType::PeriodicRegistrationUpdating).await?;
     two.release_pdu_session(1).await?;
     two.switch_off().await?;
 
-    // What is refused.
-    let nowhere = PduSessionRequest { dnn: Some("elsewhere".into()), ..internet() };
-    ensure!(one.establish_pdu_session(nowhere).await.is_err(), "a data network that there is not");
+    // Rejected requests.
+    let unknown_dnn = PduSessionRequest { dnn: Some("other".into()), ..internet() };
     ensure!(
-        gnb.new_ue(core.phone(999))?.register().await.is_err(),
-        "a subscriber that there is not"
+        one.establish_pdu_session(unknown_dnn).await.is_err(),
+        "an unknown data network is accepted"
     );
-    let mut config = core.phone(3);
+    ensure!(
+        gnb.new_ue(core.ue_config(999))?.register().await.is_err(),
+        "an unknown subscriber is accepted"
+    );
+    let mut config = core.ue_config(3);
     config.operator_key = OperatorKey::Opc([0; 16]);
-    ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key");
-    let mut config = core.phone(4);
+    ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key is accepted");
+    let mut config = core.ue_config(4);
     config.sqn = 1 << 20;
     gnb.new_ue(config)?.register().await?;
 
     one.deregister().await?;
-    core.until("one phone is left", |counts| counts.registered == 1).await?;
+    core.until("one UE is left", |counts| counts.registered == 1).await?;
     gnb.shutdown().await;
-    core.until("the gNB is gone", |counts| counts.gnbs == 0).await?;
+    core.until("the gNB is removed", |counts| counts.gnbs == 0).await?;
     drop(core);
     Ok(Some(capture.finish().await?))
 }
 
-/// An idle phone is paged for three packets, and asks for service.
+/// Sends three packets to an idle UE, which is paged and requests service.
 async fn page(one: &Ue, from: std::net::Ipv4Addr, two: &Ue, to: std::net::Ipv4Addr) -> Result<()> {
     two.release_to_idle().await?;
     for sequence in 1..=3 {
@@ -82,7 +85,7 @@ async fn page(one: &Ue, from: std::net::Ipv4Addr, two: &Ue, to: std::net::Ipv4Ad
         let (_, packet) = two.recv_ip().await?;
         ensure!(
             sequence_of(&packet) == Some(sequence),
-            "packet {sequence} is due, and {packet:02x?} came"
+            "expected packet {sequence}, received {packet:02x?}"
         );
     }
     Ok(())
@@ -103,7 +106,7 @@ const N2: &[&str] = &[
     "UplinkNASTransport, UL NAS transport, PDU session establishment request",
     "PDUSessionResourceSetupRequest, DL NAS transport, PDU session establishment accept",
     "PDUSessionResourceSetupResponse",
-    // The second phone goes idle and is paged.
+    // The second UE goes idle and is paged.
     "UEContextReleaseRequest",
     "UEContextReleaseCommand",
     "UEContextReleaseComplete",
@@ -111,7 +114,7 @@ const N2: &[&str] = &[
     "InitialUEMessage, Service request",
     "InitialContextSetupRequest, Service accept",
     "InitialContextSetupResponse",
-    // It does not answer, and registers later.
+    // The UE does not answer, and registers later.
     "UEContextReleaseRequest",
     "UEContextReleaseCommand",
     "UEContextReleaseComplete",
@@ -124,7 +127,7 @@ const N2: &[&str] = &[
     "UplinkNASTransport, Deregistration request",
     "UEContextReleaseCommand",
     "UEContextReleaseComplete",
-    // What is refused.
+    // Rejected requests.
     "DL NAS transport, PDU session establishment request (DNN not supported or not subscribed in \
      the slice)",
     "DownlinkNASTransport, Registration reject (Illegal UE)",
@@ -163,7 +166,7 @@ const N4: &[&str] = &[
     "Association Release Request",
 ];
 
-/// Requests on the SBI, of which each follows from the one before.
+/// Requests on the SBI, in their order.
 const SBI: &[&str] = &[
     "/nnrf-nfm/v1/nf-instances/",
     "/nnrf-disc/v1/nf-instances?target-nf-type=AUSF",
@@ -191,35 +194,33 @@ const SBI: &[&str] = &[
 #[test]
 fn tshark_finds_no_malformed_message_and_the_expected_order() {
     in_namespace(|| async {
-        let Some(recording) = life(Sbi::Http).await? else { return Ok(()) };
-        recording.is_sound().await?;
+        let Some(recording) = record(Sbi::Http).await? else { return Ok(()) };
+        recording.expect_well_formed().await?;
         in_order(&recording.infos("ngap && sctp").await?, N2).context("N2")?;
         in_order(&recording.infos("pfcp").await?, N4).context("N4")?;
         in_order(&recording.fields("http2.headers.path", &["http2.headers.path"]).await?, SBI)
             .context("SBI")?;
-        // Bodies with N1 and N2 messages are read to their ground.
-        let bodies = recording.fields("http2 && nas-5gs && json", &["frame.number"]).await?;
-        ensure!(bodies.len() >= 6, "N1 messages cross the SBI: {bodies:?}");
+        // The N1 and N2 messages in multipart bodies are dissected, too.
+        let n1 = recording.fields("http2 && nas-5gs && json", &["frame.number"]).await?;
+        ensure!(n1.len() >= 6, "too few N1 messages on the SBI: {n1:?}");
         let n2 = recording.fields("http2 && ngap && json", &["frame.number"]).await?;
-        ensure!(n2.len() >= 4, "N2 information crosses the SBI: {n2:?}");
+        ensure!(n2.len() >= 4, "too few N2 messages on the SBI: {n2:?}");
 
-        // N3: uplink and downlink say their QoS flow and direction.
+        // N3: type and QoS flow identifier in the PDU session container.
         let fields = [
             "icmp.type",
             "gtp.ext_hdr.pdu_ses_con.pdu_type",
             "gtp.ext_hdr.pdu_ses_con.qos_flow_id",
         ];
         let packets = recording.fields("gtp && icmp", &fields).await?;
-        if martlet_tests::programs_carry_packets() {
-            eprintln!(
-                "SKIPPED: N3 in the capture: programs take its packets before captures see them"
-            );
+        if martlet_tests::xdp_datapath() {
+            eprintln!("SKIPPED: N3 in the capture: XDP programs process packets before tcpdump");
         } else {
             in_order(&packets, &["8\t1\t1", "0\t0\t1", "8\t1\t1", "8\t0\t1"]).context("N3")?;
         }
-        // Answers of GTP-U and PFCP all have their requests.
+        // No PFCP request is rejected.
         let refused = recording.fields("pfcp.cause && pfcp.cause != 1", &["_ws.col.Info"]).await?;
-        ensure!(refused.is_empty(), "no N4 request is refused: {refused:?}");
+        ensure!(refused.is_empty(), "rejected N4 requests: {refused:?}");
         Ok(())
     });
 }
@@ -228,14 +229,18 @@ fn tshark_finds_no_malformed_message_and_the_expected_order() {
 fn malformed_packet_in_a_capture_is_detected() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
-        // A PFCP message whose element is longer than the message.
+        // A PFCP message with an information element that is longer than the message.
         let socket = tokio::net::UdpSocket::bind("127.0.0.1:8805").await?;
         socket
             .send_to(b"\x20\x01\x00\x08\x00\x00\x01\x00\x00\x60\x00\x40", "127.0.0.8:8805")
             .await?;
         let recording = capture.finish().await?;
-        let found =
-            recording.is_sound().await.err().context("a malformed packet is found")?.to_string();
+        let found = recording
+            .expect_well_formed()
+            .await
+            .err()
+            .context("the malformed packet is not detected")?
+            .to_string();
         ensure!(found.contains("fault with 1 packets"), "{found}");
         ensure!(
             in_order(&recording.infos("pfcp").await?, &["Heartbeat Request", "Heartbeat Response"])
@@ -245,8 +250,8 @@ fn malformed_packet_in_a_capture_is_detected() {
     });
 }
 
-/// N2 of a phone that is handed over through the core, and back by its gNBs (TS 23.502, 4.9.1.2.2,
-/// 4.9.1.3).
+/// N2 messages of an N2 handover, an Xn handover, a rejected and a cancelled one (TS 23.502,
+/// 4.9.1.2.2, 4.9.1.3 and 4.9.1.4).
 const HANDOVER: &[&str] = &[
     "HandoverRequired",
     "HandoverRequest",
@@ -258,7 +263,7 @@ const HANDOVER: &[&str] = &[
     "UEContextReleaseComplete",
     "PathSwitchRequest",
     "PathSwitchRequestAcknowledge",
-    // One that the target refuses, and one that its source gives up.
+    // A handover that the target rejects, and one that the source cancels.
     "HandoverRequired",
     "HandoverRequest",
     "HandoverFailure",
@@ -279,22 +284,20 @@ fn handover_messages_have_the_expected_order() {
         };
         let core = TestCore::start_on(Sbi::Http, readable).await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
-        let second = phone.establish_pdu_session(internet()).await?.psi;
-        phone
-            .handover(&other, HandoverPlan { refused: vec![second], ..Default::default() })
-            .await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.xn_handover_to(&one).await?;
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
+        let second = ue.establish_pdu_session(internet()).await?.psi;
+        ue.handover(&other, HandoverPlan { refused: vec![second], ..Default::default() }).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.xn_handover_to(&one).await?;
         for script in [HandoverScript::TargetRejects, HandoverScript::CancelledAfterCommand] {
             let plan = HandoverPlan { script, ..Default::default() };
-            ensure!(phone.handover(&other, plan).await.is_err(), "{script:?}");
+            ensure!(ue.handover(&other, plan).await.is_err(), "{script:?}");
         }
-        phone.deregister().await?;
-        core.until_nothing_is_left().await?;
+        ue.deregister().await?;
+        core.until_all_released().await?;
         drop(core);
         let recording = capture.finish().await?;
-        recording.is_sound().await?;
+        recording.expect_well_formed().await?;
         in_order(&recording.infos("ngap && sctp").await?, HANDOVER)
     });
 }

@@ -1,7 +1,8 @@
-//! Whole call flows: simulated gNBs and phones against a whole core.
+//! Call flows of simulated gNBs and UEs with a complete core, in a folder for each group of
+//! procedures.
 //!
-//! Each test runs in a network namespace of its own; without the right to make one it says that it
-//! is skipped.
+//! Each test runs in its own network namespace. Without the privilege to create one it prints that
+//! it is skipped.
 mod bystander;
 mod captures;
 mod conformance;

@@ -1,11 +1,11 @@
-//! A phone's day from beginning to end, on each binding of the service-based interface.
+//! A UE from registration to deregistration, with the service operations that this takes.
 use anyhow::Result;
 use martlet::core::Sbi;
 use martlet_ran::ue::{PduSessionRequest, ServicePurpose};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 
-/// Service operations that a phone's day takes, beginning with the start of the core.
-const OF_A_DAY: &[&str] = &[
+/// The service operations, from the start of the core.
+const OPERATIONS: &[&str] = &[
     "namf-callback SmContextStatusNotify",
     "namf-comm N1N2MessageTransfer",
     "nausf-auth Authenticate",
@@ -44,37 +44,37 @@ const OF_A_DAY: &[&str] = &[
     "nudr-dr ReadSessionManagementPolicyData",
 ];
 
-/// A phone registers, gets sessions, sends traffic, goes idle, comes back, and leaves; nothing of
-/// it stays.
-async fn a_phones_day(sbi: Sbi) -> Result<()> {
+/// A UE registers, establishes sessions, sends packets, becomes idle, returns and deregisters. No
+/// state is left.
+async fn lifecycle(sbi: Sbi) -> Result<()> {
     let core = TestCore::start(sbi, |_| {}).await?;
     let gnb = core.gnb(1).await?;
-    let phone = gnb.new_ue(core.phone(1))?;
-    core.register_with_session(&phone).await?;
-    reaches(&phone, 1, GATEWAY).await?;
-    phone.establish_pdu_session(PduSessionRequest::default()).await?;
-    reaches(&phone, 2, GATEWAY).await?;
+    let ue = gnb.new_ue(core.ue_config(1))?;
+    core.register_with_session(&ue).await?;
+    reaches(&ue, 1, GATEWAY).await?;
+    ue.establish_pdu_session(PduSessionRequest::default()).await?;
+    reaches(&ue, 2, GATEWAY).await?;
 
-    phone.release_to_idle().await?;
-    core.until("the phone is idle", |counts| counts.connected == 0).await?;
-    phone.service_request_for(ServicePurpose::Data, &[1]).await?;
-    reaches(&phone, 1, GATEWAY).await?;
+    ue.release_to_idle().await?;
+    core.until("the UE is in CM-IDLE", |counts| counts.connected == 0).await?;
+    ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+    reaches(&ue, 1, GATEWAY).await?;
 
-    // One session ends by itself, the other with the registration.
-    phone.release_pdu_session(1).await?;
+    // One session is released explicitly, the other by the deregistration.
+    ue.release_pdu_session(1).await?;
     core.until("one session is left", |counts| (counts.sessions, counts.user_planes) == (1, 1))
         .await?;
-    phone.deregister().await?;
-    core.until_nothing_is_left().await?;
-    core.bodies.check(OF_A_DAY).await
+    ue.deregister().await?;
+    core.until_all_released().await?;
+    core.sbi_record.check(OPERATIONS).await
 }
 
 #[test]
 fn ue_lifecycle_in_one_process() {
-    in_namespace(|| a_phones_day(Sbi::Local));
+    in_namespace(|| lifecycle(Sbi::Local));
 }
 
 #[test]
 fn ue_lifecycle_over_http() {
-    in_namespace(|| a_phones_day(Sbi::Http));
+    in_namespace(|| lifecycle(Sbi::Http));
 }

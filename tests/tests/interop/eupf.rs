@@ -1,25 +1,27 @@
 //! eUPF, whose packets go through programs in the kernel, under our SMF: N4 between two makers, and
-//! packets of phones over it.
+//! packets of UEs over it.
 use crate::stock::{Stock, copied, go_in};
 use anyhow::Result;
 use martlet::core::Sbi;
 use martlet_ran::Gnb;
-use martlet_tests::{TestCore, has, in_namespace, internet, namespace, reaches, run};
+use martlet_tests::{
+    TestCore, in_namespace, internet, is_installed, reaches, run, unique_namespace,
+};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const MODULE: &str = "github.com/edgecomllc/eupf";
 /// Ends of N3, which N4 shares: the machine with the gNB and the SMF, and eUPF.
-const MACHINE: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 1);
+const N6_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 1);
 const UPF: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 2);
 /// The host of the data network.
-const HOST: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 1);
+const DN_HOST: Ipv4Addr = Ipv4Addr::new(10, 6, 0, 1);
 
 /// Builds it as its own Dockerfile does: its programs for the kernel first, which the module does
 /// not carry.
 fn eupf() -> Option<PathBuf> {
-    if !has("clang") || !has("llvm-strip") {
+    if !is_installed("clang") || !is_installed("llvm-strip") {
         return None;
     }
     let copy = copied("eupf", MODULE)?;
@@ -50,7 +52,7 @@ struct Place(String);
 
 impl Place {
     async fn make() -> Result<Place> {
-        let place = Place(namespace("eupf"));
+        let place = Place(unique_namespace("eupf"));
         let name = &place.0;
         ip(&format!("netns add {name}")).await?;
         for (link, net, number) in [("n3", 3, "03"), ("n6", 6, "06")] {
@@ -78,7 +80,7 @@ impl Place {
             run("ethtool", &["-K", &here, "tx", "off"]).await?;
         }
         ip(&format!("-n {name} link set lo up")).await?;
-        ip(&format!("-n {name} route add default via {HOST}")).await?;
+        ip(&format!("-n {name} route add default via {DN_HOST}")).await?;
         ip("route add 10.45.0.0/16 via 10.6.0.2").await?;
         run("ip", &["netns", "exec", name, "sysctl", "-qw", "net.ipv4.ip_forward=1"]).await?;
         Ok(place)
@@ -98,7 +100,7 @@ async fn ip(words: &str) -> Result<()> {
 #[test]
 fn eupf_carries_the_packets_of_phones_for_our_smf() {
     let Some(program) = eupf() else { return };
-    if !has("ethtool") {
+    if !is_installed("ethtool") {
         return;
     }
     in_namespace(move || async move {
@@ -115,25 +117,25 @@ fn eupf_carries_the_packets_of_phones_for_our_smf() {
         let upf = Stock::start(Path::new("ip"), &arguments, &folder)?;
         let core = TestCore::start_on(Sbi::Local, |config| {
             config.sbi.elsewhere = vec!["upf".into()];
-            config.smf.n4.bind = MACHINE.into();
+            config.smf.n4.bind = N6_GATEWAY.into();
             config.smf.upfs[0].n4 = (UPF, 8805).into();
         })
         .await?;
 
         let mut config = core.gnb_config(1);
-        config.n3 = Some(MACHINE.into());
+        config.n3 = Some(N6_GATEWAY.into());
         let radio = Gnb::connect(config).await?;
-        let phone = radio.new_ue(core.phone(1))?;
-        phone.register().await?;
-        let first = phone.establish_pdu_session(internet()).await?;
-        reaches(&phone, first.psi, HOST).await?;
-        phone.release_to_idle().await?;
-        phone.service_request().await?;
-        reaches(&phone, first.psi, HOST).await?;
-        phone.release_pdu_session(first.psi).await?;
-        let second = phone.establish_pdu_session(internet()).await?;
-        reaches(&phone, second.psi, HOST).await?;
-        phone.deregister().await?;
+        let ue = radio.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        let first = ue.establish_pdu_session(internet()).await?;
+        reaches(&ue, first.psi, DN_HOST).await?;
+        ue.release_to_idle().await?;
+        ue.service_request().await?;
+        reaches(&ue, first.psi, DN_HOST).await?;
+        ue.release_pdu_session(first.psi).await?;
+        let second = ue.establish_pdu_session(internet()).await?;
+        reaches(&ue, second.psi, DN_HOST).await?;
+        ue.deregister().await?;
         let ended = |count: &martlet_tests::Counts| count.sessions == 0;
         core.until("the session has ended", ended).await?;
         upf.end().await?;

@@ -38,8 +38,8 @@ pub fn gnb(mut config: GnbConfig) -> GnbConfig {
     config
 }
 
-/// A phone that asks for that slice.
-pub fn phone(mut config: UeConfig) -> UeConfig {
+/// A UE that asks for that slice.
+pub fn ue(mut config: UeConfig) -> UeConfig {
     config.requested_nssai = vec![slice()];
     config
 }

@@ -1,5 +1,5 @@
 //! free5GC's AMF in place of ours: it needs SCTP of the kernel, which `make guest-test` has.
-use crate::free5gc::{for_them, gnb, phone, registered, session, subscribed};
+use crate::free5gc::{for_them, gnb, registered, session, subscribed, ue};
 use crate::stock::{Stock, built};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
@@ -73,13 +73,13 @@ async fn with_their_amf(program: PathBuf) -> Result<()> {
     let mut config = gnb(core.gnb_config(1));
     config.amf = format!("{N2}:38412").parse()?;
     let radio = Gnb::connect(config).await?;
-    let phone = radio.new_ue(phone(core.phone(1)))?;
-    phone.register().await?;
-    let registered = phone.status().await?;
+    let ue = radio.new_ue(ue(core.ue_config(1)))?;
+    ue.register().await?;
+    let registered = ue.status().await?;
     ensure!(registered.guti.is_some() && registered.algorithms == Some((2, 2)), "{registered:?}");
     // With our SMF and UPF.
-    let session = phone.establish_pdu_session(session()).await?;
-    reaches(&phone, session.psi, GATEWAY).await?;
-    phone.deregister().await?;
+    let session = ue.establish_pdu_session(session()).await?;
+    reaches(&ue, session.psi, GATEWAY).await?;
+    ue.deregister().await?;
     amf.end().await
 }

@@ -1,13 +1,15 @@
-//! A gNB and a phone whose NGAP and NAS are free5GC's and whose SCTP is Pion's, in a core that is
+//! A gNB and a UE whose NGAP and NAS are free5GC's and whose SCTP is Pion's, in a core that is
 //! all ours.
 use crate::stock::{Stock, built};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_amf::SctpStackConfig;
-use martlet_tests::{Host, MACHINE, TestCore, eventually, in_namespace, subscriber_keys};
+use martlet_tests::{
+    DataNetworkHost, N6_GATEWAY, TestCore, eventually, in_namespace, subscriber_keys,
+};
 use std::path::PathBuf;
 
-/// What it says of a phone's whole day.
+/// What it says of a UE's whole day.
 const DAY: [&str; 9] = [
     "NG setup",
     "NAS security",
@@ -43,26 +45,26 @@ async fn a_day(program: PathBuf) -> Result<()> {
     let arguments = [
         ("-local", local),
         ("-amf", ours.amf.ip().to_string()),
-        ("-host", MACHINE.to_string()),
+        ("-host", N6_GATEWAY.to_string()),
         ("-imsi", "001010000000001".into()),
         ("-key", hexadecimal(k)),
         ("-opc", hexadecimal(opc)),
     ];
     let arguments: Vec<String> =
         arguments.into_iter().flat_map(|(name, value)| [name.into(), value]).collect();
-    let host = Host::connect(true).await?;
+    let host = DataNetworkHost::connect(true).await?;
     let gnb = Stock::start(&program, &arguments, core.folder())?;
     let idle = || gnb.said().contains("idle\n").then(|| gnb.said());
-    let said = eventually("its phone rests", idle, || gnb.said()).await?;
+    let said = eventually("its UE rests", idle, || gnb.said()).await?;
     let address =
         said.lines().find_map(|line| line.strip_prefix("session ")).context("a session")?;
-    core.until("the phone rests", |count| count.connected == 0).await?;
-    // One packet, which waits until the phone has been paged and has come back.
+    core.until("the UE rests", |count| count.connected == 0).await?;
+    // One packet, which waits until the UE has been paged and has come back.
     host.run(&format!("ping -c 1 -W 10 {address}")).await.with_context(|| gnb.said())?;
     let (said, ended) = gnb.ended().await?;
     let lines: Vec<&str> = said.lines().collect();
     ensure!(ended && lines.len() == DAY.len(), "{said}");
     ensure!(lines.iter().zip(DAY).all(|(line, due)| line.starts_with(due)), "{said}");
     // Nothing of it stays.
-    core.until("the phone has gone", |count| count.sessions == 0 && count.registered == 0).await
+    core.until("the UE has gone", |count| count.sessions == 0 && count.registered == 0).await
 }

@@ -1,5 +1,5 @@
 //! free5GC's SMF in place of ours: sessions come up through it, carry packets of our UPF, and end.
-use crate::free5gc::{for_them, gnb, phone, registered, session, subscribed};
+use crate::free5gc::{for_them, gnb, registered, session, subscribed, ue};
 use crate::stock::{Stock, built};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
@@ -42,16 +42,16 @@ fn free5gcs_smf_serves_phones_of_our_amf_through_our_upf() {
     in_namespace(move || async move {
         let (core, smf) = core_with(program).await?;
         let radio = Gnb::connect(gnb(core.gnb_config(1))).await?;
-        let phone = radio.new_ue(phone(core.phone(1)))?;
-        // What it says to a phone that wakes, or that ends a session, is no multipart body: see the
+        let ue = radio.new_ue(ue(core.ue_config(1)))?;
+        // What it says to a UE that wakes, or that ends a session, is no multipart body: see the
         // README.
         for _ in 0..2 {
-            phone.register().await?;
-            let session = phone.establish_pdu_session(session()).await?;
+            ue.register().await?;
+            let session = ue.establish_pdu_session(session()).await?;
             ensure!(session.ipv4.is_some_and(|ip| ip.octets()[..3] == [10, 45, 1]), "{session:?}");
-            reaches(&phone, session.psi, GATEWAY).await?;
+            reaches(&ue, session.psi, GATEWAY).await?;
             until_user_planes(&core, 1).await?;
-            phone.deregister().await?;
+            ue.deregister().await?;
             until_user_planes(&core, 0).await?;
         }
         smf.end().await?;

@@ -14,19 +14,21 @@ fn unreachable_ue_is_implicitly_deregistered() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        // The gNB loses it, and asks for the release of its context.
-        drop(phone);
-        core.until("the phone is idle", |counts| (counts.registered, counts.connected) == (1, 0))
-            .await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        // The gNB loses the UE and requests the release of its context.
+        drop(ue);
+        core.until("the UE is in CM-IDLE", |counts| {
+            (counts.registered, counts.connected) == (1, 0)
+        })
+        .await?;
         ensure!(
             (core.counts().sessions, core.counts().user_planes) == (1, 1),
-            "its session waits: {:?}",
+            "the session is released too early: {:?}",
             core.counts()
         );
-        ensure!(gnb.ue_counts() == (0, 0), "the gNB has let go of it: {:?}", gnb.ue_counts());
-        core.until_nothing_is_left().await?;
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nudm-uecm Update3GppRegistration"]).await
+        ensure!(gnb.ue_counts() == (0, 0), "the gNB still has a context: {:?}", gnb.ue_counts());
+        core.until_all_released().await?;
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await?;
+        core.sbi_record.check(&["nudm-uecm Update3GppRegistration"]).await
     });
 }

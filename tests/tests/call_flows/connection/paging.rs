@@ -7,33 +7,33 @@ use martlet_tests::{GATEWAY, TestCore, in_namespace, ping, reaches, sequence_of}
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// A phone that does only what it is told.
+/// A UE that does not answer paging by itself.
 fn manual(mut config: UeConfig) -> UeConfig {
     config.idle = IdleBehaviour::Manual;
     config
 }
 
-/// The next packets are these pings, in this order.
-pub async fn receives(phone: &Ue, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
+/// Expects echo requests with these sequence numbers, in order.
+pub async fn receives(ue: &Ue, sequences: std::ops::RangeInclusive<u16>) -> Result<()> {
     for sequence in sequences {
-        let (_, packet) = phone.recv_ip().await?;
+        let (_, packet) = ue.recv_ip().await?;
         ensure!(
             sequence_of(&packet) == Some(sequence),
-            "packet {sequence} is due, and {packet:02x?} came"
+            "expected packet {sequence}, received {packet:02x?}"
         );
     }
     Ok(())
 }
 
-/// Sends pings from one phone to another.
+/// Sends echo requests from one UE to another.
 async fn send(
-    phone: &Ue,
+    ue: &Ue,
     from: Ipv4Addr,
     to: Ipv4Addr,
     sequences: std::ops::RangeInclusive<u16>,
 ) -> Result<()> {
     for sequence in sequences {
-        phone.send_ip(1, ping(from, to, sequence)).await?;
+        ue.send_ip(1, ping(from, to, sequence)).await?;
     }
     Ok(())
 }
@@ -43,14 +43,14 @@ fn downlink_data_pages_an_idle_ue_and_arrives_in_order() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (one, from) = core.phone_with_session(&gnb, 1).await?;
-        let (two, to) = core.phone_with_session(&gnb, 2).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let (two, to) = core.ue_with_session(&gnb, 2).await?;
         two.release_to_idle().await?;
-        // The second phone answers paging by itself, as phones do.
+        // The second UE answers paging automatically.
         send(&one, from, to, 1..=50).await?;
         receives(&two, 1..=50).await?;
         ensure!(core.counts().buffered == 0, "{:?}", core.counts());
-        core.bodies.check(&["namf-comm N1N2MessageTransfer"]).await
+        core.sbi_record.check(&["namf-comm N1N2MessageTransfer"]).await
     });
 }
 
@@ -59,13 +59,13 @@ fn idle_ue_is_paged_in_its_new_cell() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let (gnb, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (one, from) = core.phone_with_session(&gnb, 1).await?;
-        let (two, to) = core.phone_with_session(&gnb, 2).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let (two, to) = core.ue_with_session(&gnb, 2).await?;
         two.release_to_idle().await?;
         two.move_to(&other).await?;
         send(&one, from, to, 1..=5).await?;
         receives(&two, 1..=5).await?;
-        ensure!(other.ue_counts().0 == 1 && gnb.ue_counts().0 == 1, "each phone has a gNB");
+        ensure!(other.ue_counts().0 == 1 && gnb.ue_counts().0 == 1, "each gNB has one UE");
         Ok(())
     });
 }
@@ -79,27 +79,27 @@ fn buffered_packets_are_dropped_when_paging_fails() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (one, from) = core.phone_with_session(&gnb, 1).await?;
-        let two = gnb.new_ue(manual(core.phone(2)))?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.ue_config(2)))?;
         let to = core.register_with_session(&two).await?;
         two.release_to_idle().await?;
         for round in 1..=2 {
             send(&one, from, to, 1..=3).await?;
             two.wait_for_paging().await?;
-            core.until("three packets wait", |counts| counts.buffered == 3).await?;
-            // T3513 expires twice; the SMF hears of it, and has the UPF drop what waits.
-            core.until("what waited is dropped", |counts| counts.buffered == 0).await?;
+            core.until("three packets are buffered", |counts| counts.buffered == 3).await?;
+            // T3513 expires twice; the SMF is notified and makes the UPF drop its buffer.
+            core.until("the buffer is dropped", |counts| counts.buffered == 0).await?;
             let dropped = core.status("upf")["drops"]["buffer_dropped"].as_u64();
-            ensure!(dropped == Some(3 * round), "{dropped:?} packets are counted as dropped");
-            let told = core.bodies.calls("nsmf-callback N1N2TransferFailureNotification");
-            ensure!(told as u64 == round, "the SMF was told {told} times");
-            // The next packet pages the phone anew.
+            ensure!(dropped == Some(3 * round), "{dropped:?} packets counted as dropped");
+            let notified = core.sbi_record.calls("nsmf-callback N1N2TransferFailureNotification");
+            ensure!(notified as u64 == round, "the SMF was notified {notified} times");
+            // The next packet pages the UE again.
         }
         two.service_request_for(ServicePurpose::Data, &[1]).await?;
         reaches(&two, 1, GATEWAY).await?;
         send(&one, from, to, 7..=9).await?;
         receives(&two, 7..=9).await?;
-        core.bodies.check(&["nsmf-callback N1N2TransferFailureNotification"]).await
+        core.sbi_record.check(&["nsmf-callback N1N2TransferFailureNotification"]).await
     });
 }
 
@@ -112,16 +112,18 @@ fn full_buffer_drops_and_counts_further_packets() {
         };
         let core = TestCore::start(Sbi::Local, few).await?;
         let gnb = core.gnb(1).await?;
-        let (one, from) = core.phone_with_session(&gnb, 1).await?;
-        let two = gnb.new_ue(manual(core.phone(2)))?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(manual(core.ue_config(2)))?;
         let to = core.register_with_session(&two).await?;
         two.release_to_idle().await?;
         send(&one, from, to, 1..=8).await?;
         two.wait_for_paging().await?;
         let full =
             || core.status("upf")["drops"]["buffer_full"].as_u64().filter(|count| *count == 5);
-        martlet_tests::eventually("five packets too many", full, || core.status("upf").to_string())
-            .await?;
+        martlet_tests::eventually("five packets do not fit", full, || {
+            core.status("upf").to_string()
+        })
+        .await?;
         two.service_request().await?;
         receives(&two, 1..=3).await?;
         send(&one, from, to, 9..=9).await?;
@@ -134,11 +136,11 @@ fn idle_ue_without_downlink_data_is_not_paged() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(manual(core.phone(1)))?;
-        core.register_with_session(&phone).await?;
-        phone.release_to_idle().await?;
-        let paged = phone.wait_for_paging_within(Duration::from_millis(300)).await;
-        ensure!(paged.is_err(), "nothing came for it");
+        let ue = gnb.new_ue(manual(core.ue_config(1)))?;
+        core.register_with_session(&ue).await?;
+        ue.release_to_idle().await?;
+        let paged = ue.wait_for_paging_within(Duration::from_millis(300)).await;
+        ensure!(paged.is_err(), "the UE was paged without data");
         Ok(())
     });
 }
@@ -148,8 +150,8 @@ fn gtpu_error_indication_sets_the_tunnel_up_again() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (one, from) = core.phone_with_session(&gnb, 1).await?;
-        let (two, to) = core.phone_with_session(&gnb, 2).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let (two, to) = core.ue_with_session(&gnb, 2).await?;
         reaches(&two, 1, GATEWAY).await?;
         let tunnels = || -> Vec<String> {
             let status = core.status("upf");
@@ -162,7 +164,7 @@ fn gtpu_error_indication_sets_the_tunnel_up_again() {
         let before = tunnels();
         let teid = before[0].trim_start_matches("0x").split('@').next().unwrap_or_default();
         let teid = u32::from_str_radix(teid, 16)?;
-        // As the gNB's GTP-U entity would say it (TS 29.281, 7.3.1).
+        // An Error Indication of the gNB (TS 29.281, 7.3.1).
         let address = core.gnb_config(1).n3.expect("the gNB has an address");
         let socket = tokio::net::UdpSocket::bind((address, 0)).await?;
         socket
@@ -177,13 +179,15 @@ fn gtpu_error_indication_sets_the_tunnel_up_again() {
                 .any(|session| session["buffers"] == true)
                 .then_some(())
         };
-        martlet_tests::eventually("downlink waits", buffers, || core.status("upf").to_string())
-            .await?;
-        // What comes now waits until the gNB has set the session up once more.
+        martlet_tests::eventually("downlink is buffered", buffers, || {
+            core.status("upf").to_string()
+        })
+        .await?;
+        // Packets are buffered until the gNB has set the session up again.
         send(&one, from, to, 1..=3).await?;
         receives(&two, 1..=3).await?;
-        ensure!(tunnels() != before, "there is another tunnel: {:?}", tunnels());
+        ensure!(tunnels() != before, "the tunnel is unchanged: {:?}", tunnels());
         reaches(&two, 1, GATEWAY).await?;
-        core.bodies.check(&["namf-comm N1N2MessageTransfer"]).await
+        core.sbi_record.check(&["namf-comm N1N2MessageTransfer"]).await
     });
 }

@@ -10,21 +10,21 @@ fn uplink_data_of_an_idle_ue_activates_its_user_plane() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, address) = core.phone_with_session(&gnb, 1).await?;
-        phone.release_to_idle().await?;
-        core.until("the phone is idle", |counts| counts.connected == 0).await?;
-        // The phone asks for service by itself, and the packet waits for it.
-        phone.send_ip(1, ping(address, GATEWAY, 1)).await?;
-        receives(&phone, 1..=1).await?;
-        // Signalling alone leaves the user plane as it is.
-        phone.release_to_idle().await?;
-        phone.service_request_for(ServicePurpose::Signalling, &[]).await?;
+        let (ue, address) = core.ue_with_session(&gnb, 1).await?;
+        ue.release_to_idle().await?;
+        core.until("the UE is in CM-IDLE", |counts| counts.connected == 0).await?;
+        // The UE sends a SERVICE REQUEST by itself and then the packet.
+        ue.send_ip(1, ping(address, GATEWAY, 1)).await?;
+        receives(&ue, 1..=1).await?;
+        // A service request for signalling activates no user plane.
+        ue.release_to_idle().await?;
+        ue.service_request_for(ServicePurpose::Signalling, &[]).await?;
         ensure!(
-            phone.status().await?.active_user_planes.is_empty(),
-            "nobody asked for a user plane"
+            ue.status().await?.active_user_planes.is_empty(),
+            "signalling activated a user plane"
         );
-        reaches(&phone, 1, GATEWAY).await?;
-        ensure!(phone.status().await?.active_user_planes == [1], "now somebody did");
+        reaches(&ue, 1, GATEWAY).await?;
+        ensure!(ue.status().await?.active_user_planes == [1], "the user plane is not active");
         Ok(())
     });
 }
@@ -34,9 +34,9 @@ fn service_request_for_an_active_session_changes_nothing() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        phone.service_request_for(ServicePurpose::Data, &[1]).await?;
-        ensure!(phone.status().await?.active_user_planes == [1], "its user plane stays");
-        reaches(&phone, 1, GATEWAY).await
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+        ensure!(ue.status().await?.active_user_planes == [1], "the user plane is not active");
+        reaches(&ue, 1, GATEWAY).await
     });
 }

@@ -6,7 +6,7 @@ use martlet_ran::ue::RegistrationType;
 use martlet_ran::{Gnb, HandoverPlan, HandoverScript};
 use martlet_tests::{GATEWAY, SecondAmf, TestCore, eventually, in_namespace, internet, reaches};
 
-/// A core with two AMFs, each with a tracking area and a gNB of its own.
+/// A core with two AMFs, each with its own tracking area and gNB.
 pub async fn two_areas(
     sbi: Sbi,
     change: impl FnOnce(&mut Config),
@@ -20,47 +20,44 @@ pub async fn two_areas(
     Ok((core, second, here, Gnb::connect(config).await?))
 }
 
-async fn handed_over(sbi: Sbi, derive: bool) -> Result<()> {
+async fn handovers_between_amfs(sbi: Sbi, derive: bool) -> Result<()> {
     let (core, second, here, there) =
         two_areas(sbi, |config| config.amf.security.derive_k_amf = derive).await?;
-    let (phone, _) = core.phone_with_session(&here, 1).await?;
-    let authenticated = core.store_sqn(1)?;
+    let (ue, _) = core.ue_with_session(&here, 1).await?;
+    let authenticated = core.stored_sqn(1)?;
     for (to, changes) in [(&there, 1), (&here, 2), (&there, 3)] {
-        let outcome = phone.handover_to(to).await?;
+        let outcome = ue.handover_to(to).await?;
         ensure!(outcome.sessions == [1], "{outcome:?}");
-        let changed = phone.status().await?.key_changes;
+        let changed = ue.status().await?.key_changes;
         ensure!(changed == if derive { changes } else { 0 }, "{changed} changes of K_AMF");
-        reaches(&phone, 1, GATEWAY).await?;
+        reaches(&ue, 1, GATEWAY).await?;
         eventually(
-            "the RAN status",
+            "RAN STATUS TRANSFER at the target",
             || (to.ran_status_transfers() > 0).then_some(()),
-            || "is not there".into(),
+            || "not received".into(),
         )
         .await?;
-        // In another tracking area it registers, and gets a 5G-GUTI of the AMF that serves it.
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        reaches(&phone, 1, GATEWAY).await?;
+        // The mobility registration in the new tracking area allocates a 5G-GUTI of the new AMF.
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&ue, 1, GATEWAY).await?;
     }
     let statuses = (here.ran_status_transfers(), there.ran_status_transfers());
-    ensure!(
-        statuses == (1, 2),
-        "what a source says of its packets comes to the target: {statuses:?}"
-    );
-    ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
+    ensure!(statuses == (1, 2), "RAN STATUS TRANSFER messages: {statuses:?}");
+    ensure!(core.stored_sqn(1)? == authenticated, "the UE was authenticated again");
     eventually(
-        "the first AMF lets go",
+        "the first AMF releases the UE",
         || (core.counts().registered == 0).then_some(()),
-        || "it does not".into(),
+        || "it is still registered there".into(),
     )
     .await?;
     ensure!(second.ues().1 == 1, "{:?}", second.ues());
-    // Idle and back: it is served as any other.
-    phone.release_to_idle().await?;
-    phone.service_request().await?;
-    reaches(&phone, 1, GATEWAY).await?;
-    phone.deregister().await?;
+    // CM-IDLE and back.
+    ue.release_to_idle().await?;
+    ue.service_request().await?;
+    reaches(&ue, 1, GATEWAY).await?;
+    ue.deregister().await?;
     core.until("no session is left", |counts| counts.sessions == 0).await?;
-    core.bodies
+    core.sbi_record
         .check(&[
             "namf-comm CreateUEContext",
             "namf-comm N1N2MessageTransfer",
@@ -71,51 +68,49 @@ async fn handed_over(sbi: Sbi, derive: bool) -> Result<()> {
 
 #[test]
 fn n2_handover_to_another_amf_with_a_derived_kamf() {
-    in_namespace(|| handed_over(Sbi::Http, true));
+    in_namespace(|| handovers_between_amfs(Sbi::Http, true));
 }
 
 #[test]
 fn n2_handover_to_another_amf_with_the_same_kamf() {
-    in_namespace(|| handed_over(Sbi::Local, false));
+    in_namespace(|| handovers_between_amfs(Sbi::Local, false));
 }
 
-/// TS 33.501, 6.9.2.3.3: a new K_AMF without its proof is not taken. The phone stays with the key
-/// that it has, and the next try, which has another key, works; within the other AMF the chain of
-/// keys goes on from there.
+/// TS 33.501, 6.9.2.3.3: the UE rejects a new K_AMF whose NAS MAC is wrong and keeps its key. The
+/// next handover, with another key, succeeds, and the key chain continues at the new AMF.
 #[test]
 fn ue_rejects_a_new_kamf_without_a_valid_mac() {
     in_namespace(|| async {
         let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
-        let (phone, _) = core.phone_with_session(&here, 1).await?;
+        let (ue, _) = core.ue_with_session(&here, 1).await?;
         let plan =
             HandoverPlan { script: HandoverScript::NasContainerDamaged, ..Default::default() };
-        ensure!(phone.handover(&there, plan).await.is_err(), "it has gone");
-        reaches(&phone, 1, GATEWAY).await?;
+        ensure!(ue.handover(&there, plan).await.is_err(), "the handover succeeded");
+        reaches(&ue, 1, GATEWAY).await?;
         ensure!(
-            phone.status().await?.key_changes == 0 && core.counts().registered == 1,
+            ue.status().await?.key_changes == 0 && core.counts().registered == 1,
             "{:?}",
             core.counts()
         );
         eventually(
-            "the second AMF forgets",
+            "the second AMF deletes the context",
             || (second.ues().0 == 0).then_some(()),
             || format!("{:?}", second.ues()),
         )
         .await?;
-        // Its key protects what comes next: messages of both sides, with COUNTs of which one was
-        // left out.
-        let sent = phone.establish_pdu_session(internet()).await?.psi;
-        phone.release_pdu_session(sent).await?;
-        phone.handover_to(&there).await?;
-        ensure!(phone.status().await?.key_changes == 1, "K_AMF is new");
+        // The old key still protects messages in both directions; one NAS COUNT was skipped.
+        let sent = ue.establish_pdu_session(internet()).await?.psi;
+        ue.release_pdu_session(sent).await?;
+        ue.handover_to(&there).await?;
+        ensure!(ue.status().await?.key_changes == 1, "K_AMF did not change");
         let mut config = second.gnb_config(&core, 3);
         config.tac += 1;
-        let beside = Gnb::connect(config).await?;
-        phone.handover_to(&beside).await?;
-        ensure!(phone.status().await?.key_changes == 1, "within an AMF it stays");
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
+        let third = Gnb::connect(config).await?;
+        ue.handover_to(&third).await?;
+        ensure!(ue.status().await?.key_changes == 1, "K_AMF changed without a change of the AMF");
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await
     });
 }
@@ -124,28 +119,28 @@ fn ue_rejects_a_new_kamf_without_a_valid_mac() {
 fn failed_handover_to_another_amf_keeps_the_source_amf() {
     in_namespace(|| async {
         let (core, second, here, there) = two_areas(Sbi::Http, |_| {}).await?;
-        let (phone, _) = core.phone_with_session(&here, 1).await?;
+        let (ue, _) = core.ue_with_session(&here, 1).await?;
         for script in [
             HandoverScript::TargetRejects,
             HandoverScript::CancelledAfterCommand,
             HandoverScript::CancelledDuringPreparation,
         ] {
             let plan = HandoverPlan { script, ..Default::default() };
-            ensure!(phone.handover(&there, plan).await.is_err(), "{script:?}");
-            reaches(&phone, 1, GATEWAY).await.with_context(|| format!("{script:?}"))?;
+            ensure!(ue.handover(&there, plan).await.is_err(), "{script:?}");
+            reaches(&ue, 1, GATEWAY).await.with_context(|| format!("{script:?}"))?;
             ensure!(core.counts().registered == 1, "{:?}", core.counts());
         }
         eventually(
-            "the second AMF forgets",
+            "the second AMF deletes the context",
             || (second.ues().0 == 0).then_some(()),
             || format!("{:?}", second.ues()),
         )
         .await?;
-        // And then it works.
-        phone.handover_to(&there).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
+        // The next handover succeeds.
+        ue.handover_to(&there).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await?;
-        core.bodies.check(&["namf-comm ReleaseUEContext"]).await
+        core.sbi_record.check(&["namf-comm ReleaseUEContext"]).await
     });
 }

@@ -1,5 +1,5 @@
 //! Handover cancel (TS 23.502, 4.9.1.4; TS 38.413, 8.4.5).
-use crate::handover::{is_served, two_gnbs};
+use crate::handover::{expect_served_by, two_gnbs};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::{HandoverPlan, HandoverScript};
@@ -8,17 +8,17 @@ use martlet_tests::in_namespace;
 #[test]
 fn cancelled_handover_keeps_the_source_gnb() {
     in_namespace(|| async {
-        let (core, one, other, phone, _) = two_gnbs(Sbi::Local).await?;
+        let (core, one, other, ue, _) = two_gnbs(Sbi::Local).await?;
         for script in
             [HandoverScript::CancelledAfterCommand, HandoverScript::CancelledDuringPreparation]
         {
             let plan = HandoverPlan { script, ..Default::default() };
-            let outcome = phone.handover(&other, plan).await;
+            let outcome = ue.handover(&other, plan).await;
             ensure!(outcome.is_err(), "{script:?}: {outcome:?}");
-            is_served(&core, &phone, &one).await?;
-            core.until("the target has let go", |c| c.connected == 1).await?;
+            expect_served_by(&core, &ue, &one).await?;
+            core.until("the target has released the UE", |c| c.connected == 1).await?;
         }
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

@@ -1,5 +1,5 @@
 //! Handover failure (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1.3 and 8.4.2.3).
-use crate::handover::{is_served, two_gnbs};
+use crate::handover::{expect_served_by, two_gnbs};
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_ran::{HandoverPlan, HandoverScript};
@@ -15,50 +15,50 @@ fn failed_preparation_keeps_the_source_gnb() {
         })
         .await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
         let failed = |script| HandoverPlan { script, ..Default::default() };
         for script in [HandoverScript::TargetRejects, HandoverScript::TargetSilent] {
-            let outcome = phone.handover(&other, failed(script)).await;
+            let outcome = ue.handover(&other, failed(script)).await;
             ensure!(outcome.is_err(), "{script:?}: {outcome:?}");
-            is_served(&core, &phone, &one).await?;
-            core.until("the target has let go", |c| c.connected == 1).await?;
+            expect_served_by(&core, &ue, &one).await?;
+            core.until("the target has released the UE", |c| c.connected == 1).await?;
         }
-        // No session is taken, and none is handed over.
+        // The target accepts no session: the handover fails.
         let nothing = HandoverPlan { refused: vec![1], ..Default::default() };
-        ensure!(phone.handover(&other, nothing).await.is_err());
-        is_served(&core, &phone, &one).await?;
-        // A phone that does not come is waited for, and no longer.
+        ensure!(ue.handover(&other, nothing).await.is_err());
+        expect_served_by(&core, &ue, &one).await?;
+        // The UE does not arrive at the target: the AMF releases the prepared resources.
         let stays = tokio::time::timeout(
             Duration::from_secs(2),
-            phone.handover(&other, failed(HandoverScript::UeDoesNotArrive)),
+            ue.handover(&other, failed(HandoverScript::UeDoesNotArrive)),
         );
-        ensure!(stays.await.is_err(), "nobody answers");
-        core.until("the target has let go", |c| c.connected == 1).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ensure!(stays.await.is_err(), "the handover ended");
+        core.until("the target has released the UE", |c| c.connected == 1).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
 #[test]
 fn handover_fails_when_a_gnb_is_lost() {
     in_namespace(|| async {
-        let (core, one, other, phone, _) = two_gnbs(Sbi::Local).await?;
+        let (core, one, other, ue, _) = two_gnbs(Sbi::Local).await?;
         other.vanish();
         other.lost().await;
-        core.until("one gNB", |c| c.gnbs == 1).await?;
-        let outcome = phone.handover_to(&other).await;
+        core.until("one gNB is left", |c| c.gnbs == 1).await?;
+        let outcome = ue.handover_to(&other).await;
         ensure!(outcome.is_err(), "{outcome:?}");
-        is_served(&core, &phone, &one).await?;
-        // A source that vanishes with the phone on its way: the phone is idle, and comes back.
+        expect_served_by(&core, &ue, &one).await?;
+        // The serving gNB fails: the UE becomes idle and returns through another gNB.
         let back = other.connect_again().await?;
-        phone.handover_to(&back).await?;
+        ue.handover_to(&back).await?;
         back.vanish();
         back.lost().await;
-        phone.wait_idle().await?;
-        phone.move_to(&one).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.wait_idle().await?;
+        ue.move_to(&one).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

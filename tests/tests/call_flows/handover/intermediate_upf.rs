@@ -1,25 +1,24 @@
-//! A phone that leaves the place that its session's UPF reaches keeps its address: another UPF
-//! stands between its gNB and the anchor, for as long as it takes (TS 23.502, 4.9.1.2.3, 4.9.1.2.4
-//! and 4.9.1.3).
-use crate::handover::packet_loss::none_is_lost;
+//! Insertion, change and removal of an intermediate UPF when a UE leaves the service area of its
+//! anchor (TS 23.502, 4.9.1.2.3, 4.9.1.2.4 and 4.9.1.3).
+use crate::handover::packet_loss::expect_no_loss_during;
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
 use martlet_ran::{Gnb, HandoverPlan, HandoverScript, RegistrationType, Ue};
 use martlet_smf::{ChargingMode, UpfConfig};
 use martlet_tests::{
-    OwnUpf, TestCore, eventually, in_namespace, ping, programs_carry_packets, sequence_of,
+    SeparateUpf, TestCore, eventually, in_namespace, ping, sequence_of, xdp_datapath,
 };
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-/// The third UPF.
+/// N4 address of the third UPF.
 const THIRD: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 10)), 8805);
 
-/// Four places: the core's own UPF reaches the first, others the second and the third, and none the
-/// fourth.
-fn four_places(config: &mut Config) {
-    OwnUpf::beside(config);
+/// Four tracking areas: the core's UPF serves the first, two others the second and the third, and
+/// none the fourth.
+fn four_areas(config: &mut Config) {
+    SeparateUpf::add_to_core(config);
     config.smf.upfs.push(UpfConfig::at(THIRD));
     for (upf, tac) in config.smf.upfs.iter_mut().zip(1..) {
         (upf.tacs, upf.service_area) = (vec![tac], vec![tac]);
@@ -28,26 +27,26 @@ fn four_places(config: &mut Config) {
     config.amf.tais.extend((2..=4).map(|tac| martlet_amf::TaiConfig { tac, ..first.clone() }));
 }
 
-/// The third UPF: other phones' packets alone.
+/// Configures the third UPF, without N6.
 fn third(config: &mut martlet_upf::UpfConfig) {
     config.n4.address = THIRD;
     config.n3.address.set_ip(THIRD.ip());
     config.n6.mode = martlet_upf::config::N6Mode::None;
 }
 
-struct Places {
+struct Areas {
     core: TestCore,
     gnbs: Vec<Gnb>,
-    second: OwnUpf,
-    third: OwnUpf,
+    second: SeparateUpf,
+    third: SeparateUpf,
 }
 
-impl Places {
-    async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Places> {
-        let second = OwnUpf::start().await?;
-        let third = OwnUpf::start_with(third).await?;
+impl Areas {
+    async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Areas> {
+        let second = SeparateUpf::start().await?;
+        let third = SeparateUpf::start_with(third).await?;
         let core = TestCore::start(sbi, |config| {
-            four_places(config);
+            four_areas(config);
             change(config);
         })
         .await?;
@@ -60,11 +59,11 @@ impl Places {
             config.tac = number.into();
             gnbs.push(Gnb::connect(config).await?);
         }
-        Ok(Places { core, gnbs, second, third })
+        Ok(Areas { core, gnbs, second, third })
     }
 
-    /// Sessions at each of the three UPFs.
-    async fn have(&self, wanted: [u64; 3]) -> Result<()> {
+    /// Waits until the three UPFs have these numbers of sessions.
+    async fn until_sessions(&self, wanted: [u64; 3]) -> Result<()> {
         let count = |status: serde_json::Value| status["sessionCount"].as_u64().unwrap_or_default();
         let now = || {
             [
@@ -74,7 +73,7 @@ impl Places {
             ]
         };
         eventually(
-            "sessions at the UPFs",
+            "session counts of the UPFs",
             || (now() == wanted).then_some(()),
             || format!("{:?}", now()),
         )
@@ -82,73 +81,73 @@ impl Places {
     }
 }
 
-async fn registers(phone: &Ue) -> Result<()> {
-    phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+async fn update_registration(ue: &Ue) -> Result<()> {
+    ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
     Ok(())
 }
 
 #[test]
 fn intermediate_upf_loses_no_packet_and_counts_each_once() {
     in_namespace(|| async {
-        if programs_carry_packets() {
-            eprintln!("SKIPPED: there is one loopback interface for programs, and three UPFs");
+        if xdp_datapath() {
+            eprintln!("SKIPPED: XDP programs of three UPFs cannot share the loopback interface");
             return Ok(());
         }
-        let places = Places::start(Sbi::Http, |config| {
+        let areas = Areas::start(Sbi::Http, |config| {
             config.chf.enabled = true;
             config.smf.charging.mode = ChargingMode::Online;
         })
         .await?;
-        let core = &places.core;
-        let (phone, to) = core.phone_with_session(&places.gnbs[0], 1).await?;
-        core.ask(&format!("charging/{}/100000000", phone.supi())).await?;
-        let (friend, from) = core.phone_with_session(&places.gnbs[0], 2).await?;
-        places.have([2, 0, 0]).await?;
-        let ends = ((&friend, from), (&phone, to));
+        let core = &areas.core;
+        let (ue, to) = core.ue_with_session(&areas.gnbs[0], 1).await?;
+        core.query(&format!("charging/{}/100000000", ue.supi())).await?;
+        let (peer_ue, from) = core.ue_with_session(&areas.gnbs[0], 2).await?;
+        areas.until_sessions([2, 0, 0]).await?;
+        let ends = ((&peer_ue, from), (&ue, to));
         let mut carried = 0;
-        // Inserted, changed, changed back, removed; and by Xn as by N2.
+        // The UPF is inserted, changed, changed back and removed, with N2 and with Xn.
         for (n, at) in [(1, [2, 1, 0]), (2, [2, 0, 1]), (1, [2, 1, 0]), (0, [2, 0, 0])] {
             let handover = async {
                 tokio::time::sleep(Duration::from_millis(60)).await;
-                let outcome = phone.handover_to(&places.gnbs[n]).await?;
+                let outcome = ue.handover_to(&areas.gnbs[n]).await?;
                 ensure!(outcome.sessions == [1], "{outcome:?}");
-                registers(&phone).await
+                update_registration(&ue).await
             };
-            none_is_lost(ends.0, ends.1, 250, handover)
+            expect_no_loss_during(ends.0, ends.1, 250, handover)
                 .await
-                .with_context(|| format!("N2 to place {}", n + 1))?;
-            places.have(at).await?;
+                .with_context(|| format!("N2 to area {}", n + 1))?;
+            areas.until_sessions(at).await?;
             carried += 250;
         }
         for (n, at) in [(1, [2, 1, 0]), (2, [2, 0, 1]), (0, [2, 0, 0])] {
             let handover = async {
                 tokio::time::sleep(Duration::from_millis(60)).await;
-                phone.xn_handover_to(&places.gnbs[n]).await?;
-                registers(&phone).await
+                ue.xn_handover_to(&areas.gnbs[n]).await?;
+                update_registration(&ue).await
             };
-            none_is_lost(ends.0, ends.1, 250, handover)
+            expect_no_loss_during(ends.0, ends.1, 250, handover)
                 .await
-                .with_context(|| format!("Xn to place {}", n + 1))?;
-            places.have(at).await?;
+                .with_context(|| format!("Xn to area {}", n + 1))?;
+            areas.until_sessions(at).await?;
             carried += 250;
         }
-        phone.deregister().await?;
-        friend.deregister().await?;
-        core.until_nothing_is_left().await?;
-        places.have([0, 0, 0]).await?;
-        let octets = carried * ping(from, to, 1).len() as u64;
-        let shown = core.ask(&format!("charging/{}", phone.supi())).await?;
-        let account = &shown["accounts"][phone.supi()];
+        ue.deregister().await?;
+        peer_ue.deregister().await?;
+        core.until_all_released().await?;
+        areas.until_sessions([0, 0, 0]).await?;
+        let bytes = carried * ping(from, to, 1).len() as u64;
+        let shown = core.query(&format!("charging/{}", ue.supi())).await?;
+        let account = &shown["accounts"][ue.supi()];
         ensure!(
-            account["uplink"] == octets && account["downlink"] == octets,
-            "{octets} each way: {shown}"
+            account["uplink"] == bytes && account["downlink"] == bytes,
+            "expected {bytes} in each direction: {shown}"
         );
-        core.bodies.check(&["nsmf-pdusession UpdateSmContext"]).await
+        core.sbi_record.check(&["nsmf-pdusession UpdateSmContext"]).await
     });
 }
 
-/// Packets go both ways, at last: a gNB may have to learn of another tunnel first.
-async fn crosses(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Result<()> {
+/// Waits until packets pass in both directions: a gNB may still use the old tunnel.
+async fn until_packets_pass(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Result<()> {
     for ((from, source), (to, destination)) in [(one, other), (other, one)] {
         let sent = async {
             for sequence in 1.. {
@@ -172,58 +171,57 @@ async fn crosses(one: (&Ue, Ipv4Addr), other: (&Ue, Ipv4Addr)) -> Result<()> {
 #[test]
 fn intermediate_upf_follows_an_idle_ue_and_a_failed_handover() {
     in_namespace(|| async {
-        if programs_carry_packets() {
-            eprintln!("SKIPPED: there is one loopback interface for programs, and three UPFs");
+        if xdp_datapath() {
+            eprintln!("SKIPPED: XDP programs of three UPFs cannot share the loopback interface");
             return Ok(());
         }
-        let mut places = Places::start(Sbi::Local, |config| {
+        let mut areas = Areas::start(Sbi::Local, |config| {
             (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
         })
         .await?;
-        let gnbs = std::mem::take(&mut places.gnbs);
-        let core = &places.core;
-        let (phone, to) = core.phone_with_session(&gnbs[0], 1).await?;
-        let (friend, from) = core.phone_with_session(&gnbs[0], 2).await?;
-        let ends = ((&friend, from), (&phone, to));
-        // Given up, or refused by the target: what was prepared is gone. And no UPF reaches the
-        // last place.
+        let gnbs = std::mem::take(&mut areas.gnbs);
+        let core = &areas.core;
+        let (ue, to) = core.ue_with_session(&gnbs[0], 1).await?;
+        let (peer_ue, from) = core.ue_with_session(&gnbs[0], 2).await?;
+        let ends = ((&peer_ue, from), (&ue, to));
+        // A cancelled or rejected handover leaves no intermediate UPF. No UPF serves the last area.
         for script in [HandoverScript::CancelledAfterCommand, HandoverScript::TargetRejects] {
             let plan = HandoverPlan { script, ..Default::default() };
-            ensure!(phone.handover(&gnbs[1], plan).await.is_err(), "{script:?}");
-            places.have([2, 0, 0]).await?;
+            ensure!(ue.handover(&gnbs[1], plan).await.is_err(), "{script:?}");
+            areas.until_sessions([2, 0, 0]).await?;
         }
-        ensure!(phone.handover_to(&gnbs[3]).await.is_err(), "no UPF reaches it");
-        crosses(ends.0, ends.1).await?;
-        // Idle it comes to another place, and to the next, and is called there.
+        ensure!(ue.handover_to(&gnbs[3]).await.is_err(), "no UPF serves the area");
+        until_packets_pass(ends.0, ends.1).await?;
+        // The idle UE moves to other areas and is paged there.
         for (n, at) in [(1, [2, 1, 0]), (2, [2, 0, 1])] {
-            phone.release_to_idle().await?;
-            phone.move_to(&gnbs[n]).await?;
-            registers(&phone).await?;
-            crosses(ends.0, ends.1).await.with_context(|| format!("place {}", n + 1))?;
-            places.have(at).await?;
+            ue.release_to_idle().await?;
+            ue.move_to(&gnbs[n]).await?;
+            update_registration(&ue).await?;
+            until_packets_pass(ends.0, ends.1).await.with_context(|| format!("area {}", n + 1))?;
+            areas.until_sessions(at).await?;
         }
-        phone.release_to_idle().await?;
-        core.until("it is idle", |counts| counts.connected == 1).await?;
-        crosses(ends.0, ends.1).await.context("paged")?;
-        // One that begins at the second place has its anchor there, and goes through the third's
-        // UPF when it is there.
-        phone.deregister().await?;
-        places.have([1, 0, 0]).await?;
-        let (phone, to) = core.phone_with_session(&gnbs[1], 3).await?;
-        let (other, from) = core.phone_with_session(&gnbs[1], 4).await?;
-        places.have([1, 2, 0]).await?;
-        phone.handover_to(&gnbs[2]).await?;
-        registers(&phone).await?;
-        places.have([1, 2, 1]).await?;
-        let ends = ((&other, from), (&phone, to));
-        crosses(ends.0, ends.1).await?;
-        // The UPF between is started anew: it gets the session anew.
-        places.third = places.third.restart_as(third).await?;
-        crosses(ends.0, ends.1).await.context("after a restart")?;
-        places.have([1, 2, 1]).await?;
+        ue.release_to_idle().await?;
+        core.until("the UE is in CM-IDLE", |counts| counts.connected == 1).await?;
+        until_packets_pass(ends.0, ends.1).await.context("paged")?;
+        // A session established in the second area has its anchor there; in the third area its
+        // packets pass the third UPF.
+        ue.deregister().await?;
+        areas.until_sessions([1, 0, 0]).await?;
+        let (ue, to) = core.ue_with_session(&gnbs[1], 3).await?;
+        let (other, from) = core.ue_with_session(&gnbs[1], 4).await?;
+        areas.until_sessions([1, 2, 0]).await?;
+        ue.handover_to(&gnbs[2]).await?;
+        update_registration(&ue).await?;
+        areas.until_sessions([1, 2, 1]).await?;
+        let ends = ((&other, from), (&ue, to));
+        until_packets_pass(ends.0, ends.1).await?;
+        // After a restart of the intermediate UPF the session is restored there.
+        areas.third = areas.third.restart_as(third).await?;
+        until_packets_pass(ends.0, ends.1).await.context("after a restart")?;
+        areas.until_sessions([1, 2, 1]).await?;
         other.deregister().await?;
-        phone.deregister().await?;
-        friend.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.deregister().await?;
+        peer_ue.deregister().await?;
+        core.until_all_released().await
     });
 }

@@ -13,23 +13,23 @@ fn repeated_attach_handover_and_detach_leak_no_memory() {
             std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
         let mut early = 0;
         for round in 0..rounds {
-            let phone = one.new_ue(core.phone(round % 50 + 1))?;
-            core.register_with_session(&phone).await?;
-            phone.handover_to(&other).await?;
-            phone.xn_handover_to(&one).await?;
-            phone.deregister().await?;
-            core.bodies.forget();
+            let ue = one.new_ue(core.ue_config(round % 50 + 1))?;
+            core.register_with_session(&ue).await?;
+            ue.handover_to(&other).await?;
+            ue.xn_handover_to(&one).await?;
+            ue.deregister().await?;
+            core.sbi_record.clear();
             if round == rounds / 4 {
-                core.until_nothing_is_left().await?;
+                core.until_all_released().await?;
                 early = resident()?;
             }
         }
-        core.until_nothing_is_left().await?;
-        core.until("the AMF keeps no context", |c| c.contexts == 0).await?;
+        core.until_all_released().await?;
+        core.until("no context is left at the AMF", |c| c.contexts == 0).await?;
         let late = resident()?;
         println!("{rounds} rounds: {early} kB after a quarter, {late} kB at the end");
-        // What is left is the allocator's: far less than one UE each round would take.
-        ensure!(late < early + early / 10 + 4096, "memory grows: {early} kB, then {late} kB");
+        // The tolerance is far below the memory of one UE per round.
+        ensure!(late < early + early / 10 + 4096, "memory grows from {early} kB to {late} kB");
         ensure!(
             metric("martlet_amf_procedures_total", &[("procedure", "handover"), ("result", "ok")])
                 >= rounds as f64
@@ -38,7 +38,7 @@ fn repeated_attach_handover_and_detach_leak_no_memory() {
     });
 }
 
-/// Resident size of this process, kB.
+/// Resident set size of this process, kB.
 fn resident() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("VmRSS")?;

@@ -1,5 +1,5 @@
-//! Messages of handovers that come from the wrong gNB, about nobody, or at the wrong time (TS
-//! 38.413, 10.4 and 10.6).
+//! Handover messages from the wrong gNB, of unknown UEs, or in the wrong state (TS 38.413, 10.4 and
+//! 10.6).
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use martlet::core::Sbi;
@@ -11,18 +11,18 @@ use martlet_ngap::{
     BitString, Error, Message, NgapPduKind as Kind, build_ngap, build_ngap_ie, helpers, ie,
 };
 use martlet_ran::{Gnb, Ue};
-use martlet_tests::{GATEWAY, Growth, RawGnb, TestCore, cause_of, in_namespace, reaches};
+use martlet_tests::{GATEWAY, MetricDelta, RawGnb, TestCore, cause_of, in_namespace, reaches};
 
-/// A core with a phone at one gNB, and another gNB by hand.
+/// A core with a UE at one gNB, and another gNB by hand.
 async fn phone_and_stranger() -> Result<(TestCore, Gnb, Ue, RawGnb)> {
     let core = TestCore::start(Sbi::Local, |_| {}).await?;
     let gnb = core.gnb(1).await?;
-    let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+    let (ue, _) = core.ue_with_session(&gnb, 1).await?;
     let stranger = RawGnb::set_up(&core, 2).await?;
-    Ok((core, gnb, phone, stranger))
+    Ok((core, gnb, ue, stranger))
 }
 
-fn octets(pdu: Result<NGAP_PDU, Error>) -> Result<Bytes> {
+fn from_hex(pdu: Result<NGAP_PDU, Error>) -> Result<Bytes> {
     Ok(pdu?.encode()?.into())
 }
 
@@ -51,7 +51,7 @@ fn path_switch(amf_id: u64, ran_id: u32) -> Result<Bytes> {
         EUTRAintegrityProtectionAlgorithms(none()),
         None,
     );
-    octets(build_ngap!(
+    from_hex(build_ngap!(
         InitiatingMessage,
         PathSwitchRequest,
         PathSwitchRequest,
@@ -63,7 +63,7 @@ fn path_switch(amf_id: u64, ran_id: u32) -> Result<Bytes> {
     ))
 }
 
-/// HANDOVER REQUIRED of session 1 to gNB 9, which there is not.
+/// HANDOVER REQUIRED of session 1 to the unknown gNB 9.
 fn required(amf_id: u64, ran_id: u32) -> Result<Bytes> {
     let plmn = helpers::plmn("001", "01")?;
     let node = GlobalRANNodeID::globalGNB_ID(helpers::global_gnb_id(plmn, 9, 24)?);
@@ -86,14 +86,14 @@ fn required(amf_id: u64, ran_id: u32) -> Result<Bytes> {
         build_ngap_ie!(HandoverRequired, SourceToTarget_TransparentContainer(vec![0u8; 4]))?,
     ];
     type Required<'a> = HandoverRequired<'a>;
-    octets(NGAP_PDU::of_message(
+    from_hex(NGAP_PDU::of_message(
         &HandoverRequired::new(ProtocolIEContainer(ies)),
         Required::CRITICALITY,
     ))
 }
 
 fn acknowledge(amf_id: u64, ran_id: u32) -> Result<Bytes> {
-    octets(build_ngap!(
+    from_hex(build_ngap!(
         SuccessfulOutcome,
         HandoverResourceAllocation,
         HandoverRequestAcknowledge,
@@ -107,7 +107,7 @@ fn acknowledge(amf_id: u64, ran_id: u32) -> Result<Bytes> {
 }
 
 fn notify(amf_id: u64, ran_id: u32) -> Result<Bytes> {
-    octets(build_ngap!(
+    from_hex(build_ngap!(
         InitiatingMessage,
         HandoverNotification,
         HandoverNotify,
@@ -118,7 +118,7 @@ fn notify(amf_id: u64, ran_id: u32) -> Result<Bytes> {
 }
 
 fn cancel(amf_id: u64, ran_id: u32) -> Result<Bytes> {
-    octets(build_ngap!(
+    from_hex(build_ngap!(
         InitiatingMessage,
         HandoverCancel,
         HandoverCancel,
@@ -131,8 +131,8 @@ fn cancel(amf_id: u64, ran_id: u32) -> Result<Bytes> {
 #[test]
 fn handover_messages_of_unknown_ues_are_rejected() {
     in_namespace(|| async {
-        let (core, _gnb, phone, stranger) = phone_and_stranger().await?;
-        let unknown = Growth::of("martlet_amf_ngap_errors_total", &[("reason", "ue_ngap_id")]);
+        let (core, _gnb, ue, stranger) = phone_and_stranger().await?;
+        let unknown = MetricDelta::of("martlet_amf_ngap_errors_total", &[("reason", "ue_ngap_id")]);
         for (name, message) in [
             ("HANDOVER REQUIRED", required(77, 1)?),
             ("HANDOVER REQUEST ACKNOWLEDGE", acknowledge(77, 1)?),
@@ -148,28 +148,29 @@ fn handover_messages_of_unknown_ues_are_rejected() {
                 "{name}: {cause:?}"
             );
         }
-        ensure!(unknown.so_far() >= 4.0, "counted {} times", unknown.so_far());
-        let refused = Growth::of("martlet_amf_ngap_errors_total", &[("reason", "path_switch")]);
+        ensure!(unknown.get() >= 4.0, "{} errors counted", unknown.get());
+        let refused =
+            MetricDelta::of("martlet_amf_ngap_errors_total", &[("reason", "path_switch")]);
         stranger.send(path_switch(77, 1)?).await?;
         let answer = stranger.next().await?;
         ensure!(answer.kind() == Kind::Unsuccessful_PathSwitchRequest, "{answer:?}");
         let ids = (answer.ie::<ie::AMF_UE_NGAP_ID>(), answer.ie::<ie::RAN_UE_NGAP_ID>());
         ensure!(matches!(ids, (Some(Ok(AMFUENGAPID(77))), Some(Ok(RANUENGAPID(1))))), "{ids:?}");
-        ensure!(refused.so_far() >= 1.0);
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ensure!(refused.get() >= 1.0);
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
 #[test]
 fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
     in_namespace(|| async {
-        let (core, gnb, phone, stranger) = phone_and_stranger().await?;
+        let (core, gnb, ue, stranger) = phone_and_stranger().await?;
         let mut said = gnb.subscribe();
-        // The phone's own identities, as its gNB has them.
-        phone.release_pdu_session(1).await?;
-        let session = phone.establish_pdu_session(martlet_tests::internet()).await?.psi;
+        // The NGAP identifiers of the UE at its gNB.
+        ue.release_pdu_session(1).await?;
+        let session = ue.establish_pdu_session(martlet_tests::internet()).await?.psi;
         let mut ids = None;
         while let Ok(message) = said.try_recv() {
             let pdu = NGAP_PDU::decode(&message)?;
@@ -179,8 +180,8 @@ fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
                 ids = Some((amf.0, ran.0));
             }
         }
-        let (amf_id, ran_id) = ids.context("the phone's connection")?;
-        // Another gNB is not the phone's.
+        let (amf_id, ran_id) = ids.context("the UE is not connected")?;
+        // The UE is not connected through this gNB.
         for message in [required(amf_id, ran_id)?, cancel(amf_id, ran_id)?, notify(amf_id, ran_id)?]
         {
             stranger.send(message).await?;
@@ -190,11 +191,11 @@ fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
                 "{cause:?}"
             );
         }
-        // It answers a handover that nobody has asked of it.
+        // It acknowledges a handover that was not requested.
         stranger.send(acknowledge(amf_id, ran_id)?).await?;
         ensure!(stranger.next().await?.kind() == Kind::Initiating_ErrorIndication);
-        // The phone's own gNB wants it somewhere that there is not, and takes back what it never
-        // asked for.
+        // The UE's gNB requires a handover to an unknown target, and cancels a handover that it did
+        // not require.
         gnb.send_raw_ngap(1, required(amf_id, ran_id)?).await?;
         gnb.send_raw_ngap(1, cancel(amf_id, ran_id)?).await?;
         gnb.send_raw_ngap(1, notify(amf_id, ran_id)?).await?;
@@ -216,8 +217,8 @@ fn unknown_target_is_rejected_and_stray_cancel_is_acknowledged() {
                 _ => {}
             }
         }
-        reaches(&phone, session, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        reaches(&ue, session, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

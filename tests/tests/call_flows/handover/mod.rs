@@ -15,18 +15,18 @@ use martlet_ran::{Gnb, Ue};
 use martlet_tests::{GATEWAY, TestCore, reaches};
 use std::net::Ipv4Addr;
 
-/// A core with two gNBs, and a phone with a session at the first.
+/// A core with two gNBs, and a UE with a session at the first.
 pub async fn two_gnbs(sbi: Sbi) -> Result<(TestCore, Gnb, Gnb, Ue, Ipv4Addr)> {
     let core = TestCore::start(sbi, |_| {}).await?;
     let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-    let (phone, address) = core.phone_with_session(&one, 1).await?;
-    Ok((core, one, other, phone, address))
+    let (ue, address) = core.ue_with_session(&one, 1).await?;
+    Ok((core, one, other, ue, address))
 }
 
-/// The phone is connected at this gNB alone, and its session carries packets.
-pub async fn is_served(core: &TestCore, phone: &Ue, by: &Gnb) -> Result<()> {
-    reaches(phone, 1, GATEWAY).await?;
+/// Checks that the UE is connected through this gNB only and that its session carries packets.
+pub async fn expect_served_by(core: &TestCore, ue: &Ue, by: &Gnb) -> Result<()> {
+    reaches(ue, 1, GATEWAY).await?;
     core.until("one connection", |c| (c.registered, c.connected, c.sessions) == (1, 1, 1)).await?;
-    ensure!(by.ue_counts().0 == 1, "the phone is at {}", by.name());
+    ensure!(by.ue_counts().0 == 1, "the UE is not connected to {}", by.name());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Packets during handovers: none is lost or reordered (TS 23.502, 4.9.1).
+//! Handovers lose and reorder no packet (TS 23.502, 4.9.1).
 use crate::handover::two_gnbs;
 use anyhow::{Context, Result, bail, ensure};
 use martlet::core::Sbi;
@@ -7,18 +7,16 @@ use martlet_tests::{in_namespace, ping, sequence_of};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// Packets of a stream to the phone in the order in which they came, with the time since the one
-/// before.
+/// The received packets of a stream: sequence number and time of arrival, in order of arrival.
 struct Stream {
     arrivals: Vec<(u16, Instant)>,
 }
 
 impl Stream {
-    /// Pings `to` from `friend` each `pace` while `during` runs, and a while longer; what came at
-    /// `phone`.
-    async fn of<F: Future<Output = Result<()>>>(
-        (friend, from): (&Ue, Ipv4Addr),
-        (phone, to): (&Ue, Ipv4Addr),
+    /// Sends `count` echo requests from `peer_ue` to `ue`, one each millisecond, while `during` runs.
+    async fn send<F: Future<Output = Result<()>>>(
+        (peer_ue, from): (&Ue, Ipv4Addr),
+        (ue, to): (&Ue, Ipv4Addr),
         count: u16,
         during: F,
     ) -> Result<Stream> {
@@ -26,21 +24,23 @@ impl Stream {
             let mut pace = tokio::time::interval(Duration::from_millis(1));
             for sequence in 1..=count {
                 pace.tick().await;
-                friend.send_ip(1, ping(from, to, sequence)).await?;
+                peer_ue.send_ip(1, ping(from, to, sequence)).await?;
             }
             anyhow::Ok(())
         };
         let receive = async {
             let mut arrivals = Vec::new();
             while arrivals.len() < usize::from(count) {
-                let Ok(packet) =
-                    tokio::time::timeout(Duration::from_secs(2), phone.recv_ip()).await
+                let Ok(packet) = tokio::time::timeout(Duration::from_secs(2), ue.recv_ip()).await
                 else {
                     break;
                 };
                 let (_, packet) = packet?;
                 if packet.get(12..16) == Some(&from.octets()) {
-                    arrivals.push((sequence_of(&packet).context("a ping")?, Instant::now()));
+                    arrivals.push((
+                        sequence_of(&packet).context("not an echo request")?,
+                        Instant::now(),
+                    ));
                 }
             }
             anyhow::Ok(arrivals)
@@ -51,108 +51,110 @@ impl Stream {
         Ok(Stream { arrivals: arrivals? })
     }
 
-    /// All came, once each, in whatever order.
-    fn is_complete(&self, count: u16) -> Result<()> {
+    /// Checks that each packet arrived once, in any order.
+    fn expect_complete(&self, count: u16) -> Result<()> {
         let mut sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
         sequences.sort_unstable();
         let missing: Vec<_> =
             (1..=count).filter(|sequence| sequences.binary_search(sequence).is_err()).collect();
         ensure!(
             missing.is_empty() && sequences.len() == usize::from(count),
-            "{} came; missing {missing:?}",
+            "{} received; missing {missing:?}",
             sequences.len()
         );
         Ok(())
     }
 
-    /// All came, once each and in order; the longest time between two.
-    fn is_whole(&self, count: u16) -> Result<Duration> {
+    /// Checks that each packet arrived once and in order. Returns the longest gap.
+    fn expect_in_order(&self, count: u16) -> Result<Duration> {
         let sequences: Vec<u16> = self.arrivals.iter().map(|(sequence, _)| *sequence).collect();
-        let due: Vec<u16> = (1..=count).collect();
-        if sequences != due {
+        let expected: Vec<u16> = (1..=count).collect();
+        if sequences != expected {
             let missing: Vec<_> =
-                due.iter().filter(|sequence| !sequences.contains(sequence)).collect();
-            let turned: Vec<_> =
+                expected.iter().filter(|sequence| !sequences.contains(sequence)).collect();
+            let reordered: Vec<_> =
                 sequences.windows(2).filter(|pair| pair[1] != pair[0] + 1).collect();
             bail!(
-                "{} of {count} packets came; missing {missing:?}, out of order at {turned:?}",
+                "{} of {count} packets received; missing {missing:?}, reordered at {reordered:?}",
                 sequences.len()
             );
         }
         let gaps = self.arrivals.windows(2).map(|pair| pair[1].1 - pair[0].1);
-        gaps.max().context("packets")
+        gaps.max().context("no packets")
     }
 }
 
-/// The most that a handover may keep packets from a phone.
-const INTERRUPTION: Duration = Duration::from_millis(10);
+/// Longest interruption by a handover.
+const MAX_INTERRUPTION: Duration = Duration::from_millis(10);
 
-/// A phone is handed over several times while packets go to it and from it, one a millisecond each
-/// way: all come, once each and in order. Gives the longest time between two packets, downlink and
-/// uplink.
-pub async fn gaps<F: Future<Output = Result<()>>>(
-    friend: (&Ue, Ipv4Addr),
-    phone: (&Ue, Ipv4Addr),
+/// Runs `handovers` while both UEs send one packet each millisecond. Checks that all packets arrive
+/// once and in order, and returns the longest gaps, downlink and uplink.
+pub async fn gaps_during<F: Future<Output = Result<()>>>(
+    peer_ue: (&Ue, Ipv4Addr),
+    ue: (&Ue, Ipv4Addr),
     count: u16,
     handovers: F,
 ) -> Result<(Duration, Duration)> {
-    let uplink = Stream::of(phone, friend, count, async { Ok(()) });
-    let (downlink, uplink) = tokio::join!(Stream::of(friend, phone, count, handovers), uplink);
-    Ok((downlink?.is_whole(count).context("downlink")?, uplink?.is_whole(count).context("uplink")?))
+    let uplink = Stream::send(ue, peer_ue, count, async { Ok(()) });
+    let (downlink, uplink) = tokio::join!(Stream::send(peer_ue, ue, count, handovers), uplink);
+    Ok((
+        downlink?.expect_in_order(count).context("downlink")?,
+        uplink?.expect_in_order(count).context("uplink")?,
+    ))
 }
 
-/// The same where the way changes with the gNB: nothing marks the end of what a phone sends on the
-/// way of before (TS 23.502, 4.9.1), so that what it sends next by the new one may be there first.
-pub async fn none_is_lost<F: Future<Output = Result<()>>>(
-    friend: (&Ue, Ipv4Addr),
-    phone: (&Ue, Ipv4Addr),
+/// [`gaps_during`] for handovers that change the UPF path. The uplink has no end marker (TS 23.502,
+/// 4.9.1), so packets on the new path may overtake those on the old one.
+pub async fn expect_no_loss_during<F: Future<Output = Result<()>>>(
+    peer_ue: (&Ue, Ipv4Addr),
+    ue: (&Ue, Ipv4Addr),
     count: u16,
     handovers: F,
 ) -> Result<()> {
-    let uplink = Stream::of(phone, friend, count, async { Ok(()) });
-    let (downlink, uplink) = tokio::join!(Stream::of(friend, phone, count, handovers), uplink);
-    downlink?.is_whole(count).context("downlink")?;
-    uplink?.is_complete(count).context("uplink")
+    let uplink = Stream::send(ue, peer_ue, count, async { Ok(()) });
+    let (downlink, uplink) = tokio::join!(Stream::send(peer_ue, ue, count, handovers), uplink);
+    downlink?.expect_in_order(count).context("downlink")?;
+    uplink?.expect_complete(count).context("uplink")
 }
 
-/// N2 handovers to these gNBs one after the other.
-async fn hand_over(phone: &Ue, targets: [&Gnb; 4], plan: HandoverPlan) -> Result<()> {
+/// Performs N2 handovers to these gNBs one after the other.
+async fn n2_handovers(ue: &Ue, targets: [&Gnb; 4], plan: HandoverPlan) -> Result<()> {
     for to in targets {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        phone.handover(to, plan.clone()).await?;
+        ue.handover(to, plan.clone()).await?;
     }
     Ok(())
 }
 
-/// No packet is lost or overtaken in handovers of a kind, each time; and once no gap is longer than
-/// the promise and what the machine adds, which shows in the longest one at rest. One thread does
-/// everything here, which has others beside it: several are let try.
-async fn are_short<F: Future<Output = Result<()>>>(
+/// Checks that handovers lose and reorder no packet, and that the longest gap of at least one of
+/// four runs is below [`MAX_INTERRUPTION`] plus the longest gap without handovers. Several runs are
+/// allowed because one thread does everything beside other tests.
+async fn expect_short_gaps<F: Future<Output = Result<()>>>(
     name: &str,
-    friend: (&Ue, Ipv4Addr),
-    phone: (&Ue, Ipv4Addr),
+    peer_ue: (&Ue, Ipv4Addr),
+    ue: (&Ue, Ipv4Addr),
     handovers: impl Fn() -> F,
 ) -> Result<()> {
     const PACKETS: u16 = 600;
-    const TRIES: usize = 4;
-    // N4 takes a session off a switch, and when it moves back its packets wait there until the
-    // native UPF has been silent for 10 ms, and while the switch is asked three times.
-    let more = if martlet_tests::a_switch_carries_packets() { 6 } else { 1 };
+    const RUNS: usize = 4;
+    // N4 moves the session off the switch. When it moves back, packets are held until the native
+    // UPF has been silent for 10 ms, and during three requests to the switch.
+    let factor = if martlet_tests::switch_datapath() { 6 } else { 1 };
     let mut all = Vec::new();
-    for _ in 0..TRIES {
-        let still = gaps(friend, phone, PACKETS / 2, async { Ok(()) }).await?;
+    for _ in 0..RUNS {
+        let still = gaps_during(peer_ue, ue, PACKETS / 2, async { Ok(()) }).await?;
         let (downlink, uplink) =
-            gaps(friend, phone, PACKETS, handovers()).await.context(name.to_string())?;
+            gaps_during(peer_ue, ue, PACKETS, handovers()).await.context(name.to_string())?;
         println!(
-            "{name}: the longest gap of a packet each millisecond was {downlink:?} (downlink), \
-             {uplink:?} (uplink); at rest {still:?}"
+            "{name}: longest gap {downlink:?} downlink, {uplink:?} uplink; without handover \
+             {still:?}"
         );
         all.push((downlink, uplink, still));
-        if downlink.max(uplink) <= more * (INTERRUPTION + still.0.max(still.1)) {
+        if downlink.max(uplink) <= factor * (MAX_INTERRUPTION + still.0.max(still.1)) {
             return Ok(());
         }
     }
-    bail!("{name}: {all:?} (downlink, uplink, both at rest)")
+    bail!("{name}: gaps are too long: {all:?} (downlink, uplink, without handover)")
 }
 
 #[test]
@@ -160,19 +162,16 @@ fn handover_between_amfs_loses_and_reorders_no_packet() {
     in_namespace(|| async {
         let (core, _second, here, there) =
             crate::handover::amf_change::two_areas(Sbi::Http, |_| {}).await?;
-        let (phone, to) = core.phone_with_session(&here, 1).await?;
-        let (friend, from) = core.phone_with_session(&here, 2).await?;
-        let (friend, phone) = ((&friend, from), (&phone, to));
+        let (ue, to) = core.ue_with_session(&here, 1).await?;
+        let (peer_ue, from) = core.ue_with_session(&here, 2).await?;
+        let (peer_ue, ue) = ((&peer_ue, from), (&ue, to));
         let hand_over = |plan: HandoverPlan| {
             let targets = [&there, &here, &there, &here];
             async move {
                 for to in targets {
                     tokio::time::sleep(Duration::from_millis(80)).await;
-                    phone.0.handover(to, plan.clone()).await?;
-                    // It is in another tracking area.
-                    phone
-                        .0
-                        .register_as(martlet_ran::RegistrationType::MobilityRegistrationUpdating)
+                    ue.0.handover(to, plan.clone()).await?;
+                    ue.0.register_as(martlet_ran::RegistrationType::MobilityRegistrationUpdating)
                         .await?;
                 }
                 anyhow::Ok(())
@@ -180,13 +179,13 @@ fn handover_between_amfs_loses_and_reorders_no_packet() {
         };
         let direct = HandoverPlan { direct_forwarding: true, ..Default::default() };
         let forwarded = || hand_over(HandoverPlan::default());
-        are_short("to another AMF, forwarded through the UPF", friend, phone, forwarded).await?;
-        are_short("to another AMF, forwarded directly", friend, phone, || {
+        expect_short_gaps("AMF change, indirect forwarding", peer_ue, ue, forwarded).await?;
+        expect_short_gaps("AMF change, direct forwarding", peer_ue, ue, || {
             hand_over(direct.clone())
         })
         .await?;
-        phone.0.deregister().await?;
-        friend.0.deregister().await?;
+        ue.0.deregister().await?;
+        peer_ue.0.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await
     });
 }
@@ -194,25 +193,25 @@ fn handover_between_amfs_loses_and_reorders_no_packet() {
 #[test]
 fn handover_loses_and_reorders_no_packet() {
     in_namespace(|| async {
-        let (core, one, other, phone, to) = two_gnbs(Sbi::Local).await?;
-        let (friend, from) = core.phone_with_session(&one, 2).await?;
-        let (friend, phone) = ((&friend, from), (&phone, to));
+        let (core, one, other, ue, to) = two_gnbs(Sbi::Local).await?;
+        let (peer_ue, from) = core.ue_with_session(&one, 2).await?;
+        let (peer_ue, ue) = ((&peer_ue, from), (&ue, to));
         let targets = [&other, &one, &other, &one];
         let through_upf = HandoverPlan::default();
         let direct = HandoverPlan { direct_forwarding: true, ..Default::default() };
         let xn = || async {
             for to in targets {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                phone.0.xn_handover_to(to).await?;
+                ue.0.xn_handover_to(to).await?;
             }
             anyhow::Ok(())
         };
-        let n2 = |plan: &HandoverPlan| hand_over(phone.0, targets, plan.clone());
-        are_short("N2, forwarded through the UPF", friend, phone, || n2(&through_upf)).await?;
-        are_short("N2, forwarded directly", friend, phone, || n2(&direct)).await?;
-        are_short("Xn", friend, phone, xn).await?;
-        phone.0.deregister().await?;
-        friend.0.deregister().await?;
-        core.until_nothing_is_left().await
+        let n2 = |plan: &HandoverPlan| n2_handovers(ue.0, targets, plan.clone());
+        expect_short_gaps("N2, indirect forwarding", peer_ue, ue, || n2(&through_upf)).await?;
+        expect_short_gaps("N2, direct forwarding", peer_ue, ue, || n2(&direct)).await?;
+        expect_short_gaps("Xn", peer_ue, ue, xn).await?;
+        ue.0.deregister().await?;
+        peer_ue.0.deregister().await?;
+        core.until_all_released().await
     });
 }

@@ -7,9 +7,9 @@ use martlet_store::ServiceArea;
 use martlet_tests::{TestCore, in_namespace};
 use std::time::Duration;
 
-/// NAS NON DELIVERY INDICATION (TS 38.413, 8.6.4): what a gNB did not deliver because of a handover
-/// comes at the target, or where it was, if the handover is none (TS 23.502, 4.9.1.3.1); nobody
-/// waits for its timer.
+/// A NAS message that a gNB did not deliver because of a handover is sent again through the target
+/// gNB, or through the source gNB if the handover fails (TS 23.502, 4.9.1.3.1). It does not wait for
+/// its retransmission timer.
 #[test]
 fn undelivered_nas_is_sent_again_after_the_handover() {
     in_namespace(|| async {
@@ -19,42 +19,42 @@ fn undelivered_nas_is_sent_again_after_the_handover() {
         })
         .await?;
         let (here, there) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&here, 1).await?;
+        let (ue, _) = core.ue_with_session(&here, 1).await?;
         let mut other = [1, 2];
-        for way in ["N2", "Xn", "a target that is full", "N2, cancelled"] {
+        for case in ["N2", "Xn", "target full", "cancelled"] {
             let mut heard = [&here, &there].map(|gnb| gnb.subscribe());
-            phone.withhold_nas(1).await?;
+            ue.withhold_nas(1).await?;
             core.subscribe(1, |subscriber| {
                 subscriber.service_area = Some(ServiceArea::Allowed(vec![other[0]]))
             })?;
-            // CONFIGURATION UPDATE COMMAND has come, and was not delivered.
+            // The gNB has received CONFIGURATION UPDATE COMMAND and does not deliver it.
             let [one, two] = &mut heard;
             tokio::select! {
                 message = one.recv() => drop(message?),
                 message = two.recv() => drop(message?),
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let before = phone.status().await?.given.without_service;
-            ensure!(before != [other[1]], "{way}: it was delivered: {before:?}");
-            match way {
-                "N2" => drop(phone.handover_to(&there).await?),
-                "Xn" => drop(phone.xn_handover_to(&here).await?),
+            let before = ue.status().await?.given.without_service;
+            ensure!(before != [other[1]], "{case}: it was delivered: {before:?}");
+            match case {
+                "N2" => drop(ue.handover_to(&there).await?),
+                "Xn" => drop(ue.xn_handover_to(&here).await?),
                 _ => {
-                    let script = if way == "N2, cancelled" {
+                    let script = if case == "cancelled" {
                         HandoverScript::CancelledAfterCommand
                     } else {
                         HandoverScript::TargetRejects
                     };
-                    let none = phone
+                    let none = ue
                         .handover(&there, HandoverPlan { script, ..HandoverPlan::default() })
                         .await;
-                    ensure!(none.is_err(), "{way}: {none:?}");
+                    ensure!(none.is_err(), "{case}: {none:?}");
                 }
             }
-            until(&phone, way, |given| given.without_service == [other[1]]).await?;
+            until(&ue, case, |given| given.without_service == [other[1]]).await?;
             other.reverse();
         }
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

@@ -14,14 +14,14 @@ fn ng_setup_fails_for_an_unknown_plmn_or_slice() {
         let refusal = Gnb::connect(config).await.err();
         ensure!(
             matches!(refusal, Some(GnbError::SetupRefused { .. })),
-            "another network's gNB: {refusal:?}"
+            "unknown PLMN: {refusal:?}"
         );
         let mut config = core.gnb_config(2);
         config.slices = vec![slice_of_type(9)];
         let refusal = Gnb::connect(config).await.err();
         ensure!(
             matches!(refusal, Some(GnbError::SetupRefused { .. })),
-            "a gNB without a slice of ours: {refusal:?}"
+            "unknown slice: {refusal:?}"
         );
         Ok(())
     });
@@ -32,24 +32,24 @@ fn ng_setup_of_a_restarted_gnb_replaces_its_association() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        // It comes back before anybody has noticed that it was away.
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        // It connects again before the AMF has detected the failure.
         let again = Gnb::connect({
             let mut config = core.gnb_config(1);
             (config.n2_local, config.n3) = (core.gnb_config(2).n2_local, core.gnb_config(2).n3);
             config
         })
         .await?;
-        core.until("there is one gNB, and its phone idle", |c| {
+        core.until("one gNB is connected and its UE is in CM-IDLE", |c| {
             (c.gnbs, c.registered, c.connected) == (1, 1, 0)
         })
         .await?;
-        phone.wait_idle().await?;
-        phone.move_to(&again).await?;
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.wait_idle().await?;
+        ue.move_to(&again).await?;
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
@@ -61,12 +61,12 @@ fn three_gnbs_serve_ues_concurrently() {
         for number in 1..=3u8 {
             let gnb = core.gnb(number).await?;
             for n in 0..10 {
-                let phone = gnb.new_ue(core.phone(u64::from(number) * 10 + n))?;
+                let ue = gnb.new_ue(core.ue_config(u64::from(number) * 10 + n))?;
                 tasks.spawn(async move {
-                    phone.register().await?;
-                    phone.establish_pdu_session(internet()).await?;
-                    reaches(&phone, 1, GATEWAY).await?;
-                    anyhow::Ok(phone)
+                    ue.register().await?;
+                    ue.establish_pdu_session(internet()).await?;
+                    reaches(&ue, 1, GATEWAY).await?;
+                    anyhow::Ok(ue)
                 });
             }
         }
@@ -75,9 +75,9 @@ fn three_gnbs_serve_ues_concurrently() {
             all.push(done??);
         }
         ensure!(core.counts().gnbs == 3 && core.counts().sessions == 30, "{:?}", core.counts());
-        for phone in all {
-            phone.deregister().await?;
+        for ue in all {
+            ue.deregister().await?;
         }
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }

@@ -13,21 +13,29 @@ fn overload_start_and_stop_are_sent_to_every_gnb() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
         ensure!(!gnb.is_overloaded());
         let refused =
-            gnb.new_ue(core.phone(2))?.register().await.err().and_then(|error| error.cause());
+            gnb.new_ue(core.ue_config(2))?.register().await.err().and_then(|error| error.cause());
         ensure!(refused == Some(22), "{refused:?}");
-        eventually("OVERLOAD START", || gnb.is_overloaded().then_some(()), || "none came".into())
-            .await?;
-        // One that is set up meanwhile learns it, too.
+        eventually(
+            "OVERLOAD START",
+            || gnb.is_overloaded().then_some(()),
+            || "not received".into(),
+        )
+        .await?;
+        // A gNB that connects during the overload receives it, too.
         let other = core.gnb(2).await?;
-        eventually("OVERLOAD START", || other.is_overloaded().then_some(()), || "none came".into())
-            .await?;
+        eventually(
+            "OVERLOAD START",
+            || other.is_overloaded().then_some(()),
+            || "not received".into(),
+        )
+        .await?;
         let over = || (!gnb.is_overloaded() && !other.is_overloaded()).then_some(());
-        eventually("OVERLOAD STOP", over, || "none came".into()).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        eventually("OVERLOAD STOP", over, || "not received".into()).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

@@ -9,10 +9,12 @@ use martlet_ngap::transfer::{
 use martlet_ngap::{build_ngap, ie};
 use martlet_tests::{GATEWAY, TestCore, in_namespace, ping, reaches};
 
-/// What AMF and gNB call the UE of the next INITIAL CONTEXT SETUP REQUEST.
-async fn called(heard: &mut tokio::sync::broadcast::Receiver<bytes::Bytes>) -> Result<(u64, u32)> {
+/// The UE NGAP IDs (AMF, RAN) of the next INITIAL CONTEXT SETUP REQUEST.
+async fn ue_ngap_ids(
+    messages: &mut tokio::sync::broadcast::Receiver<bytes::Bytes>,
+) -> Result<(u64, u32)> {
     loop {
-        let message = heard.recv().await?;
+        let message = messages.recv().await?;
         let pdu = NGAP_PDU::decode(&message)?;
         if pdu.kind() == Kind::Initiating_InitialContextSetup {
             let amf_id = pdu.ie::<ie::AMF_UE_NGAP_ID>().transpose()?.context("AMF UE NGAP ID")?;
@@ -22,18 +24,18 @@ async fn called(heard: &mut tokio::sync::broadcast::Receiver<bytes::Bytes>) -> R
     }
 }
 
-/// PDU SESSION RESOURCE MODIFY INDICATION (TS 38.413, 8.2.5): downlink goes to another end of the
-/// gNB. PDU SESSION RESOURCE NOTIFY (8.2.4) that the gNB has let the session go: downlink waits,
-/// and a service request brings it back.
+/// PDU SESSION RESOURCE MODIFY INDICATION (TS 38.413, 8.2.5) moves the downlink tunnel to another
+/// address. After PDU SESSION RESOURCE NOTIFY (8.2.4) with a released session, downlink packets are
+/// buffered and the session is set up again.
 #[test]
 fn gnb_moves_and_releases_the_tunnel_of_a_session() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let mut heard = gnb.subscribe();
-        let (phone, own) = core.phone_with_session(&gnb, 1).await?;
-        let (friend, from) = core.phone_with_session(&core.gnb(2).await?, 2).await?;
-        let (amf_id, ran_id) = called(&mut heard).await?;
+        let mut messages = gnb.subscribe();
+        let (ue, own) = core.ue_with_session(&gnb, 1).await?;
+        let (peer_ue, from) = core.ue_with_session(&core.gnb(2).await?, 2).await?;
+        let (amf_id, ran_id) = ue_ngap_ids(&mut messages).await?;
         let end = tokio::net::UdpSocket::bind("127.0.0.98:2152").await?;
         let tunnel =
             GtpTunnel { address: "127.0.0.98".parse()?, second_address: None, teid: 0xbeef };
@@ -51,7 +53,7 @@ fn gnb_moves_and_releases_the_tunnel_of_a_session() {
         )?;
         gnb.send_raw_ngap(1, indication.encode()?).await?;
         let flows = loop {
-            let message = heard.recv().await?;
+            let message = messages.recv().await?;
             let pdu = NGAP_PDU::decode(&message)?;
             if pdu.kind() == Kind::Successful_PDUSessionResourceModifyIndication {
                 let list = pdu
@@ -67,12 +69,12 @@ fn gnb_moves_and_releases_the_tunnel_of_a_session() {
             }
         };
         ensure!(flows == [1], "{flows:?}");
-        friend.send_ip(1, ping(from, own, 7)).await?;
-        let mut octets = [0; 2000];
-        let come =
-            tokio::time::timeout(std::time::Duration::from_secs(5), end.recv(&mut octets)).await;
-        let length = come.context("nothing comes to the new end")??;
-        ensure!(length > 36 && octets[4..8] == [0, 0, 0xbe, 0xef], "{:02x?}", &octets[..length]);
+        peer_ue.send_ip(1, ping(from, own, 7)).await?;
+        let mut bytes = [0; 2000];
+        let received =
+            tokio::time::timeout(std::time::Duration::from_secs(5), end.recv(&mut bytes)).await;
+        let length = received.context("no packet at the new tunnel end")??;
+        ensure!(length > 36 && bytes[4..8] == [0, 0, 0xbe, 0xef], "{:02x?}", &bytes[..length]);
 
         let cause = Cause::radioNetwork(CauseRadioNetwork::radio_resources_not_available);
         let transfer = NotifyReleased { cause }.encode()?;
@@ -86,24 +88,24 @@ fn gnb_moves_and_releases_the_tunnel_of_a_session() {
             PDUSessionResourceReleasedListNot(PDUSessionResourceReleasedListNot(vec![item])),
         )?;
         gnb.send_raw_ngap(1, notify.encode()?).await?;
-        // What comes now waits, and has the session set up once more.
+        // The next packet is buffered and sets the session up again.
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        friend.send_ip(1, ping(from, own, 8)).await?;
-        let again = async {
+        peer_ue.send_ip(1, ping(from, own, 8)).await?;
+        let set_up = async {
             loop {
-                let message = heard.recv().await?;
+                let message = messages.recv().await?;
                 if NGAP_PDU::decode(&message)?.kind() == Kind::Initiating_PDUSessionResourceSetup {
                     return anyhow::Ok(());
                 }
             }
         };
-        let asked = tokio::time::timeout(std::time::Duration::from_secs(5), again).await;
+        let asked = tokio::time::timeout(std::time::Duration::from_secs(5), set_up).await;
         asked.context("the gNB is not asked to set the session up")??;
-        ensure!(end.try_recv(&mut octets).is_err(), "nothing goes where the gNB has let go");
-        phone.release_to_idle().await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        friend.deregister().await?;
-        core.until_nothing_is_left().await
+        ensure!(end.try_recv(&mut bytes).is_err(), "a packet was sent to the released tunnel");
+        ue.release_to_idle().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        peer_ue.deregister().await?;
+        core.until_all_released().await
     });
 }

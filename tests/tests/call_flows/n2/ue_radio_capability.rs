@@ -5,8 +5,7 @@ use martlet_ngap::NgapPduKind as Kind;
 use martlet_ngap::ie;
 use martlet_tests::{TestCore, in_namespace};
 
-/// What a gNB tells of a UE's radio (TS 38.413, 8.14.1) is told the next gNB, so that the UE need
-/// not be asked again; also by another AMF to which the UE comes.
+/// The AMF stores the capability and sends it to the next gNB, also after a change of the AMF.
 #[test]
 fn radio_capability_is_stored_and_sent_at_the_next_context_setup() {
     in_namespace(|| async {
@@ -14,14 +13,14 @@ fn radio_capability_is_stored_and_sent_at_the_next_context_setup() {
         let second = core.second_amf(|_| {}).await?;
         let (one, other, there) =
             (core.gnb(1).await?, core.gnb(2).await?, second.gnb(&core, 3).await?);
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         config.radio_capability = (0..200).collect();
-        let said = config.radio_capability.clone();
-        let phone = one.new_ue(config)?;
-        // What the next INITIAL CONTEXT SETUP REQUEST says of it.
-        let told = async |heard: &mut tokio::sync::broadcast::Receiver<bytes::Bytes>| {
+        let capability = config.radio_capability.clone();
+        let ue = one.new_ue(config)?;
+        // The capability in the next INITIAL CONTEXT SETUP REQUEST.
+        let sent = async |messages: &mut tokio::sync::broadcast::Receiver<bytes::Bytes>| {
             loop {
-                let message = heard.recv().await?;
+                let message = messages.recv().await?;
                 let pdu = martlet_ngap::ngap::NGAP_PDU::decode(&message)?;
                 if pdu.kind() == Kind::Initiating_InitialContextSetup {
                     let radio = pdu.ie::<ie::UERadioCapability>().transpose()?;
@@ -29,28 +28,28 @@ fn radio_capability_is_stored_and_sent_at_the_next_context_setup() {
                 }
             }
         };
-        let mut heard = one.subscribe();
-        core.register_with_session(&phone).await?;
-        ensure!(told(&mut heard).await?.is_none(), "nobody knows it yet");
-        phone.release_to_idle().await?;
-        phone.service_request().await?;
-        ensure!(told(&mut heard).await?.as_ref() == Some(&said), "at the same gNB");
-        for (gnb, place) in [(&other, "at another gNB"), (&there, "at another AMF's")] {
-            phone.release_to_idle().await?;
-            phone.move_to(gnb).await?;
-            let mut heard = gnb.subscribe();
-            phone.register_as(martlet_ran::RegistrationType::MobilityRegistrationUpdating).await?;
-            if place == "at another gNB" {
-                phone.release_to_idle().await?;
-                phone.service_request().await?;
+        let mut messages = one.subscribe();
+        core.register_with_session(&ue).await?;
+        ensure!(sent(&mut messages).await?.is_none(), "the capability is not known yet");
+        ue.release_to_idle().await?;
+        ue.service_request().await?;
+        ensure!(sent(&mut messages).await?.as_ref() == Some(&capability), "at the same gNB");
+        for (gnb, case) in [(&other, "at another gNB"), (&there, "at a gNB of another AMF")] {
+            ue.release_to_idle().await?;
+            ue.move_to(gnb).await?;
+            let mut messages = gnb.subscribe();
+            ue.register_as(martlet_ran::RegistrationType::MobilityRegistrationUpdating).await?;
+            if case == "at another gNB" {
+                ue.release_to_idle().await?;
+                ue.service_request().await?;
             }
-            let mut last = told(&mut heard).await?;
+            let mut last = sent(&mut messages).await?;
             if last.is_none() {
-                last = told(&mut heard).await?;
+                last = sent(&mut messages).await?;
             }
-            ensure!(last.as_ref() == Some(&said), "{place}: {last:?}");
+            ensure!(last.as_ref() == Some(&capability), "{case}: {last:?}");
         }
-        phone.deregister().await?;
+        ue.deregister().await?;
         Ok(())
     });
 }

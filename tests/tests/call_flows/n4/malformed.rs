@@ -1,10 +1,10 @@
-//! PFCP from a stranger, to the ports of UPF and SMF (TS 29.244, 7.6).
-use crate::bystander::Witness;
+//! Malformed and unexpected PFCP messages to UPF and SMF (TS 29.244, 7.6).
+use crate::bystander::Bystander;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
-use martlet_tests::{Growth, TestCore, in_namespace};
+use martlet_tests::{MetricDelta, TestCore, in_namespace};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -14,7 +14,7 @@ pub const UPF: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 8)), 8805);
 const SMF: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7)), 8805);
 
-/// A PFCP entity by hand.
+/// A PFCP peer whose messages the test writes.
 struct Stranger(UdpSocket);
 
 impl Stranger {
@@ -22,9 +22,9 @@ impl Stranger {
         Ok(Stranger(UdpSocket::bind((STRANGER, 8805)).await?))
     }
 
-    /// The answer to octets, if there is one.
-    async fn ask(&self, to: SocketAddr, octets: &[u8]) -> Result<Option<Packet>> {
-        self.0.send_to(octets, to).await?;
+    /// Sends bytes and returns the answer, if any.
+    async fn request(&self, to: SocketAddr, bytes: &[u8]) -> Result<Option<Packet>> {
+        self.0.send_to(bytes, to).await?;
         let mut buffer = [0; 4096];
         let Ok(received) =
             tokio::time::timeout(Duration::from_millis(300), self.0.recv_from(&mut buffer)).await
@@ -32,29 +32,27 @@ impl Stranger {
             return Ok(None);
         };
         let (length, from) = received?;
-        ensure!(from == to, "{from} answers what {to} was asked");
+        ensure!(from == to, "{from} answered a request to {to}");
         Ok(Some(Packet::decode(&buffer[..length])?))
     }
 
-    /// The answer to octets, which is due.
-    async fn answer(&self, to: SocketAddr, octets: &[u8]) -> Result<Packet> {
-        self.ask(to, octets)
-            .await?
-            .with_context(|| format!("an answer of {to} is due to {octets:02x?}"))
+    /// Sends bytes and expects an answer.
+    async fn answer(&self, to: SocketAddr, bytes: &[u8]) -> Result<Packet> {
+        self.request(to, bytes).await?.with_context(|| format!("no answer of {to} to {bytes:02x?}"))
     }
 }
 
-/// A message with these octets for its elements.
+/// A message with these bytes as its information elements.
 pub fn raw(message_type: u8, seid: Option<u64>, sequence: u32, elements: &[u8]) -> Vec<u8> {
     Header { message_type, seid, sequence, priority: None }
         .encode(|out| out.extend_from_slice(elements))
 }
 
-/// Node ID 127.0.0.99, as an element.
+/// The information element Node ID, 127.0.0.99.
 const NODE_ID: [u8; 9] = [0, 60, 0, 5, 0, 127, 0, 0, 99];
 
-/// Neither has an answer: what is cut off, and what is no PFCP at all.
-async fn junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
+/// Checks the answers to bytes that are not valid PFCP messages.
+async fn check_junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
     for junk in [
         &b""[..],
         b"\x20",
@@ -62,14 +60,14 @@ async fn junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
         b"\x21\x32\x00\x04\x00\x00\x00\x00",
         b"\x20\xf0\x00\x04\x00\x00\x01\x00",
     ] {
-        ensure!(stranger.ask(to, junk).await?.is_none(), "{junk:02x?} has no answer");
+        ensure!(stranger.request(to, junk).await?.is_none(), "{junk:02x?} must not be answered");
     }
     // Another version: Version Not Supported, with the sequence number of the request.
     let answer = stranger
         .answer(to, b"\x40\x01\x00\x0c\x00\x00\x07\x00\x00\x60\x00\x04\x00\x00\x00\x01")
         .await?;
     ensure!(answer == Packet::node(7, VersionNotSupported {}), "{answer:?}");
-    // Anybody may ask whether it is alive.
+    // A heartbeat needs no association.
     let beat = Packet::node(8, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
     let answer = stranger.answer(to, &beat).await?;
     ensure!(
@@ -83,27 +81,27 @@ async fn junk(stranger: &Stranger, to: SocketAddr) -> Result<()> {
 fn upf_answers_invalid_requests_with_their_cause() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let witness = Witness::at(&core).await?;
+        let bystander = Bystander::at(&core).await?;
         let (stranger, dropped) =
-            (Stranger::open().await?, Growth::of("martlet_upf_n4_dropped_total", &[]));
-        junk(&stranger, UPF).await?;
-        ensure!(dropped.so_far() >= 4.0, "what is dropped is counted");
+            (Stranger::open().await?, MetricDelta::of("martlet_upf_n4_dropped_total", &[]));
+        check_junk(&stranger, UPF).await?;
+        ensure!(dropped.get() >= 4.0, "drops are not counted");
 
-        // A heartbeat without its time stamp has no cause to be answered with.
-        ensure!(stranger.ask(UPF, &raw(1, None, 20, &[])).await?.is_none());
-        // Association setup without a recovery time stamp.
+        // A heartbeat response has no cause, so a heartbeat without its time stamp is dropped.
+        ensure!(stranger.request(UPF, &raw(1, None, 20, &[])).await?.is_none());
+        // An association setup without a recovery time stamp.
         let answer = stranger.answer(UPF, &raw(5, None, 21, &NODE_ID)).await?;
         let Message::AssociationSetupResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::MANDATORY_IE_MISSING, "{answer:?}");
-        // A session without an association; one that does not exist; one that is asked for with a
-        // broken element.
+        // Session requests without an association, for an unknown session, and with a malformed
+        // element.
         let node_id = NodeId::Ip(STRANGER.into());
         let establishment =
             [&NODE_ID[..], &[0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0, 5, 127, 0, 0, 99]].concat();
         let answer = stranger.answer(UPF, &raw(50, Some(0), 22, &establishment)).await?;
-        ensure!(answer.seid == Some(5), "the answer finds its session: {answer:?}");
+        ensure!(answer.seid == Some(5), "wrong SEID: {answer:?}");
         let Message::SessionEstablishmentResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
@@ -122,14 +120,14 @@ fn upf_answers_invalid_requests_with_their_cause() {
             (answer.cause, answer.offending_ie) == (Cause::INVALID_LENGTH, Some(OffendingIe(57))),
             "{answer:?}"
         );
-        // To end the association of somebody who has none.
+        // The release of an association that does not exist.
         let release = Packet::node(25, AssociationReleaseRequestMessage { node_id }).encode();
         let answer = stranger.answer(UPF, &release).await?;
         let Message::AssociationReleaseResponse(answer) = answer.message else {
             anyhow::bail!("{answer:?}")
         };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
-        witness.and_all_is_well().await
+        bystander.expect_core_works().await
     });
 }
 
@@ -137,15 +135,15 @@ fn upf_answers_invalid_requests_with_their_cause() {
 fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
-        let witness = Witness::at(&core).await?;
+        let bystander = Bystander::at(&core).await?;
         let stranger = Stranger::open().await?;
         let (malformed, foreign) = (
-            Growth::of("martlet_smf_n4_total", &[("event", "malformed")]),
-            Growth::of("martlet_smf_n4_total", &[("event", "report of nothing")]),
+            MetricDelta::of("martlet_smf_n4_total", &[("event", "malformed")]),
+            MetricDelta::of("martlet_smf_n4_total", &[("event", "report of nothing")]),
         );
-        junk(&stranger, SMF).await?;
+        check_junk(&stranger, SMF).await?;
 
-        // A session report about a session that does not exist.
+        // A report of an unknown session.
         let report = |report_type| SessionReportRequest {
             report_type,
             downlink_data: None,
@@ -167,7 +165,7 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
                 .answer(SMF, &Packet::session(42, 20, report(ReportType::DLDR)).encode())
                 .await?,
         )?;
-        // One about the witness's session, from a stranger: the gNB is said not to know the tunnel.
+        // A forged Error Indication Report for the session of the bystander.
         let seid =
             core.status("upf")["sessions"][0]["cpSeid"].as_u64().context("the SMF's SEID")?;
         not_found(
@@ -175,8 +173,8 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
                 .answer(SMF, &Packet::session(seid, 21, report(ReportType::ERIR)).encode())
                 .await?,
         )?;
-        ensure!(foreign.so_far() >= 2.0, "they are counted");
-        // Without its mandatory element.
+        ensure!(foreign.get() >= 2.0, "the errors are not counted");
+        // A report without its mandatory element.
         let answer = stranger.answer(SMF, &raw(56, Some(42), 22, &[])).await?;
         not_found(answer)?;
         let answer = stranger.answer(SMF, &raw(12, None, 23, &NODE_ID)).await?;
@@ -187,8 +185,8 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
             answer.cause == Cause::MANDATORY_IE_MISSING && answer.offending_ie.is_some(),
             "{answer:?}"
         );
-        ensure!(malformed.so_far() >= 5.0, "they are counted");
-        // Requests that are for others, or for UPFs of the configuration.
+        ensure!(malformed.get() >= 5.0, "the errors are not counted");
+        // Requests that only a UPF accepts, or only from configured UPFs.
         let setup = [&NODE_ID[..], &[0, 96, 0, 4, 0, 0, 0, 1]].concat();
         let answer = stranger.answer(SMF, &raw(5, None, 24, &setup)).await?;
         let Message::AssociationSetupResponse(answer) = answer.message else {
@@ -202,9 +200,9 @@ fn smf_answers_invalid_requests_and_ignores_unknown_peers() {
         };
         ensure!(answer.cause == Cause::NO_ESTABLISHED_ASSOCIATION, "{answer:?}");
         ensure!(
-            stranger.ask(SMF, &raw(54, Some(seid), 26, &[])).await?.is_none(),
-            "an SMF deletes nothing"
+            stranger.request(SMF, &raw(54, Some(seid), 26, &[])).await?.is_none(),
+            "the SMF answered a session deletion"
         );
-        witness.and_all_is_well().await
+        bystander.expect_core_works().await
     });
 }

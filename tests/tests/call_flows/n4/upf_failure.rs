@@ -1,10 +1,10 @@
 //! UPFs that are out of reach or lost (TS 23.527, 4.2; TS 29.244, 6.2.2).
-use crate::session::{both_are_there, skipped};
+use crate::session::{skipped, until_both_upfs_are_associated};
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::Ue;
 use martlet_tests::{
-    GATEWAY, OwnUpf, TestCore, eventually, in_namespace, internet, ping, reaches, sequence_of,
+    GATEWAY, SeparateUpf, TestCore, eventually, in_namespace, ping, reaches, sequence_of,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -12,34 +12,38 @@ use std::time::Duration;
 #[test]
 fn unreachable_upf_rejects_new_sessions_and_keeps_others() {
     in_namespace(|| async {
-        let upf = OwnUpf::start().await?;
+        let upf = SeparateUpf::start().await?;
         let core = TestCore::start(Sbi::Local, |config| {
-            OwnUpf::instead(config);
+            SeparateUpf::replace_core_upf(config);
             (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&gnb, 1).await?;
+        let (one, _) = core.ue_with_session(&gnb, 1).await?;
         reaches(&one, 1, GATEWAY).await?;
-        let wall = martlet_tests::Wall::before_udp_port(8805)?;
+        let filter = martlet_tests::PacketFilter::drop_udp_port(8805)?;
         let associated = |wanted: bool| {
             let core = &core;
             move || (core.status("smf")["upfs"][0]["associated"] == wanted).then_some(())
         };
-        eventually("the UPF is lost", associated(false), || core.status("smf").to_string()).await?;
-        let two = gnb.new_ue(core.phone(2))?;
+        eventually("the association is lost", associated(false), || core.status("smf").to_string())
+            .await?;
+        let two = gnb.new_ue(core.ue_config(2))?;
         two.register().await?;
         let refused = two.establish_pdu_session(martlet_tests::internet()).await;
         ensure!(
             refused.as_ref().is_err_and(|e| e.cause() == Some(38)),
-            "network failure: {refused:?}"
+            "expected cause #38, network failure: {refused:?}"
         );
         reaches(&one, 1, GATEWAY).await?;
-        drop(wall);
-        eventually("the UPF is back", associated(true), || core.status("smf").to_string()).await?;
+        drop(filter);
+        eventually("the association is set up again", associated(true), || {
+            core.status("smf").to_string()
+        })
+        .await?;
         upf.until_sessions(1).await?;
         reaches(&one, 1, GATEWAY).await?;
-        core.use_session_and_leave(&two).await?;
+        core.use_session_and_deregister(&two).await?;
         ensure!(core.counts().sessions == 1 && core.counts().addresses == 1, "{:?}", core.counts());
         Ok(())
     });
@@ -51,36 +55,37 @@ fn sessions_of_a_lost_upf_move_to_another() {
         if skipped() {
             return Ok(());
         }
-        let upf = OwnUpf::start().await?;
+        let upf = SeparateUpf::start().await?;
         let core = TestCore::start(Sbi::Local, |config| {
-            OwnUpf::beside(config);
+            SeparateUpf::add_to_core(config);
             config.smf.upfs.reverse();
             (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
         })
         .await?;
-        both_are_there(&core).await?;
+        until_both_upfs_are_associated(&core).await?;
         let gnb = core.gnb(1).await?;
-        let (active, from) = core.phone_with_session(&gnb, 1).await?;
-        let (idle, to) = core.phone_with_session(&gnb, 2).await?;
+        let (active, from) = core.ue_with_session(&gnb, 1).await?;
+        let (idle, to) = core.ue_with_session(&gnb, 2).await?;
         reaches(&active, 1, GATEWAY).await?;
         idle.release_to_idle().await?;
-        core.until("one phone is idle", |counts| counts.connected == 1).await?;
+        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
         upf.until_sessions(2).await?;
         upf.stop().await?;
         let moved = || (core.status("upf")["sessionCount"] == 2).then_some(());
         eventually("the other UPF has the sessions", moved, || core.status("upf").to_string())
             .await?;
-        // With their addresses; the idle one is paged for what comes. Until the gNB knows the new
-        // tunnel packets are lost.
-        crosses_at_last(&active, from, &idle, to, 3).await?;
-        crosses_at_last(&idle, to, &active, from, 4).await?;
+        // The addresses are the same, and the idle UE is paged. Packets are lost until the gNB knows
+        // the new tunnel.
+        until_packet_passes(&active, from, &idle, to, 3).await?;
+        until_packet_passes(&idle, to, &active, from, 4).await?;
         active.deregister().await?;
         idle.deregister().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 
-pub async fn crosses_at_last(
+/// Sends packets from one UE to the other until one arrives.
+pub async fn until_packet_passes(
     from: &Ue,
     source: Ipv4Addr,
     to: &Ue,
@@ -97,5 +102,5 @@ pub async fn crosses_at_last(
             }
         }
     }
-    anyhow::bail!("no packet came from {source} to {destination}")
+    anyhow::bail!("no packet from {source} to {destination}")
 }

@@ -1,4 +1,4 @@
-//! What an AMF has the LMF do with a phone's connection: it goes on over another AMF, or ends.
+//! What an AMF has the LMF do with a UE's connection: it goes on over another AMF, or ends.
 use super::*;
 use martlet_sbi::{ApiRoot, CallPolicy, Peer};
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
@@ -15,22 +15,24 @@ fn config(n: u64) -> UpConfig {
 #[test]
 fn connection_continues_at_another_amf_and_ends_with_the_registration() {
     in_namespace(|| async {
-        let bed =
-            Bed::around(async |configure| TestCore::start_on(Sbi::Http, configure).await, |_| {})
-                .await?;
-        let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("a root")?;
+        let testbed = Testbed::around(
+            async |configure| TestCore::start_on(Sbi::Http, configure).await,
+            |_| {},
+        )
+        .await?;
+        let (root, _) = ApiRoot::split("http://127.0.0.18:7777").context("not an API root")?;
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
         let lmf = LmfLocationClient::new(Peer::new(binding, root, "AMF", CallPolicy::default()));
         let there = place(120.0, 140.0);
-        let (_ue, positioning) = bed.phone(1, there, true, true).await?;
+        let (_ue, positioning) = testbed.ue(1, there, true, true).await?;
         let mut moves = config(1);
         moves.amf_reallocation_ind = Some(true);
         let none = lmf.up_config(moves.clone()).await.err().context("it has no connection yet")?;
         ensure!(none.cause() == "CONTEXT_NOT_FOUND", "{none}");
-        bed.locate(1).await?;
+        testbed.locate(1).await?;
 
-        // The command goes to the phone, and its answer back, over NAS; the channel stays.
-        let notified = || bed.core.bodies.calls("nlmf-callback N1MessageNotify");
+        // The command goes to the UE, and its answer back, over NAS; the channel stays.
+        let notified = || testbed.core.sbi_record.calls("nlmf-callback N1MessageNotify");
         let before = notified();
         lmf.up_config(moves).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         for _ in 0..100 {
@@ -39,8 +41,8 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        ensure!(notified() == before + 1, "the phone answered {} times", notified() - before);
-        let (found, ..) = bed.locate(1).await?;
+        ensure!(notified() == before + 1, "the UE answered {} times", notified() - before);
+        let (found, ..) = testbed.locate(1).await?;
         ensure!(found.distance(&there) < 20.0 && positioning.state() == UeState::Established);
         ensure!(notified() == before + 1, "the position went over the connection that was there");
 
@@ -48,6 +50,6 @@ fn connection_continues_at_another_amf_and_ends_with_the_registration() {
         ends.lcs_up_connection_ind = Some(LcsUpConnectionInd::Termination);
         lmf.up_config(ends).await.map_err(|problem| anyhow::anyhow!("{problem}"))?;
         ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "{:?}", positioning.state());
-        bed.core.bodies.check(&["nlmf-loc UpConfig"]).await
+        testbed.core.sbi_record.check(&["nlmf-loc UpConfig"]).await
     });
 }

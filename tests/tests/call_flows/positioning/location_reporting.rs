@@ -1,4 +1,4 @@
-//! Where a phone is, as its gNB reports it (TS 38.413, 8.12; TS 29.518, 5.5.2.3).
+//! Where a UE is, as its gNB reports it (TS 38.413, 8.12; TS 29.518, 5.5.2.3).
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use martlet::core::Sbi;
@@ -20,8 +20,8 @@ fn location_is_reported_at_once_and_the_last_known_one_when_idle() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(7).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("a root")?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("not an API root")?;
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
         let amf = AmfLocationClient::new(Peer::new(binding, root, "GMLC", CallPolicy::default()));
         let asked = RequestLocInfo {
@@ -44,11 +44,11 @@ fn location_is_reported_at_once_and_the_last_known_one_when_idle() {
         ensure!(here.current_loc == Some(true) && here.rat_type.is_some(), "{here:?}");
         // The gNB's identity makes the first 24 bits of the cell's.
         ensure!(place(&here).is_some_and(|cell| cell.starts_with("000007")), "{here:?}");
-        phone.release_to_idle().await?;
+        ue.release_to_idle().await?;
         let last = ask().await?;
         ensure!(last.current_loc == Some(false) && place(&last) == place(&here), "{last:?}");
-        core.bodies.check(&["namf-loc ProvideLocationInfo"]).await?;
-        phone.deregister().await?;
+        core.sbi_record.check(&["namf-loc ProvideLocationInfo"]).await?;
+        ue.deregister().await?;
         Ok(())
     });
 }
@@ -94,7 +94,7 @@ fn cell_of(report: &AmfEventReport) -> Result<(String, char)> {
 }
 
 /// TS 23.502, 4.10 and 4.15.4: changes of the cell are told to who has asked for them, within a gNB
-/// and at handovers of both kinds, and so is whether a phone is in an area.
+/// and at handovers of both kinds, and so is whether a UE is in an area.
 #[test]
 fn cell_changes_and_presence_in_an_area_are_reported() {
     in_namespace(|| async {
@@ -108,14 +108,14 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         let mut config = core.gnb_config(8);
         config.tac = 2;
         let other = Gnb::connect(config).await?;
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
         let (sender, mut reports) = mpsc::unbounded_channel();
         let router =
             Arc::new(Router::new().serve(NAMF_EVTS_CALLBACK.routes(Arc::new(Consumer(sender)))));
         let server =
             HttpServer::bind("127.0.0.78:7777".parse()?, router, Default::default()).await?;
         tokio::spawn(server.run());
-        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("a root")?;
+        let (root, _) = ApiRoot::split("http://127.0.0.17:7777").context("not an API root")?;
         let binding = Arc::new(HttpBinding::new(ClientLimits::default()));
         let amf =
             AmfEventExposureClient::new(Peer::new(binding, root, "NEF", CallPolicy::default()));
@@ -140,36 +140,36 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
         let made = amf.create_subscription(subscription(event)).await.map_err(wrong)?;
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "as it is now");
         asked(&mut heard).await?;
-        phone.change_cell(2).await?;
+        ue.change_cell(2).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '2'),
             "another cell of its gNB"
         );
-        phone.handover_to(&other).await?;
+        ue.handover_to(&other).await?;
         ensure!(cell_of(&next(&mut reports).await?)?.0 == "000008", "another gNB");
-        phone.change_cell(3).await?;
+        ue.change_cell(3).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000008".into(), '3'),
             "the target was asked with the handover"
         );
-        phone.xn_handover_to(&one).await?;
+        ue.xn_handover_to(&one).await?;
         ensure!(cell_of(&next(&mut reports).await?)? == ("000007".into(), '1'), "Xn");
-        phone.release_to_idle().await?;
-        reaches(&phone, 1, GATEWAY).await?;
+        ue.release_to_idle().await?;
+        reaches(&ue, 1, GATEWAY).await?;
         asked(&mut heard).await?;
-        phone.change_cell(4).await?;
+        ue.change_cell(4).await?;
         ensure!(
             cell_of(&next(&mut reports).await?)? == ("000007".into(), '4'),
             "asked again after a rest"
         );
-        let id = made.location.rsplit('/').next().context("an identity")?.to_string();
+        let id = made.location.rsplit('/').next().context("no identity")?.to_string();
         amf.delete_subscription(&id).await.map_err(wrong)?;
         ensure!(
             amf.delete_subscription(&id).await.is_err_and(|problem| problem.status() == 404),
             "it is gone"
         );
         asked(&mut heard).await?;
-        phone.change_cell(5).await?;
+        ue.change_cell(5).await?;
 
         // Presence in the second tracking area: now, with each change, and not more often than was
         // asked for.
@@ -191,18 +191,18 @@ fn cell_changes_and_presence_in_an_area_are_reported() {
             area.presence_state.context("a state")
         };
         ensure!(presence(next(&mut reports).await?)? == PresenceState::OutOfArea, "as it is now");
-        phone.handover_to(&other).await?;
+        ue.handover_to(&other).await?;
         ensure!(presence(next(&mut reports).await?)? == PresenceState::InArea, "it has come");
-        phone.change_cell(2).await?;
-        phone.xn_handover_to(&one).await?;
+        ue.change_cell(2).await?;
+        ue.xn_handover_to(&one).await?;
         let last = next(&mut reports).await?;
         ensure!(last.state.remain_reports == Some(0) && !last.state.active, "{last:?}");
         ensure!(presence(last)? == PresenceState::OutOfArea, "it has left");
-        phone.handover_to(&other).await?;
+        ue.handover_to(&other).await?;
         tokio::time::sleep(Duration::from_millis(200)).await;
         ensure!(reports.try_recv().is_err(), "three were asked for");
-        core.bodies.check(&["namf-evts CreateSubscription"]).await?;
-        phone.deregister().await?;
+        core.sbi_record.check(&["namf-evts CreateSubscription"]).await?;
+        ue.deregister().await?;
         Ok(())
     });
 }

@@ -9,7 +9,7 @@ use martlet_tests::in_namespace;
 #[test]
 fn best_available_method_is_used() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         for carrier in [true, false] {
             // Differences of times to a metre: it is some metres off at the most, and says so.
@@ -18,16 +18,18 @@ fn best_available_method_is_used() {
                 (config.surroundings.dl_tdoa, config.surroundings.timing_deviation_m) = (true, 1.0);
             };
             let (_ue, _positioning) =
-                bed.phone_that(n, there, true, carrier, bed.trust()?, tdoa).await?;
-            let (found, method, within) = bed.locate(n).await?;
+                testbed.phone_that(n, there, true, carrier, testbed.trust()?, tdoa).await?;
+            let (found, method, within) = testbed.locate(n).await?;
             let error = found.distance(&there);
             ensure!(
                 method == "DL_TDOA" && error < 6.0 && (1.0..12.0).contains(&within),
                 "{method} {error} {within}"
             );
 
-            let told =
-                bed.core.ask(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n)).await?;
+            let told = testbed
+                .core
+                .query(&format!("locate/imsi-{:015}", 1_010_000_000_000u64 + n))
+                .await?;
             ensure!(told["userPlane"].is_object() == carrier, "how it was asked: {told}");
 
             // A receiver for satellites to 3 m, which leaves where it is in truth.
@@ -37,8 +39,8 @@ fn best_available_method_is_used() {
                 config.truth = Some(folder.clone());
             };
             let (_ue, _positioning) =
-                bed.phone_that(n + 1, there, true, carrier, bed.trust()?, gnss).await?;
-            let (found, method, within) = bed.locate(n + 1).await?;
+                testbed.phone_that(n + 1, there, true, carrier, testbed.trust()?, gnss).await?;
+            let (found, method, within) = testbed.locate(n + 1).await?;
             let error = found.distance(&there);
             ensure!(
                 method == "GPS" && error < 15.0 && (7.0..9.0).contains(&within),
@@ -49,18 +51,18 @@ fn best_available_method_is_used() {
             std::fs::remove_file(left)?;
             ensure!(truth == format!("{} {}\n", there.lat, there.lon), "{truth}");
         }
-        bed.core.bodies.check(OPERATIONS).await
+        testbed.core.sbi_record.check(OPERATIONS).await
     });
 }
 
 #[test]
 fn ue_without_user_plane_is_located_over_nas_or_by_cell() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let before = served("control plane");
-        let (_lpp, positioning) = bed.phone(1, there, true, false).await?;
-        let (found, method, within) = bed.locate(1).await?;
+        let (_lpp, positioning) = testbed.ue(1, there, true, false).await?;
+        let (found, method, within) = testbed.locate(1).await?;
         ensure!(
             method == "NR_ECID" && found.distance(&there) < within,
             "{method}, {}",
@@ -69,25 +71,25 @@ fn ue_without_user_plane_is_located_over_nas_or_by_cell() {
         ensure!(positioning.state() == UeState::Idle && served("control plane") > before);
 
         // Its gNB knows nothing of it but its cell.
-        let none = bed.gnb.new_ue(bed.core.phone(2))?;
-        bed.core.register_with_session(&none).await?;
-        let (found, method, within) = bed.locate(2).await?;
+        let none = testbed.gnb.new_ue(testbed.core.ue_config(2))?;
+        testbed.core.register_with_session(&none).await?;
+        let (found, method, within) = testbed.locate(2).await?;
         ensure!(
             method == "CELLID" && found.distance(&MIDDLE) < 0.1 && within == 500.0,
             "{method}, {within}"
         );
-        bed.core.bodies.check(OPERATIONS).await
+        testbed.core.sbi_record.check(OPERATIONS).await
     });
 }
 
 #[test]
 fn unknown_ue_is_not_located() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |config| config.lmf.cells.clear()).await?;
-        let error = bed.locate(9).await.unwrap_err().to_string();
+        let testbed = Testbed::start(Sbi::Local, |config| config.lmf.cells.clear()).await?;
+        let error = testbed.locate(9).await.unwrap_err().to_string();
         ensure!(error.contains("USER_UNKNOWN") || error.contains("does not know"), "{error}");
-        let (_ue, _positioning) = bed.phone(1, place(1.0, 1.0), true, true).await?;
-        let error = bed.locate(1).await.unwrap_err().to_string();
+        let (_ue, _positioning) = testbed.ue(1, place(1.0, 1.0), true, true).await?;
+        let error = testbed.locate(1).await.unwrap_err().to_string();
         ensure!(error.contains("no cell whose place is known"), "{error}");
         Ok(())
     });

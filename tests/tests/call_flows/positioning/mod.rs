@@ -1,4 +1,4 @@
-//! Where a phone is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
+//! Where a UE is: asked over the user plane, over NAS, by what gNBs measure, and by its cell.
 mod amf_change;
 mod location_reporting;
 mod location_request;
@@ -18,7 +18,7 @@ use martlet_lmf::CellConfig;
 use martlet_ran::Trp;
 use martlet_ran::radio_environment::Cell;
 use martlet_ran::{Gnb, GnbConfig, Netns, Positioning, PositioningConfig, Surroundings, Ue};
-use martlet_tests::{GATEWAY, TestCore, a_switch_carries_packets, in_namespace, metric, namespace};
+use martlet_tests::{GATEWAY, TestCore, in_namespace, metric, switch_datapath, unique_namespace};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -59,41 +59,42 @@ fn with_trps(mut config: GnbConfig, which: std::ops::Range<usize>) -> GnbConfig 
 }
 
 fn certificate() -> PathBuf {
-    std::env::temp_dir().join(format!("martlet-{}.pem", namespace("lmf")))
+    std::env::temp_dir().join(format!("martlet-{}.pem", unique_namespace("lmf")))
 }
 
-struct Bed {
+struct Testbed {
     core: TestCore,
     gnb: Gnb,
     certificate: PathBuf,
 }
 
-impl Drop for Bed {
+impl Drop for Testbed {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.certificate);
     }
 }
 
-/// Where phones find the LMF: at the UPF's own address on N6. Behind a switch that is one of the
+/// Where UEs find the LMF: at the UPF's own address on N6. Behind a switch that is one of the
 /// native UPF's alone, and the LMF a host of the data network.
 fn lmf() -> Ipv4Addr {
-    if a_switch_carries_packets() { Ipv4Addr::new(10, 99, 0, 2) } else { GATEWAY }
+    if switch_datapath() { Ipv4Addr::new(10, 99, 0, 2) } else { GATEWAY }
 }
 
-impl Bed {
-    async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Bed> {
-        Bed::around(async |configure| TestCore::start(sbi, configure).await, change).await
+impl Testbed {
+    async fn start(sbi: Sbi, change: impl FnOnce(&mut Config)) -> Result<Testbed> {
+        Testbed::around(async |configure| TestCore::start(sbi, configure).await, change).await
     }
 
     /// In one process whatever is said for all tests: for what is on the wire of N2 alone.
-    async fn start_within_one_process(change: impl FnOnce(&mut Config)) -> Result<Bed> {
-        Bed::around(async |configure| TestCore::start_on(Sbi::Local, configure).await, change).await
+    async fn start_within_one_process(change: impl FnOnce(&mut Config)) -> Result<Testbed> {
+        Testbed::around(async |configure| TestCore::start_on(Sbi::Local, configure).await, change)
+            .await
     }
 
     async fn around<'a>(
         start: impl AsyncFnOnce(Box<dyn FnOnce(&mut Config) + 'a>) -> Result<TestCore>,
         change: impl FnOnce(&mut Config) + 'a,
-    ) -> Result<Bed> {
+    ) -> Result<Testbed> {
         let certificate = certificate();
         let written = certificate.clone();
         let configure = move |config: &mut Config| {
@@ -111,11 +112,11 @@ impl Bed {
         };
         let core = start(Box::new(configure)).await?;
         let gnb = Gnb::connect(with_trps(core.gnb_config(1), 0..2)).await?;
-        Ok(Bed { core, gnb, certificate })
+        Ok(Testbed { core, gnb, certificate })
     }
 
-    /// A phone at a place, registered with a session and an interface.
-    async fn phone(
+    /// A UE at a place, registered with a session and an interface.
+    async fn ue(
         &self,
         n: u64,
         at: GeoPoint,
@@ -125,7 +126,7 @@ impl Bed {
         self.phone_that_trusts(n, at, lpp, lcs_upp, self.trust()?).await
     }
 
-    /// What a phone needs to believe the LMF.
+    /// What a UE needs to believe the LMF.
     fn trust(&self) -> Result<Trust> {
         Ok(Trust { roots: std::fs::read_to_string(&self.certificate)?, name: lmf().to_string() })
     }
@@ -150,11 +151,11 @@ impl Bed {
         trust: Trust,
         able: impl FnOnce(&mut PositioningConfig),
     ) -> Result<(Ue, Positioning)> {
-        let mut phone = self.core.phone(n);
-        (phone.lpp, phone.lcs_upp) = (lpp, lcs_upp);
-        let ue = self.gnb.new_ue_in(phone, Netns::Named(namespace("ue")))?;
+        let mut ue = self.core.ue_config(n);
+        (ue.lpp, ue.lcs_upp) = (lpp, lcs_upp);
+        let ue = self.gnb.new_ue_in(ue, Netns::Named(unique_namespace("ue")))?;
         self.core.register_with_session(&ue).await?;
-        let plmn = martlet_security::Plmn::new("001", "01").context("a network")?;
+        let plmn = martlet_security::Plmn::new("001", "01").context("not a PLMN")?;
         let mut config = PositioningConfig {
             port: 9127,
             trust,
@@ -170,10 +171,10 @@ impl Bed {
         Ok((ue, positioning))
     }
 
-    /// Where the LMF says that a phone is, by which method, and how far from there at the most.
+    /// Where the LMF says that a UE is, by which method, and how far from there at the most.
     async fn locate(&self, n: u64) -> Result<(GeoPoint, String, f64)> {
         let supi = format!("imsi-{:015}", 1_010_000_000_000u64 + n);
-        let answer = self.core.ask(&format!("locate/{supi}")).await?;
+        let answer = self.core.query(&format!("locate/{supi}")).await?;
         let area = &answer["locationEstimate"];
         let gnss = &answer["gnssPositioningDataList"][0]["gnss"];
         let method =
@@ -194,11 +195,11 @@ fn served(carrier: &str) -> f64 {
 }
 
 async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
-    let bed = Bed::start(sbi, |_| {}).await?;
+    let testbed = Testbed::start(sbi, |_| {}).await?;
     let there = place(120.0, 140.0);
-    let (_ue, positioning) = bed.phone(1, there, true, true).await?;
+    let (_ue, positioning) = testbed.ue(1, there, true, true).await?;
     ensure!(positioning.state() == UeState::Idle, "nobody asked for a connection yet");
-    let (found, method, within) = bed.locate(1).await?;
+    let (found, method, within) = testbed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
     ensure!(
         method == "NR_ECID" && found.distance(&there) < within.min(20.0),
@@ -206,18 +207,18 @@ async fn over_the_user_plane(sbi: Sbi) -> Result<()> {
         found.distance(&there)
     );
     // From now on nothing goes over NAS.
-    let transfers = bed.core.bodies.calls("namf-comm N1N2MessageTransfer");
-    let (again, ..) = bed.locate(1).await?;
-    ensure!(again == found, "a phone that stays is where it was");
+    let transfers = testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer");
+    let (again, ..) = testbed.locate(1).await?;
+    ensure!(again == found, "a UE that stays is where it was");
     ensure!(
-        bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers,
+        testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer") == transfers,
         "NAS was used again"
     );
 
     // The UE lets go of the connection, and is connected again when it is asked for.
     positioning.release().await;
     ensure!(positioning.wait_for(UeState::Idle, LIMIT).await, "the connection was not released");
-    bed.locate(1).await?;
+    testbed.locate(1).await?;
     ensure!(positioning.state() == UeState::Established, "the UE did not connect again");
-    bed.core.bodies.check(OPERATIONS).await
+    testbed.core.sbi_record.check(OPERATIONS).await
 }

@@ -26,7 +26,7 @@ const MESSAGES: &[&str] = &[
     "id-Measurement",
     "id-Measurement",
     "id-positioningDeactivation",
-    // A phone without LPP.
+    // A UE without LPP.
     "id-e-CIDMeasurementInitiation",
     "id-e-CIDMeasurementInitiation",
     "id-e-CIDMeasurementReport",
@@ -38,14 +38,14 @@ fn round_trips(config: &mut PositioningConfig) {
 }
 
 async fn by_round_trips(sbi: Sbi) -> Result<()> {
-    let bed = Bed::start(sbi, |_| {}).await?;
+    let testbed = Testbed::start(sbi, |_| {}).await?;
     // The other two cells are those of another gNB.
-    let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
+    let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
     let there = place(120.0, 140.0);
     for (n, user_plane) in [(1, true), (2, false)] {
         let (_ue, _positioning) =
-            bed.phone_that(n, there, true, user_plane, bed.trust()?, round_trips).await?;
-        let (found, method, within) = bed.locate(n).await?;
+            testbed.phone_that(n, there, true, user_plane, testbed.trust()?, round_trips).await?;
+        let (found, method, within) = testbed.locate(n).await?;
         let error = found.distance(&there);
         ensure!(
             method == "MULTI-RTT" && error < 5.0 && (0.5..6.0).contains(&within),
@@ -53,7 +53,7 @@ async fn by_round_trips(sbi: Sbi) -> Result<()> {
         );
     }
     other.shutdown().await;
-    bed.core.bodies.check(ROUND_TRIPS).await
+    testbed.core.sbi_record.check(ROUND_TRIPS).await
 }
 
 #[test]
@@ -69,22 +69,23 @@ fn multi_rtt_locates_the_ue_over_http() {
 #[test]
 fn too_few_round_trips_fall_back_to_another_method() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let (_ue, _positioning) =
-            bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
-        let (found, method, within) = bed.locate(1).await?;
+            testbed.phone_that(1, there, true, true, testbed.trust()?, round_trips).await?;
+        let (found, method, within) = testbed.locate(1).await?;
         ensure!(method == "NR_ECID" && found.distance(&there) < within, "{method}");
         Ok(())
     });
 }
 
 async fn by_what_the_gnb_knows(reports: u32) -> Result<()> {
-    let bed = Bed::start(Sbi::Local, |config| config.lmf.ecid_reports = reports).await?;
+    let testbed = Testbed::start(Sbi::Local, |config| config.lmf.ecid_reports = reports).await?;
     let there = place(120.0, 140.0);
     let noisy = |config: &mut PositioningConfig| config.surroundings.path_loss.deviation_db = 1.0;
-    let (_ue, _positioning) = bed.phone_that(1, there, false, false, bed.trust()?, noisy).await?;
-    let (found, method, within) = bed.locate(1).await?;
+    let (_ue, _positioning) =
+        testbed.phone_that(1, there, false, false, testbed.trust()?, noisy).await?;
+    let (found, method, within) = testbed.locate(1).await?;
     ensure!(
         method == "NR_ECID" && found.distance(&there) < within,
         "{method} {}",
@@ -108,36 +109,37 @@ fn nrppa_encoding_equals_pycrate() {
     in_namespace(|| async {
         let Some(capture) = LiveCapture::start()? else { return Ok(()) };
         // With HTTP a dissector takes NRPPa within a body for NGAP.
-        let bed = Bed::start_within_one_process(|config| {
+        let testbed = Testbed::start_within_one_process(|config| {
             config.lmf.ecid_reports = 2;
             // What is not ciphered can be read.
             config.amf.security.ciphering = vec![CipheringName::NEA0];
         })
         .await?;
-        let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
+        let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
         let (_ue, _positioning) =
-            bed.phone_that(1, there, true, false, bed.trust()?, round_trips).await?;
-        bed.locate(1).await?;
-        let (_silent, _) = bed.phone_that(2, there, false, false, bed.trust()?, |_| {}).await?;
-        bed.locate(2).await?;
+            testbed.phone_that(1, there, true, false, testbed.trust()?, round_trips).await?;
+        testbed.locate(1).await?;
+        let (_silent, _) =
+            testbed.phone_that(2, there, false, false, testbed.trust()?, |_| {}).await?;
+        testbed.locate(2).await?;
         other.shutdown().await;
-        bed.gnb.shutdown().await;
-        bed.core.until("the gNBs are gone", |counts| counts.gnbs == 0).await?;
-        drop(bed);
+        testbed.gnb.shutdown().await;
+        testbed.core.until("the gNBs are gone", |counts| counts.gnbs == 0).await?;
+        drop(testbed);
         let recording = capture.finish().await?;
-        recording.is_sound().await?;
+        recording.expect_well_formed().await?;
         in_order(&recording.infos("nrppa").await?, MESSAGES)?;
         let mut messages = Vec::new();
         for line in recording.fields("nrppa", &["ngap.NRPPa_PDU"]).await? {
-            for octets in line.split(',') {
-                let digits: String = octets.chars().filter(char::is_ascii_hexdigit).collect();
-                let octets = (0..digits.len() / 2)
+            for bytes in line.split(',') {
+                let digits: String = bytes.chars().filter(char::is_ascii_hexdigit).collect();
+                let bytes = (0..digits.len() / 2)
                     .map(|n| u8::from_str_radix(&digits[2 * n..2 * n + 2], 16));
                 messages.push((
                     "nrppa".to_owned(),
                     digits.clone(),
-                    octets.collect::<Result<Vec<u8>, _>>()?,
+                    bytes.collect::<Result<Vec<u8>, _>>()?,
                 ));
             }
         }
@@ -157,12 +159,12 @@ fn refused(why: &str) -> f64 {
 #[test]
 fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let other = Gnb::connect(with_trps(bed.core.gnb_config(2), 2..4)).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
+        let other = Gnb::connect(with_trps(testbed.core.gnb_config(2), 2..4)).await?;
         let there = place(120.0, 140.0);
         let (_ue, _positioning) =
-            bed.phone_that(1, there, true, true, bed.trust()?, round_trips).await?;
-        bed.locate(1).await?;
+            testbed.phone_that(1, there, true, true, testbed.trust()?, round_trips).await?;
+        testbed.locate(1).await?;
         let (garbage, nobody) = (refused("nrppa message"), refused("nrppa of nobody"));
         // No message at all; an answer that nobody waits for; a routing identity of nobody.
         let answer = vec![0x20, 0x10, 0x00, 0x7f, 0xff, 0x04, 0x00, 0x00, 0x01, 0x00];
@@ -185,7 +187,7 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         ensure!(told(), "the LMF has not noticed");
-        let (found, method, _) = bed.locate(1).await?;
+        let (found, method, _) = testbed.locate(1).await?;
         ensure!(method == "MULTI-RTT" && found.distance(&there) < 5.0, "{method}");
         Ok(())
     });

@@ -11,13 +11,18 @@ fn channels(kind: Kind) -> f64 {
     metric("martlet_lmf_channels_total", &[("channel", kind.name())])
 }
 
-impl Bed {
-    async fn with_channel(channel: &str) -> Result<Bed> {
+impl Testbed {
+    async fn with_channel(channel: &str) -> Result<Testbed> {
         let channel = channel.to_string();
-        Bed::start(Sbi::Local, move |config| config.lmf.user_plane.channel = channel).await
+        Testbed::start(Sbi::Local, move |config| config.lmf.user_plane.channel = channel).await
     }
 
-    async fn phone_over(&self, n: u64, at: GeoPoint, channels: &[Kind]) -> Result<(Ue, Positioning)> {
+    async fn phone_over(
+        &self,
+        n: u64,
+        at: GeoPoint,
+        channels: &[Kind],
+    ) -> Result<(Ue, Positioning)> {
         let able = |config: &mut PositioningConfig| config.channels = channels.to_vec();
         self.phone_that(n, at, true, true, self.trust()?, able).await
     }
@@ -26,12 +31,12 @@ impl Bed {
 #[test]
 fn ue_is_located_over_quic() {
     in_namespace(|| async {
-        let bed = Bed::with_channel("quinn").await?;
+        let testbed = Testbed::with_channel("quinn").await?;
         let there = place(120.0, 140.0);
-        let (_ue, positioning) = bed.phone_over(1, there, OVER_QUIC).await?;
+        let (_ue, positioning) = testbed.phone_over(1, there, OVER_QUIC).await?;
         // Other tests add to the metrics of this process, too.
         let quic = channels(Kind::Quinn);
-        let (found, method, within) = bed.locate(1).await?;
+        let (found, method, within) = testbed.locate(1).await?;
         ensure!(positioning.state() == UeState::Established, "{:?}", positioning.state());
         ensure!(
             method == "NR_ECID" && found.distance(&there) < within.min(20.0),
@@ -42,7 +47,7 @@ fn ue_is_located_over_quic() {
             "it was not QUIC"
         );
         // Who asks is told so.
-        let told = bed.core.ask("locate/imsi-001010000000001").await?;
+        let told = testbed.core.query("locate/imsi-001010000000001").await?;
         let over = &told["userPlane"];
         ensure!(
             over["channel"] == "quinn"
@@ -51,11 +56,11 @@ fn ue_is_located_over_quic() {
             "{told}"
         );
         // From now on nothing goes over NAS, and one connection does.
-        let transfers = bed.core.bodies.calls("namf-comm N1N2MessageTransfer");
+        let transfers = testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer");
         let mut times = Vec::new();
         for _ in 0..50 {
             let start = std::time::Instant::now();
-            bed.locate(1).await?;
+            testbed.locate(1).await?;
             times.push(start.elapsed());
         }
         times.sort();
@@ -64,7 +69,7 @@ fn ue_is_located_over_quic() {
             times[25], times[49]
         );
         ensure!(
-            bed.core.bodies.calls("namf-comm N1N2MessageTransfer") == transfers,
+            testbed.core.sbi_record.calls("namf-comm N1N2MessageTransfer") == transfers,
             "NAS was used again"
         );
 
@@ -73,31 +78,31 @@ fn ue_is_located_over_quic() {
             positioning.wait_for(UeState::Idle, LIMIT).await,
             "the connection was not released"
         );
-        bed.locate(1).await?;
+        testbed.locate(1).await?;
         ensure!(positioning.state() == UeState::Established && channels(Kind::Quinn) >= quic + 2.0);
-        bed.core.bodies.check(OPERATIONS).await
+        testbed.core.sbi_record.check(OPERATIONS).await
     });
 }
 
 #[test]
 fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let places = [place(50.0, 60.0), place(300.0, 20.0), place(150.0, 300.0)];
-        let mut phones = Vec::new();
+        let mut ues = Vec::new();
         for ((n, there), over) in (1..).zip(places).zip([WHATEVER, &[Kind::Rustls], OVER_QUIC]) {
-            phones.push(bed.phone_over(n, there, over).await?);
-            bed.locate(n).await?;
+            ues.push(testbed.phone_over(n, there, over).await?);
+            testbed.locate(n).await?;
         }
         // What has both takes QUIC.
-        let over: Vec<_> = phones.iter().map(|(_, positioning)| positioning.over()).collect();
+        let over: Vec<_> = ues.iter().map(|(_, positioning)| positioning.over()).collect();
         ensure!(over == [Some(Kind::Quinn), Some(Kind::Rustls), Some(Kind::Quinn)], "{over:?}");
 
         let unknown =
-            Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?)
+            Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("no identity")?)
                 .encode()?;
         let refused = || metric("martlet_lmf_refused_total", &[("why", "unknown binding")]);
-        let (before, trust) = (refused(), bed.trust()?);
+        let (before, trust) = (refused(), testbed.trust()?);
         let answer = tokio::task::spawn_blocking(move || -> Result<Vec<u8>> {
             let door = std::net::SocketAddr::from((lmf(), 9127));
             let nobody = std::net::UdpSocket::bind("0.0.0.0:0")?;
@@ -117,14 +122,14 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
         });
         ensure!(answer.await?? == [0x45] && refused() > before, "an unknown identity is told so");
         for (n, there) in (1..).zip(&places) {
-            let (found, _, within) = bed.locate(n).await?;
+            let (found, _, within) = testbed.locate(n).await?;
             ensure!(
                 found.distance(there) < within,
-                "phone {n}: {} m, {within}",
+                "UE {n}: {} m, {within}",
                 found.distance(there)
             );
         }
-        ensure!(phones.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
+        ensure!(ues.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
         Ok(())
     });
 }
@@ -132,10 +137,10 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
 #[test]
 fn ue_falls_back_to_tls_when_the_lmf_has_no_quic() {
     in_namespace(|| async {
-        let bed = Bed::with_channel("rustls").await?;
-        let (_ue, positioning) = bed.phone_over(1, place(50.0, 60.0), WHATEVER).await?;
+        let testbed = Testbed::with_channel("rustls").await?;
+        let (_ue, positioning) = testbed.phone_over(1, place(50.0, 60.0), WHATEVER).await?;
         let start = std::time::Instant::now();
-        bed.locate(1).await?;
+        testbed.locate(1).await?;
         // That nobody listens there is told, and not waited for.
         ensure!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
         ensure!(

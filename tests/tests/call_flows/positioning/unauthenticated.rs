@@ -1,5 +1,5 @@
-//! What anybody may say at the LMF's door, who has no phone that it waits for: each gets a clean
-//! close, a metric counts it, and the phone that is connected is found all the same.
+//! What anybody may say at the LMF's door, who has no UE that it waits for: each gets a clean
+//! close, a metric counts it, and the UE that is connected is found all the same.
 use super::*;
 use martlet_lcs_channel::{Options, connect};
 use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
@@ -33,11 +33,11 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'sta
 #[test]
 fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
-        let (_ue, positioning) = bed.phone(1, there, true, true).await?;
-        bed.locate(1).await?;
-        let trust = bed.trust()?;
+        let (_ue, positioning) = testbed.ue(1, there, true, true).await?;
+        testbed.locate(1).await?;
+        let trust = testbed.trust()?;
 
         // No TLS; TLS that ends in its first message; a client that does not believe the
         // certificate.
@@ -58,7 +58,7 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
         // Over TLS: an identity that nobody was given, a message before any identity, a message
         // that is none.
         let unknown =
-            Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("an identity")?)
+            Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("no identity")?)
                 .encode()?;
         let uplink =
             Transport { payload_type: PayloadType::Lpp, payload: &[0, 1, 1], session: b"1" };
@@ -70,7 +70,7 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
                 say(&known, &uplink)?.is_empty() && say(&known, &[0x99; 300])?.is_empty(),
                 "they are closed"
             );
-            // A message that is cut at any octet, and then nothing.
+            // A message that is cut at any byte, and then nothing.
             for at in 1..cut.len() {
                 let mut channel = connect(Kind::Rustls, door(), &known, &Options::default())?;
                 channel.send(&cut[..at])?;
@@ -87,10 +87,10 @@ fn unauthenticated_peers_are_rejected_and_disturb_no_ue() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         ensure!(counted(), "{} were counted", refused() - before);
-        let (found, ..) = bed.locate(1).await?;
+        let (found, ..) = testbed.locate(1).await?;
         ensure!(
             found.distance(&there) < 20.0 && positioning.state() == UeState::Established,
-            "the phone was disturbed"
+            "the UE was disturbed"
         );
         Ok(())
     });

@@ -21,13 +21,13 @@ fn ue_is_located_over_the_user_plane_with_http() {
 #[test]
 fn median_latency_of_a_position_is_below_100_ms() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let (_ue, _positioning) = bed.phone(1, place(120.0, 140.0), true, true).await?;
-        bed.locate(1).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
+        let (_ue, _positioning) = testbed.ue(1, place(120.0, 140.0), true, true).await?;
+        testbed.locate(1).await?;
         let mut times = Vec::new();
         for _ in 0..100 {
             let start = std::time::Instant::now();
-            bed.locate(1).await?;
+            testbed.locate(1).await?;
             times.push(start.elapsed());
         }
         times.sort();
@@ -44,38 +44,38 @@ fn median_latency_of_a_position_is_below_100_ms() {
 #[test]
 fn ue_requests_the_user_plane_connection() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
-        let (_ue, positioning) = bed.phone(1, place(10.0, 20.0), true, true).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
+        let (_ue, positioning) = testbed.ue(1, place(10.0, 20.0), true, true).await?;
         positioning.request().await;
         ensure!(
             positioning.wait_for(UeState::Established, LIMIT).await,
             "{:?}",
             positioning.state()
         );
-        bed.core.bodies.check(&["nlmf-loc UpConfig"]).await
+        testbed.core.sbi_record.check(&["nlmf-loc UpConfig"]).await
     });
 }
 
 #[test]
 fn several_ues_are_located_independently() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let places =
             [place(50.0, 60.0), place(300.0, 20.0), place(-100.0, 200.0), place(150.0, 300.0)];
-        let mut phones = Vec::new();
+        let mut ues = Vec::new();
         for (n, there) in places.iter().enumerate() {
-            phones.push(bed.phone(n as u64 + 1, *there, true, true).await?);
+            ues.push(testbed.ue(n as u64 + 1, *there, true, true).await?);
         }
         for (n, there) in places.iter().enumerate() {
-            let (found, _, within) = bed.locate(n as u64 + 1).await?;
+            let (found, _, within) = testbed.locate(n as u64 + 1).await?;
             ensure!(
                 found.distance(there) < within,
-                "phone {}: {} m, {within}",
+                "UE {}: {} m, {within}",
                 n + 1,
                 found.distance(there)
             );
         }
-        ensure!(phones.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
+        ensure!(ues.iter().all(|(_, positioning)| positioning.state() == UeState::Established));
         Ok(())
     });
 }
@@ -83,13 +83,13 @@ fn several_ues_are_located_independently() {
 #[test]
 fn ue_that_does_not_trust_the_lmf_is_located_over_nas() {
     in_namespace(|| async {
-        let bed = Bed::start(Sbi::Local, |_| {}).await?;
+        let testbed = Testbed::start(Sbi::Local, |_| {}).await?;
         let there = place(120.0, 140.0);
         let other = Identity::self_signed(&[&lmf().to_string()])?.trust(&lmf().to_string());
-        let (_ue, positioning) = bed.phone_that_trusts(1, there, true, true, other).await?;
+        let (_ue, positioning) = testbed.phone_that_trusts(1, there, true, true, other).await?;
         // It says so over NAS, where it is then asked.
         let before = served("control plane");
-        let (found, _, within) = bed.locate(1).await?;
+        let (found, _, within) = testbed.locate(1).await?;
         ensure!(found.distance(&there) < within && served("control plane") > before);
         ensure!(positioning.state() == UeState::Idle);
         Ok(())

@@ -9,16 +9,15 @@ use martlet_sbi_api::common::{Sd, Snssai};
 use martlet_smf::SliceConfig;
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, internet, reaches};
 
-/// Another slice, which leads to the data network, too, and which an AMF set of its own serves.
+/// Adds a slice with the same data network that another AMF set serves.
 fn with_an_amf_set(config: &mut Config, slice: Snssai) {
     config.nssf.amf_sets = vec![AmfSetConfig { set: "001-01-01-002".into(), slices: vec![slice] }];
     config.nssf.slices.push(slice);
     config.smf.slices.push(SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) });
 }
 
-/// TS 23.502, 4.2.2.2.3: the NSSF names another AMF set for the slice that a phone asks for, and
-/// its registration goes on there, with the keys that it has by then. The gNB has an association
-/// with an AMF of each.
+/// The NSSF names another AMF set for the requested slice. The registration continues there with the
+/// same keys. The gNB is connected to an AMF of each set.
 #[test]
 fn registration_is_rerouted_directly_to_the_amf_set_of_its_slice() {
     in_namespace(|| async {
@@ -42,47 +41,47 @@ fn registration_is_rerouted_directly_to_the_amf_set_of_its_slice() {
         config.slices.push(martlet_ran::Slice { sst: 2, sd: None });
         let gnb = Gnb::connect(config).await?;
         let with_second = gnb.connect_also(second.gnb_config(&core, 1).amf).await?;
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         config.requested_nssai = vec![martlet_ran::Slice { sst: 2, sd: None }];
-        let phone = gnb.new_ue(config)?;
-        phone.register().await?;
-        let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
-        ensure!(guti.amf_set_id() == 2, "it is served by the other set: {guti}");
+        let ue = gnb.new_ue(config)?;
+        ue.register().await?;
+        let guti = ue.status().await?.guti.context("no 5G-GUTI")?;
+        ensure!(guti.amf_set_id() == 2, "not an AMF of the other set: {guti}");
         eventually(
-            "the initial AMF lets go",
+            "the initial AMF releases the UE",
             || (core.counts().registered == 0).then_some(()),
-            || "it does not".into(),
+            || "it is still registered there".into(),
         )
         .await?;
         ensure!(second.ues().1 == 1, "{:?}", second.ues());
-        // It is served there as any other: a session in the slice, idle and back, and gone.
+        // A session in the slice, CM-IDLE and back, and deregistration.
         let request = martlet_ran::PduSessionRequest {
             slice: Some(martlet_ran::Slice { sst: 2, sd: None }),
             ..internet()
         };
-        let psi = phone.establish_pdu_session(request).await?.psi;
-        reaches(&phone, psi, GATEWAY).await?;
-        phone.release_to_idle().await?;
-        reaches(&phone, psi, GATEWAY).await?;
-        // One that asks for the first slice stays.
-        let stays = gnb.new_ue(core.phone(2))?;
+        let psi = ue.establish_pdu_session(request).await?.psi;
+        reaches(&ue, psi, GATEWAY).await?;
+        ue.release_to_idle().await?;
+        reaches(&ue, psi, GATEWAY).await?;
+        // A UE that requests the first slice stays at the first set.
+        let stays = gnb.new_ue(core.ue_config(2))?;
         stays.register().await?;
         ensure!(
             stays.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1),
-            "the first set's"
+            "not an AMF of the first set"
         );
-        phone.deregister().await?;
+        ue.deregister().await?;
         stays.deregister().await?;
         ensure!(
             gnb.error_indications() == 0 && with_second.error_indications() == 0,
-            "errors were indicated"
+            "a gNB received an ERROR INDICATION"
         );
-        core.bodies.check(&["namf-callback N1MessageNotify"]).await
+        core.sbi_record.check(&["namf-callback N1MessageNotify"]).await
     });
 }
 
-/// The same by way of the gNB, step 7B (REROUTE NAS REQUEST): a phone that the first AMF has served
-/// comes back when there is an AMF of its slice's set, which asks the first one for its context.
+/// Step 7B: REROUTE NAS REQUEST. The UE returns to the first AMF when an AMF of its slice's set
+/// exists; that AMF requests the context from the first one.
 #[test]
 fn registration_is_rerouted_through_the_gnb_to_the_amf_set_of_its_slice() {
     in_namespace(|| async {
@@ -102,18 +101,18 @@ fn registration_is_rerouted_through_the_gnb_to_the_amf_set_of_its_slice() {
         let mut config = core.gnb_config(1);
         config.slices.push(slice);
         let gnb = Gnb::connect(config).await?;
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         config.requested_nssai = vec![slice];
-        let phone = gnb.new_ue(config)?;
-        // There is no AMF of that set yet: it stays.
-        phone.register().await?;
+        let ue = gnb.new_ue(config)?;
+        // No AMF of that set exists yet.
+        ue.register().await?;
         ensure!(
-            phone.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1),
-            "the first set's"
+            ue.status().await?.guti.is_some_and(|guti| guti.amf_set_id() == 1),
+            "not an AMF of the first set"
         );
         let request = martlet_ran::PduSessionRequest { slice: Some(slice), ..internet() };
-        let psi = phone.establish_pdu_session(request).await?.psi;
-        phone.release_to_idle().await?;
+        let psi = ue.establish_pdu_session(request).await?.psi;
+        ue.release_to_idle().await?;
 
         let second = core
             .second_amf(|config| {
@@ -122,31 +121,31 @@ fn registration_is_rerouted_through_the_gnb_to_the_amf_set_of_its_slice() {
             })
             .await?;
         let with_second = gnb.connect_also(second.gnb_config(&core, 1).amf).await?;
-        let authenticated = core.store_sqn(1)?;
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        let guti = phone.status().await?.guti.context("a 5G-GUTI")?;
-        ensure!(guti.amf_set_id() == 2, "it is served by the other set: {guti}");
-        ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
+        let authenticated = core.stored_sqn(1)?;
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        let guti = ue.status().await?.guti.context("no 5G-GUTI")?;
+        ensure!(guti.amf_set_id() == 2, "not an AMF of the other set: {guti}");
+        ensure!(core.stored_sqn(1)? == authenticated, "the UE was authenticated again");
         eventually(
-            "the initial AMF lets go",
+            "the initial AMF releases the UE",
             || (core.counts().registered == 0).then_some(()),
-            || "it does not".into(),
+            || "it is still registered there".into(),
         )
         .await?;
         eventually(
-            "the other AMF serves it",
+            "the other AMF serves the UE",
             || (second.ues().1 == 1).then_some(()),
             || format!("{:?}", second.ues()),
         )
         .await?;
-        // Its session has come along.
-        reaches(&phone, psi, GATEWAY).await?;
-        phone.deregister().await?;
+        // Its session was transferred.
+        reaches(&ue, psi, GATEWAY).await?;
+        ue.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await?;
         ensure!(
             gnb.error_indications() == 0 && with_second.error_indications() == 0,
-            "errors were indicated"
+            "a gNB received an ERROR INDICATION"
         );
-        core.bodies.check(&["namf-comm UEContextTransfer"]).await
+        core.sbi_record.check(&["namf-comm UEContextTransfer"]).await
     });
 }

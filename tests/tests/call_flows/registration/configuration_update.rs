@@ -8,12 +8,14 @@ use martlet_ran::{Gnb, PduSessionRequest, Slice};
 use martlet_sbi_api::common::{Sd, Snssai};
 use martlet_smf::SliceConfig;
 use martlet_store::{SubscribedDnn, SubscribedSlice, Subscriber};
-use martlet_tests::{GATEWAY, Growth, TestCore, eventually, in_namespace, internet, ping, reaches};
+use martlet_tests::{
+    GATEWAY, MetricDelta, TestCore, eventually, in_namespace, internet, ping, reaches,
+};
 use std::time::Duration;
 
-/// A counter of procedures.
-pub fn procedures<'a>(name: &'a str, result: &'a str) -> Growth<'a> {
-    Growth::of("martlet_amf_procedures_total", &[("procedure", name), ("result", result)])
+/// The counter of a procedure with a result.
+pub fn procedures<'a>(name: &'a str, result: &'a str) -> MetricDelta<'a> {
+    MetricDelta::of("martlet_amf_procedures_total", &[("procedure", name), ("result", result)])
 }
 
 #[test]
@@ -21,30 +23,30 @@ fn guti_is_reallocated_after_paging() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, to) = core.phone_with_session(&gnb, 1).await?;
-        let (friend, from) = core.phone_with_session(&gnb, 2).await?;
-        let before = phone.status().await?.guti.context("a 5G-GUTI")?;
+        let (ue, to) = core.ue_with_session(&gnb, 1).await?;
+        let (peer_ue, from) = core.ue_with_session(&gnb, 2).await?;
+        let before = ue.status().await?.guti.context("no 5G-GUTI")?;
         let updates = procedures("configuration_update", "ok");
-        phone.release_to_idle().await?;
-        friend.send_ip(1, ping(from, to, 1)).await?;
-        phone.recv_ip().await?;
+        ue.release_to_idle().await?;
+        peer_ue.send_ip(1, ping(from, to, 1)).await?;
+        ue.recv_ip().await?;
         eventually(
-            "the update",
-            || (updates.so_far() >= 1.0).then_some(()),
-            || "not confirmed".into(),
+            "CONFIGURATION UPDATE COMPLETE",
+            || (updates.get() >= 1.0).then_some(()),
+            || "not received".into(),
         )
         .await?;
-        let after = phone.status().await?.guti.context("a 5G-GUTI")?;
-        ensure!(before.tmsi() != after.tmsi(), "{before:?} was called in the clear");
-        // It is known by the new one: it is paged with it, and asks for service with it.
-        phone.release_to_idle().await?;
-        friend.send_ip(1, ping(from, to, 2)).await?;
-        phone.recv_ip().await?;
-        phone.release_to_idle().await?;
-        phone.service_request().await?;
-        phone.deregister().await?;
-        friend.deregister().await?;
-        core.until_nothing_is_left().await
+        let after = ue.status().await?.guti.context("no 5G-GUTI")?;
+        ensure!(before.tmsi() != after.tmsi(), "{before:?} is still used after paging");
+        // The new 5G-GUTI is used for paging and service requests.
+        ue.release_to_idle().await?;
+        peer_ue.send_ip(1, ping(from, to, 2)).await?;
+        ue.recv_ip().await?;
+        ue.release_to_idle().await?;
+        ue.service_request().await?;
+        ue.deregister().await?;
+        peer_ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
@@ -57,23 +59,23 @@ fn both_gutis_are_valid_until_the_new_one_is_confirmed() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         (config.idle, config.confirms_configuration) = (IdleBehaviour::Automatic, false);
-        let phone = gnb.new_ue(config)?;
-        let to = core.register_with_session(&phone).await?;
-        let (friend, from) = core.phone_with_session(&gnb, 2).await?;
-        let silent = procedures("configuration_update", "T3555_expired");
-        phone.release_to_idle().await?;
-        friend.send_ip(1, ping(from, to, 1)).await?;
-        phone.recv_ip().await?;
-        eventually("T3555", || (silent.so_far() >= 1.0).then_some(()), || "has not expired".into())
+        let ue = gnb.new_ue(config)?;
+        let to = core.register_with_session(&ue).await?;
+        let (peer_ue, from) = core.ue_with_session(&gnb, 2).await?;
+        let expired = procedures("configuration_update", "T3555_expired");
+        ue.release_to_idle().await?;
+        peer_ue.send_ip(1, ping(from, to, 1)).await?;
+        ue.recv_ip().await?;
+        eventually("T3555", || (expired.get() >= 1.0).then_some(()), || "has not expired".into())
             .await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.release_to_idle().await?;
-        phone.service_request().await?;
-        phone.deregister().await?;
-        friend.deregister().await?;
-        core.until_nothing_is_left().await
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.release_to_idle().await?;
+        ue.service_request().await?;
+        ue.deregister().await?;
+        peer_ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
@@ -108,39 +110,39 @@ fn changed_slices_are_sent_to_a_registered_ue() {
         let mut config = core.gnb_config(1);
         config.slices.push(OTHER);
         let gnb = Gnb::connect(config).await?;
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         config.requested_nssai = vec![FIRST, OTHER];
-        let phone = gnb.new_ue(config)?;
-        phone.register().await?;
-        until(&phone, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
+        let ue = gnb.new_ue(config)?;
+        ue.register().await?;
+        until(&ue, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
         let request = |slice| PduSessionRequest { slice: Some(slice), ..internet() };
-        let first = phone.establish_pdu_session(request(FIRST)).await?.psi;
-        let other = phone.establish_pdu_session(request(OTHER)).await?.psi;
-        reaches(&phone, other, GATEWAY).await?;
+        let first = ue.establish_pdu_session(request(FIRST)).await?.psi;
+        let other = ue.establish_pdu_session(request(OTHER)).await?.psi;
+        reaches(&ue, other, GATEWAY).await?;
 
-        // One is subscribed no more: its session ends, and the other's goes on.
+        // One slice is removed from the subscription: its session is released.
         core.subscribe(1, |_| {})?;
-        until(&phone, "one slice", |given| {
+        until(&ue, "one slice", |given| {
             given.allowed_nssai == [FIRST] && given.configured_nssai == [FIRST]
         })
         .await?;
-        core.until("one session", |c| c.sessions == 1).await?;
-        reaches(&phone, first, GATEWAY).await?;
-        let refused = phone.establish_pdu_session(request(OTHER)).await;
+        core.until("one session is left", |c| c.sessions == 1).await?;
+        reaches(&ue, first, GATEWAY).await?;
+        let refused = ue.establish_pdu_session(request(OTHER)).await;
         ensure!(refused.is_err(), "{refused:?}");
 
-        // It is subscribed again while the phone is idle, which hears it when it comes, and asks
-        // for it.
-        phone.release_to_idle().await?;
+        // It is added again while the UE is idle. The UE is told at its next connection and
+        // requests it.
+        ue.release_to_idle().await?;
         core.subscribe(1, with_other_slice)?;
         tokio::time::sleep(Duration::from_millis(1000)).await;
-        phone.service_request().await?;
-        until(&phone, "the slice is configured", |given| given.configured_nssai == [FIRST, OTHER])
+        ue.service_request().await?;
+        until(&ue, "the slice is configured", |given| given.configured_nssai == [FIRST, OTHER])
             .await?;
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        until(&phone, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        until(&ue, "both slices", |given| given.allowed_nssai == [FIRST, OTHER]).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
@@ -151,31 +153,30 @@ fn removal_of_the_last_slice_requests_a_registration() {
         let mut config = core.gnb_config(1);
         config.slices.push(OTHER);
         let gnb = Gnb::connect(config).await?;
-        let phone = gnb.new_ue(core.phone(1))?;
-        phone.register().await?;
-        until(&phone, "the default slice", |given| given.allowed_nssai == [FIRST]).await?;
-        let before = phone.status().await?.guti.context("a 5G-GUTI")?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        until(&ue, "the default slice", |given| given.allowed_nssai == [FIRST]).await?;
+        let before = ue.status().await?.guti.context("no 5G-GUTI")?;
         core.subscribe(1, with_other_slice_alone)?;
-        until(&phone, "the other slice", |given| given.allowed_nssai == [OTHER]).await?;
-        let now = || async { anyhow::Ok(phone.status().await?.guti.context("a 5G-GUTI")?) };
-        ensure!(now().await?.tmsi() != before.tmsi(), "it has registered");
+        until(&ue, "the other slice", |given| given.allowed_nssai == [OTHER]).await?;
+        let now = || async { anyhow::Ok(ue.status().await?.guti.context("no 5G-GUTI")?) };
+        ensure!(now().await?.tmsi() != before.tmsi(), "the 5G-GUTI is unchanged");
         eventually(
-            "it is registered",
+            "the UE is registered",
             || (core.counts().registered == 1).then_some(()),
             || "it is not".into(),
         )
         .await?;
-        let psi = phone
+        let psi = ue
             .establish_pdu_session(PduSessionRequest { slice: Some(OTHER), ..internet() })
             .await?
             .psi;
-        reaches(&phone, psi, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        reaches(&ue, psi, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
-/// TS 24.501, 5.4.4.2: the network's name and time zone.
 #[test]
 fn network_name_and_time_zone_are_sent() {
     in_namespace(|| async {
@@ -185,13 +186,13 @@ fn network_name_and_time_zone_are_sent() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        until(&phone, "name and time zone", |given| {
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        until(&ue, "name and time zone", |given| {
             given.network_name.as_deref() == Some("Martlet") && given.time_zone == Some(-14)
         })
         .await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await?;
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await
+        ue.deregister().await?;
+        core.until_all_released().await?;
+        core.sbi_record.check(&["nsmf-pdusession PostSmContexts"]).await
     });
 }

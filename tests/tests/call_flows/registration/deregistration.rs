@@ -8,11 +8,11 @@ fn switch_off_releases_all_resources() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        phone.switch_off().await?;
-        core.until_nothing_is_left().await?;
-        ensure!(gnb.ue_counts() == (0, 0), "the gNB has let go of it: {:?}", gnb.ue_counts());
-        core.bodies.check(&["nsmf-pdusession ReleaseSmContext"]).await
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        ue.switch_off().await?;
+        core.until_all_released().await?;
+        ensure!(gnb.ue_counts() == (0, 0), "the gNB still has a context: {:?}", gnb.ue_counts());
+        core.sbi_record.check(&["nsmf-pdusession ReleaseSmContext"]).await
     });
 }
 
@@ -21,12 +21,12 @@ fn idle_ue_deregisters() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&gnb, 1).await?;
-        let (two, _) = core.phone_with_session(&gnb, 2).await?;
+        let (one, _) = core.ue_with_session(&gnb, 1).await?;
+        let (two, _) = core.ue_with_session(&gnb, 2).await?;
         one.release_to_idle().await?;
         two.release_to_idle().await?;
         one.deregister().await?;
         two.switch_off().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }

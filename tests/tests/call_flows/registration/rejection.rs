@@ -16,12 +16,12 @@ pub mod mm {
     pub const DNN_NOT_SUBSCRIBED: u8 = 91;
 }
 
-/// That something was refused, with this cause.
+/// Checks that a procedure was rejected with this cause.
 pub fn refused<T>(outcome: Result<T, UeError>, cause: u8) -> anyhow::Result<()> {
     match outcome {
-        Ok(_) => anyhow::bail!("a refusal with cause #{cause} is due"),
+        Ok(_) => anyhow::bail!("expected rejection with cause #{cause}"),
         Err(error) => {
-            ensure!(error.cause() == Some(cause), "cause #{cause} is due: {error}");
+            ensure!(error.cause() == Some(cause), "expected cause #{cause}: {error}");
             Ok(())
         }
     }
@@ -32,13 +32,13 @@ fn unknown_subscriber_and_wrong_key_are_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        refused(gnb.new_ue(core.phone(999))?.register().await, mm::ILLEGAL_UE)?;
-        let mut config = core.phone(2);
+        refused(gnb.new_ue(core.ue_config(999))?.register().await, mm::ILLEGAL_UE)?;
+        let mut config = core.ue_config(2);
         config.operator_key = OperatorKey::Opc([0; 16]);
-        ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key is not let in");
-        // The others are not disturbed.
-        core.use_session_and_leave_as(&gnb, 1).await?;
-        core.bodies.check(&["nausf-auth Authenticate"]).await
+        ensure!(gnb.new_ue(config)?.register().await.is_err(), "a wrong key is accepted");
+        // Other UEs are not affected.
+        core.register_use_session_and_deregister(&gnb, 1).await?;
+        core.sbi_record.check(&["nausf-auth Authenticate"]).await
     });
 }
 
@@ -47,11 +47,11 @@ fn registration_is_rejected_when_the_amf_is_full() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.amf.limits.max_ues = 1).await?;
         let gnb = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&gnb, 1).await?;
-        refused(gnb.new_ue(core.phone(2))?.register().await, mm::CONGESTION)?;
+        let (one, _) = core.ue_with_session(&gnb, 1).await?;
+        refused(gnb.new_ue(core.ue_config(2))?.register().await, mm::CONGESTION)?;
         one.deregister().await?;
-        core.use_session_and_leave_as(&gnb, 2).await?;
-        core.until_nothing_is_left().await
+        core.register_use_session_and_deregister(&gnb, 2).await?;
+        core.until_all_released().await
     });
 }
 
@@ -62,7 +62,7 @@ fn registration_is_rejected_in_an_unserved_tracking_area() {
         let mut config = core.gnb_config(3);
         config.tac = 77;
         let gnb = Gnb::connect(config).await?;
-        refused(gnb.new_ue(core.phone(1))?.register().await, mm::NO_SUITABLE_CELLS)?;
+        refused(gnb.new_ue(core.ue_config(1))?.register().await, mm::NO_SUITABLE_CELLS)?;
         core.until("no context is left", |counts| counts.contexts == 0).await
     });
 }

@@ -8,7 +8,7 @@ use martlet_store::ServiceArea;
 use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
 use std::time::Duration;
 
-/// A second tracking area, and what phones are told beside.
+/// Adds a second tracking area, equivalent PLMNs and T3502.
 pub fn two_areas(config: &mut Config) {
     let mut second = config.amf.tais[0].clone();
     second.tac = 2;
@@ -23,19 +23,19 @@ async fn gnb_of_area(core: &TestCore, number: u8, tac: u32) -> Result<Gnb> {
     Ok(Gnb::connect(config).await?)
 }
 
-/// Waits until a phone has what it is to have.
+/// Waits until the configuration that the network gave a UE matches.
 pub async fn until(
-    phone: &Ue,
+    ue: &Ue,
     what: &str,
     is: impl Fn(&martlet_ran::ue::Given) -> bool,
 ) -> Result<()> {
-    let give_up = tokio::time::Instant::now() + Duration::from_secs(10);
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
     loop {
-        let given = phone.status().await?.given;
+        let given = ue.status().await?.given;
         if is(&given) {
             return Ok(());
         }
-        ensure!(tokio::time::Instant::now() < give_up, "{what}: {given:?}");
+        ensure!(tokio::time::Instant::now() < deadline, "{what}: {given:?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -48,36 +48,35 @@ fn ue_in_a_non_allowed_area_is_registered_without_service() {
             subscriber.service_area = Some(ServiceArea::Allowed(vec![1]))
         })?;
         let (here, there) = (gnb_of_area(&core, 1, 1).await?, gnb_of_area(&core, 2, 2).await?);
-        let (phone, _) = core.phone_with_session(&here, 1).await?;
-        let given = phone.status().await?.given;
+        let (ue, _) = core.ue_with_session(&here, 1).await?;
+        let given = ue.status().await?.given;
         ensure!(given.without_service == [2], "{given:?}");
         ensure!(given.equivalent_plmns == ["00102", "310410"], "{given:?}");
         ensure!(given.t3502 == Some(Duration::from_secs(300)), "{given:?}");
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.release_to_idle().await?;
-        phone.move_to(&there).await?;
-        // Restricted service area.
-        let refused = phone.service_request_for(ServicePurpose::Data, &[1]).await;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.release_to_idle().await?;
+        ue.move_to(&there).await?;
+        // Cause #28: restricted service area.
+        let refused = ue.service_request_for(ServicePurpose::Data, &[1]).await;
         ensure!(
             refused.as_ref().is_err_and(|error| error.cause() == Some(28)),
-            "no service here: {refused:?}"
+            "service in a non-allowed area: {refused:?}"
         );
-        phone.wait_idle().await?;
-        core.until("it is registered still", |c| (c.registered, c.sessions) == (1, 1)).await?;
-        // It registers there, and its session waits; another one it does not get.
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        ensure!(phone.status().await?.active_user_planes.is_empty(), "{:?}", phone.status().await?);
-        let refused = phone.establish_pdu_session(internet()).await;
+        ue.wait_idle().await?;
+        core.until("the UE stays registered", |c| (c.registered, c.sessions) == (1, 1)).await?;
+        // It registers there without an active user plane, and gets no further session.
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        ensure!(ue.status().await?.active_user_planes.is_empty(), "{:?}", ue.status().await?);
+        let refused = ue.establish_pdu_session(internet()).await;
         ensure!(
             refused.as_ref().is_err_and(|error| error.cause() == Some(28)),
-            "no session here: {refused:?}"
+            "session in a non-allowed area: {refused:?}"
         );
-        // The subscriber may be served there now, and the phone is told.
+        // The subscription now allows the area; the UE is told.
         core.subscribe(1, |_| {})?;
-        until(&phone, "there is service everywhere", |given| given.without_service.is_empty())
-            .await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        until(&ue, "no area is restricted", |given| given.without_service.is_empty()).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

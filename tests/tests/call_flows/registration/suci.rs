@@ -7,10 +7,15 @@ use martlet_security::nas_5gs::HomeNetworkPrivateKey;
 use martlet_tests::{TestCore, in_namespace};
 use martlet_udm::{HomeNetworkKey, Scheme};
 
-/// Registers a phone that conceals its identity with a key of the home network.
-async fn conceals(core: &TestCore, n: u64, key_id: u8, key: &HomeNetworkPrivateKey) -> Result<Ue> {
+/// A UE that conceals its identity with this public key of the home network.
+async fn ue_with_key(
+    core: &TestCore,
+    n: u64,
+    key_id: u8,
+    key: &HomeNetworkPrivateKey,
+) -> Result<Ue> {
     let gnb = core.gnb(n as u8).await?;
-    let mut config = core.phone(n);
+    let mut config = core.ue_config(n);
     config.suci = SuciScheme::Ecies { key_id, key: key.public_key() };
     Ok(gnb.new_ue(config)?)
 }
@@ -28,27 +33,27 @@ fn suci_of_profiles_a_and_b_is_deconcealed() {
         .await?;
         let (a, b) = (HomeNetworkPrivateKey::profile_a(&a), HomeNetworkPrivateKey::profile_b(&b)?);
         for (n, id, key) in [(1, 1, &a), (2, 2, &b)] {
-            let phone = conceals(&core, n, id, key).await?;
-            phone.register().await?;
-            core.use_session_and_leave(&phone).await?;
+            let ue = ue_with_key(&core, n, id, key).await?;
+            ue.register().await?;
+            core.use_session_and_deregister(&ue).await?;
         }
-        // A key that the home network does not have, and another one than it has.
+        // A key identifier that the home network does not have, and a wrong key.
         let other = HomeNetworkPrivateKey::profile_a(&[8; 32]);
         for (n, id, key) in [(3, 9, &a), (4, 1, &other)] {
-            let refused = conceals(&core, n, id, key)
+            let refused = ue_with_key(&core, n, id, key)
                 .await?
                 .register()
                 .await
-                .expect_err("nobody can read the identity");
-            ensure!(refused.cause() == Some(3), "illegal UE: {refused}");
+                .expect_err("the identity cannot be deconcealed");
+            ensure!(refused.cause() == Some(3), "expected illegal UE: {refused}");
         }
-        core.until_nothing_is_left().await?;
-        core.bodies.check(&[AUTHENTICATE]).await
+        core.until_all_released().await?;
+        core.sbi_record.check(&[AUTHENTICATE]).await
     });
 }
 
-/// A new key comes beside the old one, the old one goes, and then the null scheme (TS 33.501,
-/// 6.12.2 and C.3).
+/// A second key is added, the first removed, and the null scheme disabled (TS 33.501, 6.12.2 and
+/// C.3).
 #[test]
 fn home_network_keys_are_rotated_at_run_time() {
     in_namespace(|| async {
@@ -66,10 +71,13 @@ fn home_network_keys_are_rotated_at_run_time() {
                 .await?;
         let udm = core.config().udm.clone();
         let registers = async |n: u64, id: u8, key: &HomeNetworkPrivateKey| {
-            let phone = conceals(&core, n, id, key).await?;
-            Ok::<bool, anyhow::Error>(phone.register().await.is_ok())
+            let ue = ue_with_key(&core, n, id, key).await?;
+            Ok::<bool, anyhow::Error>(ue.register().await.is_ok())
         };
-        ensure!(registers(1, 1, &old).await? && !registers(2, 2, &new).await?, "the old key alone");
+        ensure!(
+            registers(1, 1, &old).await? && !registers(2, 2, &new).await?,
+            "only the old key must be accepted"
+        );
         core.reload(
             "udm",
             martlet_udm::UdmConfig {
@@ -77,17 +85,26 @@ fn home_network_keys_are_rotated_at_run_time() {
                 ..udm.clone()
             },
         )?;
-        ensure!(registers(3, 1, &old).await? && registers(4, 2, &new).await?, "both");
+        ensure!(
+            registers(3, 1, &old).await? && registers(4, 2, &new).await?,
+            "both keys must be accepted"
+        );
         let last = martlet_udm::UdmConfig {
             home_network_keys: vec![key(2, "08")],
             null_scheme: false,
             ..udm.clone()
         };
         core.reload("udm", last)?;
-        ensure!(!registers(5, 1, &old).await? && registers(6, 2, &new).await?, "the new key alone");
+        ensure!(
+            !registers(5, 1, &old).await? && registers(6, 2, &new).await?,
+            "only the new key must be accepted"
+        );
         let gnb = core.gnb(9).await?;
-        let refused =
-            gnb.new_ue(core.phone(7))?.register().await.expect_err("an identity in the clear");
+        let refused = gnb
+            .new_ue(core.ue_config(7))?
+            .register()
+            .await
+            .expect_err("the null scheme is disabled");
         ensure!(refused.cause() == Some(3), "{refused}");
         Ok(())
     });
@@ -99,9 +116,9 @@ fn null_scheme_is_rejected_when_disabled() {
         let core = TestCore::start(Sbi::Http, |config| config.udm.null_scheme = false).await?;
         let gnb = core.gnb(1).await?;
         let refused =
-            gnb.new_ue(core.phone(1))?.register().await.err().and_then(|error| error.cause());
-        // Illegal UE.
+            gnb.new_ue(core.ue_config(1))?.register().await.err().and_then(|error| error.cause());
+        // Cause #3: illegal UE.
         ensure!(refused == Some(3), "{refused:?}");
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }

@@ -1,4 +1,4 @@
-//! The service-based interface with TLS on both sides and access tokens (TS 33.501, 13).
+//! Mutual TLS and access tokens on the service-based interface (TS 33.501, 13).
 use anyhow::{Context, Result, ensure};
 use martlet::config::{Config, PkiFile};
 use martlet::core::Sbi;
@@ -13,7 +13,7 @@ use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder of certificates, gone with the test.
+/// A temporary folder of certificates.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -38,11 +38,11 @@ fn load(authority: &Path, own: &Path, name: &str) -> Result<Tls> {
         .map_err(anyhow::Error::msg)
 }
 
-/// Somebody who shows this certificate, or none.
+/// A client with this certificate, or without one.
 fn peer(tls: Option<Tls>, at: &str) -> Result<Peer> {
     let binding =
         HttpBinding::new(ClientLimits { retries: 0, ..ClientLimits::default() }).with_tls(tls);
-    let (root, _) = ApiRoot::split(at).context("a root")?;
+    let (root, _) = ApiRoot::split(at).context("not an API root")?;
     Ok(Peer::new(Arc::new(binding), root, "AMF", CallPolicy::default()))
 }
 
@@ -58,10 +58,10 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = core.phone_with_session(&gnb, 1).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.release_to_idle().await?;
-        phone.service_request().await?;
+        let (ue, _) = core.ue_with_session(&gnb, 1).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.release_to_idle().await?;
+        ue.service_request().await?;
 
         let (udm, nrf) = ("https://127.0.0.12:7777", "https://127.0.0.10:7777");
         let supi = "imsi-001010000000001";
@@ -70,7 +70,7 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
                 .get_am_data(supi, AmDataQuery::default())
                 .await
         };
-        // Without TLS, without a certificate of the authority, without a token.
+        // Rejected: no TLS, a certificate of another authority, no token.
         let plain = ask(peer(None, "http://127.0.0.12:7777")?).await;
         ensure!(plain.as_ref().is_err_and(|problem| problem.transport.is_some()), "{plain:?}");
         let others = Folder::new("others")?;
@@ -83,7 +83,7 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
         let known = ask(peer(Some(tls.clone()), udm)?).await;
         ensure!(known.as_ref().is_err_and(|problem| problem.status() == 401), "{known:?}");
 
-        // The NRF gives tokens to those that it knows alone.
+        // The NRF issues tokens to registered functions only.
         let query = SearchQuery {
             target_nf_type: Some(NfType::Amf),
             requester_nf_type: Some(NfType::Smf),
@@ -92,8 +92,12 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
         let found =
             NfDiscoveryClient::new(peer(Some(tls.clone()), nrf)?).search_nf_instances(query).await;
         let found = found.map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let amf =
-            found.nf_instances.first().context("the AMF is registered")?.nf_instance_id.to_string();
+        let amf = found
+            .nf_instances
+            .first()
+            .context("the AMF is not registered")?
+            .nf_instance_id
+            .to_string();
         let tokens = NrfAccessTokenClient::new(peer(Some(tls), nrf)?);
         let wanted = |id: &str, nf_type: &str, scope: &str| AccessTokenReq {
             grant_type: "client_credentials".into(),
@@ -118,19 +122,19 @@ fn ts_33_117_requests_need_a_client_certificate_and_a_token() {
                 "{refused:?}"
             );
         }
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
 #[test]
 fn missing_certificate_file_is_named_in_the_error() {
     let folder = Folder::new("missing").expect("certificates");
-    std::fs::remove_file(folder.0.join("amf-key.pem")).expect("it was there");
+    std::fs::remove_file(folder.0.join("amf-key.pem")).expect("the file exists");
     let mut config = Config::default();
     config.sbi.pki = folder.0.display().to_string();
     assert!(config.sbi.tls("smf").is_ok_and(|tls| tls.is_some()));
     let error = config.sbi.tls("amf").err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("amf-key.pem") && error.contains("pki init"), "{error}");
-    assert!(pki::init(&config, &folder.0, &[]).is_err(), "an authority is not overwritten");
+    assert!(pki::init(&config, &folder.0, &[]).is_err(), "an existing authority was overwritten");
 }

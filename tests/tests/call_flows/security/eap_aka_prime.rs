@@ -1,6 +1,6 @@
-//! EAP-AKA' and how it fails, and TUAK with either method (TS 33.501, 6.1.3.1; TS 24.501, 5.4.1.2;
-//! TS 35.231).
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
+//! EAP-AKA' and its failures, and TUAK with both authentication methods (TS 33.501, 6.1.3.1; TS
+//! 24.501, 5.4.1.2; TS 35.231).
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::ngap::{Cause, CauseNas};
@@ -15,7 +15,7 @@ fn with_eap(subscriber: &mut Subscriber) {
     subscriber.authentication_method = AuthenticationMethod::EapAkaPrime;
 }
 
-/// Causes of the failures that a phone told of.
+/// The causes of the authentication failures that a UE reported.
 fn failures(events: &mut tokio::sync::broadcast::Receiver<UeEvent>) -> Vec<u8> {
     std::iter::from_fn(|| events.try_recv().ok())
         .filter_map(|event| match event {
@@ -34,17 +34,17 @@ async fn on(sbi: Sbi) -> Result<()> {
     })?;
     core.subscribe(3, |subscriber| subscriber.tuak = Some(Tuak::new(Secret(TOPC))))?;
     let gnb = core.gnb(1).await?;
-    let tuak = |n| UeConfig { operator_key: OperatorKey::Topc(TOPC), ..core.phone(n) };
-    for config in [core.phone(1), tuak(2), tuak(3)] {
-        let phone = gnb.new_ue(config)?;
-        phone.register().await?;
-        core.use_session_and_leave(&phone).await?;
-        // Once more, known by its SUCI alone.
-        phone.forget_registration().await?;
-        phone.register().await?;
-        phone.deregister().await?;
+    let tuak = |n| UeConfig { operator_key: OperatorKey::Topc(TOPC), ..core.ue_config(n) };
+    for config in [core.ue_config(1), tuak(2), tuak(3)] {
+        let ue = gnb.new_ue(config)?;
+        ue.register().await?;
+        core.use_session_and_deregister(&ue).await?;
+        // A second registration by SUCI.
+        ue.forget_registration().await?;
+        ue.register().await?;
+        ue.deregister().await?;
     }
-    core.bodies.check(&["nausf-auth EapAuthMethod", "nausf-auth Confirm5gAka"]).await
+    core.sbi_record.check(&["nausf-auth EapAuthMethod", "nausf-auth Confirm5gAka"]).await
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn synchronisation_failure_resynchronises_the_ausf() {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(UeConfig { sqn: 1 << 20, ..core.phone(1) })?;
-        let mut events = phone.subscribe().await?;
-        phone.register().await?;
-        ensure!(failures(&mut events) == [21], "synchronisation failure, once");
-        phone.deregister().await?;
-        phone.forget_registration().await?;
-        phone.register().await?;
-        ensure!(failures(&mut events).is_empty(), "the second challenge is good at once");
+        let ue = gnb.new_ue(UeConfig { sqn: 1 << 20, ..core.ue_config(1) })?;
+        let mut events = ue.subscribe().await?;
+        ue.register().await?;
+        ensure!(failures(&mut events) == [21], "expected one synchronisation failure");
+        ue.deregister().await?;
+        ue.forget_registration().await?;
+        ue.register().await?;
+        ensure!(failures(&mut events).is_empty(), "the second challenge failed");
         Ok(())
     });
 }
@@ -86,14 +86,14 @@ fn ue_rejects_a_network_without_its_key() {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
         let gnb = core.gnb(1).await?;
-        let phone =
-            gnb.new_ue(UeConfig { operator_key: OperatorKey::Opc([0; 16]), ..core.phone(1) })?;
-        let mut events = phone.subscribe().await?;
-        let refused = phone.register().await.expect_err("a wrong key is not let in");
+        let ue =
+            gnb.new_ue(UeConfig { operator_key: OperatorKey::Opc([0; 16]), ..core.ue_config(1) })?;
+        let mut events = ue.subscribe().await?;
+        let refused = ue.register().await.expect_err("a wrong key is rejected");
         ensure!(refused == UeError::Aborted(Abort::AuthenticationRejected), "{refused}");
-        ensure!(failures(&mut events) == [20], "the phone refuses AUTN");
-        core.until_nothing_is_left().await?;
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+        ensure!(failures(&mut events) == [20], "expected one MAC failure");
+        core.until_all_released().await?;
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await
     });
 }
 
@@ -105,39 +105,40 @@ fn known_ue_is_reauthenticated_when_configured() {
                 .await?;
         core.subscribe(1, with_eap)?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(core.phone(1))?;
-        phone.register().await?;
-        let before = core.store_sqn(1)?;
-        // It comes back by its 5G-GUTI and with a security context that is in order.
-        phone.deregister().await?;
-        phone.register().await?;
-        ensure!(core.store_sqn(1)? > before, "it was authenticated again");
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        let before = core.stored_sqn(1)?;
+        // It registers with its 5G-GUTI and a valid security context.
+        ue.deregister().await?;
+        ue.register().await?;
+        ensure!(core.stored_sqn(1)? > before, "it was not authenticated again");
         Ok(())
     });
 }
 
-/// A gNB by hand with a phone that is asked for EAP; the AMF UE NGAP ID and the EAP request.
+/// Sends a REGISTRATION REQUEST from a raw gNB. Returns the gNB, the AMF UE NGAP ID and the EAP
+/// request.
 async fn challenged(core: &TestCore) -> Result<(RawGnb, u64, Vec<u8>)> {
     let gnb = RawGnb::set_up(core, 1).await?;
-    gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
+    gnb.send(gnb.initial_ue_message(1, &from_hex(REGISTRATION_REQUEST))).await?;
     let (amf_id, nas) = gnb.next_nas().await?;
-    // AUTHENTICATION REQUEST: ngKSI, ABBA of two octets, then the EAP message (0x78) with its
-    // length of two octets.
+    // AUTHENTICATION REQUEST: ngKSI, ABBA of two octets, the EAP message (0x78) with its length of
+    // two octets.
     ensure!(
         nas.starts_with(&[0x7e, 0x00, 0x56]) && nas[4..7] == [2, 0, 0] && nas[7] == 0x78,
         "{nas:02x?}"
     );
-    let packet = nas.get(10..).context("an EAP packet")?.to_vec();
+    let packet = nas.get(10..).context("no EAP packet")?.to_vec();
     ensure!(
         packet[0] == 1 && packet[4] == 50 && packet[5] == 1,
-        "AKA'-Challenge is due: {packet:02x?}"
+        "expected AKA'-Challenge: {packet:02x?}"
     );
     Ok((gnb, amf_id, packet))
 }
 
 /// AUTHENTICATION RESPONSE with an EAP packet.
 fn response(packet: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(packet.len()).expect("a short packet").to_be_bytes();
+    let length = u16::try_from(packet.len()).expect("length fits").to_be_bytes();
     [&[0x7e, 0x00, 0x57, 0x78], length.as_slice(), packet].concat()
 }
 
@@ -147,25 +148,29 @@ fn wrong_response_is_rejected_and_reported() {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, with_eap)?;
         let (gnb, amf_id, request) = challenged(&core).await?;
-        // AT_RES and AT_MAC that are not the phone's.
+        // Wrong AT_RES and AT_MAC.
         let mut wrong = vec![2, request[1], 0, 40, 50, 1, 0, 0, 3, 3, 0, 64];
         wrong.extend([0x5a; 8]);
         wrong.extend([11, 5, 0, 0]);
         wrong.extend([0x5a; 16]);
-        gnb.send(gnb.uplink(amf_id, 1, &response(&wrong))).await?;
-        // AKA'-Notification with the next identifier, confirmed by the phone.
+        gnb.send(gnb.uplink_nas_transport(amf_id, 1, &response(&wrong))).await?;
+        // AKA'-Notification with the next identifier, which the UE confirms.
         let (_, nas) = gnb.next_nas().await?;
-        let notification = nas.get(10..).context("an EAP packet")?;
+        let notification = nas.get(10..).context("no EAP packet")?;
         ensure!(notification[..2] == [1, request[1] + 1] && notification[5] == 12, "{nas:02x?}");
-        gnb.send(gnb.uplink(amf_id, 1, &response(&[2, request[1] + 1, 0, 8, 50, 12, 0, 0])))
-            .await?;
+        gnb.send(gnb.uplink_nas_transport(
+            amf_id,
+            1,
+            &response(&[2, request[1] + 1, 0, 8, 50, 12, 0, 0]),
+        ))
+        .await?;
         let (_, nas) = gnb.next_nas().await?;
         let failure = [0x7e, 0x00, 0x58, 0x78, 0, 4, 4, request[1] + 1, 0, 4];
-        ensure!(nas == failure, "AUTHENTICATION REJECT with EAP-Failure is due: {nas:02x?}");
-        let cause = gnb.next_release().await?;
+        ensure!(nas == failure, "expected AUTHENTICATION REJECT with EAP-Failure: {nas:02x?}");
+        let cause = gnb.complete_next_release().await?;
         ensure!(cause == Cause::nas(CauseNas::authentication_failure), "{cause:?}");
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nausf-auth EapAuthMethod"]).await
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await?;
+        core.sbi_record.check(&["nausf-auth EapAuthMethod"]).await
     });
 }
 
@@ -176,19 +181,19 @@ fn malformed_eap_responses_are_rejected() {
         core.subscribe(1, with_eap)?;
         for wrong in ["", "0299", "02010004", "ffffffff", "020100083201000163010000"] {
             let (gnb, amf_id, _) = challenged(&core).await?;
-            // Too short for the element: a response without it.
+            // Empty: a response without the EAP element.
             let nas = match wrong.len() {
                 0..8 => vec![0x7e, 0x00, 0x57],
-                _ => response(&octets(wrong)),
+                _ => response(&from_hex(wrong)),
             };
-            gnb.send(gnb.uplink(amf_id, 1, &nas)).await?;
+            gnb.send(gnb.uplink_nas_transport(amf_id, 1, &nas)).await?;
             let (_, nas) = gnb.next_nas().await?;
             ensure!(
                 nas.starts_with(&[0x7e, 0x00, 0x58, 0x78]),
-                "{wrong}: AUTHENTICATION REJECT is due: {nas:02x?}"
+                "{wrong}: expected AUTHENTICATION REJECT: {nas:02x?}"
             );
-            gnb.next_release().await?;
+            gnb.complete_next_release().await?;
         }
-        core.until("the AMF keeps no context of them", |counts| counts.contexts == 0).await
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await
     });
 }

@@ -1,4 +1,4 @@
-//! 5G-AKA and how it fails (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3).
+//! 5G-AKA and its failures (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3).
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::ngap::{Cause, CauseNas};
@@ -14,19 +14,23 @@ const AUTHENTICATION_REQUEST: [u8; 3] = [0x7e, 0x00, 0x56];
 const AUTHENTICATION_REJECT: [u8; 3] = [0x7e, 0x00, 0x58];
 const IDENTITY_REQUEST: [u8; 4] = [0x7e, 0x00, 0x5b, 0x01];
 
-/// Octets of hexadecimal digits.
-pub fn octets(digits: &str) -> Vec<u8> {
+/// Decodes hexadecimal digits.
+pub fn from_hex(digits: &str) -> Vec<u8> {
     let digit =
         |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("hexadecimal digits");
     (0..digits.len()).step_by(2).map(digit).collect()
 }
 
-/// A gNB by hand with a phone that asks for registration and is challenged; the AMF UE NGAP ID.
+/// Sends a REGISTRATION REQUEST from a raw gNB and receives the challenge. Returns the gNB and the
+/// AMF UE NGAP ID.
 async fn challenged(core: &TestCore) -> Result<(RawGnb, u64)> {
     let gnb = RawGnb::set_up(core, 1).await?;
-    gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
+    gnb.send(gnb.initial_ue_message(1, &from_hex(REGISTRATION_REQUEST))).await?;
     let (amf_id, nas) = gnb.next_nas().await?;
-    ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "AUTHENTICATION REQUEST is due: {nas:02x?}");
+    ensure!(
+        nas.starts_with(&AUTHENTICATION_REQUEST),
+        "expected AUTHENTICATION REQUEST: {nas:02x?}"
+    );
     Ok((gnb, amf_id))
 }
 
@@ -35,19 +39,18 @@ fn ue_rejects_a_network_without_its_key() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         config.operator_key = OperatorKey::Opc([0; 16]);
-        let phone = gnb.new_ue(config)?;
-        let mut events = phone.subscribe().await?;
-        let refused = phone.register().await.expect_err("a wrong key is not let in");
+        let ue = gnb.new_ue(config)?;
+        let mut events = ue.subscribe().await?;
+        let refused = ue.register().await.expect_err("a wrong key is rejected");
         ensure!(refused == UeError::Aborted(Abort::AuthenticationRejected), "{refused}");
-        // The phone says that the MAC is wrong, is asked who it is, and says so once more
-        // (5.4.1.3.7 c).
+        // MAC failure, identification, and a second MAC failure (5.4.1.3.7 c).
         let failures = std::iter::from_fn(|| events.try_recv().ok())
             .filter(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { cause: 20 })));
-        ensure!(failures.count() == 2, "MAC failure, twice");
-        core.until_nothing_is_left().await?;
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+        ensure!(failures.count() == 2, "expected two MAC failures");
+        core.until_all_released().await?;
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await
     });
 }
 
@@ -56,22 +59,22 @@ fn synchronisation_failure_resynchronises_the_network() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let mut config = core.phone(1);
+        let mut config = core.ue_config(1);
         config.sqn = 1 << 20;
-        let phone = gnb.new_ue(config)?;
-        let mut events = phone.subscribe().await?;
-        phone.register().await?;
+        let ue = gnb.new_ue(config)?;
+        let mut events = ue.subscribe().await?;
+        ue.register().await?;
         let failed = std::iter::from_fn(|| events.try_recv().ok())
             .any(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { cause: 21 })));
-        ensure!(failed, "synch failure is due");
-        // From then on the network counts as the phone does.
-        phone.deregister().await?;
-        phone.forget_registration().await?;
-        phone.register().await?;
+        ensure!(failed, "expected a synchronisation failure");
+        // The sequence number of the network is now resynchronised.
+        ue.deregister().await?;
+        ue.forget_registration().await?;
+        ue.register().await?;
         let failed = std::iter::from_fn(|| events.try_recv().ok())
             .any(|e| matches!(e, UeEvent::Nas(Event::AuthenticationFailureSent { .. })));
-        ensure!(!failed, "the second challenge is good at once");
-        core.bodies.check(&["nudr-dr ModifyAuthenticationSubscription"]).await
+        ensure!(!failed, "the second challenge failed");
+        core.sbi_record.check(&["nudr-dr ModifyAuthenticationSubscription"]).await
     });
 }
 
@@ -80,17 +83,17 @@ fn repeated_synchronisation_failure_is_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let (gnb, amf_id) = challenged(&core).await?;
-        // Synch failure with an AUTS that the home network cannot verify.
+        // A synchronisation failure with an AUTS that the home network cannot verify.
         let mut failure = vec![0x7e, 0x00, 0x59, 21, 0x30, 14];
         failure.extend([0x5a; 14]);
-        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
+        gnb.send(gnb.uplink_nas_transport(amf_id, 1, &failure)).await?;
         let (_, nas) = gnb.next_nas().await?;
-        ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "another challenge is due: {nas:02x?}");
-        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
+        ensure!(nas.starts_with(&AUTHENTICATION_REQUEST), "expected another challenge: {nas:02x?}");
+        gnb.send(gnb.uplink_nas_transport(amf_id, 1, &failure)).await?;
         let (_, nas) = gnb.next_nas().await?;
-        ensure!(nas == AUTHENTICATION_REJECT, "AUTHENTICATION REJECT is due: {nas:02x?}");
-        gnb.next_release().await?;
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+        ensure!(nas == AUTHENTICATION_REJECT, "expected AUTHENTICATION REJECT: {nas:02x?}");
+        gnb.complete_next_release().await?;
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await
     });
 }
 
@@ -101,13 +104,13 @@ fn wrong_res_star_is_rejected_and_reported_to_the_home_network() {
         let (gnb, amf_id) = challenged(&core).await?;
         let mut response = vec![0x7e, 0x00, 0x57, 0x2d, 16];
         response.extend([0x5a; 16]);
-        gnb.send(gnb.uplink(amf_id, 1, &response)).await?;
+        gnb.send(gnb.uplink_nas_transport(amf_id, 1, &response)).await?;
         let (_, nas) = gnb.next_nas().await?;
-        ensure!(nas == AUTHENTICATION_REJECT, "AUTHENTICATION REJECT is due: {nas:02x?}");
-        let cause = gnb.next_release().await?;
+        ensure!(nas == AUTHENTICATION_REJECT, "expected AUTHENTICATION REJECT: {nas:02x?}");
+        let cause = gnb.complete_next_release().await?;
         ensure!(cause == Cause::nas(CauseNas::authentication_failure), "{cause:?}");
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await?;
-        core.bodies.check(&["nausf-auth Confirm5gAka"]).await
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await?;
+        core.sbi_record.check(&["nausf-auth Confirm5gAka"]).await
     });
 }
 
@@ -129,17 +132,17 @@ fn unanswered_challenge_is_repeated_and_then_released() {
                 "attempt {attempt} (T3560): {nas:02x?}"
             );
         }
-        gnb.next_release().await?;
-        ensure!(started.elapsed() >= Duration::from_millis(300), "each attempt has its time");
-        // One that says an unknown 5G-GUTI, and then nothing.
+        gnb.complete_next_release().await?;
+        ensure!(started.elapsed() >= Duration::from_millis(300), "the timer expired too early");
+        // A registration with an unknown 5G-GUTI whose IDENTITY REQUEST is not answered.
         let unknown_guti = "7e004179000bf200f1100101010badcafe2e04f0f0f0f0";
-        gnb.send(gnb.initial(2, &octets(unknown_guti))).await?;
+        gnb.send(gnb.initial_ue_message(2, &from_hex(unknown_guti))).await?;
         for attempt in 1..=3 {
             let (_, nas) = gnb.next_nas().await?;
             ensure!(nas == IDENTITY_REQUEST, "attempt {attempt} (T3570): {nas:02x?}");
         }
-        gnb.next_release().await?;
-        core.until("the AMF keeps no context of either", |counts| {
+        gnb.complete_next_release().await?;
+        core.until("no context is left at the AMF", |counts| {
             (counts.contexts, counts.connected) == (0, 0)
         })
         .await

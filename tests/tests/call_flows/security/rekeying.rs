@@ -11,20 +11,20 @@ fn keys_are_renewed_before_the_nas_counts_wrap() {
         let core =
             TestCore::start(Sbi::Http, |config| config.amf.security.rekey_at_count = 8).await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
         let rekeyed = procedures("rekeying", "ok");
         for round in 0..6 {
-            let psi = phone.establish_pdu_session(internet()).await?.psi;
-            phone.release_pdu_session(psi).await?;
-            // The gNBs' keys follow: the next one in the chain is the phone's own.
+            let psi = ue.establish_pdu_session(internet()).await?.psi;
+            ue.release_pdu_session(psi).await?;
+            // The key chain {NH, NCC} follows the new K_AMF.
             let to = if round % 2 == 0 { &other } else { &one };
-            phone.handover(to, HandoverPlan::default()).await?;
-            reaches(&phone, 1, GATEWAY).await?;
+            ue.handover(to, HandoverPlan::default()).await?;
+            reaches(&ue, 1, GATEWAY).await?;
         }
-        ensure!(rekeyed.so_far() >= 2.0, "{} times", rekeyed.so_far());
-        phone.release_to_idle().await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ensure!(rekeyed.get() >= 2.0, "{} rekeyings", rekeyed.get());
+        ue.release_to_idle().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

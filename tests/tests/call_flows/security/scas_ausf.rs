@@ -1,6 +1,6 @@
-//! An AUSF in place of the core's own, that does once what it is told, and else as the core's own
-//! does; and what the AMF makes of it.
-use crate::security::five_g_aka::{REGISTRATION_REQUEST, octets};
+//! SCAS test cases of the AMF that need a misbehaving AUSF: a proxy AUSF misbehaves once on request
+//! and otherwise forwards to the core's AUSF.
+use crate::security::five_g_aka::{REGISTRATION_REQUEST, from_hex};
 use crate::security::scas::{challenge, peer, problem};
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
@@ -16,39 +16,39 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// Where it is.
+/// Address of the proxy.
 const AT: &str = "127.0.0.77";
 
-/// What it does once.
+/// A misbehaviour, which happens once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Does {
-    /// It does not answer to a synchronisation failure.
+pub enum Misbehaviour {
+    /// No answer to a synchronisation failure.
     NotResynchronise,
-    /// It gives an HXRES* that no RES* fits.
+    /// An HXRES* that matches no RES*.
     GiveAnotherHxresStar,
-    /// It says of a RES* that it is wrong.
+    /// The RES* is reported as wrong.
     SayNo,
-    /// It says nothing of a RES*.
+    /// No answer to a RES*.
     NotSay,
 }
 
 #[derive(Default)]
-struct Heard {
-    next: VecDeque<Does>,
-    done: Vec<Does>,
-    asked_for: Vec<String>,
+struct Recorded {
+    next: VecDeque<Misbehaviour>,
+    done: Vec<Misbehaviour>,
+    requested: Vec<String>,
     null: bool,
 }
 
-/// The AUSF.
-pub struct OtherAusf {
+/// The proxy.
+pub struct ProxyAusf {
     real: AusfUeAuthenticationClient,
-    heard: Mutex<Heard>,
+    recorded: Mutex<Recorded>,
 }
 
-impl OtherAusf {
-    /// Registers it with the NRF, and the core's own no longer.
-    pub async fn in_place_of_the_cores(core: &TestCore) -> Result<Arc<OtherAusf>> {
+impl ProxyAusf {
+    /// Registers the proxy with the NRF in place of the core's AUSF.
+    pub async fn replace(core: &TestCore) -> Result<Arc<ProxyAusf>> {
         let last = |at: &SocketAddr| {
             at.ip()
                 .to_string()
@@ -56,10 +56,10 @@ impl OtherAusf {
                 .next()
                 .context("an address")?
                 .parse()
-                .context("an octet")
+                .context("not a number")
         };
         let real = AusfUeAuthenticationClient::new(peer(last(&core.config().sbi.ausf)?)?);
-        let ausf = Arc::new(OtherAusf { real, heard: Mutex::default() });
+        let ausf = Arc::new(ProxyAusf { real, recorded: Mutex::default() });
         let router = Arc::new(martlet_sbi::Router::new().serve(NAUSF_AUTH.routes(ausf.clone())));
         let server = martlet_sbi_http::HttpServer::bind(
             format!("{AT}:7777").parse()?,
@@ -78,7 +78,7 @@ impl OtherAusf {
             .search_nf_instances(query)
             .await
             .map_err(problem)?;
-        let mut profile = found.nf_instances.into_iter().next().context("the AUSF")?;
+        let mut profile = found.nf_instances.into_iter().next().context("no AUSF")?;
         let management = NfManagementClient::new(nrf);
         let own = profile.nf_instance_id.to_string();
         let at = AT.parse()?;
@@ -97,51 +97,53 @@ impl OtherAusf {
         Ok(ausf)
     }
 
-    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
-        self.heard.lock().expect("nobody panics with it")
+    fn recorded(&self) -> std::sync::MutexGuard<'_, Recorded> {
+        self.recorded.lock().expect("not poisoned")
     }
 
-    /// Has it do something once, when it is asked for that.
-    pub fn next(&self, does: Does) {
-        self.heard().next.push_back(does);
+    /// Schedules a misbehaviour for the next matching request.
+    pub fn next(&self, misbehaviour: Misbehaviour) {
+        self.recorded().next.push_back(misbehaviour);
     }
 
-    /// Whether it has done it since this was asked.
-    pub fn was(&self, does: Does) -> bool {
-        std::mem::take(&mut self.heard().done).contains(&does)
+    /// Whether the misbehaviour has happened since the last call.
+    pub fn was(&self, misbehaviour: Misbehaviour) -> bool {
+        std::mem::take(&mut self.recorded().done).contains(&misbehaviour)
     }
 
-    /// For whom challenges were asked since this was asked.
-    pub fn asked_for(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard().asked_for)
+    /// The identities for which challenges were requested since the last call.
+    pub fn requested(&self) -> Vec<String> {
+        std::mem::take(&mut self.recorded().requested)
     }
 
-    /// Whether the RES* of which it said what it was told to was null.
+    /// Whether the RES* of the misbehaviour was null.
     pub fn res_star_was_null(&self) -> bool {
-        self.heard().null
+        self.recorded().null
     }
 
-    /// Whether it is the turn of one of them; it is done then.
-    fn turn(&self, of: &[Does]) -> Option<Does> {
-        let mut heard = self.heard();
-        heard.next.front().filter(|does| of.contains(does))?;
-        let does = heard.next.pop_front()?;
-        heard.done.push(does);
-        Some(does)
+    /// Takes the scheduled misbehaviour if it is one of these.
+    fn take(&self, of: &[Misbehaviour]) -> Option<Misbehaviour> {
+        let mut recorded = self.recorded();
+        recorded.next.front().filter(|misbehaviour| of.contains(misbehaviour))?;
+        let misbehaviour = recorded.next.pop_front()?;
+        recorded.done.push(misbehaviour);
+        Some(misbehaviour)
     }
 }
 
-impl AusfUeAuthentication for OtherAusf {
+impl AusfUeAuthentication for ProxyAusf {
     async fn ue_authentications_post(
         &self,
         body: AuthenticationInfo,
     ) -> Result<Created<UeAuthenticationCtx>, Problem> {
-        self.heard().asked_for.push(body.supi_or_suci.to_string());
-        if body.resynchronization_info.is_some() && self.turn(&[Does::NotResynchronise]).is_some() {
+        self.recorded().requested.push(body.supi_or_suci.to_string());
+        if body.resynchronization_info.is_some()
+            && self.take(&[Misbehaviour::NotResynchronise]).is_some()
+        {
             std::future::pending::<()>().await;
         }
         let mut created = self.real.ue_authentications_post(body).await?;
-        // What the UE answers comes here, too.
+        // The confirmation must be sent to the proxy, too.
         for link in created.body.links.values_mut() {
             let path = link
                 .uri()
@@ -150,11 +152,11 @@ impl AusfUeAuthentication for OtherAusf {
             *link = Links::to(format!("http://{AT}:7777/nausf-auth/{}", path.unwrap_or_default()));
         }
         if let AuthData::FiveGAka(vector) = &mut created.body.five_g_auth_data
-            && self.turn(&[Does::GiveAnotherHxresStar]).is_some()
+            && self.take(&[Misbehaviour::GiveAnotherHxresStar]).is_some()
         {
             vector.hxres_star = Hex([0x5a; 16]);
-            // What then comes of RES* is heard as well.
-            self.heard().null = false;
+            // The confirmation is recorded in any case.
+            self.recorded().null = false;
         }
         Ok(created)
     }
@@ -164,10 +166,10 @@ impl AusfUeAuthentication for OtherAusf {
         id: &str,
         body: ConfirmationData,
     ) -> Result<ConfirmationDataResponse, Problem> {
-        self.heard().null |= body.res_star.is_none();
-        match self.turn(&[Does::SayNo, Does::NotSay]) {
-            Some(Does::SayNo) => {
-                self.heard().null = body.res_star.is_none();
+        self.recorded().null |= body.res_star.is_none();
+        match self.take(&[Misbehaviour::SayNo, Misbehaviour::NotSay]) {
+            Some(Misbehaviour::SayNo) => {
+                self.recorded().null = body.res_star.is_none();
                 Ok(ConfirmationDataResponse::new(AuthResult::AuthenticationFailure))
             }
             Some(_) => std::future::pending().await,
@@ -188,32 +190,34 @@ impl AusfUeAuthentication for OtherAusf {
     }
 }
 
-/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, the AUSF does not answer: no new challenge before
-/// it does.
+/// TS 33.512, 4.2.2.1.1, TC_SYNC_FAIL_SEAF_AMF, with an AUSF that does not answer: no new challenge
+/// before its answer.
 #[test]
 fn ts_33_512_4_2_2_1_1_synchronisation_failure_with_a_silent_ausf() {
     in_namespace(|| async {
         let core = TestCore::start_on(Sbi::Http, |config| config.sbi.timeout_ms = 1000).await?;
-        let ausf = OtherAusf::in_place_of_the_cores(&core).await?;
+        let ausf = ProxyAusf::replace(&core).await?;
         let gnb = RawGnb::set_up(&core, 1).await?;
-        gnb.send(gnb.initial(1, &octets(REGISTRATION_REQUEST))).await?;
+        gnb.send(gnb.initial_ue_message(1, &from_hex(REGISTRATION_REQUEST))).await?;
         let (amf_id, _) = challenge(&gnb).await?;
-        ausf.next(Does::NotResynchronise);
+        ausf.next(Misbehaviour::NotResynchronise);
         let mut failure = vec![0x7e, 0x00, 0x59, 21, 0x30, 14];
         failure.extend([0x5a; 14]);
-        gnb.send(gnb.uplink(amf_id, 1, &failure)).await?;
-        // It gives up, and does not challenge the UE anew: REGISTRATION REJECT with #22.
+        gnb.send(gnb.uplink_nas_transport(amf_id, 1, &failure)).await?;
+        // The AMF sends REGISTRATION REJECT with #22, and no challenge.
         let (_, nas) = gnb.next_nas().await?;
-        ensure!(nas.starts_with(&[0x7e, 0x00, 0x44, 22]), "REGISTRATION REJECT is due: {nas:02x?}");
-        ensure!(ausf.was(Does::NotResynchronise), "the AUSF was asked");
+        ensure!(
+            nas.starts_with(&[0x7e, 0x00, 0x44, 22]),
+            "expected REGISTRATION REJECT: {nas:02x?}"
+        );
+        ensure!(ausf.was(Misbehaviour::NotResynchronise), "the AUSF was not called");
         Ok(())
     });
 }
 
-/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE, test cases A to F: RES* is wrong for the
-/// AMF, for the AUSF, or the AUSF does not say. A UE that came with its SUCI is rejected, one that
-/// came with its 5G-GUTI is asked for its SUCI and challenged again; where the AUSF does not say,
-/// either.
+/// TS 33.512, 4.2.2.1.2, TC_RES*_VERIFICATION_FAILURE, test cases A to F: the check of RES* fails at
+/// the AMF or at the AUSF, or the AUSF does not answer. A UE identified by SUCI is rejected; a UE
+/// identified by 5G-GUTI is asked for its SUCI and challenged again.
 #[test]
 fn ts_33_512_4_2_2_1_2_res_star_verification_failure_by_suci_and_by_5g_guti() {
     in_namespace(|| async {
@@ -222,54 +226,63 @@ fn ts_33_512_4_2_2_1_2_res_star_verification_failure_by_suci_and_by_5g_guti() {
             config.amf.security.always_authenticate = true;
         })
         .await?;
-        let ausf = OtherAusf::in_place_of_the_cores(&core).await?;
+        let ausf = ProxyAusf::replace(&core).await?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(core.phone(1))?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
         let rejected = |outcome: Result<_, UeError>| match outcome {
             Err(UeError::Aborted(Abort::AuthenticationRejected)) => Ok(()),
             other => Err(anyhow::anyhow!(
-                "AUTHENTICATION REJECT is due: {:?}",
+                "expected AUTHENTICATION REJECT: {:?}",
                 other.map(|_: RegistrationOutcome| ())
             )),
         };
-        // A and C, E: by SUCI. Null goes to the AUSF where the AMF sees it (TS 29.509, 5.2.2.2.2).
-        for (does, null) in [(Does::GiveAnotherHxresStar, true), (Does::SayNo, false)] {
-            ausf.next(does);
-            phone.forget_registration().await?;
-            rejected(phone.register().await).with_context(|| format!("{does:?}, by SUCI"))?;
-            ensure!(ausf.was(does) && ausf.res_star_was_null() == null, "{does:?}, by SUCI");
-        }
-        ausf.next(Does::NotSay);
-        phone.forget_registration().await?;
-        phone.register().await.context("it is asked who it is, and challenged again")?;
-        ensure!(ausf.was(Does::NotSay));
-        // B, D and F: by its 5G-GUTI, with a security context that is in order.
-        for (does, null) in
-            [(Does::GiveAnotherHxresStar, true), (Does::SayNo, false), (Does::NotSay, false)]
+        // A, C and E: by SUCI. The AMF sends a null RES* if its own check failed (TS 29.509,
+        // 5.2.2.2.2).
+        for (misbehaviour, null) in
+            [(Misbehaviour::GiveAnotherHxresStar, true), (Misbehaviour::SayNo, false)]
         {
-            phone.deregister().await?;
-            ausf.asked_for();
-            ausf.next(does);
-            phone.register().await.with_context(|| format!("{does:?}, by 5G-GUTI"))?;
-            let asked_for = ausf.asked_for();
-            let by: Vec<_> = asked_for
+            ausf.next(misbehaviour);
+            ue.forget_registration().await?;
+            rejected(ue.register().await).with_context(|| format!("{misbehaviour:?}, by SUCI"))?;
+            ensure!(
+                ausf.was(misbehaviour) && ausf.res_star_was_null() == null,
+                "{misbehaviour:?}, by SUCI"
+            );
+        }
+        ausf.next(Misbehaviour::NotSay);
+        ue.forget_registration().await?;
+        ue.register().await.context("identification and second challenge")?;
+        ensure!(ausf.was(Misbehaviour::NotSay));
+        // B, D and F: by 5G-GUTI, with a valid security context.
+        for (misbehaviour, null) in [
+            (Misbehaviour::GiveAnotherHxresStar, true),
+            (Misbehaviour::SayNo, false),
+            (Misbehaviour::NotSay, false),
+        ] {
+            ue.deregister().await?;
+            ausf.requested();
+            ausf.next(misbehaviour);
+            ue.register().await.with_context(|| format!("{misbehaviour:?}, by 5G-GUTI"))?;
+            let requested = ausf.requested();
+            let by: Vec<_> = requested
                 .iter()
                 .map(|identity| identity.split('-').next().unwrap_or_default())
                 .collect();
             ensure!(
                 by == ["imsi", "suci"],
-                "first for who has the 5G-GUTI, then for who it says it is: {asked_for:?}"
+                "expected the SUPI of the 5G-GUTI and then the SUCI: {requested:?}"
             );
             ensure!(
-                ausf.was(does) && (does == Does::NotSay || ausf.res_star_was_null() == null),
-                "{does:?}, by 5G-GUTI"
+                ausf.was(misbehaviour)
+                    && (misbehaviour == Misbehaviour::NotSay || ausf.res_star_was_null() == null),
+                "{misbehaviour:?}, by 5G-GUTI"
             );
         }
-        // Wrong with its SUCI, too.
-        phone.deregister().await?;
-        ausf.next(Does::SayNo);
-        ausf.next(Does::SayNo);
-        rejected(phone.register().await).context("twice")?;
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+        // The second check fails, too.
+        ue.deregister().await?;
+        ausf.next(Misbehaviour::SayNo);
+        ausf.next(Misbehaviour::SayNo);
+        rejected(ue.register().await).context("two failures")?;
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await
     });
 }

@@ -1,4 +1,4 @@
-//! NAS security with each algorithm (TS 24.501, 5.4.2; TS 33.501, 5.5 and 6.7).
+//! Security mode control and the NAS algorithms (TS 24.501, 5.4.2; TS 33.501, 5.5 and 6.7).
 use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_amf::{CipheringName, IntegrityName};
@@ -17,22 +17,22 @@ fn every_pair_of_algorithms_works() {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
         for (nea, nia) in (0..=3).flat_map(|nea| (1..=3).map(move |nia| (nea, nia))) {
-            let mut config = core.phone(1);
+            let mut config = core.ue_config(1);
             (config.nea, config.nia) = (only(nea), only(nia));
-            let phone = gnb.new_ue(config)?;
-            core.register_with_session(&phone).await?;
-            let algorithms = phone.status().await?.algorithms;
+            let ue = gnb.new_ue(config)?;
+            core.register_with_session(&ue).await?;
+            let algorithms = ue.status().await?.algorithms;
             ensure!(
                 algorithms == Some((nea, nia)),
-                "NEA{nea} and NIA{nia} are due: {algorithms:?}"
+                "expected NEA{nea} and NIA{nia}: {algorithms:?}"
             );
-            reaches(&phone, 1, GATEWAY).await?;
-            phone.release_to_idle().await?;
-            phone.service_request_for(ServicePurpose::Data, &[1]).await?;
-            reaches(&phone, 1, GATEWAY).await?;
-            phone.deregister().await?;
+            reaches(&ue, 1, GATEWAY).await?;
+            ue.release_to_idle().await?;
+            ue.service_request_for(ServicePurpose::Data, &[1]).await?;
+            reaches(&ue, 1, GATEWAY).await?;
+            ue.deregister().await?;
         }
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 
@@ -45,16 +45,19 @@ fn network_selects_its_most_preferred_algorithm() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        ensure!(gnb.new_ue(core.phone(1))?.register().await?.algorithms == Some((3, 1)));
-        let mut config = core.phone(2);
+        ensure!(gnb.new_ue(core.ue_config(1))?.register().await?.algorithms == Some((3, 1)));
+        let mut config = core.ue_config(2);
         (config.nea, config.nia) = (only(2) | only(0), only(2));
         ensure!(gnb.new_ue(config)?.register().await?.algorithms == Some((2, 2)));
-        // NEA0 is not among those allowed, nor is NIA3.
+        // Neither NEA0 nor NIA3 is allowed.
         for (nea, nia) in [(only(0), only(1)), (only(3), only(3))] {
-            let mut config = core.phone(3);
+            let mut config = core.ue_config(3);
             (config.nea, config.nia) = (nea, nia);
             let refused = gnb.new_ue(config)?.register().await.expect_err("no algorithm in common");
-            ensure!(refused.cause() == Some(23), "UE security capabilities mismatch: {refused}");
+            ensure!(
+                refused.cause() == Some(23),
+                "expected UE security capabilities mismatch: {refused}"
+            );
         }
         Ok(())
     });
@@ -68,25 +71,28 @@ fn null_integrity_is_for_emergency_registration_only() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        // Though the configuration lists NIA0 first, and the phone would take it.
-        let mut config = core.phone(1);
+        // The configuration lists NIA0 first, and the UE would accept it.
+        let mut config = core.ue_config(1);
         config.null_integrity_allowed = true;
-        let phone = gnb.new_ue(config.clone())?;
-        let algorithms = phone.register().await?.algorithms;
-        ensure!(algorithms == Some((2, 2)), "NIA2 is due: {algorithms:?}");
-        phone.deregister().await?;
+        let ue = gnb.new_ue(config.clone())?;
+        let algorithms = ue.register().await?.algorithms;
+        ensure!(algorithms == Some((2, 2)), "expected NIA2: {algorithms:?}");
+        ue.deregister().await?;
         config.nia = only(0);
-        let phone = gnb.new_ue(config)?;
-        let refused = phone.register().await.expect_err("NIA0 is for emergencies");
-        ensure!(refused.cause() == Some(23), "UE security capabilities mismatch: {refused}");
-        // For an emergency it is registered, and gets no session with a data network.
-        let registered = phone.register_as(RegistrationType::EmergencyRegistration).await?;
+        let ue = gnb.new_ue(config)?;
+        let refused = ue.register().await.expect_err("NIA0 is for emergencies only");
+        ensure!(
+            refused.cause() == Some(23),
+            "expected UE security capabilities mismatch: {refused}"
+        );
+        // An emergency registration is accepted, a session with a data network is not.
+        let registered = ue.register_as(RegistrationType::EmergencyRegistration).await?;
         ensure!(registered.algorithms.is_some_and(|(_, nia)| nia == 0), "{registered:?}");
         let refused =
-            phone.establish_pdu_session(internet()).await.expect_err("not without integrity");
-        ensure!(refused.cause() == Some(90), "payload was not forwarded: {refused}");
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+            ue.establish_pdu_session(internet()).await.expect_err("no session without integrity");
+        ensure!(refused.cause() == Some(90), "expected payload was not forwarded: {refused}");
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
@@ -98,15 +104,15 @@ fn ue_rejects_null_integrity() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(core.phone(1))?;
-        let refused = phone
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        let refused = ue
             .register_as(RegistrationType::EmergencyRegistration)
             .await
-            .expect_err("the phone refuses");
+            .expect_err("the UE rejects NIA0");
         ensure!(
             refused == martlet_ran::UeError::Aborted(Abort::SecurityModeRejected(24)),
-            "security mode rejected, unspecified: {refused}"
+            "expected security mode rejected, unspecified: {refused}"
         );
-        core.until("the AMF keeps no context of it", |counts| counts.contexts == 0).await
+        core.until("no context is left at the AMF", |counts| counts.contexts == 0).await
     });
 }

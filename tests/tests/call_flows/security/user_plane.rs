@@ -1,5 +1,4 @@
-//! The security policy of a session's user plane (TS 33.501, 6.6; TS 23.502, 4.3.2.2.1 and 4.9.1;
-//! TS 33.515).
+//! The user plane security policy (TS 33.501, 6.6; TS 23.502, 4.3.2.2.1 and 4.9.1; TS 33.515).
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ngap::transfer::{Protection, SecurityOutcome, UserPlaneSecurity};
@@ -16,9 +15,9 @@ fn outcome(integrity: bool, confidentiality: bool) -> SecurityOutcome {
     SecurityOutcome { integrity, confidentiality }
 }
 
-async fn is_protected(phone: &Ue, as_is: SecurityOutcome) -> Result<()> {
-    let status = phone.status().await?;
-    ensure!(status.protected == [(1, as_is)], "{as_is:?} is due: {:?}", status.protected);
+async fn expect_protection(ue: &Ue, expected: SecurityOutcome) -> Result<()> {
+    let status = ue.status().await?;
+    ensure!(status.protected == [(1, expected)], "expected {expected:?}: {:?}", status.protected);
     Ok(())
 }
 
@@ -29,8 +28,8 @@ async fn weak_gnb(core: &TestCore, number: u8) -> Result<Gnb> {
     Ok(Gnb::connect(config).await?)
 }
 
-/// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscription's policy goes before the
-/// SMF's own, which holds where there is none; gNBs are told it whenever they set the session up.
+/// TS 33.515, 4.2.2.1.1, TC_UP_POLICY_PRECEDENCE_SMF: the subscribed policy takes precedence over the
+/// configured one. Each setup of the session sends it to the gNB.
 #[test]
 fn ts_33_515_4_2_2_1_1_subscribed_policy_takes_precedence() {
     in_namespace(|| async {
@@ -40,24 +39,24 @@ fn ts_33_515_4_2_2_1_1_subscribed_policy_takes_precedence() {
         .await?;
         core.subscribe(1, |s| s.slices[0].dnns[0].up_security = policy(Required, Preferred))?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
-        is_protected(&phone, outcome(true, true)).await?;
-        // At every gNB to which it comes, and after every rest.
-        phone.handover_to(&other).await?;
-        is_protected(&phone, outcome(true, true)).await.context("N2")?;
-        phone.xn_handover_to(&one).await?;
-        is_protected(&phone, outcome(true, true)).await.context("Xn")?;
-        phone.release_to_idle().await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        is_protected(&phone, outcome(true, true)).await.context("idle")?;
-        let (plain, _) = core.phone_with_session(&one, 2).await?;
-        is_protected(&plain, outcome(false, false)).await.context("the SMF's own")?;
-        core.bodies.check(&["nudm-sdm GetSmData"]).await
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
+        expect_protection(&ue, outcome(true, true)).await?;
+        // At each gNB, and after CM-IDLE.
+        ue.handover_to(&other).await?;
+        expect_protection(&ue, outcome(true, true)).await.context("N2")?;
+        ue.xn_handover_to(&one).await?;
+        expect_protection(&ue, outcome(true, true)).await.context("Xn")?;
+        ue.release_to_idle().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        expect_protection(&ue, outcome(true, true)).await.context("after CM-IDLE")?;
+        let (plain, _) = core.ue_with_session(&one, 2).await?;
+        expect_protection(&plain, outcome(false, false)).await.context("configured policy")?;
+        core.sbi_record.check(&["nudm-sdm GetSmData"]).await
     });
 }
 
-/// What is preferred is left where the gNB cannot; without what is required there is no session (TS
-/// 23.502, 4.3.2.2.1, step 16).
+/// A gNB without integrity protection accepts a session whose policy prefers it and rejects one whose
+/// policy requires it (TS 23.502, 4.3.2.2.1, step 16).
 #[test]
 fn gnb_without_protection_skips_preferred_and_rejects_required() {
     in_namespace(|| async {
@@ -65,66 +64,65 @@ fn gnb_without_protection_skips_preferred_and_rejects_required() {
         core.subscribe(1, |s| s.slices[0].dnns[0].up_security = policy(Preferred, Required))?;
         core.subscribe(2, |s| s.slices[0].dnns[0].up_security = policy(Required, Required))?;
         let (weak, strong) = (weak_gnb(&core, 1).await?, core.gnb(2).await?);
-        let (preferred, _) = core.phone_with_session(&weak, 1).await?;
-        is_protected(&preferred, outcome(false, true)).await?;
+        let (preferred, _) = core.ue_with_session(&weak, 1).await?;
+        expect_protection(&preferred, outcome(false, true)).await?;
         reaches(&preferred, 1, GATEWAY).await?;
-        let required = weak.new_ue(core.phone(2))?;
+        let required = weak.new_ue(core.ue_config(2))?;
         required.register().await?;
-        // The UE may have been told of the session before the gNB has refused it: it is released.
+        // The UE may have received the accept before the gNB rejected the session: it is released.
         let _ = required.establish_pdu_session(internet()).await;
-        core.until("the session has gone", |counts| counts.sessions == 1).await?;
+        core.until("the session is released", |counts| counts.sessions == 1).await?;
         eventually(
-            "the UE knows",
+            "the UE has no session",
             || (core.counts().sessions == 1).then_some(()),
             || format!("{:?}", core.counts()),
         )
         .await?;
-        // At a gNB that can, it comes up; and it is not handed over to one that cannot.
+        // A capable gNB accepts the session; a handover to the other gNB fails.
         required.release_to_idle().await?;
         required.move_to(&strong).await?;
         let psi = required.establish_pdu_session(internet()).await?.psi;
         reaches(&required, psi, GATEWAY).await?;
-        ensure!(required.handover_to(&weak).await.is_err(), "the target cannot protect it");
+        ensure!(required.handover_to(&weak).await.is_err(), "the handover succeeded");
         reaches(&required, psi, GATEWAY).await?;
-        for phone in [&preferred, &required] {
-            phone.deregister().await?;
+        for ue in [&preferred, &required] {
+            ue.deregister().await?;
         }
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 
-/// TS 33.515, 4.2.2.1.3, TC_UP_SECURITY_POLICY_SMF: a target gNB that names another policy at a
-/// path switch gets the SMF's.
+/// TS 33.515, 4.2.2.1.3, TC_UP_SECURITY_POLICY_SMF: a target gNB that reports another policy in the
+/// path switch receives that of the SMF.
 #[test]
 fn ts_33_515_4_2_2_1_3_changed_policy_is_corrected_at_the_path_switch() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         core.subscribe(1, |s| s.slices[0].dnns[0].up_security = policy(Required, Required))?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
         let differs = || metric("martlet_smf_n4_total", &[("event", "user plane policy differs")]);
         let before = differs();
-        phone.xn_handover_to(&other).await?;
-        is_protected(&phone, outcome(true, true)).await?;
+        ue.xn_handover_to(&other).await?;
+        expect_protection(&ue, outcome(true, true)).await?;
         let none = UserPlaneSecurity {
             integrity: Protection::NotNeeded,
             confidentiality: Protection::NotNeeded,
             full_rate_integrity: false,
         };
-        phone
-            .xn_handover(
-                &one,
-                XnHandoverPlan { up_security: Some(none), ..XnHandoverPlan::default() },
-            )
-            .await?;
-        ensure!(differs() > before, "it is counted");
-        let protected = phone.status().await?.protected;
+        ue.xn_handover(
+            &one,
+            XnHandoverPlan { up_security: Some(none), ..XnHandoverPlan::default() },
+        )
+        .await?;
+        ensure!(differs() > before, "the error is not counted");
+        let protected = ue.status().await?.protected;
         ensure!(
             protected == [(1, outcome(true, true))],
-            "the gNB was told what holds: {protected:?}"
+            "the gNB did not receive the policy: {protected:?}"
         );
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }

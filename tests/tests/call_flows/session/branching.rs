@@ -1,6 +1,6 @@
 //! Uplink classifier and branching point (TS 23.502, 4.3.5.4).
-use crate::n4::upf_failure::crosses_at_last;
-use crate::session::{both_are_there, skipped};
+use crate::n4::upf_failure::until_packet_passes;
+use crate::session::{skipped, until_both_upfs_are_associated};
 use anyhow::{Context, Result, ensure};
 use martlet::config::Config;
 use martlet::core::Sbi;
@@ -10,7 +10,7 @@ use martlet_ran::ue::{Event, SessionCause};
 use martlet_ran::{Gnb, Ue};
 use martlet_smf::BranchingConfig;
 use martlet_tests::{
-    GATEWAY, OwnUpf, TestCore, in_namespace, internet, ping, reaches, sequence_of,
+    GATEWAY, SeparateUpf, TestCore, in_namespace, internet, ping, reaches, sequence_of,
 };
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -21,35 +21,35 @@ fn uplink_classifier_selects_the_anchor_by_filter() {
         if skipped() {
             return Ok(());
         }
-        let upf = OwnUpf::start().await?;
+        let upf = SeparateUpf::start().await?;
         let core = TestCore::start(Sbi::Http, |config| {
-            OwnUpf::beside(config);
-            config.smf.branching = vec![classifier(OwnUpf::n4())];
+            SeparateUpf::add_to_core(config);
+            config.smf.branching = vec![classifier(SeparateUpf::n4())];
         })
         .await?;
-        both_are_there(&core).await?;
+        until_both_upfs_are_associated(&core).await?;
         let gnb = core.gnb(1).await?;
-        let (one, from) = core.phone_with_session(&gnb, 1).await?;
-        let (two, to) = core.phone_with_session(&gnb, 2).await?;
+        let (one, from) = core.ue_with_session(&gnb, 1).await?;
+        let (two, to) = core.ue_with_session(&gnb, 2).await?;
         upf.until_sessions(2).await?;
         ensure!(core.status("upf")["sessionCount"] == 2, "{}", core.status("upf"));
-        // What is at the branching point's network, and nothing else, leaves there.
+        // Only packets to the local data network leave at the branching point.
         reaches(&one, 1, GATEWAY).await?;
         crosses(&one, from, &two, to, 7).await?;
         crosses(&two, to, &one, from, 8).await?;
-        // The branching point waits for an idle phone.
+        // Downlink packets of an idle UE are buffered at the branching point.
         two.release_to_idle().await?;
-        core.until("one phone is idle", |counts| counts.connected == 1).await?;
+        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
         crosses(&one, from, &two, to, 9).await?;
         reaches(&two, 1, GATEWAY).await?;
         one.deregister().await?;
         two.deregister().await?;
         upf.until_sessions(0).await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 
-/// A classifier at a UPF, for phones of the first place, with the way to its own network.
+/// An uplink classifier for the first tracking area, with a local data network.
 fn classifier(via: std::net::SocketAddr) -> BranchingConfig {
     BranchingConfig {
         dnn: "internet".into(),
@@ -59,15 +59,14 @@ fn classifier(via: std::net::SocketAddr) -> BranchingConfig {
     }
 }
 
-/// A core with an uplink classifier for phones of the first place, and none for those of the
-/// second.
+/// A core with an uplink classifier for the first tracking area and none for the second.
 fn classified_here(config: &mut Config, via: std::net::SocketAddr) {
     config.smf.branching = vec![classifier(via)];
     config.amf.tais.push(TaiConfig { tac: 2, ..config.amf.tais[0].clone() });
     (config.smf.n4.heartbeat_s, config.smf.n4.t1_ms, config.smf.n4.n1) = (1, 100, 2);
 }
 
-async fn gnb_of_the_second_place(core: &TestCore) -> Result<Gnb> {
+async fn second_gnb(core: &TestCore) -> Result<Gnb> {
     let mut config = core.gnb_config(2);
     config.tac = 2;
     Ok(Gnb::connect(config).await?)
@@ -79,38 +78,42 @@ fn session_survives_the_loss_of_its_uplink_classifier() {
         if skipped() {
             return Ok(());
         }
-        let upf = OwnUpf::start().await?;
+        let upf = SeparateUpf::start().await?;
         let core = TestCore::start(Sbi::Http, |config| {
-            OwnUpf::beside(config);
-            classified_here(config, OwnUpf::n4());
+            SeparateUpf::add_to_core(config);
+            classified_here(config, SeparateUpf::n4());
         })
         .await?;
-        both_are_there(&core).await?;
-        let (here, there) = (core.gnb(1).await?, gnb_of_the_second_place(&core).await?);
-        let (one, from) = core.phone_with_session(&here, 1).await?;
-        let (two, to) = core.phone_with_session(&there, 2).await?;
-        let (three, beside) = core.phone_with_session(&there, 3).await?;
-        let (four, still) = core.phone_with_session(&there, 4).await?;
+        until_both_upfs_are_associated(&core).await?;
+        let (here, there) = (core.gnb(1).await?, second_gnb(&core).await?);
+        let (one, from) = core.ue_with_session(&here, 1).await?;
+        let (two, to) = core.ue_with_session(&there, 2).await?;
+        let (three, beside) = core.ue_with_session(&there, 3).await?;
+        let (four, still) = core.ue_with_session(&there, 4).await?;
         upf.until_sessions(1).await?;
         reaches(&one, 1, GATEWAY).await?;
-        // It is started anew: the session is made anew there, with its way to the network beside.
-        let undisturbed =
-            crate::handover::packet_loss::gaps((&three, beside), (&four, still), 2500, async {
+        // After its restart the session is restored, with the path to the local network.
+        let other_sessions = crate::handover::packet_loss::gaps_during(
+            (&three, beside),
+            (&four, still),
+            2500,
+            async {
                 let upf = upf.restart().await?;
                 upf.until_sessions(1).await?;
                 reaches(&one, 1, GATEWAY).await.context("after a restart")?;
-                crosses_at_last(&two, to, &one, from, 7).await?;
-                // It is gone: the anchor alone goes on, with the phone's address.
+                until_packet_passes(&two, to, &one, from, 7).await?;
+                // After its loss the anchor serves the session alone, with the UE's address.
                 upf.stop().await?;
-                crosses_at_last(&one, from, &two, to, 8).await.context("without it")
-            });
-        undisturbed.await.context("sessions beside")?;
-        ensure!(one.status().await?.sessions[0].ipv4 == Some(from), "its address");
+                until_packet_passes(&one, from, &two, to, 8).await.context("without the classifier")
+            },
+        );
+        other_sessions.await.context("other sessions")?;
+        ensure!(one.status().await?.sessions[0].ipv4 == Some(from), "the address changed");
         one.deregister().await?;
         two.deregister().await?;
         three.deregister().await?;
         four.deregister().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 
@@ -120,17 +123,17 @@ fn loss_of_the_anchor_behind_a_classifier_reestablishes_the_session() {
         if skipped() {
             return Ok(());
         }
-        let upf = OwnUpf::start().await?;
-        // The core's own UPF is the classifier, and the other one the anchor.
+        let upf = SeparateUpf::start().await?;
+        // The core's UPF is the classifier, the other one the anchor.
         let core = TestCore::start(Sbi::Local, |config| {
-            OwnUpf::beside(config);
+            SeparateUpf::add_to_core(config);
             let own = config.smf.upfs[0].n4;
             classified_here(config, own);
         })
         .await?;
-        both_are_there(&core).await?;
+        until_both_upfs_are_associated(&core).await?;
         let here = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&here, 1).await?;
+        let (one, _) = core.ue_with_session(&here, 1).await?;
         upf.until_sessions(1).await?;
         ensure!(core.status("upf")["sessionCount"] == 1, "{}", core.status("upf"));
         let mut events = one.subscribe().await?;
@@ -146,17 +149,20 @@ fn loss_of_the_anchor_behind_a_classifier_reestablishes_the_session() {
         };
         let cause = tokio::time::timeout(Duration::from_secs(10), released)
             .await
-            .context("it is told")??;
-        ensure!(cause == SessionCause::Sm(39), "reactivation requested: {cause:?}");
-        core.until("its session has ended", |counts| counts.sessions == 0).await?;
-        // With an anchor it gets another.
-        let upf = OwnUpf::start().await?;
-        both_are_there(&core).await?;
+            .context("the UE receives no release")??;
+        ensure!(
+            cause == SessionCause::Sm(39),
+            "expected cause #39, reactivation requested: {cause:?}"
+        );
+        core.until("its session is released", |counts| counts.sessions == 0).await?;
+        // With an anchor a new session is established.
+        let upf = SeparateUpf::start().await?;
+        until_both_upfs_are_associated(&core).await?;
         let session = one.establish_pdu_session(internet()).await?;
         upf.until_sessions(1).await?;
         ensure!(session.ipv4.is_some(), "{session:?}");
         one.deregister().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 

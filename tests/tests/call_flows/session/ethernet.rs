@@ -7,11 +7,11 @@ use martlet_ran::Ue;
 use martlet_ran::ue::{PduSession, PduSessionRequest};
 use martlet_smf::DnnConfig;
 use martlet_store::{SessionType, SubscribedDnn};
-use martlet_tests::{TestCore, in_namespace, internet, run, without_a_switch};
+use martlet_tests::{TestCore, in_namespace, internet, run, without_switch};
 use martlet_upf::config::EthernetConfig;
 
-/// Of the host behind the TAP device.
-const HOST: [u8; 4] = [10, 9, 0, 1];
+/// Address of the host behind the TAP device.
+const DN_HOST: [u8; 4] = [10, 9, 0, 1];
 
 pub fn of(dnn: &str, session_type: PduSessionTypeValue) -> PduSessionRequest {
     PduSessionRequest { dnn: Some(dnn.into()), session_type, ..PduSessionRequest::default() }
@@ -21,7 +21,7 @@ pub fn subscribed(name: &str, session_types: Vec<SessionType>) -> SubscribedDnn 
     SubscribedDnn { session_types, ..SubscribedDnn::new(name) }
 }
 
-/// Who has `wanted`, asks `own` at `address` (RFC 826).
+/// An ARP request (RFC 826) for `wanted` from the MAC address `own` with the IPv4 address `address`.
 fn arp_request(own: [u8; 6], address: [u8; 4], wanted: [u8; 4]) -> Vec<u8> {
     let mut frame =
         [&[0xff; 6][..], &own, &[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &own, &address].concat();
@@ -30,22 +30,22 @@ fn arp_request(own: [u8; 6], address: [u8; 4], wanted: [u8; 4]) -> Vec<u8> {
     frame
 }
 
-/// A frame that a phone receives and that is as wanted; others may come before it.
-async fn receives(phone: &Ue, what: &str, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
+/// The next frame of a UE that matches; others before it are ignored.
+async fn receives(ue: &Ue, what: &str, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
     for _ in 0..20 {
-        let (_, frame) = phone.recv_ip().await.context(what.to_string())?;
+        let (_, frame) = ue.recv_ip().await.context(what.to_string())?;
         if wanted(&frame) {
             return Ok(frame.to_vec());
         }
     }
-    anyhow::bail!("{what}: 20 other frames came")
+    anyhow::bail!("{what}: not among 20 frames")
 }
 
-async fn lan(core: &TestCore, phone: &Ue) -> Result<PduSession> {
-    phone.register().await?;
-    let session = phone.establish_pdu_session(of("lan", PduSessionTypeValue::Ethernet)).await?;
+async fn lan(core: &TestCore, ue: &Ue) -> Result<PduSession> {
+    ue.register().await?;
+    let session = ue.establish_pdu_session(of("lan", PduSessionTypeValue::Ethernet)).await?;
     ensure!(session.kind == PduSessionTypeValue::Ethernet && session.ipv4.is_none(), "{session:?}");
-    ensure!(core.status("smf")["sessions"].as_u64() > Some(0), "the SMF has it");
+    ensure!(core.status("smf")["sessions"].as_u64() > Some(0), "the SMF has no session");
     Ok(session)
 }
 
@@ -53,7 +53,7 @@ async fn lan(core: &TestCore, phone: &Ue) -> Result<PduSession> {
 fn ethernet_frames_are_switched_between_ues_and_n6() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
-            without_a_switch(&mut config.upf);
+            without_switch(&mut config.upf);
             let (name, pool, pool6) = ("lan".into(), String::new(), String::new());
             config.smf.dnns.push(DnnConfig {
                 name,
@@ -83,55 +83,53 @@ fn ethernet_frames_are_switched_between_ues_and_n6() {
         }
         run("ip", &["addr", "add", "10.9.0.1/24", "dev", "test-lan"]).await?;
         let gnb = core.gnb(1).await?;
-        let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
+        let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
         let now = lan(&core, &one).await?;
         ensure!(now.flows == [(1, 9), (2, 5)] && now.rules == [(1, 1), (2, 2)], "{now:?}");
         lan(&core, &two).await?;
-        core.bodies
+        core.sbi_record
             .check(&["nsmf-pdusession PostSmContexts", "npcf-smpolicycontrol CreateSMPolicy"])
             .await?;
 
-        // The machine behind the TAP device answers one phone; the other phone hears the question
-        // and not the answer.
+        // The host behind the TAP device answers one UE; the other UE receives the broadcast request
+        // and not the reply.
         let (mac_one, mac_two) = ([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]);
-        one.send_ip(1, arp_request(mac_one, [10, 9, 0, 2], HOST)).await?;
-        let answer = receives(&one, "an answer of the host", |f| {
+        one.send_ip(1, arp_request(mac_one, [10, 9, 0, 2], DN_HOST)).await?;
+        let answer = receives(&one, "the reply of the host", |f| {
             f.starts_with(&mac_one) && f[20..22] == [0, 2]
         })
         .await?;
-        ensure!(answer[28..32] == HOST, "{answer:02x?}");
-        let question = receives(&two, "the question", |frame| frame[12..14] == [8, 6]).await?;
+        ensure!(answer[28..32] == DN_HOST, "{answer:02x?}");
+        let question = receives(&two, "the ARP request", |frame| frame[12..14] == [8, 6]).await?;
         ensure!(question[6..12] == mac_one && question[20..22] == [0, 1], "{question:02x?}");
-        // From phone to phone, once it is known who is where; whatever is in the frame, with its
-        // tag.
-        two.send_ip(1, arp_request(mac_two, [10, 9, 0, 3], HOST)).await?;
-        receives(&two, "an answer of the host", |frame| frame.starts_with(&mac_two)).await?;
+        // After MAC learning, frames pass unchanged from UE to UE, with their VLAN tag.
+        two.send_ip(1, arp_request(mac_two, [10, 9, 0, 3], DN_HOST)).await?;
+        receives(&two, "the reply of the host", |frame| frame.starts_with(&mac_two)).await?;
         let tagged =
             [&mac_two[..], &mac_one, &[0x81, 0, 0, 5, 0x88, 0xf7], b"what time is it?"].concat();
         one.send_ip(1, tagged.clone()).await?;
-        let got = receives(&two, "a frame of the other phone", |frame| {
+        let got = receives(&two, "a frame of the other UE", |frame| {
             frame.starts_with(&mac_two) && frame[12] == 0x81
         })
         .await?;
         ensure!(got == tagged, "{got:02x?}");
-        // Nobody speaks with another's address; and a phone that is idle is paged for a frame.
+        // Frames with the source address of another UE are dropped. A frame pages an idle UE.
         two.release_to_idle().await?;
-        core.until("one phone is idle", |counts| counts.connected == 1).await?;
+        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
         let forged = [&mac_one[..], &mac_one, &[0x88, 0xb5], b"forged"].concat();
         one.send_ip(1, [&mac_two[..], &mac_one, &[0x88, 0xb5], b"wake up"].concat()).await?;
-        let woken =
-            receives(&two, "a frame that waited", |frame| frame.ends_with(b"wake up")).await?;
+        let woken = receives(&two, "a buffered frame", |frame| frame.ends_with(b"wake up")).await?;
         ensure!(woken.starts_with(&mac_two), "{woken:02x?}");
         two.send_ip(1, forged).await?;
         two.send_ip(1, [&mac_one[..], &mac_two, &[0x88, 0xb5], b"honest"].concat()).await?;
         let heard =
-            receives(&one, "a frame of the other phone", |frame| frame[12..14] == [0x88, 0xb5])
+            receives(&one, "a frame of the other UE", |frame| frame[12..14] == [0x88, 0xb5])
                 .await?;
         ensure!(heard.ends_with(b"honest"), "{heard:02x?}");
-        // An IP session is beside it.
+        // An IP session beside the Ethernet session.
         two.establish_pdu_session(internet()).await?;
         one.deregister().await?;
         two.deregister().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }

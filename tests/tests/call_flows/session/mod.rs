@@ -13,17 +13,18 @@ pub mod status;
 pub mod unstructured;
 
 use anyhow::Result;
-use martlet_tests::{TestCore, eventually, programs_carry_packets};
+use martlet_tests::{TestCore, eventually, xdp_datapath};
 
+/// Whether a test with two UPFs is skipped, since the datapath is XDP.
 pub fn skipped() -> bool {
-    if programs_carry_packets() {
-        eprintln!("SKIPPED: there is one loopback interface for programs, and two UPFs");
+    if xdp_datapath() {
+        eprintln!("SKIPPED: XDP programs of two UPFs cannot share the loopback interface");
     }
-    programs_carry_packets()
+    xdp_datapath()
 }
 
-/// Waits until the SMF is associated with both.
-pub async fn both_are_there(core: &TestCore) -> Result<()> {
+/// Waits until the SMF is associated with two UPFs.
+pub async fn until_both_upfs_are_associated(core: &TestCore) -> Result<()> {
     let up = |n: usize| core.status("smf")["upfs"][n]["associated"] == true;
     eventually(
         "both UPFs are associated",

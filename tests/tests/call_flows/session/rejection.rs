@@ -8,10 +8,8 @@ use martlet_nas::PduSessionTypeValue;
 use martlet_ran::ue::PduSessionRequest;
 use martlet_ran::{Gnb, Slice};
 use martlet_sbi_api::common::Snssai;
-use martlet_smf::DnnConfig;
 use martlet_store::{SubscribedDnn, SubscribedSlice};
-use martlet_tests::{GATEWAY, TestCore, in_namespace, internet, reaches};
-use std::time::Duration;
+use martlet_tests::{TestCore, in_namespace, internet};
 
 /// 5GSM causes (TS 24.501, 9.11.4.2).
 mod sm {
@@ -28,19 +26,19 @@ fn unsubscribed_and_unknown_data_networks_are_rejected() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |_| {}).await?;
         core.subscribe(2, |subscriber| {
-            let other = SubscribedDnn { default: false, ..SubscribedDnn::new("elsewhere") };
+            let other = SubscribedDnn { default: false, ..SubscribedDnn::new("other") };
             subscriber.slices[0].dnns.push(other);
         })?;
         let gnb = core.gnb(1).await?;
-        let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
+        let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
         one.register().await?;
         two.register().await?;
-        let elsewhere =
-            || PduSessionRequest { dnn: Some("elsewhere".into()), ..PduSessionRequest::default() };
-        refused(one.establish_pdu_session(elsewhere()).await, mm::DNN_NOT_SUBSCRIBED)?;
-        // Subscribed, and no SMF leads there.
-        refused(two.establish_pdu_session(elsewhere()).await, mm::PAYLOAD_NOT_FORWARDED)?;
-        core.use_session_and_leave(&one).await
+        let other_dnn =
+            || PduSessionRequest { dnn: Some("other".into()), ..PduSessionRequest::default() };
+        refused(one.establish_pdu_session(other_dnn()).await, mm::DNN_NOT_SUBSCRIBED)?;
+        // Subscribed, but no SMF serves the data network.
+        refused(two.establish_pdu_session(other_dnn()).await, mm::PAYLOAD_NOT_FORWARDED)?;
+        core.use_session_and_deregister(&one).await
     });
 }
 
@@ -62,32 +60,28 @@ fn unsubscribed_and_unknown_slices_are_rejected() {
         let mut config = core.gnb_config(1);
         config.slices = vec![slice_of_type(1), slice_of_type(2)];
         let gnb = Gnb::connect(config).await?;
-        // Not subscribed: the phone is told, and gets the default one.
-        let mut config = core.phone(1);
+        // Not subscribed: the slice is rejected and the default slice allowed.
+        let mut config = core.ue_config(1);
         config.requested_nssai = vec![slice_of_type(2)];
-        let phone = gnb.new_ue(config)?;
-        let registered = phone.register().await?;
+        let ue = gnb.new_ue(config)?;
+        let registered = ue.register().await?;
         ensure!(
             registered.allowed_nssai == [slice_of_type(1)] && registered.rejected_nssai,
             "{registered:?}"
         );
         let wrong = PduSessionRequest { slice: Some(slice_of_type(2)), ..internet() };
-        refused(phone.establish_pdu_session(wrong).await, mm::PAYLOAD_NOT_FORWARDED)?;
-        phone.establish_pdu_session(internet()).await?;
-        // Subscribed to what the network has not.
-        refused(gnb.new_ue(core.phone(2))?.register().await, mm::NO_NETWORK_SLICES)?;
-        // Subscribed and there.
-        let mut config = core.phone(3);
+        refused(ue.establish_pdu_session(wrong).await, mm::PAYLOAD_NOT_FORWARDED)?;
+        ue.establish_pdu_session(internet()).await?;
+        // Only a slice is subscribed that the network does not have.
+        refused(gnb.new_ue(core.ue_config(2))?.register().await, mm::NO_NETWORK_SLICES)?;
+        // The slice is subscribed and available.
+        let mut config = core.ue_config(3);
         config.requested_nssai = vec![slice_of_type(2)];
-        let phone = gnb.new_ue(config)?;
-        ensure!(phone.register().await?.allowed_nssai == [slice_of_type(2)]);
-        phone
-            .establish_pdu_session(PduSessionRequest {
-                slice: Some(slice_of_type(2)),
-                ..internet()
-            })
+        let ue = gnb.new_ue(config)?;
+        ensure!(ue.register().await?.allowed_nssai == [slice_of_type(2)]);
+        ue.establish_pdu_session(PduSessionRequest { slice: Some(slice_of_type(2)), ..internet() })
             .await?;
-        core.bodies.check(&["nnssf-nsselection NSSelectionGet"]).await
+        core.sbi_record.check(&["nnssf-nsselection NSSelectionGet"]).await
     });
 }
 
@@ -96,20 +90,20 @@ fn exhausted_address_pool_rejects_until_an_address_is_released() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Http, |config| {
             config.smf.dnns[0].pool = "10.45.0.0/30".into();
-            // It asks again at once.
+            // No back-off timer: the UE may retry at once.
             config.smf.back_off_s = 0;
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&gnb, 1).await?;
-        let two = gnb.new_ue(core.phone(2))?;
+        let (one, _) = core.ue_with_session(&gnb, 1).await?;
+        let two = gnb.new_ue(core.ue_config(2))?;
         two.register().await?;
         refused(two.establish_pdu_session(internet()).await, sm::INSUFFICIENT_RESOURCES)?;
         one.release_pdu_session(1).await?;
-        core.until("the address is free again", |counts| counts.addresses == 0).await?;
-        // The UPF's interface has the addresses of the whole default pool, so the phone reaches it.
-        core.use_session_and_leave(&two).await?;
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await
+        core.until("the address is released", |counts| counts.addresses == 0).await?;
+        // The UPF's N6 interface keeps the default gateway address.
+        core.use_session_and_deregister(&two).await?;
+        core.sbi_record.check(&["nsmf-pdusession PostSmContexts"]).await
     });
 }
 
@@ -122,15 +116,15 @@ fn sessions_above_the_limit_are_rejected() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (one, _) = core.phone_with_session(&gnb, 1).await?;
+        let (one, _) = core.ue_with_session(&gnb, 1).await?;
         one.establish_pdu_session(internet()).await?;
         refused(one.establish_pdu_session(internet()).await, mm::MAXIMUM_OF_SESSIONS)?;
-        let (two, _) = core.phone_with_session(&gnb, 2).await?;
+        let (two, _) = core.ue_with_session(&gnb, 2).await?;
         refused(two.establish_pdu_session(internet()).await, sm::INSUFFICIENT_RESOURCES)?;
         ensure!(core.counts().sessions == 3 && core.counts().addresses == 3, "{:?}", core.counts());
         one.deregister().await?;
         two.deregister().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }
 
@@ -139,19 +133,19 @@ fn unsupported_session_type_is_rejected_or_becomes_ipv4() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(core.phone(1))?;
-        phone.register().await?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
         let of = |session_type| PduSessionRequest { session_type, ..internet() };
-        refused(phone.establish_pdu_session(of(PduSessionTypeValue::Ipv6)).await, sm::IPV4_ONLY)?;
-        let both = phone.establish_pdu_session(of(PduSessionTypeValue::Ipv4v6)).await?;
+        refused(ue.establish_pdu_session(of(PduSessionTypeValue::Ipv6)).await, sm::IPV4_ONLY)?;
+        let both = ue.establish_pdu_session(of(PduSessionTypeValue::Ipv4v6)).await?;
         ensure!(both.cause == Some(sm::IPV4_ONLY) && both.ipv4.is_some(), "{both:?}");
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
-/// TS 24.501, 6.2.8: a slice, or a data network in it, is full: phones are told which, and wait for
-/// that alone (T3585, T3584).
+/// A full slice starts T3585, a full data network of a slice T3584 (TS 24.501, 6.2.8). The UE may
+/// still use others.
 #[test]
 fn full_slice_and_data_network_start_their_back_off_timers() {
     in_namespace(|| async {
@@ -180,20 +174,20 @@ fn full_slice_and_data_network_start_their_back_off_timers() {
             })?;
         }
         let gnb = core.gnb(1).await?;
-        let (first, _) = core.phone_with_session(&gnb, 1).await?;
-        let phone = gnb.new_ue(core.phone(2))?;
-        phone.register().await?;
+        let (first, _) = core.ue_with_session(&gnb, 1).await?;
+        let ue = gnb.new_ue(core.ue_config(2))?;
+        ue.register().await?;
         let with =
             |dnn: &str| martlet_ran::PduSessionRequest { dnn: Some(dnn.into()), ..internet() };
-        let full = phone.establish_pdu_session(with("internet")).await;
+        let full = ue.establish_pdu_session(with("internet")).await;
         ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(67)), "{full:?}");
-        let waits = phone.establish_pdu_session(with("internet")).await;
+        let waits = ue.establish_pdu_session(with("internet")).await;
         ensure!(
             waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
             "{waits:?}"
         );
-        // Another data network has room, and then the slice has none.
-        let other = phone.establish_pdu_session(with("other")).await?.psi;
+        // Another data network of the slice accepts one session; then the slice is full.
+        let other = ue.establish_pdu_session(with("other")).await?.psi;
         let full = first.establish_pdu_session(with("other")).await;
         ensure!(full.as_ref().is_err_and(|error| error.cause() == Some(69)), "{full:?}");
         for dnn in ["other", "internet"] {
@@ -203,19 +197,18 @@ fn full_slice_and_data_network_start_their_back_off_timers() {
                 "{dnn}: {waits:?}"
             );
         }
-        phone.release_pdu_session(other).await?;
+        ue.release_pdu_session(other).await?;
         tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
         first.establish_pdu_session(with("other")).await?;
         first.deregister().await?;
-        phone.establish_pdu_session(with("internet")).await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await?;
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await
+        ue.establish_pdu_session(with("internet")).await?;
+        ue.deregister().await?;
+        core.until_all_released().await?;
+        core.sbi_record.check(&["nsmf-pdusession PostSmContexts"]).await
     });
 }
 
-/// TS 24.501, 6.2.7: a phone that there is no room for is told for how long it is not to ask again
-/// (T3396), for this data network.
+/// A rejection with cause #26 starts T3396 for the data network (TS 24.501, 6.2.7).
 #[test]
 fn insufficient_resources_start_the_back_off_timer() {
     in_namespace(|| async {
@@ -225,23 +218,23 @@ fn insufficient_resources_start_the_back_off_timer() {
         })
         .await?;
         let gnb = core.gnb(1).await?;
-        let (first, _) = core.phone_with_session(&gnb, 1).await?;
-        let phone = gnb.new_ue(core.phone(2))?;
-        phone.register().await?;
-        let refused = phone.establish_pdu_session(internet()).await;
+        let (first, _) = core.ue_with_session(&gnb, 1).await?;
+        let ue = gnb.new_ue(core.ue_config(2))?;
+        ue.register().await?;
+        let refused = ue.establish_pdu_session(internet()).await;
         ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(26)), "{refused:?}");
-        let waits = phone.establish_pdu_session(internet()).await;
+        let waits = ue.establish_pdu_session(internet()).await;
         ensure!(
             waits.as_ref().is_err_and(|error| error.to_string().contains("try again in")),
             "{waits:?}"
         );
         first.release_pdu_session(1).await?;
         tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
-        let psi = phone.establish_pdu_session(internet()).await?.psi;
-        martlet_tests::reaches(&phone, psi, martlet_tests::GATEWAY).await?;
+        let psi = ue.establish_pdu_session(internet()).await?.psi;
+        martlet_tests::reaches(&ue, psi, martlet_tests::GATEWAY).await?;
         first.deregister().await?;
-        phone.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
@@ -250,16 +243,15 @@ fn session_type_that_is_not_allowed_has_its_cause() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |_| {}).await?;
         let gnb = core.gnb(1).await?;
-        let phone = gnb.new_ue(core.phone(1))?;
-        phone.register().await?;
-        // The subscription has IPv4 alone.
-        let lesser =
-            phone.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv4v6)).await?;
+        let ue = gnb.new_ue(core.ue_config(1))?;
+        ue.register().await?;
+        // The subscription allows IPv4 only.
+        let lesser = ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv4v6)).await?;
         ensure!(lesser.ipv4.is_some() && lesser.cause == Some(50), "{lesser:?}");
-        let refused = phone.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv6)).await;
+        let refused = ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ipv6)).await;
         ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(50)), "{refused:?}");
         let refused =
-            phone.establish_pdu_session(session_of_type(PduSessionTypeValue::Ethernet)).await;
+            ue.establish_pdu_session(session_of_type(PduSessionTypeValue::Ethernet)).await;
         ensure!(refused.as_ref().is_err_and(|error| error.cause() == Some(28)), "{refused:?}");
         Ok(())
     });

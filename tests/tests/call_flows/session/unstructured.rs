@@ -4,7 +4,7 @@ use anyhow::ensure;
 use martlet::core::Sbi;
 use martlet_nas::PduSessionTypeValue;
 use martlet_store::SessionType;
-use martlet_tests::{TestCore, in_namespace, internet, without_a_switch};
+use martlet_tests::{TestCore, in_namespace, without_switch};
 use std::net::{SocketAddrV6, UdpSocket};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn unstructured_data_is_exchanged_with_the_server() {
     in_namespace(|| async {
         let server: SocketAddrV6 = "[fd45::1]:4000".parse()?;
         let core = TestCore::start(Sbi::Http, |config| {
-            without_a_switch(&mut config.upf);
+            without_switch(&mut config.upf);
             config.smf.dnns[0].unstructured = Some(server);
         })
         .await?;
@@ -25,40 +25,39 @@ fn unstructured_data_is_exchanged_with_the_server() {
         let socket = UdpSocket::bind(server)?;
         socket.set_read_timeout(Some(Duration::from_secs(5)))?;
         let gnb = core.gnb(1).await?;
-        let (one, two) = (gnb.new_ue(core.phone(1))?, gnb.new_ue(core.phone(2))?);
-        for phone in [&one, &two] {
-            phone.register().await?;
-            let session = phone
-                .establish_pdu_session(of("internet", PduSessionTypeValue::Unstructured))
-                .await?;
+        let (one, two) = (gnb.new_ue(core.ue_config(1))?, gnb.new_ue(core.ue_config(2))?);
+        for ue in [&one, &two] {
+            ue.register().await?;
+            let session =
+                ue.establish_pdu_session(of("internet", PduSessionTypeValue::Unstructured)).await?;
             ensure!(
                 session.kind == PduSessionTypeValue::Unstructured
                     && session.ipv6_interface_id.is_none(),
                 "{session:?}"
             );
         }
-        core.bodies.check(&["nsmf-pdusession PostSmContexts"]).await?;
+        core.sbi_record.check(&["nsmf-pdusession PostSmContexts"]).await?;
         one.send_ip(1, &b"21.5 degrees"[..]).await?;
         let mut buffer = [0; 64];
         let (length, from) = socket.recv_from(&mut buffer)?;
         ensure!(&buffer[..length] == b"21.5 degrees", "{:02x?}", &buffer[..length]);
-        // What others send to the session's address, or from another port, does not reach it.
+        // Datagrams of other peers and from other ports are dropped.
         let stranger = UdpSocket::bind("[fd45::1]:4001")?;
         stranger.send_to(b"boo", from)?;
         socket.send_to(b"thank you", from)?;
         let (_, answer) = one.recv_ip().await?;
         ensure!(&answer[..] == b"thank you", "{answer:02x?}");
-        // Each phone has an address of its own there; idle, it is paged.
+        // Each UE has its own address; data page an idle UE.
         two.send_ip(1, &b"x"[..]).await?;
         let (_, other) = socket.recv_from(&mut buffer)?;
-        ensure!(other != from, "{other} is the other phone's");
+        ensure!(other != from, "both UEs have the address {other}");
         one.release_to_idle().await?;
-        core.until("one phone is idle", |counts| counts.connected == 1).await?;
+        core.until("one UE is in CM-IDLE", |counts| counts.connected == 1).await?;
         socket.send_to(b"are you there?", from)?;
         let (_, question) = one.recv_ip().await?;
         ensure!(&question[..] == b"are you there?", "{question:02x?}");
         one.deregister().await?;
         two.deregister().await?;
-        core.until_nothing_is_left().await
+        core.until_all_released().await
     });
 }

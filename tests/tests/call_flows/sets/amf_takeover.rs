@@ -4,11 +4,11 @@ use martlet::core::Sbi;
 use martlet_ran::ue::RegistrationType;
 use martlet_tests::{GATEWAY, TestCore, in_namespace, reaches};
 
-/// The AMFs of a set keep their contexts in one place: what one leaves, another goes on with.
+/// The AMFs of a set share a context database.
 #[test]
 fn ue_of_a_stopped_amf_is_served_by_another_amf_of_the_set() {
     in_namespace(|| async {
-        // Within one process no AMF ends alone.
+        // In one process an AMF cannot stop alone.
         let core = TestCore::start_on(Sbi::Http, |config| {
             let place = std::path::Path::new(&config.udr.path).with_file_name("amf-set.db");
             config.amf.state.place = place.display().to_string();
@@ -17,17 +17,17 @@ fn ue_of_a_stopped_amf_is_served_by_another_amf_of_the_set() {
         let place = core.config().amf.state.place.clone();
         let second = core.second_amf(|config| config.amf.state.place = place).await?;
         let (here, there) = (core.gnb(1).await?, second.gnb(&core, 2).await?);
-        let (phone, _) = core.phone_with_session(&there, 1).await?;
-        let authenticated = core.store_sqn(1)?;
-        phone.release_to_idle().await?;
+        let (ue, _) = core.ue_with_session(&there, 1).await?;
+        let authenticated = core.stored_sqn(1)?;
+        ue.release_to_idle().await?;
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
         drop(second);
         tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        phone.move_to(&here).await?;
-        phone.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        ensure!(core.store_sqn(1)? == authenticated, "no authentication was needed");
-        phone.deregister().await?;
+        ue.move_to(&here).await?;
+        ue.register_as(RegistrationType::MobilityRegistrationUpdating).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ensure!(core.stored_sqn(1)? == authenticated, "the UE was authenticated again");
+        ue.deregister().await?;
         core.until("no session is left", |counts| counts.sessions == 0).await
     });
 }

@@ -1,9 +1,9 @@
 //! GTP-U from a stranger, to the UPF (TS 29.281, 7).
-use crate::bystander::Witness;
+use crate::bystander::Bystander;
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_gtpu::Message;
-use martlet_tests::{TestCore, Wires, eventually, in_namespace};
+use martlet_tests::{SwitchWiring, TestCore, eventually, in_namespace};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 use tokio::net::UdpSocket;
@@ -23,10 +23,10 @@ async fn next(socket: &UdpSocket) -> Result<Option<Vec<u8>>> {
 fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
     in_namespace(|| async {
         let core = TestCore::start(Sbi::Local, |config| config.upf.n3.restoration_s = 0).await?;
-        let witness = Witness::at(&core).await?;
+        let bystander = Bystander::at(&core).await?;
         // With a switch, N3 is a wire of its own.
         let upf = core.config().upf.n3.address;
-        let stranger = if upf.ip().is_loopback() { STRANGER } else { Wires::gnb(50) };
+        let stranger = if upf.ip().is_loopback() { STRANGER } else { SwitchWiring::gnb(50) };
         let socket = UdpSocket::bind((stranger, 2152)).await?;
         let drops = |reason: &'static str| {
             let core = &core;
@@ -91,6 +91,6 @@ fn unknown_tunnels_get_an_error_indication_and_malformed_packets_are_dropped() {
         let counted = || (drops("foreign_source")() == 1).then_some(());
         eventually("a foreign source is counted", counted, || core.status("upf").to_string())
             .await?;
-        witness.and_all_is_well().await
+        bystander.expect_core_works().await
     });
 }

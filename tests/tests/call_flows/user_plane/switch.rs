@@ -1,5 +1,5 @@
 //! A core whose UPF has a programmable switch in its wires, which carries all that it can: what
-//! phones go through changes the session's rules, and the switch follows.
+//! UEs go through changes the session's rules, and the switch follows.
 use anyhow::{Result, ensure};
 use martlet::core::Sbi;
 use martlet_tests::{GATEWAY, TestCore, eventually, in_namespace, reaches, switch_program};
@@ -37,12 +37,12 @@ fn session_stays_on_the_switch_through_handover_and_paging() {
             TestCore::start(Sbi::Local, |config| config.upf.datapath = DatapathChoice::Switch)
                 .await?;
         let (one, other) = (core.gnb(1).await?, core.gnb(2).await?);
-        let (phone, _) = core.phone_with_session(&one, 1).await?;
-        reaches(&phone, 1, GATEWAY).await?;
+        let (ue, _) = core.ue_with_session(&one, 1).await?;
+        reaches(&ue, 1, GATEWAY).await?;
         on_switch(&core, 1).await?;
         let before = core.upf_forwarded();
         for _ in 0..20 {
-            reaches(&phone, 1, GATEWAY).await?;
+            reaches(&ue, 1, GATEWAY).await?;
         }
         // They are counted as all others, when the manager looks.
         let counted = || (core.upf_forwarded() >= before + 20).then_some(());
@@ -50,22 +50,22 @@ fn session_stays_on_the_switch_through_handover_and_paging() {
             core.upf_forwarded().to_string()
         })
         .await?;
-        phone.xn_handover_to(&other).await?;
-        reaches(&phone, 1, GATEWAY).await?;
+        ue.xn_handover_to(&other).await?;
+        reaches(&ue, 1, GATEWAY).await?;
         on_switch(&core, 1).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.handover_to(&one).await?;
-        reaches(&phone, 1, GATEWAY).await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.handover_to(&one).await?;
+        reaches(&ue, 1, GATEWAY).await?;
         // Idle, its downlink waits at the native UPF.
-        phone.release_to_idle().await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        let (second, _) = core.phone_with_session(&other, 2).await?;
+        ue.release_to_idle().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        let (second, _) = core.ue_with_session(&other, 2).await?;
         reaches(&second, 1, GATEWAY).await?;
         on_switch(&core, 2).await?;
-        reaches(&phone, 1, GATEWAY).await?;
-        phone.deregister().await?;
+        reaches(&ue, 1, GATEWAY).await?;
+        ue.deregister().await?;
         second.deregister().await?;
-        core.until_nothing_is_left().await?;
+        core.until_all_released().await?;
         on_switch(&core, 0).await?;
         ensure!(switch(&core)["movedOn"].as_u64() >= Some(4), "{}", switch(&core));
         Ok(())

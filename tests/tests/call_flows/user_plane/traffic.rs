@@ -1,16 +1,16 @@
-//! Real programs through a phone's own network interface, to a host of the data network and back.
+//! Real programs through a UE's own network interface, to a host of the data network and back.
 use anyhow::{Context, Result, ensure};
 use martlet::core::Sbi;
 use martlet_ran::{Netns, Ue};
 use martlet_tests::{
-    GATEWAY, HOST, Host, MACHINE, TestCore, a_switch_carries_packets, in_namespace,
-    in_namespace_within, internet, namespace, run, serve_http, without_a_switch,
+    DN_HOST, DataNetworkHost, GATEWAY, N6_GATEWAY, TestCore, in_namespace, in_namespace_within,
+    internet, run, serve_http, switch_datapath, unique_namespace, without_switch,
 };
 use martlet_upf::config::N6Mode;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A phone with an interface in a network namespace.
+/// A UE with an interface in a network namespace.
 struct Phone {
     ue: Ue,
     namespace: String,
@@ -18,23 +18,23 @@ struct Phone {
 
 impl Phone {
     async fn start(core: &TestCore, gnb: &martlet_ran::Gnb, n: u64) -> Result<(Phone, IpAddr)> {
-        let namespace = namespace("ue");
-        let ue = gnb.new_ue_in(core.phone(n), Netns::Named(namespace.clone()))?;
+        let namespace = unique_namespace("ue");
+        let ue = gnb.new_ue_in(core.ue_config(n), Netns::Named(namespace.clone()))?;
         let address = core.register_with_session(&ue).await?;
         Ok((Phone { ue, namespace }, address.into()))
     }
 
-    /// Runs a program in the phone's namespace; what it says.
+    /// Runs a program in the UE's namespace; what it says.
     async fn run(&self, words: &str) -> Result<String> {
         let inside = ["netns", "exec", &self.namespace].into_iter().chain(words.split(' '));
         run("ip", &inside.collect::<Vec<_>>()).await
     }
 
-    /// Octets that iperf3 brought to the other end.
+    /// Bytes that iperf3 brought to the other end.
     async fn iperf3(&self, options: &str) -> Result<u64> {
         let said = self
             .run(&format!(
-                "iperf3 --client {HOST} --time 1 --connect-timeout 3000 --json {options}"
+                "iperf3 --client {DN_HOST} --time 1 --connect-timeout 3000 --json {options}"
             ))
             .await?;
         let report: serde_json::Value = serde_json::from_str(&said)?;
@@ -44,8 +44,8 @@ impl Phone {
     }
 }
 
-fn programs_are_there() -> bool {
-    ["ping", "iperf3", "curl", "ip"].into_iter().all(martlet_tests::has)
+fn tools_are_installed() -> bool {
+    ["ping", "iperf3", "curl", "ip"].into_iter().all(martlet_tests::is_installed)
 }
 
 /// Pings of the smallest and the largest size, a download, and TCP both ways.
@@ -54,36 +54,36 @@ async fn traffic(mode: N6Mode) -> Result<()> {
         config.upf.n6.mode = mode;
         if mode == N6Mode::Nat {
             // The switch routes.
-            without_a_switch(&mut config.upf);
+            without_switch(&mut config.upf);
         }
     })
     .await?;
-    let host = Host::connect(mode == N6Mode::Routing).await?;
+    let host = DataNetworkHost::connect(mode == N6Mode::Routing).await?;
     let gnb = core.gnb(1).await?;
-    let (phone, address) = Phone::start(&core, &gnb, 1).await?;
+    let (ue, address) = Phone::start(&core, &gnb, 1).await?;
     for words in [
         format!("ping -n -c 3 -l 3 -i 1 -W 2 {GATEWAY}"),
-        format!("ping -n -c 3 -l 3 -i 1 -W 2 {HOST}"),
-        // 28 octets of headers make it the session's MTU.
-        format!("ping -n -c 2 -l 2 -i 1 -W 2 -s 1372 -M do {HOST}"),
+        format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}"),
+        // 28 bytes of headers make it the session's MTU.
+        format!("ping -n -c 2 -l 2 -i 1 -W 2 -s 1372 -M do {DN_HOST}"),
     ] {
-        let said = phone.run(&words).await?;
+        let said = ue.run(&words).await?;
         ensure!(said.contains(" 0% packet loss"), "{said}");
     }
 
     let seen = serve_http(host.listen(8080)?, 1 << 20);
     let url = format!(
-        "curl --silent --show-error --max-time 10 --output /dev/null --write-out %{{size_download}} http://{HOST}:8080/"
+        "curl --silent --show-error --max-time 10 --output /dev/null --write-out %{{size_download}} http://{DN_HOST}:8080/"
     );
-    let said = phone.run(&url).await?;
-    ensure!(said == (1 << 20).to_string(), "curl got {said} octets");
+    let said = ue.run(&url).await?;
+    ensure!(said == (1 << 20).to_string(), "curl got {said} bytes");
     let from = seen.recv()?;
-    let due = if mode == N6Mode::Routing { address } else { MACHINE.into() };
+    let due = if mode == N6Mode::Routing { address } else { N6_GATEWAY.into() };
     ensure!(from == due, "the host sees {due}: {from}");
 
     let _server = host.iperf3()?;
-    let (up, down) = (phone.iperf3("").await?, phone.iperf3("--reverse").await?);
-    ensure!(up > 100_000 && down > 100_000, "iperf3 brought {up} octets up and {down} down");
+    let (up, down) = (ue.iperf3("").await?, ue.iperf3("--reverse").await?);
+    ensure!(up > 100_000 && down > 100_000, "iperf3 brought {up} bytes up and {down} down");
     let counters = core.status("upf")["counters"].clone();
     let count = |name: &str| counters[name].as_u64().unwrap_or(0);
     ensure!(
@@ -91,98 +91,98 @@ async fn traffic(mode: N6Mode) -> Result<()> {
         "the UPF carried it: {counters}"
     );
 
-    // While the phone is idle, its program's packets bring the user plane back. What iperf3 has
-    // left on its way is to arrive before: it would wait for the phone with the pings, and be
-    // more at once than the phone's queue takes.
+    // While the UE is idle, its program's packets bring the user plane back. What iperf3 has
+    // left on its way is to arrive before: it would wait for the UE with the pings, and be
+    // more at once than the UE's queue takes.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    phone.ue.release_to_idle().await?;
+    ue.ue.release_to_idle().await?;
     let before = core.status("upf");
-    let said = phone.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {HOST}")).await?;
+    let said = ue.run(&format!("ping -n -c 3 -l 3 -i 1 -W 2 {DN_HOST}")).await?;
     ensure!(
         said.contains(" 0% packet loss"),
         "{said}\nbefore {before}\nafter {}",
         core.status("upf")
     );
     // The interface goes with its session.
-    phone.ue.release_pdu_session(1).await?;
+    ue.ue.release_pdu_session(1).await?;
     ensure!(
-        phone.run(&format!("ping -n -c 1 -W 1 {HOST}")).await.is_err(),
+        ue.run(&format!("ping -n -c 1 -W 1 {DN_HOST}")).await.is_err(),
         "without a session there is no way"
     );
-    phone.ue.deregister().await?;
-    core.until_nothing_is_left().await
+    ue.ue.deregister().await?;
+    core.until_all_released().await
 }
 
 #[test]
 fn applications_reach_the_data_network_with_nat() {
-    if programs_are_there() && martlet_tests::has("nft") {
+    if tools_are_installed() && martlet_tests::is_installed("nft") {
         in_namespace(|| traffic(N6Mode::Nat));
     }
 }
 
 #[test]
 fn applications_reach_the_data_network_with_routing() {
-    if programs_are_there() {
+    if tools_are_installed() {
         in_namespace(|| traffic(N6Mode::Routing));
     }
 }
 
-/// Rounds in which a phone is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for
+/// Rounds in which a UE is woken by its own packets: a few here, `MARTLET_ROUNDS` of them for
 /// whoever looks for a rare loss.
 #[test]
 fn packets_that_trigger_paging_are_not_lost() {
-    if !programs_are_there() {
+    if !tools_are_installed() {
         return;
     }
     in_namespace_within(Duration::from_secs(600), || async {
         let core =
             TestCore::start(Sbi::Local, |config| config.upf.n6.mode = N6Mode::Routing).await?;
-        let _host = Host::connect(true).await?;
+        let _host = DataNetworkHost::connect(true).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, _) = Phone::start(&core, &gnb, 1).await?;
+        let (ue, _) = Phone::start(&core, &gnb, 1).await?;
         // Close upon each other, so that some come while the tunnel does. `ping` waits for the last
         // one for twice as long as an answer took so far, and for the time between two
         // packets: a session that moves onto a switch has its packets held for longer.
-        let pace = if a_switch_carries_packets() { "-l 20 -i 1" } else { "-i 0.002" };
+        let pace = if switch_datapath() { "-l 20 -i 1" } else { "-i 0.002" };
         let rounds: u64 =
             std::env::var("MARTLET_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
         for round in 0..rounds {
-            phone.ue.release_to_idle().await?;
+            ue.ue.release_to_idle().await?;
             let before = core.status("upf");
-            let said = phone.run(&format!("ping -n -c 20 {pace} -W 5 {HOST}")).await?;
+            let said = ue.run(&format!("ping -n -c 20 {pace} -W 5 {DN_HOST}")).await?;
             let whole = said.contains(" 0% packet loss");
             ensure!(whole, "round {round}: {said}\nbefore {before}\nafter {}", core.status("upf"));
         }
-        phone.ue.deregister().await?;
-        core.until_nothing_is_left().await
+        ue.ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
 #[test]
 fn data_network_reaches_an_idle_ue() {
-    if !programs_are_there() {
+    if !tools_are_installed() {
         return;
     }
     in_namespace(|| async {
         let core =
             TestCore::start(Sbi::Http, |config| config.upf.n6.mode = N6Mode::Routing).await?;
-        let host = Host::connect(true).await?;
+        let host = DataNetworkHost::connect(true).await?;
         let gnb = core.gnb(1).await?;
-        let (phone, address) = Phone::start(&core, &gnb, 1).await?;
-        phone.ue.release_to_idle().await?;
-        core.until("the phone is idle", |counts| counts.connected == 0).await?;
+        let (ue, address) = Phone::start(&core, &gnb, 1).await?;
+        ue.ue.release_to_idle().await?;
+        core.until("the UE is in CM-IDLE", |counts| counts.connected == 0).await?;
         // The first ping pages it.
         let said = host.run(&format!("ping -n -c 3 -l 3 -i 1 -W 3 {address}")).await?;
         ensure!(said.contains(" 0% packet loss"), "{said}");
-        ensure!(core.counts().connected == 1, "the phone has come: {:?}", core.counts());
-        phone.ue.deregister().await?;
-        core.until_nothing_is_left().await
+        ensure!(core.counts().connected == 1, "the UE has come: {:?}", core.counts());
+        ue.ue.deregister().await?;
+        core.until_all_released().await
     });
 }
 
 #[test]
 fn ues_reach_each_other_and_each_session_has_an_interface() {
-    if !programs_are_there() {
+    if !tools_are_installed() {
         return;
     }
     in_namespace(|| async {
@@ -191,12 +191,12 @@ fn ues_reach_each_other_and_each_session_has_an_interface() {
         let (one, of_one) = Phone::start(&core, &gnb, 1).await?;
         let (two, of_two) = Phone::start(&core, &gnb, 2).await?;
         two.ue.establish_pdu_session(internet()).await?;
-        for (phone, way) in [
+        for (ue, way) in [
             (&one, format!("-I pdu1 {of_two}")),
             (&two, format!("-I pdu1 {of_one}")),
             (&two, format!("-I pdu2 {of_one}")),
         ] {
-            let said = phone.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {way}")).await?;
+            let said = ue.run(&format!("ping -n -c 2 -l 2 -i 1 -W 2 {way}")).await?;
             ensure!(said.contains(" 0% packet loss"), "{said}");
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What crosses the loopback interface of the test's namespace: taken by tcpdump, judged by tshark.
+//! Packet captures of the loopback interface: recorded by tcpdump, dissected by tshark.
 use crate::run;
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
@@ -8,39 +8,37 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How tshark is to read it: NAS with the null cipher is readable, and the SBI is HTTP/2.
+/// tshark options: decode NAS with the null cipher, and the SBI as HTTP/2.
 const PREFERENCES: [&str; 4] = ["-o", "nas-5gs.null_decipher:TRUE", "-d", "tcp.port==7777,http2"];
-/// What must not be: packets that tshark cannot dissect, and those in which an expert sees an
-/// error.
-const WRONG: &str = "_ws.malformed or _ws.expert.severity == 8388608";
+/// Display filter for malformed packets and for expert infos of severity "error".
+const MALFORMED: &str = "_ws.malformed or _ws.expert.severity == 8388608";
 
-/// A capture that goes on.
+/// A running capture.
 pub struct LiveCapture {
     tcpdump: Child,
     path: PathBuf,
 }
 
-/// A capture that has ended.
+/// A finished capture.
 pub struct Recording {
     path: PathBuf,
 }
 
 impl LiveCapture {
-    /// Takes SCTP, PFCP, GTP-U and the SBI from now on. `None` where a program is missing, after
-    /// saying so.
+    /// Starts to capture SCTP, PFCP, GTP-U and the SBI. Returns `None`, with a message on standard
+    /// error, if tcpdump or tshark is not installed.
     ///
     /// # Errors
     /// tcpdump does not start.
     pub fn start() -> Result<Option<LiveCapture>> {
-        if !crate::has("tcpdump") || !crate::has("tshark") {
+        if !crate::is_installed("tcpdump") || !crate::is_installed("tshark") {
             return Ok(None);
         }
         let name =
             format!("martlet-live-{}-{:?}.pcap", std::process::id(), std::thread::current().id());
         let path = std::env::temp_dir().join(name.replace(['(', ')'], ""));
-        // As root, or tcpdump may not write where its own user may not. Where packets are to be
-        // seen at once, each has a place of the longest one's size: room for a thousand of
-        // them, should tcpdump have to wait for a processor.
+        // `-Z root`: tcpdump's own user may not write to the folder. In immediate mode each packet
+        // takes a slot of the snapshot length, so `-B` (KiB) has room for a thousand packets.
         let options = [
             "-i",
             "lo",
@@ -64,12 +62,12 @@ impl LiveCapture {
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
         let mut tcpdump = command.spawn().context("tcpdump")?;
-        let said = tcpdump.stderr.take().context("it is piped")?;
-        let mut lines = BufReader::new(said).lines();
-        let listens =
+        let stderr = tcpdump.stderr.take().context("stderr is piped")?;
+        let mut lines = BufReader::new(stderr).lines();
+        let listening =
             lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
-        ensure!(listens, "tcpdump ended before it listened");
-        // It goes on to say something at its end, for which somebody has to be there.
+        ensure!(listening, "tcpdump ended before it listened");
+        // tcpdump writes statistics at its end: the pipe must stay open.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         Ok(Some(LiveCapture { tcpdump, path }))
     }
@@ -77,13 +75,13 @@ impl LiveCapture {
     /// Ends the capture.
     ///
     /// # Errors
-    /// tcpdump does not end well.
+    /// tcpdump fails.
     pub async fn finish(mut self) -> Result<Recording> {
-        // What is on its way arrives.
+        // Packets in flight arrive first.
         tokio::time::sleep(Duration::from_millis(200)).await;
         kill(Pid::from_raw(self.tcpdump.id().try_into()?), Signal::SIGINT)?;
         let status = self.tcpdump.wait()?;
-        ensure!(status.success(), "tcpdump ended with {status}");
+        ensure!(status.success(), "tcpdump failed with {status}");
         Ok(Recording { path: std::mem::take(&mut self.path) })
     }
 }
@@ -97,16 +95,17 @@ impl Drop for LiveCapture {
 }
 
 impl Recording {
-    /// Fields of the packets that fit a display filter, one line a packet, tab-separated.
+    /// Fields of the packets that match a display filter: one line for each packet, tab-separated.
     ///
     /// # Errors
     /// tshark fails.
     pub async fn fields(&self, filter: &str, fields: &[&str]) -> Result<Vec<String>> {
         let path = self.path.display().to_string();
-        let mut words = vec!["-n", "-r", &path, "-T", "fields", "-E", "occurrence=a", "-Y", filter];
-        words.extend(PREFERENCES);
-        fields.iter().for_each(|field| words.extend(["-e", field]));
-        Ok(run("tshark", &words).await?.lines().map(str::to_owned).collect())
+        let mut arguments =
+            vec!["-n", "-r", &path, "-T", "fields", "-E", "occurrence=a", "-Y", filter];
+        arguments.extend(PREFERENCES);
+        fields.iter().for_each(|field| arguments.extend(["-e", field]));
+        Ok(run("tshark", &arguments).await?.lines().map(str::to_owned).collect())
     }
 
     /// The info column of the packets of a protocol.
@@ -117,11 +116,11 @@ impl Recording {
         self.fields(protocol, &["_ws.col.Info"]).await
     }
 
-    /// Whether every packet can be dissected, and no expert sees an error in any.
+    /// Checks that tshark reports no malformed packet and no error.
     ///
     /// # Errors
-    /// It is not so; what is wrong, packet by packet.
-    pub async fn is_sound(&self) -> Result<()> {
+    /// It does; the error lists the packets.
+    pub async fn expect_well_formed(&self) -> Result<()> {
         let fields = [
             "frame.number",
             "frame.protocols",
@@ -129,12 +128,12 @@ impl Recording {
             "_ws.malformed",
             "_ws.expert.message",
         ];
-        let wrong = self.fields(WRONG, &fields).await?;
+        let malformed = self.fields(MALFORMED, &fields).await?;
         ensure!(
-            wrong.is_empty(),
-            "tshark finds fault with {} packets:\n{}",
-            wrong.len(),
-            wrong.join("\n")
+            malformed.is_empty(),
+            "tshark reports {} malformed packets:\n{}",
+            malformed.len(),
+            malformed.join("\n")
         );
         Ok(())
     }
@@ -143,21 +142,21 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         match std::env::var_os("MARTLET_KEEP_CAPTURES") {
-            Some(_) => eprintln!("the capture stays at {}", self.path.display()),
+            Some(_) => eprintln!("capture kept at {}", self.path.display()),
             None => drop(std::fs::remove_file(&self.path)),
         }
     }
 }
 
-/// Whether these texts occur in the lines in this order, with others between them.
+/// Checks that the texts occur in the lines in this order; other lines may be between them.
 ///
 /// # Errors
-/// The first of them that does not.
+/// Names the first text that does not.
 pub fn in_order(lines: &[String], due: &[&str]) -> Result<()> {
     let mut rest = lines.iter();
     for (n, text) in due.iter().enumerate() {
         let found = rest.any(|line| line.contains(text));
-        ensure!(found, "after {:?}, {text:?} is due; there are:\n{}", &due[..n], lines.join("\n"));
+        ensure!(found, "no {text:?} after {:?}; lines:\n{}", &due[..n], lines.join("\n"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A UPF that a test starts and ends by itself, beside the core.
+//! A UPF that a test starts and stops independently of the core.
 use crate::counts::eventually;
 use crate::test_core::choose_datapath;
 use anyhow::{Context, Result};
@@ -9,56 +9,56 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
-/// Where it is.
+/// N3 and N4 address.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 
-/// A UPF.
-pub struct OwnUpf {
+/// A running UPF.
+pub struct SeparateUpf {
     handle: UpfHandle,
     stop: oneshot::Sender<()>,
     started: u64,
 }
 
-impl OwnUpf {
-    /// Has a core's SMF use this UPF instead of the core's own.
-    pub fn instead(config: &mut Config) {
+impl SeparateUpf {
+    /// Configures the SMF to use this UPF instead of the core's own.
+    pub fn replace_core_upf(config: &mut Config) {
         config.smf.upfs[0].n4 = (ADDRESS, 8805).into();
-        // There is one data network, and one loopback interface for programs.
+        // Both UPFs would need the loopback interface and the data network.
         config.upf.datapath = DatapathChoice::Kernel;
         config.upf.n6.mode = N6Mode::None;
     }
 
-    /// Has a core's SMF know this UPF beside the core's own, which leads nowhere: UEs reach each
-    /// other through it alone.
-    pub fn beside(config: &mut Config) {
-        config.smf.upfs.push(martlet_smf::UpfConfig::at(OwnUpf::n4()));
+    /// Adds this UPF to the SMF's configuration. The core's own UPF then has no N6: through it, UEs
+    /// reach only each other.
+    pub fn add_to_core(config: &mut Config) {
+        config.smf.upfs.push(martlet_smf::UpfConfig::at(SeparateUpf::n4()));
         config.upf.datapath = DatapathChoice::Kernel;
         config.upf.n6.mode = N6Mode::None;
     }
 
-    /// Its address on N4.
+    /// N4 address.
     pub fn n4() -> SocketAddr {
         (ADDRESS, 8805).into()
     }
 
-    /// Its address on N3.
+    /// N3 address.
     pub fn address() -> IpAddr {
         ADDRESS.into()
     }
 
-    /// Starts it. It is reached from N6 as the core's own is.
+    /// Starts the UPF, with the gateway address on N6 that the core's own UPF has.
     ///
     /// # Errors
-    /// Its addresses or its interface are in use.
-    pub async fn start() -> Result<OwnUpf> {
+    /// An address or the interface is in use.
+    pub async fn start() -> Result<SeparateUpf> {
         Self::start_with(|_| {}).await
     }
 
-    /// The same, configured otherwise.
+    /// [`SeparateUpf::start`] with another configuration.
     ///
     /// # Errors
-    /// As for `start`.
-    pub async fn start_with(configure: impl FnOnce(&mut UpfConfig)) -> Result<OwnUpf> {
+    /// As [`SeparateUpf::start`].
+    pub async fn start_with(configure: impl FnOnce(&mut UpfConfig)) -> Result<SeparateUpf> {
         let mut config = UpfConfig::default();
         config.n4.address = SocketAddr::from((ADDRESS, 8805));
         config.n3.address = SocketAddr::from((ADDRESS, 2152));
@@ -66,7 +66,7 @@ impl OwnUpf {
         config.n6.mode = N6Mode::Local;
         choose_datapath(&mut config)?;
         if config.datapath == DatapathChoice::Switch {
-            // It has no wires.
+            // The switch needs a [`crate::SwitchWiring`].
             config.datapath = DatapathChoice::Kernel;
         }
         configure(&mut config);
@@ -75,48 +75,39 @@ impl OwnUpf {
             let _ = stopped.await;
         };
         let handle = martlet_upf::start(config, shutdown).await?;
-        Ok(OwnUpf { handle, stop, started: seconds() })
+        Ok(SeparateUpf { handle, stop, started: seconds() })
     }
 
-    /// Has it end, and waits until it has: where it is configured to, it lets SMFs move their
-    /// sessions away first.
+    /// Stops the UPF without a message to the SMF and starts it again, without its sessions.
     ///
     /// # Errors
-    /// It does not end well.
-    pub async fn leave(self) -> Result<()> {
-        let _ = self.stop.send(());
-        self.handle.finished().await.context("the UPF ends")
-    }
-
-    /// Ends it without a word, and starts it anew. Its sessions are lost.
-    ///
-    /// # Errors
-    /// It does not end well, or does not start.
-    pub async fn restart(self) -> Result<OwnUpf> {
+    /// The UPF ends with an error or does not start.
+    pub async fn restart(self) -> Result<SeparateUpf> {
         self.restart_as(|_| {}).await
     }
 
-    /// The same for one that is configured otherwise.
+    /// [`SeparateUpf::restart`] with another configuration.
     ///
     /// # Errors
-    /// As for `restart`.
-    pub async fn restart_as(self, configure: impl FnOnce(&mut UpfConfig)) -> Result<OwnUpf> {
+    /// As [`SeparateUpf::restart`].
+    pub async fn restart_as(self, configure: impl FnOnce(&mut UpfConfig)) -> Result<SeparateUpf> {
         let _ = self.stop.send(());
-        self.handle.finished().await.context("the UPF ends")?;
-        // PFCP tells a restart by the second of the start (TS 29.244, 8.2.65).
+        self.handle.finished().await.context("the UPF ended with an error")?;
+        // The recovery time stamp has a resolution of one second (TS 29.244, 8.2.65).
         while seconds() == self.started {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        OwnUpf::start_with(configure).await
+        SeparateUpf::start_with(configure).await
     }
 
-    /// Ends it without a word.
+    /// Stops the UPF. With `n4.release_s` it releases its association gracefully: SMFs move their
+    /// sessions away first.
     ///
     /// # Errors
-    /// It does not end well.
+    /// The UPF ends with an error.
     pub async fn stop(self) -> Result<()> {
         let _ = self.stop.send(());
-        self.handle.finished().await.context("the UPF ends")
+        self.handle.finished().await.context("the UPF ended with an error")
     }
 
     /// Waits until the UPF has this number of sessions.
@@ -128,7 +119,7 @@ impl OwnUpf {
         eventually("the UPF has its sessions", reached, || self.status().to_string()).await
     }
 
-    /// What it says of itself.
+    /// Its status.
     pub fn status(&self) -> serde_json::Value {
         self.handle.status()
     }

@@ -1,5 +1,5 @@
-//! A programmable switch in the wires of a test's UPF: the native UPF and the switch are in a
-//! network namespace of their own, gNBs and the data network in the test's.
+//! Interfaces for a UPF with a programmable switch: the native UPF and the switch are in a second
+//! network namespace; gNBs and the data network are in the test's namespace.
 use anyhow::{Context, Result, ensure};
 use martlet_interface::Feature;
 use martlet_upf::UpfConfig;
@@ -9,33 +9,33 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// gNBs have addresses from this one on.
+/// Host part of the address before that of gNB 1.
 const FIRST_GNB: u8 = 10;
 const GNBS: u8 = 60;
 
-/// The namespace; gone with this.
-pub struct Wires(String);
+/// The second namespace. Dropping this value deletes it.
+pub struct SwitchWiring(String);
 
-fn ip(words: &str) -> Result<()> {
-    let status = Command::new("ip").args(words.split(' ')).status()?;
-    ensure!(status.success(), "ip {words}");
+fn ip(command: &str) -> Result<()> {
+    let status = Command::new("ip").args(command.split(' ')).status()?;
+    ensure!(status.success(), "ip {command} failed");
     Ok(())
 }
 
-/// Many commands of `ip` at once, in this network namespace or a named one: a process for each
-/// would take half a second.
+/// Runs `ip` commands as one batch, in this network namespace or a named one. A process for each
+/// command would take half a second.
 fn ip_all(namespace: Option<&str>, lines: &[String]) -> Result<()> {
     let mut command = Command::new("ip");
     if let Some(namespace) = namespace {
         command.args(["-n", namespace]);
     }
     let mut child = command.args(["-batch", "-"]).stdin(Stdio::piped()).spawn()?;
-    child.stdin.take().context("piped")?.write_all(lines.join("\n").as_bytes())?;
-    ensure!(child.wait()?.success(), "ip -batch: {lines:?}");
+    child.stdin.take().context("stdin is piped")?.write_all(lines.join("\n").as_bytes())?;
+    ensure!(child.wait()?.success(), "ip -batch failed: {lines:?}");
     Ok(())
 }
 
-/// The switch program of this build, if it was built.
+/// The path of `martlet-switch` of this build, if it was built.
 pub fn switch_program() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     own.ancestors()
@@ -45,14 +45,15 @@ pub fn switch_program() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-impl Wires {
-    /// Makes the wires, and has a UPF use them: all that the switch can carry it carries.
-    pub fn lay(config: &mut UpfConfig, number: u8) -> Result<Wires> {
+impl SwitchWiring {
+    /// Creates the interfaces and configures a UPF to use them. The switch carries each session
+    /// that it supports.
+    pub fn set_up(config: &mut UpfConfig, number: u8) -> Result<SwitchWiring> {
         let program = switch_program()
             .context("martlet-switch is not built: cargo build -p martlet-switch-target")?;
         let name = format!("martlet-test-{}-{number}", std::process::id());
         ip(&format!("netns add {name}"))?;
-        let wires = Wires(name.clone());
+        let wiring = SwitchWiring(name.clone());
         let mut here = Vec::new();
         let mut there = vec!["link set lo up".to_owned()];
         for (far, near) in [("gnb", "access"), ("dn", "core")] {
@@ -69,10 +70,10 @@ impl Wires {
             (1..=GNBS).map(|gnb| format!("addr add 192.168.70.{}/24 dev gnb", FIRST_GNB + gnb)),
         );
         here.push("addr add 10.99.0.2/24 dev dn".into());
-        // What answers on the native path as the UPF's own interface is a host of the data network
-        // for the switch.
+        // The gateway address, which the UPF answers for on the native path, is a host of the data
+        // network here.
         here.push("addr add 10.45.0.1/32 dev dn".into());
-        // Of the second data network that some tests have, too.
+        // Some tests have a second data network, 10.46.0.0/16.
         here.extend(
             ["10.45.0.0/16", "10.46.0.0/16"].map(|pool| format!("route add {pool} via 10.99.0.1")),
         );
@@ -85,9 +86,9 @@ impl Wires {
         }
         ip_all(None, &here)?;
         ip_all(Some(&name), &there)?;
-        // The switch takes frames as they are.
+        // The switch needs frames without offloads.
         let plain = |command: &mut Command| -> Result<()> {
-            ensure!(command.status()?.success(), "offloads cannot be turned off");
+            ensure!(command.status()?.success(), "cannot disable the offloads");
             Ok(())
         };
         plain(Command::new(&program).args(["plain", "gnb", "dn"]))?;
@@ -98,28 +99,27 @@ impl Wires {
                 .args(["plain", "upf3", "upf6"]),
         )?;
         if config.switch.engine == SwitchEngine::Xdp {
-            // What programs send comes only where frames are taken so.
+            // A veth device receives frames that XDP programs redirect only with GRO enabled.
             for far in ["gnb", "dn"] {
                 martlet_interface::turn(far, Feature::GenericReceive, true).context(far)?;
             }
         }
-        // The data network is a router between phones, which does not tell them of a shorter way.
+        // The data network routes between UEs and must not send ICMP redirects.
         for (name, value) in
             [("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("conf/dn/send_redirects", "0")]
         {
             std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value)
-                .context("no setting of the network namespace")?;
+                .context("cannot set a sysctl of the network namespace")?;
         }
-        // A packet that left by the switch is answered by the host that has the UPF's own address
-        // there, and the answer may take the native path, where it would be one from
-        // outside with an address of one's own.
+        // A reply to a packet that left through the switch may return on the native path. Its
+        // source is then the UPF's own address, which the kernel would drop as a martian.
         let settings =
             ["all/rp_filter 0", "upf6/rp_filter 0", "upf6/accept_local 1"].map(|setting| {
-                let (name, value) = setting.split_once(' ').expect("a name and a value");
+                let (name, value) = setting.split_once(' ').expect("name and value");
                 format!("echo {value} > /proc/sys/net/ipv4/conf/{name}")
             });
         let done = Command::new("ip")
-            .args(["netns", "exec", &wires.0, "sh", "-ec", &settings.join("\n")])
+            .args(["netns", "exec", &wiring.0, "sh", "-ec", &settings.join("\n")])
             .status()?;
         ensure!(done.success(), "{settings:?}");
         if config.n3.address.ip().is_ipv4() {
@@ -140,16 +140,16 @@ impl Wires {
             spin_us: None,
             state: None,
         });
-        Ok(wires)
+        Ok(wiring)
     }
 
-    /// Where a gNB has N3.
+    /// The N3 address of a gNB.
     pub fn gnb(number: u8) -> Ipv4Addr {
         Ipv4Addr::new(192, 168, 70, FIRST_GNB + number)
     }
 }
 
-impl Drop for Wires {
+impl Drop for SwitchWiring {
     fn drop(&mut self) {
         let _ = ip(&format!("netns del {}", self.0));
     }

@@ -1,5 +1,5 @@
-//! A record of what crosses the service-based interface, and its check against 3GPP's OpenAPI
-//! files: bodies, binary parts and query parameters of each exchange.
+//! A record of the messages on the service-based interface, and their validation against 3GPP's
+//! OpenAPI files: JSON bodies, binary parts and query parameters.
 use anyhow::{Result, ensure};
 use martlet_sbi::{Encoded, Exchange, Multipart, Payload, Query, Tap};
 use serde_json::{Map, Value, json};
@@ -9,27 +9,26 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-/// Remembers what network functions served.
+/// Records each exchange that a network function served.
 #[derive(Default)]
-pub struct BodyRecord(Mutex<Recorded>);
+pub struct SbiRecord(Mutex<Recorded>);
 
 #[derive(Default)]
 struct Recorded {
-    /// Messages as the validator reads them.
+    /// Messages in the format that the validator reads.
     lines: Vec<Value>,
-    /// Bodies that are no JSON and no multipart body.
+    /// Bodies that are neither JSON nor multipart.
     undecodable: Vec<String>,
 }
 
-impl BodyRecord {
-    /// Forgets what was served: for tests of what a core keeps, in which the record would be all
-    /// that grows.
-    pub fn forget(&self) {
+impl SbiRecord {
+    /// Removes all messages. Tests of memory use call it so that the record does not grow.
+    pub fn clear(&self) {
         *self.recorded() = Recorded::default();
     }
 }
 
-impl Tap for BodyRecord {
+impl Tap for SbiRecord {
     fn wants_bodies(&self) -> bool {
         true
     }
@@ -52,7 +51,7 @@ impl Tap for BodyRecord {
     }
 }
 
-/// Query parameters by their names, as text.
+/// Query parameters by name, as text.
 fn query_of(target: &str) -> Value {
     let query = target.split_once('?').map(|(_, query)| Query::parse(query)).unwrap_or_default();
     query
@@ -82,12 +81,12 @@ impl Recorded {
     }
 }
 
-impl BodyRecord {
+impl SbiRecord {
     fn recorded(&self) -> MutexGuard<'_, Recorded> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The operations that were called, as `service operation`.
+    /// The operations that were called, each as `service operation`.
     pub fn operations(&self) -> BTreeSet<String> {
         let name = |line: &Value| {
             Some(format!("{} {}", line["service"].as_str()?, line["operation"].as_str()?))
@@ -95,7 +94,7 @@ impl BodyRecord {
         self.recorded().lines.iter().filter_map(name).collect()
     }
 
-    /// How often an operation, as `service operation`, was called.
+    /// The number of calls of an operation, named `service operation`.
     pub fn calls(&self, operation: &str) -> usize {
         let (service, name) = operation.split_once(' ').unwrap_or_default();
         let is_it = |line: &&Value| {
@@ -106,12 +105,12 @@ impl BodyRecord {
         self.recorded().lines.iter().filter(is_it).count()
     }
 
-    /// Whether everything so far is as the OpenAPI files have it, and `due`, as `service
-    /// operation`, was called at all. Without the files or the validator only the latter is
-    /// checked, after saying so.
+    /// Checks that each operation in `due`, named `service operation`, was called, and that all
+    /// messages so far comply with the OpenAPI files. Without the files or the validator it prints
+    /// that the validation is skipped.
     ///
     /// # Errors
-    /// An operation that is due was not called; else what violates the files, line by line.
+    /// An operation in `due` was not called, or messages violate the files; the error lists them.
     pub async fn check(&self, due: &[&str]) -> Result<()> {
         let seen = self.operations();
         let missing: Vec<_> = due.iter().filter(|operation| !seen.contains(**operation)).collect();
@@ -123,33 +122,32 @@ impl BodyRecord {
             let recorded = self.recorded();
             (recorded.lines.clone(), recorded.undecodable.clone())
         };
-        ensure!(undecodable.is_empty(), "bodies that cannot be read: {undecodable:#?}");
-        ensure!(!lines.is_empty(), "nothing crossed the service-based interface");
+        ensure!(undecodable.is_empty(), "bodies that cannot be decoded: {undecodable:#?}");
+        ensure!(!lines.is_empty(), "there was no message on the service-based interface");
         let good = format!("{} messages of {} operations: 0 violations", lines.len(), seen.len());
-        // The validator takes its time. Were the test's thread to wait for it, nobody would read
-        // what comes for its associations, and the clock that those of all tests share
-        // would count their messages as lost.
-        let Some(said) = tokio::task::spawn_blocking(move || validate(&lines)).await? else {
+        // The validator runs on another thread: SCTP associations need this one, and their shared
+        // timer would count unread messages as lost.
+        let Some(output) = tokio::task::spawn_blocking(move || validate(&lines)).await? else {
             return Ok(());
         };
         ensure!(
-            said.lines().last() == Some(&good),
-            "what crossed is not as the OpenAPI files have it:\n{said}"
+            output.lines().last() == Some(&good),
+            "messages violate the OpenAPI files:\n{output}"
         );
         Ok(())
     }
 }
 
-/// What the validator says of lines. `None` where the files or the validator are missing, after
-/// saying so.
+/// The output of the validator. `None`, with a message on standard error, if the files or the
+/// validator are missing.
 fn validate(lines: &[Value]) -> Option<String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let beside = root.join("../shared/specs/openapi");
-    let specs = std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(beside, PathBuf::from);
+    let default = root.join("../shared/specs/openapi");
+    let specs = std::env::var_os("MARTLET_3GPP_OPENAPI").map_or(default, PathBuf::from);
     if !specs.is_dir() {
         eprintln!(
-            "SKIPPED: bodies are not validated: there are no OpenAPI files; name their folder in \
-             MARTLET_3GPP_OPENAPI"
+            "SKIPPED: SBI messages are not validated: no OpenAPI files; set MARTLET_3GPP_OPENAPI \
+             to their folder"
         );
         return None;
     }
@@ -160,7 +158,7 @@ fn validate(lines: &[Value]) -> Option<String> {
         .status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!(
-            "SKIPPED: bodies are not validated: {python} has no PyYAML and \
+            "SKIPPED: SBI messages are not validated: {python} has no PyYAML and \
              openapi-schema-validator; run `make oracles`"
         );
         return None;
@@ -168,12 +166,12 @@ fn validate(lines: &[Value]) -> Option<String> {
     let mut command = Command::new(&python);
     command.arg(root.join("sbi/api/tests/openapi_validate.py")).arg("--specs").arg(specs);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the validator starts, as its probe did");
-    let mut stdin = child.stdin.take().expect("it is piped");
+    let mut child = command.spawn().expect("start the validator");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    // Its answers wait in a pipe that may fill while lines are still being written.
+    // Written on another thread: the output pipe may fill before all lines are written.
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
-    let output = child.wait_with_output().expect("the validator ends");
+    let output = child.wait_with_output().expect("wait for the validator");
     let _ = writer.join();
     Some(format!(
         "{}{}",
@@ -194,8 +192,8 @@ mod tests {
         target: &str,
         status: u16,
         sent: Option<Encoded>,
-    ) -> BodyRecord {
-        let record = BodyRecord::default();
+    ) -> SbiRecord {
+        let record = SbiRecord::default();
         record.exchanged(&Exchange {
             operation: Some(operation),
             method: &operation.method,
@@ -208,41 +206,40 @@ mod tests {
         record
     }
 
-    fn now(record: &BodyRecord, due: &[&str]) -> Result<()> {
+    fn check(record: &SbiRecord, due: &[&str]) -> Result<()> {
         tokio::runtime::Builder::new_current_thread().build()?.block_on(record.check(due))
     }
 
-    /// Whether the validator can run here at all.
-    fn cannot_run() -> bool {
+    fn no_validator() -> bool {
         validate(&[json!({})]).is_none()
     }
 
     #[test]
-    fn an_operation_that_was_not_called_is_missed() {
+    fn missing_operation_is_reported() {
         let record =
             exchange(NUDM_SDM::unsubscribe(), "/nudm-sdm/v2/imsi-1/sdm-subscriptions/1", 204, None);
-        now(&record, &["nudm-sdm Unsubscribe"]).unwrap();
+        check(&record, &["nudm-sdm Unsubscribe"]).unwrap();
         assert!(
-            now(&record, &["nudm-sdm Subscribe"])
+            check(&record, &["nudm-sdm Subscribe"])
                 .unwrap_err()
                 .to_string()
                 .contains("nudm-sdm Subscribe")
         );
-        assert!(now(&BodyRecord::default(), &[]).is_err());
+        assert!(check(&SbiRecord::default(), &[]).is_err());
     }
 
     #[test]
-    fn a_wrong_query_a_wrong_part_and_octets_are_found() {
-        let wrong = |record: BodyRecord| now(&record, &[]).unwrap_err().to_string();
-        let octets = Encoded { content_type: "application/json".into(), bytes: "{".into() };
+    fn invalid_query_part_and_body_are_reported() {
+        let wrong = |record: SbiRecord| check(&record, &[]).unwrap_err().to_string();
+        let bytes = Encoded { content_type: "application/json".into(), bytes: "{".into() };
         let record = exchange(
             NUDM_SDM::subscribe(),
             "/nudm-sdm/v2/imsi-1/sdm-subscriptions",
             201,
-            Some(octets),
+            Some(bytes),
         );
-        assert!(wrong(record).contains("cannot be read"));
-        if cannot_run() {
+        assert!(wrong(record).contains("cannot be decoded"));
+        if no_validator() {
             return;
         }
         let record =
@@ -254,7 +251,8 @@ mod tests {
         };
         let target = "/nsmf-pdusession/v1/sm-contexts/1/modify";
         let update = NSMF_PDUSESSION::update_sm_context();
-        now(&exchange(update, target, 204, body("n1", "application/vnd.3gpp.5gnas")), &[]).unwrap();
+        check(&exchange(update, target, 204, body("n1", "application/vnd.3gpp.5gnas")), &[])
+            .unwrap();
         let unnamed =
             wrong(exchange(update, target, 204, body("n2", "application/vnd.3gpp.5gnas")));
         assert!(unnamed.contains("the body names the parts"), "{unnamed}");

@@ -1,5 +1,4 @@
-//! A wire between two UDP speakers that loses, doubles and reorders what it carries, as far as one
-//! likes.
+//! A relay between two UDP endpoints that drops, duplicates and reorders packets.
 use anyhow::{Context, Result};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -9,58 +8,63 @@ use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::oneshot;
 
-/// What a wire does to a packet, in shares of 0 to 1.
+/// Probabilities, 0 to 1, of what happens to a packet.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Manners {
-    /// It is lost.
-    pub lost: f64,
-    /// It comes twice.
-    pub doubled: f64,
-    /// It comes later than those behind it, by up to [`Manners::delay`].
-    pub late: f64,
-    /// Longest delay of what comes late.
+pub struct Impairments {
+    /// The packet is dropped.
+    pub loss: f64,
+    /// The packet is sent twice.
+    pub duplicate: f64,
+    /// The packet is delayed by a random time up to [`Impairments::delay`].
+    pub reorder: f64,
+    /// Longest delay of a reordered packet.
     pub delay: Duration,
 }
 
-/// The wire. It has a thread of its own, and ends with this value.
-pub struct UnrulyWire {
-    manners: Arc<Mutex<(Manners, StdRng)>>,
-    _ends: oneshot::Sender<()>,
+/// The relay. It runs on its own thread until this value is dropped.
+pub struct LossyLink {
+    impairments: Arc<Mutex<(Impairments, StdRng)>>,
+    _stop: oneshot::Sender<()>,
 }
 
-impl UnrulyWire {
-    /// A wire from `near`, where the one speaker sends to, to `to`, which sees packets come from
-    /// `far`. All have the port of `to`. Answers go back to who sent first.
+impl LossyLink {
+    /// Relays packets that arrive at `near` to `to`, with `far` as their source, and the replies to
+    /// the last sender. `near` and `far` use the port of `to`.
     ///
     /// # Errors
-    /// An address is not to be had.
-    pub fn between(near: IpAddr, far: IpAddr, to: SocketAddr, seed: u64) -> Result<UnrulyWire> {
+    /// An address cannot be bound.
+    pub fn between(near: IpAddr, far: IpAddr, to: SocketAddr, seed: u64) -> Result<LossyLink> {
         let open = |address| {
             let address = SocketAddr::new(address, to.port());
             let socket = std::net::UdpSocket::bind(address)
-                .with_context(|| format!("the wire's end at {address}"))?;
+                .with_context(|| format!("cannot bind {address}"))?;
             socket.set_nonblocking(true)?;
             Ok::<_, anyhow::Error>(socket)
         };
         let (near, far) = (open(near)?, open(far)?);
-        let manners = Arc::new(Mutex::new((Manners::default(), StdRng::seed_from_u64(seed))));
-        let (ends, ended) = oneshot::channel();
+        let impairments =
+            Arc::new(Mutex::new((Impairments::default(), StdRng::seed_from_u64(seed))));
+        let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let works = both_ways(near, far, to, manners.clone());
-        std::thread::Builder::new().name("wire".into()).spawn(move || {
+        let relay = both_ways(near, far, to, impairments.clone());
+        std::thread::Builder::new().name("lossy-link".into()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    done = works => if let Err(error) = done { tracing::error!(%error, "the wire") },
-                    _ = ended => {}
+                    done = relay => {
+                        if let Err(error) = done {
+                            tracing::error!(%error, "lossy link failed");
+                        }
+                    }
+                    _ = stopped => {}
                 }
             });
         })?;
-        Ok(UnrulyWire { manners, _ends: ends })
+        Ok(LossyLink { impairments, _stop: stop })
     }
 
-    /// How it behaves from now on.
-    pub fn behave(&self, manners: Manners) {
-        self.manners.lock().expect("nobody panics with it").0 = manners;
+    /// Sets the impairments from now on.
+    pub fn impair(&self, impairments: Impairments) {
+        self.impairments.lock().expect("not poisoned").0 = impairments;
     }
 }
 
@@ -68,15 +72,15 @@ async fn both_ways(
     near: std::net::UdpSocket,
     far: std::net::UdpSocket,
     to: SocketAddr,
-    manners: Arc<Mutex<(Manners, StdRng)>>,
+    impairments: Arc<Mutex<(Impairments, StdRng)>>,
 ) -> std::io::Result<()> {
     let (near, far) = (Arc::new(UdpSocket::from_std(near)?), Arc::new(UdpSocket::from_std(far)?));
     let first = Mutex::new(None);
-    let forth = carry(near.clone(), far.clone(), &manners, |from| {
-        *first.lock().expect("nobody panics with it") = Some(from);
+    let forth = carry(near.clone(), far.clone(), &impairments, |from| {
+        *first.lock().expect("not poisoned") = Some(from);
         Some(to)
     });
-    let back = carry(far, near, &manners, |_| *first.lock().expect("nobody panics with it"));
+    let back = carry(far, near, &impairments, |_| *first.lock().expect("not poisoned"));
     tokio::join!(forth, back);
     Ok(())
 }
@@ -84,15 +88,15 @@ async fn both_ways(
 async fn carry(
     from: Arc<UdpSocket>,
     over: Arc<UdpSocket>,
-    manners: &Mutex<(Manners, StdRng)>,
+    impairments: &Mutex<(Impairments, StdRng)>,
     to: impl Fn(SocketAddr) -> Option<SocketAddr>,
 ) {
     let mut buffer = vec![0; 65_536];
     loop {
-        // An error is the echo of a packet to one who is not there.
+        // An error is an ICMP "port unreachable" for an earlier packet.
         let Ok((length, sender)) = from.recv_from(&mut buffer).await else { continue };
         let Some(to) = to(sender) else { continue };
-        let delays = delays(&mut manners.lock().expect("nobody panics with it"));
+        let delays = delays(&mut impairments.lock().expect("not poisoned"));
         for delay in delays {
             let (over, packet) = (over.clone(), buffer[..length].to_vec());
             tokio::spawn(async move {
@@ -103,14 +107,14 @@ async fn carry(
     }
 }
 
-/// When a packet comes: never, once, or twice.
-fn delays((manners, random): &mut (Manners, StdRng)) -> Vec<Duration> {
-    if random.random_bool(manners.lost) {
+/// The delays of the copies of a packet: none, one, or two.
+fn delays((impairments, random): &mut (Impairments, StdRng)) -> Vec<Duration> {
+    if random.random_bool(impairments.loss) {
         return Vec::new();
     }
-    let times = 1 + usize::from(random.random_bool(manners.doubled));
-    let mut delay = || match random.random_bool(manners.late) {
-        true => manners.delay.mul_f64(random.random()),
+    let times = 1 + usize::from(random.random_bool(impairments.duplicate));
+    let mut delay = || match random.random_bool(impairments.reorder) {
+        true => impairments.delay.mul_f64(random.random()),
         false => Duration::ZERO,
     };
     (0..times).map(|_| delay()).collect()
@@ -121,11 +125,10 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_wire_carries_both_ways_and_does_what_it_is_told() {
+    async fn packets_are_relayed_dropped_duplicated_and_reordered() {
         let there = UdpSocket::bind("127.0.8.1:0").await.unwrap();
         let to = there.local_addr().unwrap();
-        let wire =
-            UnrulyWire::between([127, 0, 8, 2].into(), [127, 0, 8, 3].into(), to, 7).unwrap();
+        let link = LossyLink::between([127, 0, 8, 2].into(), [127, 0, 8, 3].into(), to, 7).unwrap();
         let here = UdpSocket::bind("127.0.8.4:0").await.unwrap();
         let near = SocketAddr::new([127, 0, 8, 2].into(), to.port());
         let mut buffer = [0; 16];
@@ -145,17 +148,21 @@ mod tests {
         there.send_to(b"fro", from).await.unwrap();
         assert_eq!(got(&here).await.unwrap(), (b"fro".to_vec(), near));
 
-        wire.behave(Manners { doubled: 1.0, ..Manners::default() });
+        link.impair(Impairments { duplicate: 1.0, ..Impairments::default() });
         here.send_to(b"2", near).await.unwrap();
         assert!(
             got(&there).await.is_some()
                 && got(&there).await.is_some()
                 && got(&there).await.is_none()
         );
-        wire.behave(Manners { lost: 1.0, ..Manners::default() });
+        link.impair(Impairments { loss: 1.0, ..Impairments::default() });
         here.send_to(b"0", near).await.unwrap();
         assert!(got(&there).await.is_none());
-        wire.behave(Manners { late: 1.0, delay: Duration::from_millis(50), ..Manners::default() });
+        link.impair(Impairments {
+            reorder: 1.0,
+            delay: Duration::from_millis(50),
+            ..Impairments::default()
+        });
         for n in 0..32 {
             here.send_to(&[n], near).await.unwrap();
         }
