@@ -1,8 +1,8 @@
 //! A local address and port: a listener's or a connecting association's.
+use super::addresses;
 use super::port::Port;
-use super::raw::Route;
-use super::reader::{Reader, Readers};
-use super::tables;
+use super::raw_socket::Route;
+use super::receiver::{Receiver, Receivers};
 use crate::SctpError;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,26 +14,26 @@ pub(super) struct Endpoint {
     pub(super) inner_port: u16,
     pub(super) local: IpAddr,
     port: Port,
-    reader: Arc<Reader>,
+    receiver: Arc<Receiver>,
     /// Keeps the clock going.
-    _readers: Arc<Readers>,
+    _receivers: Arc<Receivers>,
 }
 
 impl Endpoint {
     /// Takes packets for `port`, from `peer` only if there is one.
     pub(super) fn open(
-        readers: Arc<Readers>,
+        receivers: Arc<Receivers>,
         local: IpAddr,
         port: Port,
         peer: Option<SocketAddr>,
     ) -> Result<Endpoint, SctpError> {
-        let reader = readers.of(local)?;
+        let receiver = receivers.of(local)?;
         let inner_port =
-            tables::lock().add_endpoint(reader.raw.clone(), port.number).ok_or_else(|| {
+            addresses::lock().add_endpoint(receiver.raw.clone(), port.number).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::AddrInUse, "too many SCTP endpoints in this process")
             })?;
-        let endpoint = Endpoint { inner_port, local, port, reader, _readers: readers };
-        endpoint.reader.raw.add(endpoint.port(), Route { endpoint: inner_port, peer })?;
+        let endpoint = Endpoint { inner_port, local, port, receiver, _receivers: receivers };
+        endpoint.receiver.raw.add(endpoint.port(), Route { endpoint: inner_port, peer })?;
         Ok(endpoint)
     }
 
@@ -45,8 +45,8 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.reader.raw.remove(self.port());
-        let raw = tables::lock().remove_endpoint(self.inner_port);
+        self.receiver.raw.remove(self.port());
+        let raw = addresses::lock().remove_endpoint(self.inner_port);
         drop(raw);
     }
 }

@@ -1,16 +1,25 @@
-//! The stack in user space: `usrsctp` on raw IP protocol 132, driven by the tasks that use it.
-mod bundle;
-mod core;
+//! The user-space stack: `usrsctp` on raw IP protocol 132, run by the tasks that use it.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `stack`, `socket`, `endpoint` | listen, connect and the sockets that associations use |
+//! | `library`, `library_socket` | the lock around `usrsctp`, and its sockets |
+//! | `addresses` | maps addresses and ports to the ports that `usrsctp` knows |
+//! | `raw_socket`, `bundling`, `receiver` | packets to and from the network |
+//! | `timers` | the task that runs the timers of `usrsctp` |
+//! | `port`, `route` | port reservation and route lookup |
+mod addresses;
+mod bundling;
 mod endpoint;
-mod gate;
+mod library;
+mod library_socket;
 mod port;
-mod raw;
-mod reader;
+mod raw_socket;
+mod receiver;
 mod route;
 mod socket;
 mod stack;
-mod tables;
-mod ticker;
+mod timers;
 
 pub(crate) use socket::{ListeningSocket, Socket};
 pub(crate) use stack::Stack;

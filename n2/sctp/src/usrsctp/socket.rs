@@ -1,46 +1,51 @@
-//! The sockets of this stack, as associations and listeners want them.
-use super::core::Core;
+//! The sockets of associations and listeners.
+use super::addresses;
 use super::endpoint::Endpoint;
-use super::gate;
+use super::library;
+use super::library_socket::LibrarySocket;
+use super::raw_socket::Path;
 use super::route::route;
-use super::tables::{self, Path};
 use crate::Options;
 use crate::socket::{self, Accepted, Listen, Read};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// The socket of an association with what it needs to send. Dropped in this order: the ABORT of a
-/// socket that is closed still has to find its way.
+/// The socket of an association. Fields are dropped in this order, because closing the socket sends
+/// an ABORT, which needs the peer and the endpoint.
 pub(crate) struct Socket {
-    core: Arc<Core>,
-    _pin: Pin,
+    library_socket: Arc<LibrarySocket>,
+    _peer: PeerReference,
     endpoint: Arc<Endpoint>,
 }
 
-/// A peer that is remembered while its association lives.
-pub(super) struct Pin {
+/// A reference to a peer in the address table while its association exists.
+pub(super) struct PeerReference {
     endpoint: u16,
     peer: u16,
     path: Path,
 }
 
-impl Pin {
-    pub(super) fn new(endpoint: u16, peer: u16) -> Option<Pin> {
-        let path = tables::lock().pin(endpoint, peer)?;
-        Some(Pin { endpoint, peer, path })
+impl PeerReference {
+    pub(super) fn new(endpoint: u16, peer: u16) -> Option<PeerReference> {
+        let path = addresses::lock().reference(endpoint, peer)?;
+        Some(PeerReference { endpoint, peer, path })
     }
 }
 
-impl Drop for Pin {
+impl Drop for PeerReference {
     fn drop(&mut self) {
-        tables::lock().unpin(self.endpoint, self.peer);
+        addresses::lock().dereference(self.endpoint, self.peer);
     }
 }
 
 impl Socket {
-    pub(super) fn new(core: Arc<Core>, pin: Pin, endpoint: Arc<Endpoint>) -> Socket {
-        Socket { core, _pin: pin, endpoint }
+    pub(super) fn new(
+        library_socket: Arc<LibrarySocket>,
+        peer: PeerReference,
+        endpoint: Arc<Endpoint>,
+    ) -> Socket {
+        Socket { library_socket, _peer: peer, endpoint }
     }
 
     /// Its local address.
@@ -51,54 +56,54 @@ impl Socket {
 
 impl socket::Socket for Socket {
     fn send(&self, stream: u16, ppid: u32, data: &[u8]) -> io::Result<()> {
-        let mut gate = gate::enter();
-        let sent = self.core.send(&mut gate, stream, ppid, data);
+        let mut library = library::lock();
+        let sent = self.library_socket.send(&mut library, stream, ppid, data);
         if matches!(&sent, Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            self.core.wait_to_write();
+            self.library_socket.wait_to_write();
         }
         sent
     }
 
     fn read(&self, message: &mut Vec<u8>) -> io::Result<Read> {
-        gate::enter().read(&self.core, message)
+        library::lock().read(&self.library_socket, message)
     }
 
     async fn readable(&self) -> io::Result<()> {
-        self.core.readable.notified().await;
+        self.library_socket.readable.notified().await;
         Ok(())
     }
 
     async fn writable(&self) -> io::Result<()> {
-        self.core.writable.notified().await;
+        self.library_socket.writable.notified().await;
         Ok(())
     }
 
     fn shutdown(&self) -> io::Result<()> {
-        self.core.shutdown(&mut gate::enter())
+        self.library_socket.shutdown(&mut library::lock())
     }
 
     fn abort(&self) {
-        self.core.abort(&mut gate::enter());
-        self.core.wait_to_write();
-        self.core.signal(true, true);
+        self.library_socket.abort(&mut library::lock());
+        self.library_socket.wait_to_write();
+        self.library_socket.wake(true, true);
     }
 }
 
 /// A listening socket.
 pub(crate) struct ListeningSocket {
-    // First, so that it is closed before its port goes.
-    core: Arc<Core>,
+    // First, so that it is closed before its port is released.
+    library_socket: Arc<LibrarySocket>,
     endpoint: Arc<Endpoint>,
     options: Options,
 }
 
 impl ListeningSocket {
     pub(super) fn new(
-        core: Arc<Core>,
+        library_socket: Arc<LibrarySocket>,
         endpoint: Arc<Endpoint>,
         options: Options,
     ) -> ListeningSocket {
-        ListeningSocket { core, endpoint, options }
+        ListeningSocket { library_socket, endpoint, options }
     }
 }
 
@@ -106,28 +111,28 @@ impl Listen for ListeningSocket {
     type Socket = Socket;
 
     fn accept(&self) -> io::Result<Option<Accepted<Socket>>> {
-        let mut gate = gate::enter();
-        let (handle, peer) = self.core.accept(&mut gate)?;
-        let Some(pin) = Pin::new(self.endpoint.inner_port, peer) else {
-            handle.close(&mut gate);
+        let mut library = library::lock();
+        let (handle, peer) = self.library_socket.accept(&mut library)?;
+        let Some(peer) = PeerReference::new(self.endpoint.inner_port, peer) else {
+            handle.close(&mut library);
             return Ok(None);
         };
-        let path = pin.path;
-        let streams = handle.streams(&mut gate);
+        let path = peer.path;
+        let streams = handle.streams(&mut library);
         let fits = route(Some(path.local), path.remote.ip())
-            .and_then(|route| Ok(handle.set_mtu(&mut gate, &self.options, route.mtu)?));
+            .and_then(|route| Ok(handle.set_mtu(&mut library, &self.options, route.mtu)?));
         if let Err(error) = fits {
-            tracing::warn!(peer = %path.remote, %error, "cannot tell the size of packets to an SCTP peer");
+            tracing::warn!(peer = %path.remote, %error, "path MTU of an SCTP peer not set");
         }
-        let core = Core::new(handle, &mut gate)?;
-        drop(gate);
-        let socket = Arc::new(Socket::new(core, pin, self.endpoint.clone()));
+        let library_socket = library::register(handle, &mut library)?;
+        drop(library);
+        let socket = Arc::new(Socket::new(library_socket, peer, self.endpoint.clone()));
         let local = SocketAddr::new(path.local, self.endpoint.port());
         Ok(streams.ok().map(|(streams, _)| Accepted { socket, peer: path.remote, local, streams }))
     }
 
     async fn acceptable(&self) -> io::Result<()> {
-        self.core.readable.notified().await;
+        self.library_socket.readable.notified().await;
         Ok(())
     }
 

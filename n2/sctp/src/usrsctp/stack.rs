@@ -1,29 +1,27 @@
 //! Opening endpoints: listen and connect.
-use super::core::Core;
 use super::endpoint::Endpoint;
-use super::gate;
 use super::port;
-use super::raw::RawSocket;
-use super::reader::Readers;
+use super::raw_socket::{Path, RawSocket};
+use super::receiver::Receivers;
 use super::route::{MTU_LIMIT, route};
-use super::socket::{ListeningSocket, Pin, Socket};
-use super::tables::{self, Path};
+use super::socket::{ListeningSocket, PeerReference, Socket};
+use super::{addresses, library, library_socket};
 use crate::association::{Association, established};
-use crate::ffi::usrsctp::Handle;
+use crate::ffi::usrsctp::{Callbacks, Handle};
 use crate::listener::Listener;
 use crate::socket::Accepted;
 use crate::{Options, SctpError};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// The stack in user space: the raw sockets of one runtime.
-pub(crate) struct Stack(Arc<Readers>);
+/// The user-space stack: the raw sockets of one runtime.
+pub(crate) struct Stack(Arc<Receivers>);
 
 impl Stack {
-    /// Starts the library and sees whether raw sockets are permitted.
+    /// Starts the library and checks that raw sockets are permitted.
     pub(crate) fn open() -> Result<Stack, SctpError> {
         RawSocket::open(Ipv4Addr::LOCALHOST.into())?;
-        gate::start();
+        library::start(Callbacks { output: addresses::output, ready: library_socket::ready });
         Ok(Stack(Arc::default()))
     }
 
@@ -37,27 +35,27 @@ impl Stack {
         if local.len() > 1 {
             tracing::warn!(
                 %address,
-                "the SCTP stack in user space takes one local address: the others are not used (no multi-homing)"
+                "the user-space SCTP stack has no multi-homing: only the first local address is used"
             );
         }
         let port = port::reserve(address, port)?;
         let endpoint = Endpoint::open(self.0.clone(), address, port, None)?;
-        let core = {
-            let mut gate = gate::enter();
-            let handle = Handle::new(&mut gate, options, MTU_LIMIT as u32)?;
+        let socket = {
+            let mut library = library::lock();
+            let handle = Handle::new(&mut library, options, MTU_LIMIT as u32)?;
             let ready = handle
-                .bind(&mut gate, endpoint.inner_port)
-                .and_then(|()| handle.listen(&mut gate, options.backlog));
+                .bind(&mut library, endpoint.inner_port)
+                .and_then(|()| handle.listen(&mut library, options.backlog));
             match ready {
-                Ok(()) => Core::new(handle, &mut gate)?,
+                Ok(()) => library::register(handle, &mut library)?,
                 Err(error) => {
-                    handle.close(&mut gate);
+                    handle.close(&mut library);
                     return Err(error.into());
                 }
             }
         };
         Ok(Listener::new(
-            ListeningSocket::new(core, Arc::new(endpoint), options.clone()),
+            ListeningSocket::new(socket, Arc::new(endpoint), options.clone()),
             options.clone(),
         ))
     }
@@ -72,27 +70,28 @@ impl Stack {
         let route = route(wanted.map(|local| local.ip()), remote.ip())?;
         let port = port::reserve(route.local, local.map_or(0, |local| local.port()))?;
         let endpoint = Arc::new(Endpoint::open(self.0.clone(), route.local, port, Some(remote))?);
-        let peer = tables::lock()
+        let peer = addresses::lock()
             .peer(endpoint.inner_port, Path { local: route.local, remote })
             .ok_or(SctpError::Closed)?;
-        let pin = Pin::new(endpoint.inner_port, peer).ok_or(SctpError::Closed)?;
-        let core = {
-            let mut gate = gate::enter();
-            let handle = Handle::new(&mut gate, options, route.mtu)?;
-            let core = match handle.bind(&mut gate, endpoint.inner_port) {
-                Ok(()) => Core::new(handle, &mut gate)?,
+        let peer_reference =
+            PeerReference::new(endpoint.inner_port, peer).ok_or(SctpError::Closed)?;
+        let socket = {
+            let mut library = library::lock();
+            let handle = Handle::new(&mut library, options, route.mtu)?;
+            let socket = match handle.bind(&mut library, endpoint.inner_port) {
+                Ok(()) => library::register(handle, &mut library)?,
                 Err(error) => {
-                    handle.close(&mut gate);
+                    handle.close(&mut library);
                     return Err(error.into());
                 }
             };
-            let begun = core.connect(&mut gate, peer);
-            drop(gate);
+            let begun = socket.connect(&mut library, peer);
+            drop(library);
             begun?;
-            core
+            socket
         };
-        self.0.stir();
-        let socket = Arc::new(Socket::new(core, pin, endpoint));
+        self.0.resume_timers();
+        let socket = Arc::new(Socket::new(socket, peer_reference, endpoint));
         let streams = established(&*socket).await?;
         let local = socket.local();
         Ok(Association::new(

@@ -1,7 +1,7 @@
 //! Bindings of `libusrsctp` 0.9.5 (BSD licence, `usrsctp.h`), as far as this crate uses them.
 //!
-//! The library is started without threads of its own and has global state. [`Gate`] is the lock
-//! around all of it: each call below takes the gate, so that the compiler sees to it that only one
+//! The library is started without threads of its own and has global state. [`Library`] is the lock
+//! around all of it: each call below takes it, so the compiler ensures that only one
 //! thread is inside.
 mod declarations;
 
@@ -15,14 +15,14 @@ use std::mem::size_of;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Once;
 
-/// Proof that the caller holds the lock around the library. Only [`crate::usrsctp::gate`] makes
+/// Proof that the caller holds the lock around the library. Only [`crate::usrsctp::library`] makes
 /// one.
-pub(crate) struct Gate {
+pub(crate) struct Library {
     _private: (),
 }
 
 /// The program's callbacks. Both run inside a call of the library, on the thread that holds the
-/// gate.
+/// library lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Callbacks {
     /// A packet is to be sent: SCTP common header first, with inner ports and no checksum yet.
@@ -58,10 +58,10 @@ extern "C" fn upcall(_socket: *mut Socket, number: *mut c_void, _flags: c_int) {
     }
 }
 
-impl Gate {
+impl Library {
     /// Makes the proof. The caller keeps it behind one lock for the whole process.
-    pub(crate) const fn behind_a_lock() -> Gate {
-        Gate { _private: () }
+    pub(crate) const fn behind_a_lock() -> Library {
+        Library { _private: () }
     }
 
     /// Starts the library, once for the process.
@@ -97,7 +97,7 @@ impl Gate {
 
     /// Time has passed; due timers run.
     pub(crate) fn advance(&mut self, milliseconds: u32) {
-        // SAFETY: the library is started (`gate` calls this only then), and the gate keeps all
+        // SAFETY: the library is started (`library` calls this only then), and the lock excludes all
         // other callers out.
         unsafe { usrsctp_handle_timers(milliseconds) }
     }
@@ -106,10 +106,10 @@ impl Gate {
 /// A socket of the library. It has to be given back with [`Handle::close`], else it leaks.
 pub(crate) struct Handle(NonNull<Socket>);
 
-// SAFETY: the library has no thread-local state, and every use of the pointer takes the gate, so
+// SAFETY: the library has no thread-local state, and every use of the pointer takes the lock, so
 // that uses are ordered by its lock whatever the thread.
 unsafe impl Send for Handle {}
-// SAFETY: as for `Send`; a shared handle can do nothing without the gate, which is exclusive.
+// SAFETY: as for `Send`; a shared handle can do nothing without the lock, which is exclusive.
 unsafe impl Sync for Handle {}
 
 fn checked(result: c_int) -> io::Result<()> {
@@ -119,7 +119,7 @@ fn checked(result: c_int) -> io::Result<()> {
 impl Handle {
     /// A one-to-one socket, set up by `options`; `mtu` is what fits into one IP packet without the
     /// IP header.
-    pub(crate) fn new(_gate: &mut Gate, options: &Options, mtu: u32) -> io::Result<Handle> {
+    pub(crate) fn new(_library: &mut Library, options: &Options, mtu: u32) -> io::Result<Handle> {
         // SAFETY: plain values; no callbacks of the receive kind are registered.
         let socket = unsafe {
             usrsctp_socket(
@@ -229,25 +229,30 @@ impl Handle {
     }
 
     /// Sets what fits into one IP packet without the IP header, once the peer is known.
-    pub(crate) fn set_mtu(&self, _gate: &mut Gate, options: &Options, mtu: u32) -> io::Result<()> {
+    pub(crate) fn set_mtu(
+        &self,
+        _library: &mut Library,
+        options: &Options,
+        mtu: u32,
+    ) -> io::Result<()> {
         self.path_parameters(SPP_PMTUD_DISABLE, options, mtu)
     }
 
     /// Has [`Callbacks::ready`] called with `number` when something happens.
-    pub(crate) fn watch(&self, _gate: &mut Gate, number: usize) -> io::Result<()> {
+    pub(crate) fn watch(&self, _library: &mut Library, number: usize) -> io::Result<()> {
         // SAFETY: the socket is open; the argument is a number, which nobody follows as a pointer.
         checked(unsafe { usrsctp_set_upcall(self.0.as_ptr(), upcall, number as *mut c_void) })
     }
 
     /// Whether it can be read and written.
-    pub(crate) fn events(&self, _gate: &mut Gate) -> (bool, bool) {
+    pub(crate) fn events(&self, _library: &mut Library) -> (bool, bool) {
         // SAFETY: the socket is open.
         let events = unsafe { usrsctp_get_events(self.0.as_ptr()) };
         (events & 0x5 != 0, events & 0x6 != 0)
     }
 
     /// Binds to an inner port.
-    pub(crate) fn bind(&self, _gate: &mut Gate, port: u16) -> io::Result<()> {
+    pub(crate) fn bind(&self, _library: &mut Library, port: u16) -> io::Result<()> {
         let mut name = SockaddrConn::any(port);
         // SAFETY: the socket is open; the name is copied.
         checked(unsafe {
@@ -256,13 +261,13 @@ impl Handle {
     }
 
     /// Accepts associations from now on.
-    pub(crate) fn listen(&self, _gate: &mut Gate, backlog: u16) -> io::Result<()> {
+    pub(crate) fn listen(&self, _library: &mut Library, backlog: u16) -> io::Result<()> {
         // SAFETY: the socket is open.
         checked(unsafe { usrsctp_listen(self.0.as_ptr(), backlog.into()) })
     }
 
     /// The next association with the peer's inner port; `WouldBlock` if there is none.
-    pub(crate) fn accept(&self, _gate: &mut Gate) -> io::Result<(Handle, u16)> {
+    pub(crate) fn accept(&self, _library: &mut Library) -> io::Result<(Handle, u16)> {
         let mut name = SockaddrConn::any(0);
         let mut len = size_of::<SockaddrConn>() as u32;
         // SAFETY: the socket is open; at most `len` octets are written to the name.
@@ -273,7 +278,7 @@ impl Handle {
 
     /// Begins to set up an association with the peer of that inner port; how it ends is read as
     /// [`Read::Change`].
-    pub(crate) fn connect(&self, _gate: &mut Gate, port: u16) -> io::Result<()> {
+    pub(crate) fn connect(&self, _library: &mut Library, port: u16) -> io::Result<()> {
         let mut name = SockaddrConn::the_one(port);
         // SAFETY: the socket is open; the name is copied.
         let result = unsafe {
@@ -289,7 +294,7 @@ impl Handle {
     /// buffer now.
     pub(crate) fn send(
         &self,
-        _gate: &mut Gate,
+        _library: &mut Library,
         stream: u16,
         ppid: u32,
         data: &[u8],
@@ -301,7 +306,7 @@ impl Handle {
     }
 
     /// Sends ABORT with the cause "user-initiated" and ends the association.
-    pub(crate) fn abort(&self, _gate: &mut Gate) {
+    pub(crate) fn abort(&self, _library: &mut Library) {
         // An association that is gone already needs none.
         let _ = self.sendv(
             &[],
@@ -331,7 +336,7 @@ impl Handle {
     /// Reads an event, or a part of a message into `buffer`; `WouldBlock` if there is nothing.
     pub(crate) fn read<'b>(
         &self,
-        _gate: &mut Gate,
+        _library: &mut Library,
         buffer: &'b mut [u8],
     ) -> io::Result<(Read, &'b [u8])> {
         let mut info = RcvInfo::default();
@@ -377,7 +382,7 @@ impl Handle {
     }
 
     /// Outbound and inbound streams agreed on.
-    pub(crate) fn streams(&self, _gate: &mut Gate) -> io::Result<(u16, u16)> {
+    pub(crate) fn streams(&self, _library: &mut Library) -> io::Result<(u16, u16)> {
         // SAFETY: plain numbers and octets; all zero is a value.
         let mut status: Status = unsafe { std::mem::zeroed() };
         let mut len = size_of::<Status>() as u32;
@@ -396,13 +401,13 @@ impl Handle {
     }
 
     /// Sends what is queued, then SHUTDOWN.
-    pub(crate) fn shutdown(&self, _gate: &mut Gate) -> io::Result<()> {
+    pub(crate) fn shutdown(&self, _library: &mut Library) -> io::Result<()> {
         // SAFETY: the socket is open.
         checked(unsafe { usrsctp_shutdown(self.0.as_ptr(), libc::SHUT_WR) })
     }
 
     /// Gives the socket back. An association that still stands is aborted.
-    pub(crate) fn close(self, _gate: &mut Gate) {
+    pub(crate) fn close(self, _library: &mut Library) {
         // SAFETY: the socket is open and, since this consumes the only handle, is closed once. The
         // library keeps it alive for itself as long as it needs it; an upcall that comes
         // late carries a number only.
