@@ -1,11 +1,10 @@
-//! For how long a UE asks for no session that there is no room for (TS 24.501, 6.2.7 and 6.2.8).
-use crate::ue::Slice;
+//! Back-off timers of congestion control: T3396 (TS 24.501, 6.2.7), T3584 and T3585 (6.2.8).
+use super::config::Slice;
 use martlet_nas::GsmCause;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What the network has no room for; `None` where the UE leaves the slice or the data network to
-/// it.
+/// What a back-off timer applies to; `None` where the network chose the slice or the DNN.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// T3396.
@@ -16,13 +15,13 @@ enum Kind {
     Slice(Option<Slice>),
 }
 
-/// Timers that run.
+/// The running timers.
 #[derive(Debug, Default)]
 pub(crate) struct BackOff(BTreeMap<Kind, Instant>);
 
 impl BackOff {
-    /// A refusal with this cause has a back-off timer, until then.
-    pub fn begin(&mut self, cause: u8, slice: Option<Slice>, dnn: Option<String>, until: Instant) {
+    /// Starts the timer of a rejection with this 5GSM cause.
+    pub fn start(&mut self, cause: u8, slice: Option<Slice>, dnn: Option<String>, until: Instant) {
         let kind = match GsmCause::from_u8(cause) {
             Some(GsmCause::InsufficientResourcesForSpecificSliceAndDnn) => {
                 Kind::SliceAndDnn(slice, dnn)
@@ -33,8 +32,8 @@ impl BackOff {
         self.0.insert(kind, until);
     }
 
-    /// How long such a session is not asked for.
-    pub fn of(
+    /// The time that is left before such a session may be requested.
+    pub fn remaining(
         &mut self,
         slice: Option<Slice>,
         dnn: Option<&str>,
@@ -56,16 +55,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_stops_its_kind_of_sessions_for_a_while() {
+    fn each_cause_starts_the_timer_of_its_scope() {
         let (one, two) = (Some(Slice { sst: 1, sd: None }), Some(Slice { sst: 2, sd: None }));
         let now = Instant::now();
         let second = Duration::from_secs(1);
         let after = |cause, dnn: &str| {
             let mut back_off = BackOff::default();
-            back_off.begin(cause, one, Some(dnn.into()), now + second);
-            let mut of = |slice, dnn| back_off.of(slice, Some(dnn), now).is_some();
+            back_off.start(cause, one, Some(dnn.into()), now + second);
+            let mut of = |slice, dnn| back_off.remaining(slice, Some(dnn), now).is_some();
             let seen = [of(one, "a"), of(one, "b"), of(two, "a"), of(two, "b")];
-            assert!(back_off.of(one, Some("a"), now + second).is_none(), "it is over");
+            assert!(back_off.remaining(one, Some("a"), now + second).is_none(), "it is over");
             seen
         };
         assert_eq!(after(26, "a"), [true, false, true, false]);

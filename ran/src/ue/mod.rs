@@ -1,13 +1,24 @@
 //! The UE: USIM, NAS security and the NAS procedures, without I/O.
 //!
-//! [`UeNas`] takes NAS messages, timer expiries and wishes, each with the time, and gives
-//! [`Action`]s. What carries the messages, and what an interface of the UE does with packets, is
-//! elsewhere.
+//! [`UeNas`] takes NAS messages, timer expiries and requests, each with the time, and returns
+//! [`Action`]s. The caller transports messages and moves user data.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `nas` | [`UeNas`], the state that the procedures share |
+//! | `mm_state`, `sm_state` | 5GMM and 5GSM states (TS 24.501, 5.1.3 and 6.1.3) |
+//! | `dispatch` | passes messages and timers to procedures |
+//! | `procedures` | one file for each procedure of TS 24.501 |
+//! | `security`, `usim`, `suci` | NAS security, authentication, identity concealment |
 mod action;
+mod back_off;
 mod config;
+mod dispatch;
+mod mm_state;
 mod nas;
 mod procedures;
 mod security;
+mod sm_state;
 mod suci;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,11 +32,11 @@ pub use action::{
 pub use config::{
     IdleBehaviour, NasTimers, OperatorKey, Slice, SuciScheme, UeConfig, UeConfigError,
 };
-pub use nas::{Given, MmState, NasRefused, UeNas, serving_network_name};
+pub use martlet_nas::RegistrationType;
+pub use mm_state::{CmState, MmState, NetworkSettings};
+pub use nas::{NasRefused, UeNas, serving_network_name};
 pub use procedures::connection::service_request::ServicePurpose;
-pub use procedures::registration::initial_and_mobility::RegistrationType;
-pub use procedures::session::pdu_session::PduSessionRequest;
-pub use procedures::session::pdu_session_modification::ModificationRequest;
 pub use security::{FullContext, Security};
+pub use sm_state::{ModificationRequest, PduSessionRequest};
 pub use suci::conceal;
 pub use usim::{Challenge, Usim};

@@ -4,8 +4,8 @@ use crate::gnb::handover_plan::{HandoverOutcome, HandoverPlan, XnHandoverPlan};
 use crate::gnb::node::Gnb;
 use crate::radio_environment::Surroundings;
 use crate::ue::{
-    Event, Given, MmState, ModificationRequest, PduSession, PduSessionRequest, PositioningKind,
-    RegistrationOutcome, RegistrationType, ServicePurpose,
+    Event, MmState, ModificationRequest, NetworkSettings, PduSession, PduSessionRequest,
+    PositioningKind, RegistrationOutcome, RegistrationType, ServicePurpose,
 };
 use bytes::Bytes;
 use martlet_nas::{Guti, Nas5gsMessage};
@@ -26,14 +26,14 @@ pub enum UeEvent {
 /// How a UE is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UeStatus {
-    /// Registration state.
+    /// 5GMM state.
     pub state: MmState,
     /// Whether it has a connection through the gNB.
     pub connected: bool,
     /// 5G-GUTI.
     pub guti: Option<Guti>,
-    /// What the network has given it beside.
-    pub given: Given,
+    /// Settings from the network.
+    pub settings: NetworkSettings,
     /// How often K_AMF has changed with a handover.
     pub key_changes: u32,
     /// Established PDU sessions.

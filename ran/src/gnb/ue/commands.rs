@@ -237,7 +237,7 @@ impl UeContext {
             state: self.nas.state(),
             connected: self.connection.ran_id.is_some(),
             guti: self.nas.guti(),
-            given: self.nas.given().clone(),
+            settings: self.nas.settings().clone(),
             key_changes: self.key_changes,
             sessions: self.nas.sessions().cloned().collect(),
             active_user_planes: self.sessions.keys().copied().collect(),

@@ -198,7 +198,7 @@ impl UeContext {
 impl UeContext {
     /// Listens to paging while registered.
     pub(crate) fn camp(&mut self) {
-        if self.nas.state() == MmState::Registered
+        if self.nas.state().is_registered()
             && let Some(guti) = self.nas.guti()
         {
             self.gnb.ues().camp(guti.s_tmsi(), self.mailbox.clone());

@@ -19,7 +19,7 @@ use crate::gnb::procedures::ue_context::{
     initial_context_setup, ue_context_modification, ue_context_release,
 };
 use crate::gnb::procedures::{location_reporting, nrppa_transport};
-use crate::ue::{Action, MmState, UeNas};
+use crate::ue::{Action, UeNas};
 use crate::user_plane::Interface;
 use bytes::Bytes;
 use martlet_ngap::NgapPduKind as Kind;
@@ -125,7 +125,7 @@ impl UeContext {
             }
             UeInput::Paged { at } => {
                 self.received = at;
-                if self.connection.ran_id.is_none() && self.nas.state() == MmState::Registered {
+                if self.connection.ran_id.is_none() && self.nas.state().is_registered() {
                     self.starts.paged = Some(at);
                 }
                 self.nas.paged(at);
@@ -253,7 +253,7 @@ impl UeContext {
     fn uplink_data_waits(&mut self, psi: u8) {
         self.received = Instant::now();
         let wanted = self.nas.config().idle == crate::ue::IdleBehaviour::Automatic
-            && self.nas.state() == MmState::Registered
+            && self.nas.state().is_registered()
             && !self.nas.is_requesting_service()
             // The report may be older than the tunnel.
             && !self.sessions.contains_key(&psi)

@@ -34,7 +34,7 @@ fn undelivered_nas_is_sent_again_after_the_handover() {
                 message = two.recv() => drop(message?),
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let before = ue.status().await?.given.without_service;
+            let before = ue.status().await?.settings.without_service;
             ensure!(before != [other[1]], "{case}: it was delivered: {before:?}");
             match case {
                 "N2" => drop(ue.handover_to(&there).await?),

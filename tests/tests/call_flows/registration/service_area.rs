@@ -27,11 +27,11 @@ async fn gnb_of_area(core: &TestCore, number: u8, tac: u32) -> Result<Gnb> {
 pub async fn until(
     ue: &Ue,
     what: &str,
-    is: impl Fn(&martlet_ran::ue::Given) -> bool,
+    is: impl Fn(&martlet_ran::ue::NetworkSettings) -> bool,
 ) -> Result<()> {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(10);
     loop {
-        let given = ue.status().await?.given;
+        let given = ue.status().await?.settings;
         if is(&given) {
             return Ok(());
         }
@@ -49,7 +49,7 @@ fn ue_in_a_non_allowed_area_is_registered_without_service() {
         })?;
         let (here, there) = (gnb_of_area(&core, 1, 1).await?, gnb_of_area(&core, 2, 2).await?);
         let (ue, _) = core.ue_with_session(&here, 1).await?;
-        let given = ue.status().await?.given;
+        let given = ue.status().await?.settings;
         ensure!(given.without_service == [2], "{given:?}");
         ensure!(given.equivalent_plmns == ["00102", "310410"], "{given:?}");
         ensure!(given.t3502 == Some(Duration::from_secs(300)), "{given:?}");

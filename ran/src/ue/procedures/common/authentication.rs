@@ -1,6 +1,8 @@
-//! 5G AKA at the UE (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3.2), and what both methods share.
+//! Primary authentication: 5G AKA (TS 24.501, 5.4.1.3; TS 33.501, 6.1.3.2), and what EAP-AKA'
+//! shares with it.
 use crate::ue::action::{Abort, Event};
-use crate::ue::nas::{AnsweredChallenge, MmState, UeNas};
+use crate::ue::mm_state::{AnsweredChallenge, MmState};
+use crate::ue::nas::UeNas;
 use crate::ue::timers::Timer;
 use crate::ue::usim::Challenge;
 use martlet_nas::{
@@ -30,8 +32,7 @@ impl UeNas {
             self.discard("AUTHENTICATION REQUEST with neither RAND and AUTN nor an EAP message");
             return self.send_mm_status(GmmCause::ConditionalIeError);
         };
-        // The same challenge again: its RES* is still known, and the USIM must not be asked twice
-        // (5.4.1.3.2).
+        // A repeated challenge is answered with the stored RES*, not by the USIM (5.4.1.3.2).
         if self.timers.is_running(Timer::T3516)
             && let Some(answered) =
                 self.challenge.as_ref().filter(|answered| answered.rand == *rand)
@@ -53,21 +54,20 @@ impl UeNas {
                 self.authentication_failure(GmmCause::NonFiveGAuthenticationUnacceptable, None, now)
             }
             Challenge::Accepted(response) => {
-                match self.take_keys(&rand, &response, &autn, ngksi, &request.abba.value) {
+                match self.derive_keys(&rand, &response, &autn, ngksi, &request.abba.value) {
                     Ok(res_star) => {
                         self.challenge =
                             Some(AnsweredChallenge { rand: *rand.as_octets(), res_star });
                         self.authentication_response(res_star, now);
                     }
-                    Err(error) => self
-                        .discard(format!("the keys of the challenge cannot be derived: {error}")),
+                    Err(error) => self.discard(format!("key derivation failed: {error}")),
                 }
             }
         }
     }
 
-    /// RES*, and the partial context with K_AMF of the challenge.
-    fn take_keys(
+    /// Derives RES* and stores the partial context with the K_AMF of the challenge.
+    fn derive_keys(
         &mut self,
         rand: &Rand,
         response: &Response,
@@ -77,13 +77,13 @@ impl UeNas {
     ) -> Result<[u8; 16], SecurityError> {
         let res_star = *response.res_star(rand, &self.serving_network_name)?.as_octets();
         let kausf = response.k_ausf(autn, &self.serving_network_name)?;
-        self.take_anchor(&kausf, ngksi, abba)?;
+        self.store_k_amf(&kausf, ngksi, abba)?;
         self.awaits_eap_success = false;
         Ok(res_star)
     }
 
-    /// The partial context with the K_AMF that K_AUSF gives in the serving network.
-    pub(crate) fn take_anchor(
+    /// Stores the partial context with the K_AMF that follows from K_AUSF.
+    pub(crate) fn store_k_amf(
         &mut self,
         kausf: &KAusf,
         ngksi: u8,
@@ -118,8 +118,8 @@ impl UeNas {
         self.event(Event::AuthenticationFailureSent { cause: cause.as_u8() });
     }
 
-    /// The procedure stands still until the network has mended its challenge; one that does not do
-    /// so in time is not the home network's (5.4.1.2.4.5, 5.4.1.3.7).
+    /// Stops the timers of the procedure in progress and starts T3520. A network that sends no valid
+    /// challenge before it expires is not authentic (5.4.1.2.4.5, 5.4.1.3.7).
     pub(crate) fn suspend(&mut self, now: Instant) {
         for timer in [Timer::T3510, Timer::T3517, Timer::T3521] {
             if self.timers.stop(timer) {
@@ -129,7 +129,7 @@ impl UeNas {
         self.timers.start(Timer::T3520, now + self.config.timers.t3520);
     }
 
-    /// It has mended it: the procedure goes on.
+    /// Restarts the timers of the procedure after a valid challenge.
     pub(crate) fn resume(&mut self, now: Instant) {
         self.timers.stop(Timer::T3520);
         for timer in std::mem::take(&mut self.suspended) {
@@ -149,7 +149,7 @@ impl UeNas {
         self.release_connection();
     }
 
-    /// The USIM counts as invalid: nothing of the registration is kept (5.4.1.3.5).
+    /// AUTHENTICATION REJECT: the USIM is invalid and the registration is deleted (5.4.1.3.5).
     pub(crate) fn authentication_reject(&mut self) {
         self.timers.stop(Timer::T3516);
         self.timers.stop(Timer::T3520);
@@ -162,6 +162,6 @@ impl UeNas {
         self.leave_registered();
         self.guti = None;
         self.security.delete();
-        self.state = MmState::Deregistered;
+        self.enter(MmState::Deregistered);
     }
 }

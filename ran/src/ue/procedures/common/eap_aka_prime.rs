@@ -1,5 +1,6 @@
 //! EAP-AKA' at the UE (TS 24.501, 5.4.1.2; TS 33.501, 6.1.3.1).
 use crate::ue::action::Event;
+use crate::ue::mm_state::AnsweredEapRequest;
 use crate::ue::nas::UeNas;
 use crate::ue::usim::Challenge;
 use martlet_eap::keys::identity_of;
@@ -10,18 +11,12 @@ use martlet_nas::{
 };
 use std::time::Instant;
 
-/// An EAP request and what it was answered with.
-pub(crate) struct AnsweredRequest {
-    request: Vec<u8>,
-    answer: Vec<u8>,
-}
-
 impl UeNas {
     /// An EAP request in AUTHENTICATION REQUEST.
     pub(crate) fn eap_request(&mut self, packet: &[u8], ngksi: u8, abba: &[u8], now: Instant) {
-        // The same request again: the USIM must not be asked twice (RFC 3748, 4.1).
+        // A repeated request is answered with the stored response (RFC 3748, 4.1).
         if let Some(answered) = self.eap.as_ref().filter(|answered| answered.request == packet) {
-            let answer = answered.answer.clone();
+            let answer = answered.response.clone();
             return self.eap_response(answer);
         }
         if self.security.current.as_ref().is_some_and(|current| current.ngksi == ngksi) {
@@ -46,9 +41,8 @@ impl UeNas {
         );
         let answer = match reply {
             Reply::Accepted(answer, keys) => {
-                if let Err(error) = self.take_anchor(&keys.k_ausf(), ngksi, abba) {
-                    return self
-                        .discard(format!("the keys of the challenge cannot be derived: {error}"));
+                if let Err(error) = self.store_k_amf(&keys.k_ausf(), ngksi, abba) {
+                    return self.discard(format!("key derivation failed: {error}"));
                 }
                 self.awaits_eap_success = true;
                 self.resume(now);
@@ -68,9 +62,9 @@ impl UeNas {
                 }
                 answer
             }
-            Reply::Ignored => return self.discard("an EAP message that is no request"),
+            Reply::Ignored => return self.discard("EAP message that is not a request"),
         };
-        self.eap = Some(AnsweredRequest { request: packet.to_vec(), answer: answer.clone() });
+        self.eap = Some(AnsweredEapRequest { request: packet.to_vec(), response: answer.clone() });
         self.eap_response(answer);
     }
 
@@ -80,8 +74,7 @@ impl UeNas {
         self.send(&Nas5gsMessage::new_5gmm(response));
     }
 
-    /// AUTHENTICATION RESULT: how the EAP authentication ended. After a failure the network goes
-    /// on, or releases.
+    /// AUTHENTICATION RESULT: EAP-Success or EAP-Failure.
     pub(crate) fn authentication_result(&mut self, result: &NasAuthenticationResult) {
         match peer::end(&result.eap_message.value) {
             Some(true) => self.awaits_eap_success = false,
@@ -90,12 +83,12 @@ impl UeNas {
                 self.awaits_eap_success = false;
                 self.eap = None;
             }
-            None => self.discard("AUTHENTICATION RESULT without an end of EAP"),
+            None => self.discard("AUTHENTICATION RESULT without EAP-Success or EAP-Failure"),
         }
     }
 
-    /// Whether SECURITY MODE COMMAND brings the EAP-Success that is awaited, or none is (5.4.2.3).
-    pub(crate) fn eap_is_at_its_end(&self, packet: Option<&NasEapMessage>) -> bool {
+    /// Whether SECURITY MODE COMMAND has the pending EAP-Success, or none is pending (5.4.2.3).
+    pub(crate) fn eap_is_complete(&self, packet: Option<&NasEapMessage>) -> bool {
         match packet {
             Some(packet) => peer::end(&packet.value) == Some(true),
             None => !self.awaits_eap_success,

@@ -1,3 +1,4 @@
+//! 5GMM common procedures (TS 24.501, 5.4).
 pub(crate) mod authentication;
 pub(crate) mod configuration_update;
 pub(crate) mod eap_aka_prime;

@@ -1,6 +1,6 @@
-//! NAS transport of 5GSM messages (TS 24.501, 5.4.5).
+//! NAS transport of 5GSM and positioning messages (TS 24.501, 5.4.5).
 use crate::ue::action::{Event, PositioningKind, SessionCause};
-use crate::ue::nas::{MmState, NasRefused, UeNas};
+use crate::ue::nas::{NasRefused, UeNas};
 use martlet_nas::{
     Direction, GsmCause, Nas5gsMessage, Nas5gsmMessage, NasAdditionalInformation,
     NasDlNasTransport, NasFGsmCause, NasFGsmStatus, NasPayloadContainer, NasPayloadContainerType,
@@ -30,7 +30,7 @@ fn positioning_kind(kind: PayloadContainerKind) -> Option<PositioningKind> {
 }
 
 impl UeNas {
-    /// Send a positioning message.
+    /// Sends a positioning message.
     ///
     /// # Errors
     /// The UE has no connection, or is not registered.
@@ -40,12 +40,12 @@ impl UeNas {
         message: &[u8],
         routing: Option<&[u8]>,
     ) -> Result<(), NasRefused> {
-        if self.state() != MmState::Registered {
+        if !self.mm_state.is_registered() {
             return Err(NasRefused::NotRegistered);
         }
         if !self.is_connected() {
             return Err(NasRefused::Message(
-                "the UE is idle: it has to ask for service first".into(),
+                "the UE is idle: a service request has to come first".into(),
             ));
         }
         let kind = match kind {
@@ -63,8 +63,7 @@ impl UeNas {
         Ok(())
     }
 
-    /// Send a 5GSM message that needs nothing beside its PDU session identity.
-    /// Brings a 5GSM message to the network, whatever it says.
+    /// Sends a 5GSM message as it is, without a procedure.
     pub fn send_session_message(&mut self, psi: u8, message: &Nas5gsMessage) {
         self.send_sm(message, psi);
     }
@@ -72,7 +71,7 @@ impl UeNas {
     pub(crate) fn send_sm(&mut self, message: &Nas5gsMessage, psi: u8) {
         match ul_nas_transport(message, psi) {
             Ok(transport) => self.send(&Nas5gsMessage::new_5gmm(transport)),
-            Err(error) => self.discard(format!("{message} was not sent: {error}")),
+            Err(error) => self.discard(format!("{message} not sent: {error}")),
         }
     }
 
@@ -91,14 +90,13 @@ impl UeNas {
                 transport.payload_container_type.value
             ));
         }
-        // The AMF gives back a message that it could not forward, with the cause (5.4.5.3.1 e to
-        // i).
+        // The AMF returns a message that it could not forward, with the cause (5.4.5.3.1 e to i).
         if let Some(cause) = &transport.fgmm_cause {
             let psi =
                 transport.pdu_session_id.as_ref().map(|id| id.pdu_session_id()).unwrap_or_default();
             return self.sm_message_returned(psi, SessionCause::Mm(cause.cause_raw()));
         }
-        let octets = &transport.payload_container.value;
+        let payload = &transport.payload_container.value;
         let decoded = transport.payload_container.decode_as_n1_sm_message();
         match decoded {
             Ok(Nas5gsMessage::Gsm(header, message)) => {
@@ -106,13 +104,13 @@ impl UeNas {
                     (header.pdu_session_identity, header.procedure_transaction_identity);
                 self.receive_sm(psi, pti, message, now);
             }
-            Ok(other) => self.discard(format!("in a payload container of 5GSM: {other}")),
+            Ok(other) => self.discard(format!("payload container without a 5GSM message: {other}")),
             Err(error) => {
                 self.discard(format!("undecodable 5GSM message: {error}"));
                 if let Some(answer) =
-                    Nas5gsMessage::answer_to_refused(octets, &error, Direction::Downlink)
+                    Nas5gsMessage::answer_to_refused(payload, &error, Direction::Downlink)
                 {
-                    let psi = octets.get(1).copied().unwrap_or_default();
+                    let psi = payload.get(1).copied().unwrap_or_default();
                     self.send_sm(&answer, psi);
                 }
             }

@@ -1,4 +1,4 @@
-//! Security mode control at the UE (TS 24.501, 5.4.2).
+//! Security mode control (TS 24.501, 5.4.2).
 use crate::ue::action::Abort;
 use crate::ue::nas::UeNas;
 use crate::ue::timers::Timer;
@@ -7,14 +7,12 @@ use martlet_nas::{
     NasFGmmCause, NasFGsMobileIdentity, NasMessageContainer, NasSecurityModeCommand,
     NasSecurityModeComplete, NasSecurityModeReject,
 };
-use std::time::Instant;
 
 impl UeNas {
-    /// A message with security header type 3, which only SECURITY MODE COMMAND has. It is checked
-    /// with the context that it wants to take into use, and that context is used only if the
-    /// whole message is acceptable.
-    pub(crate) fn security_mode_command(&mut self, octets: &[u8], _now: Instant) {
-        let command = match Nas5gsMessage::decode(octets) {
+    /// A message with security header type 3, which only SECURITY MODE COMMAND has. Its MAC is
+    /// checked with the new context, which is activated only if the whole message is acceptable.
+    pub(crate) fn security_mode_command(&mut self, nas: &[u8]) {
+        let command = match Nas5gsMessage::decode(nas) {
             Ok(Nas5gsMessage::SecurityProtected(_, inner)) => match *inner {
                 Nas5gsMessage::Gmm(_, Nas5gmmMessage::SecurityModeCommand(command)) => command,
                 other => return self.discard(format!("under security header type 3: {other}")),
@@ -22,14 +20,14 @@ impl UeNas {
             Ok(_) => return self.discard("security header type 3 without a message"),
             Err(error) => return self.discard(format!("SECURITY MODE COMMAND: {error}")),
         };
-        if let Err(cause) = self.accept_security_mode(octets, &command) {
+        if let Err(cause) = self.accept_security_mode(nas, &command) {
             self.security_mode_reject(cause);
         }
     }
 
     fn accept_security_mode(
         &mut self,
-        octets: &[u8],
+        nas: &[u8],
         command: &NasSecurityModeCommand,
     ) -> Result<(), GmmCause> {
         const UNSPECIFIED: GmmCause = GmmCause::SecurityModeRejectedUnspecified;
@@ -42,13 +40,13 @@ impl UeNas {
             command.additional_5g_security_information.as_ref().is_some_and(|info| info.hdp());
         let candidate = self.security.candidate(command.ngksi.ksi(), nea, nia, derived);
         let Ok(Some(mut candidate)) = candidate else { return Err(UNSPECIFIED) };
-        if candidate.context.unprotect(octets, Direction::Downlink).is_err() {
+        if candidate.context.unprotect(nas, Direction::Downlink).is_err() {
             return Err(UNSPECIFIED);
         }
         if !self.replayed_as_sent(&command.replayed_ue_security_capabilities.value) {
             return Err(GmmCause::UeSecurityCapabilitiesMismatch);
         }
-        if !self.eap_is_at_its_end(command.eap_message.as_ref()) {
+        if !self.eap_is_complete(command.eap_message.as_ref()) {
             return Err(UNSPECIFIED);
         }
         self.awaits_eap_success = false;
@@ -58,13 +56,13 @@ impl UeNas {
         let complete = self.security_mode_complete(command).map_err(|_| UNSPECIFIED)?;
         match self.security.protect_security_mode_complete(&complete) {
             Ok(nas) => self.push_send(nas, None),
-            Err(error) => self.discard(format!("SECURITY MODE COMPLETE was not sent: {error}")),
+            Err(error) => self.discard(format!("SECURITY MODE COMPLETE not sent: {error}")),
         }
         Ok(())
     }
 
-    /// Whether the UE has the algorithms; NIA0 is for emergency services alone (TS 24.501, 5.4.2.3
-    /// and 4.4.4.1).
+    /// Checks that the UE supports the algorithms. NIA0 is for emergency services only (TS 24.501,
+    /// 5.4.2.3 and 4.4.4.1).
     fn check_algorithms(
         &self,
         nea: CipheringAlgorithm,
@@ -81,8 +79,8 @@ impl UeNas {
         Ok(())
     }
 
-    /// Whether the network gives back the security capability as it was sent: octets that only one
-    /// side has must be zero.
+    /// Whether the replayed security capability equals the sent one. Octets that only one of them
+    /// has must be zero.
     fn replayed_as_sent(&self, replayed: &[u8]) -> bool {
         let sent: &[u8] = &self.security_capability.value;
         (0..sent.len().max(replayed.len()))
@@ -112,8 +110,7 @@ impl UeNas {
         Ok(Nas5gsMessage::new_5gmm(complete))
     }
 
-    /// SECURITY MODE REJECT goes out with the context that was in use before, plain where there was
-    /// none (5.4.2.5).
+    /// Sends SECURITY MODE REJECT with the previous context, or plain without one (5.4.2.5).
     fn security_mode_reject(&mut self, cause: GmmCause) {
         let reject = NasSecurityModeReject::new(NasFGmmCause::from_cause(cause));
         self.send(&Nas5gsMessage::new_5gmm(reject));

@@ -1,4 +1,4 @@
-//! 5GMM STATUS (TS 24.501, 5.4.7 and 7.4): what a peer says about a message that it could not use.
+//! 5GMM status (TS 24.501, 5.4.6): reports a message that the receiver could not use.
 use crate::ue::action::Event;
 use crate::ue::nas::UeNas;
 use martlet_nas::{GmmCause, Nas5gsMessage, NasFGmmCause, NasFGmmStatus};

@@ -1,7 +1,8 @@
 //! Service request (TS 24.501, 5.6.1) and the answer to paging (5.6.2).
 use crate::ue::action::{Abort, EstablishmentCause, Event};
 use crate::ue::config::IdleBehaviour;
-use crate::ue::nas::{MmState, NasRefused, UeNas};
+use crate::ue::mm_state::{MmState, ServiceRequest};
+use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     KeySetIdentifier, Nas5gsMessage, NasFGsMobileIdentity, NasKeySetIdentifier,
@@ -10,10 +11,10 @@ use martlet_nas::{
 };
 use std::time::Instant;
 
-/// What the service is wanted for.
+/// The purpose of a service request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServicePurpose {
-    /// Signalling: a message waits to be sent.
+    /// Uplink signalling.
     Signalling,
     /// Uplink user data.
     Data,
@@ -21,25 +22,18 @@ pub enum ServicePurpose {
     PagingResponse,
 }
 
-/// A service request underway.
-pub struct ServiceRequest {
-    /// The complete SERVICE REQUEST, for the NAS message container of SECURITY MODE COMPLETE.
-    pub(crate) complete: Nas5gsMessage,
-}
-
 impl UeNas {
-    /// Ask for service. `uplink_data` names the PDU sessions whose user plane is wanted because
-    /// data waits.
+    /// Starts a service request. `uplink_data` lists the PDU sessions with pending uplink data.
     ///
     /// # Errors
-    /// The UE is not registered, has no 5G-GUTI, or a service request is underway.
+    /// The UE is not registered, has no 5G-GUTI, or a service request is in progress.
     pub fn request_service(
         &mut self,
         purpose: ServicePurpose,
         uplink_data: &[u8],
         now: Instant,
     ) -> Result<(), NasRefused> {
-        if self.state != MmState::Registered {
+        if !self.mm_state.is_registered() {
             return Err(NasRefused::NotRegistered);
         }
         if self.service_request.is_some() {
@@ -68,42 +62,41 @@ impl UeNas {
         if !uplink_data.is_empty() {
             request.set_uplink_data_status(NasUplinkDataStatus::from_sessions(uplink_data)?);
         }
-        // Also without any session: the network may have one that the UE has let go of (5.6.1.2).
+        // Also without sessions: the network may have one that the UE has released (5.6.1.2).
         request.set_pdu_session_status(NasPduSessionStatus::from_sessions(&sessions)?);
         let complete = Nas5gsMessage::new_5gmm(request);
-        match self.connected {
+        match self.is_connected() {
             true => self.send(&complete),
             false => self.send_initial(&complete, cause)?,
         }
         self.service_request = Some(ServiceRequest { complete });
+        self.enter(MmState::ServiceRequestInitiated);
         self.timers.start(Timer::T3517, now + self.config.timers.t3517);
         Ok(())
     }
 
-    /// Whether a service request is underway.
+    /// Whether a service request is in progress.
     pub fn is_requesting_service(&self) -> bool {
         self.service_request.is_some()
     }
 
-    /// The UE was paged. It answers by itself unless it is configured to wait for
-    /// [`UeNas::request_service`].
+    /// Handles paging. With [`IdleBehaviour::Automatic`] the UE answers it with a service request.
     pub fn paged(&mut self, now: Instant) {
-        if self.state != MmState::Registered || self.connected {
+        if !self.mm_state.is_registered() || self.is_connected() {
             return self.discard("paging of a UE that is not idle");
         }
         self.event(Event::Paged);
         if self.config.idle == IdleBehaviour::Automatic
             && let Err(error) = self.request_service(ServicePurpose::PagingResponse, &[], now)
         {
-            self.discard(format!("paging was not answered: {error}"));
+            self.discard(format!("paging not answered: {error}"));
         }
     }
 
     pub(crate) fn service_accept(&mut self, accept: &NasServiceAccept) {
-        if self.service_request.take().is_none() {
+        if !self.end_service_request() {
             return self.discard("SERVICE ACCEPT without a request");
         }
-        self.timers.stop(Timer::T3517);
         let active_sessions = accept.pdu_session_status.as_ref().map(|s| s.active_sessions());
         if let Some(active) = &active_sessions {
             self.reconcile_sessions(active);
@@ -120,21 +113,20 @@ impl UeNas {
     }
 
     pub(crate) fn service_reject(&mut self, reject: &NasServiceReject, now: Instant) {
-        if self.service_request.take().is_none() {
+        if !self.end_service_request() {
             return self.discard("SERVICE REJECT without a request");
         }
-        self.timers.stop(Timer::T3517);
         self.waiting.clear();
         let cause = reject.fgmm_cause.cause_raw();
         if let Some(status) = &reject.pdu_session_status {
             self.reconcile_sessions(&status.active_sessions());
         }
-        // Causes after which the UE is no longer registered (5.6.1.5); #9 and #10 are what a
-        // network says that has lost the UE's context.
+        // Causes that end the registration (5.6.1.5). A network that has lost the UE's context sends
+        // #9 or #10.
         if matches!(cause, 3 | 6 | 7 | 9 | 10 | 11 | 12 | 13 | 15 | 27 | 72 | 73) {
             self.leave_registered();
-            self.state = MmState::Deregistered;
-            self.forget_after_reject(cause);
+            self.enter(MmState::Deregistered);
+            self.delete_after_reject(cause);
         }
         self.timers.start(Timer::T3540, now + self.config.timers.t3540);
         self.event(Event::ServiceRejected { cause });
@@ -150,8 +142,7 @@ impl UeNas {
     }
 
     pub(crate) fn abort_service_request(&mut self, abort: Abort) {
-        if self.service_request.take().is_some() {
-            self.timers.stop(Timer::T3517);
+        if self.end_service_request() {
             self.waiting.clear();
             self.event(Event::ServiceAborted(abort));
         }

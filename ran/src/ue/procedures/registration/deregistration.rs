@@ -1,6 +1,7 @@
-//! De-registration (TS 24.501, 5.5.2): asked for by the UE, and ordered by the network.
+//! De-registration, initiated by the UE (TS 24.501, 5.5.2.2) or the network (5.5.2.3).
 use crate::ue::action::{Abort, EstablishmentCause, Event};
-use crate::ue::nas::{MmState, NasRefused, UeNas};
+use crate::ue::mm_state::{Deregistration, MmState};
+use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     AccessTypeValue, KeySetIdentifier, Nas5gsMessage, NasDeRegistrationType,
@@ -9,24 +10,20 @@ use martlet_nas::{
 };
 use std::time::Instant;
 
-/// A de-registration that the UE asked for.
-pub struct Deregistration {
-    request: Nas5gsMessage,
-    sent: u8,
-}
-
 impl UeNas {
-    /// Deregister. With `switch_off` the network sends no answer and the UE is deregistered at
-    /// once.
+    /// Starts a de-registration. With `switch_off` the network does not answer, and the UE is
+    /// deregistered at once.
     ///
     /// # Errors
-    /// The UE is not registered, or a registration or de-registration is underway.
+    /// The UE is not registered, or a registration or de-registration is in progress.
     pub fn deregister(&mut self, switch_off: bool, now: Instant) -> Result<(), NasRefused> {
-        match self.state {
+        match self.mm_state {
             MmState::Deregistered => return Err(NasRefused::NotRegistered),
-            MmState::Registering => return Err(NasRefused::Busy("a registration")),
-            MmState::Deregistering => return Err(NasRefused::Busy("a de-registration")),
-            MmState::Registered => {}
+            MmState::RegisteredInitiated => return Err(NasRefused::Busy("a registration")),
+            MmState::DeregisteredInitiated => {
+                return Err(NasRefused::Busy("a de-registration"));
+            }
+            MmState::Registered | MmState::ServiceRequestInitiated => {}
         }
         let ngksi = match self.security.ngksi() {
             7 => KeySetIdentifier::NoKey,
@@ -47,11 +44,11 @@ impl UeNas {
         self.leave_registered();
         self.send_deregistration(&request)?;
         if switch_off {
-            self.state = MmState::Deregistered;
+            self.enter(MmState::Deregistered);
             self.timers.start(Timer::T3540, now + self.config.timers.t3540);
             self.event(Event::Deregistered);
         } else {
-            self.state = MmState::Deregistering;
+            self.enter(MmState::DeregisteredInitiated);
             self.deregistration = Some(Deregistration { request, sent: 1 });
             self.timers.start(Timer::T3521, now + self.config.timers.t3521);
         }
@@ -59,8 +56,8 @@ impl UeNas {
     }
 
     fn send_deregistration(&mut self, request: &Nas5gsMessage) -> Result<(), NasRefused> {
-        // On a connection that has just begun it is protected as its beginning was (4.4.6).
-        match (self.connected, self.security.secured) {
+        // Before the network has answered an initial message, it is protected like one (4.4.6).
+        match (self.is_connected(), self.security.secured) {
             (true, true) => self.send(request),
             (true, false) => {
                 let nas = self.security.protect_following(request)?;
@@ -77,21 +74,21 @@ impl UeNas {
         }
         self.timers.stop(Timer::T3521);
         self.timers.start(Timer::T3540, now + self.config.timers.t3540);
-        self.state = MmState::Deregistered;
+        self.enter(MmState::Deregistered);
         self.event(Event::Deregistered);
     }
 
     pub(crate) fn t3521_expired(&mut self, now: Instant) {
         let Some(mut deregistration) = self.deregistration.take() else { return };
         if deregistration.sent > self.config.timers.retransmissions {
-            // Given up: the UE counts itself as deregistered (5.5.2.2.6 c).
-            self.state = MmState::Deregistered;
+            // The UE enters 5GMM-DEREGISTERED locally (5.5.2.2.6 c).
+            self.enter(MmState::Deregistered);
             self.event(Event::Deregistered);
             return self.release_connection();
         }
         deregistration.sent += 1;
         if let Err(error) = self.send_deregistration(&deregistration.request) {
-            self.discard(format!("DEREGISTRATION REQUEST was not sent again: {error}"));
+            self.discard(format!("DEREGISTRATION REQUEST not retransmitted: {error}"));
         }
         self.timers.start(Timer::T3521, now + self.config.timers.t3521);
         self.deregistration = Some(deregistration);
@@ -100,12 +97,12 @@ impl UeNas {
     pub(crate) fn deregistration_lost_connection(&mut self) {
         if self.deregistration.take().is_some() {
             self.timers.stop(Timer::T3521);
-            self.state = MmState::Deregistered;
+            self.enter(MmState::Deregistered);
             self.event(Event::Deregistered);
         }
     }
 
-    /// The network deregisters the UE (5.5.2.3).
+    /// DEREGISTRATION REQUEST from the network (5.5.2.3).
     pub(crate) fn network_deregistration(
         &mut self,
         request: &NasDeregistrationRequestUeTerminated,
@@ -119,9 +116,9 @@ impl UeNas {
         if self.deregistration.take().is_some() {
             self.timers.stop(Timer::T3521);
         }
-        self.state = MmState::Deregistered;
+        self.enter(MmState::Deregistered);
         if let Some(cause) = cause {
-            self.forget_after_reject(cause);
+            self.delete_after_reject(cause);
         }
         self.timers.start(Timer::T3540, now + self.config.timers.t3540);
         self.event(Event::DeregisteredByNetwork { cause, re_registration_required });

@@ -1,2 +1,3 @@
+//! Registration and de-registration (TS 24.501, 5.5).
 pub(crate) mod deregistration;
-pub(crate) mod initial_and_mobility;
+pub(crate) mod initial_mobility_and_periodic;

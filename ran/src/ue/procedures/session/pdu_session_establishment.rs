@@ -1,10 +1,10 @@
 //! PDU session establishment, requested by the UE (TS 24.501, 6.4.1).
 use crate::ue::action::{Event, PduSession, SessionCause};
 use crate::ue::config::Slice;
-use crate::ue::nas::{MmState, NasRefused, UeNas};
+use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::procedures::common::nas_transport::ul_nas_transport;
 use crate::ue::procedures::connection::service_request::ServicePurpose;
-use crate::ue::procedures::session::pdu_session::{PduSessionRequest, Session, SessionState};
+use crate::ue::sm_state::{PduSessionRequest, PendingRequest, Session, SessionState};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasDnn, NasExtendedProtocolConfigurationOptions,
@@ -22,19 +22,19 @@ use std::time::{Duration, Instant};
 const ASK_FOR_DNS_AND_MTU: [u8; 7] = [0x80, 0x00, 0x0d, 0x00, 0x00, 0x10, 0x00];
 
 impl UeNas {
-    /// Ask for a PDU session and give its identity. An idle UE asks for service first.
+    /// Requests a PDU session and returns its identity. An idle UE requests service first.
     ///
     /// # Errors
-    /// The UE is not registered, the identity is taken or none is free, or a DNN that is none.
+    /// The UE is not registered, the identity is in use or none is free, or the DNN is invalid.
     pub fn establish_session(
         &mut self,
         request: &PduSessionRequest,
         now: Instant,
     ) -> Result<u8, NasRefused> {
-        if self.state != MmState::Registered {
+        if !self.mm_state.is_registered() {
             return Err(NasRefused::NotRegistered);
         }
-        if let Some(wait) = self.back_off.of(request.slice, request.dnn.as_deref(), now) {
+        if let Some(wait) = self.back_off.remaining(request.slice, request.dnn.as_deref(), now) {
             return Err(NasRefused::BackOff(wait));
         }
         let free = |psi: &u8| self.sessions.get(usize::from(*psi)).is_some_and(|s| s.is_none());
@@ -63,12 +63,8 @@ impl UeNas {
             cause: None,
         };
         self.send_when_connected(&message, now)?;
-        let session = Session {
-            pti,
-            state: SessionState::Establishing { request: message, sent: 1 },
-            modifying: None,
-            info,
-        };
+        let session =
+            Session { pti, state: SessionState::ActivePending(PendingRequest::new(message)), info };
         if let Some(slot) = self.sessions.get_mut(usize::from(psi)) {
             *slot = Some(Box::new(session));
         }
@@ -76,13 +72,13 @@ impl UeNas {
         Ok(psi)
     }
 
-    /// Send now, or after the service request that makes an idle UE connected.
+    /// Sends a message, for an idle UE after a service request.
     pub(crate) fn send_when_connected(
         &mut self,
         message: &Nas5gsMessage,
         now: Instant,
     ) -> Result<(), NasRefused> {
-        if self.connected && self.service_request.is_none() {
+        if self.is_connected() && self.service_request.is_none() {
             self.send(message);
             return Ok(());
         }
@@ -101,18 +97,18 @@ impl UeNas {
     ) {
         let Some(session) = self.session_mut(psi) else {
             self.discard(format!(
-                "PDU SESSION ESTABLISHMENT ACCEPT for session {psi}, which was not asked for"
+                "PDU SESSION ESTABLISHMENT ACCEPT for session {psi}, which has no pending request"
             ));
             return self.send_sm_status(psi, pti, GsmCause::InvalidPduSessionIdentity);
         };
-        if !matches!(session.state, SessionState::Establishing { .. }) || session.pti != pti {
+        if !matches!(session.state, SessionState::ActivePending(_)) || session.pti != pti {
             self.discard(format!(
                 "PDU SESSION ESTABLISHMENT ACCEPT with PTI {pti}, which is not in use"
             ));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         }
         session.state = SessionState::Active;
-        take_accept(&mut session.info, accept);
+        apply_accept(&mut session.info, accept);
         let info = session.info.clone();
         self.timers.stop(Timer::T3580(psi));
         self.event(Event::SessionEstablished(info));
@@ -127,7 +123,7 @@ impl UeNas {
     ) {
         let expected = self
             .session_mut(psi)
-            .is_some_and(|s| s.pti == pti && matches!(s.state, SessionState::Establishing { .. }));
+            .is_some_and(|s| s.pti == pti && matches!(s.state, SessionState::ActivePending(_)));
         if !expected {
             self.discard(format!(
                 "PDU SESSION ESTABLISHMENT REJECT for session {psi} with PTI {pti}, not in use"
@@ -139,7 +135,7 @@ impl UeNas {
             let asked =
                 self.session_mut(psi).map(|session| (session.info.slice, session.info.dnn.clone()));
             let (slice, dnn) = asked.unwrap_or_default();
-            self.back_off.begin(
+            self.back_off.start(
                 reject.fgsm_cause.cause_raw(),
                 slice,
                 dnn,
@@ -157,16 +153,16 @@ impl UeNas {
         let (retransmissions, t3580) =
             (self.config.timers.retransmissions, self.config.timers.t3580);
         let Some(session) = self.session_mut(psi) else { return };
-        let SessionState::Establishing { request, sent } = &mut session.state else { return };
-        if *sent > retransmissions {
+        let SessionState::ActivePending(pending) = &mut session.state else { return };
+        if pending.sent > retransmissions {
             self.remove_session(psi);
             return self.event(Event::SessionRejected { psi, cause: SessionCause::Timeout });
         }
-        *sent += 1;
-        let request = request.clone();
+        pending.sent += 1;
+        let request = pending.message.clone();
         self.timers.start(Timer::T3580(psi), now + t3580);
         if let Err(error) = self.send_when_connected(&request, now) {
-            self.discard(format!("PDU SESSION ESTABLISHMENT REQUEST was not sent again: {error}"));
+            self.discard(format!("PDU SESSION ESTABLISHMENT REQUEST not retransmitted: {error}"));
         }
     }
 }
@@ -199,8 +195,8 @@ fn establishment_request(
     Ok(Nas5gsMessage::new_5gmm(transport))
 }
 
-/// What the network gave the session.
-fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept) {
+/// Applies PDU SESSION ESTABLISHMENT ACCEPT to the session.
+fn apply_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept) {
     info.kind = accept.selected_pdu_session_type.session_type().unwrap_or(info.kind);
     info.ssc_mode = accept.selected_ssc_mode.mode().map_or(1, |mode| mode as u8);
     if let Some(address) = &accept.pdu_address {
@@ -217,9 +213,9 @@ fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept)
     info.ambr_kbps = ambr.downlink_kbps().zip(ambr.uplink_kbps());
     info.default_qfi =
         accept.authorized_qos_rules.rules().iter().find(|rule| rule.dqr).and_then(|rule| rule.qfi);
-    take_rules(info, &accept.authorized_qos_rules);
+    apply_rules(info, &accept.authorized_qos_rules);
     if let Some(descriptions) = &accept.authorized_qos_flow_descriptions {
-        take_flows(info, descriptions);
+        apply_flows(info, descriptions);
     }
     info.always_on = accept
         .always_on_pdu_session_indication
@@ -237,8 +233,8 @@ fn take_accept(info: &mut PduSession, accept: &NasPduSessionEstablishmentAccept)
     }
 }
 
-/// QoS rules that come, change and go (TS 24.501, 9.11.4.13).
-pub(crate) fn take_rules(info: &mut PduSession, rules: &NasQosRules) {
+/// Applies operations on QoS rules (TS 24.501, 9.11.4.13).
+pub(crate) fn apply_rules(info: &mut PduSession, rules: &NasQosRules) {
     for rule in rules.rules() {
         info.rules.retain(|(id, _)| *id != rule.rule_id);
         if rule.op_code != QosRuleOpCode::Delete {
@@ -248,8 +244,8 @@ pub(crate) fn take_rules(info: &mut PduSession, rules: &NasQosRules) {
     info.rules.sort_unstable();
 }
 
-/// QoS flow descriptions that come, change and go (TS 24.501, 9.11.4.12).
-pub(crate) fn take_flows(info: &mut PduSession, descriptions: &NasQosFlowDescriptions) {
+/// Applies operations on QoS flow descriptions (TS 24.501, 9.11.4.12).
+pub(crate) fn apply_flows(info: &mut PduSession, descriptions: &NasQosFlowDescriptions) {
     for description in descriptions.descriptions() {
         info.flows.retain(|(qfi, _)| *qfi != description.qfi);
         let five_qi = description.params.iter().find_map(|parameter| match parameter {
@@ -263,8 +259,7 @@ pub(crate) fn take_flows(info: &mut PduSession, descriptions: &NasQosFlowDescrip
     info.flows.sort_unstable();
 }
 
-/// The containers of protocol configuration options: identifier and contents, as far as they are
-/// whole.
+/// The complete containers of protocol configuration options: identifier and contents.
 fn containers(options: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = options.get(1..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -280,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_that_is_cut_short_ends_the_list() {
+    fn a_truncated_container_ends_the_list() {
         let options = [0x80, 0x00, 0x0d, 4, 8, 8, 8, 8, 0x00, 0x10, 2, 5];
         assert_eq!(containers(&options).collect::<Vec<_>>(), [(0x000d, &[8u8, 8, 8, 8][..])]);
         assert_eq!(containers(&[]).count(), 0);

@@ -1,42 +1,22 @@
-//! PDU session modification: ordered by the network (TS 24.501, 6.3.2), and asked for by the UE
-//! (6.4.2).
+//! PDU session modification, initiated by the network (TS 24.501, 6.3.2) or the UE (6.4.2).
 use crate::ue::action::{Event, SessionCause};
 use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::procedures::common::nas_transport::ul_nas_transport;
-use crate::ue::procedures::session::pdu_session::SessionState;
-use crate::ue::procedures::session::pdu_session_establishment::{take_flows, take_rules};
+use crate::ue::procedures::session::pdu_session_establishment::{apply_flows, apply_rules};
+use crate::ue::sm_state::{ModificationRequest, PendingRequest, SessionState};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasAlwaysOnPduSessionRequested, NasPduSessionModificationCommand,
     NasPduSessionModificationComplete, NasPduSessionModificationReject,
-    NasPduSessionModificationRequest, NasQosFlowDescriptions, NasQosRules, QosFlowDescription,
-    QosRule,
+    NasPduSessionModificationRequest, NasQosFlowDescriptions, NasQosRules,
 };
 use std::time::Instant;
 
-/// What a UE asks to have changed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ModificationRequest {
-    /// Operations on QoS rules; a new rule has the identifier 0.
-    pub rules: Vec<QosRule>,
-    /// Operations on QoS flows; a new flow has the identifier 0.
-    pub flows: Vec<QosFlowDescription>,
-    /// Whether it asks for the session to be always on.
-    pub always_on: bool,
-}
-
-/// A request that is not answered yet.
-pub(crate) struct Modifying {
-    pti: u8,
-    request: Nas5gsMessage,
-    sent: u8,
-}
-
 impl UeNas {
-    /// Ask the network to change a session. An idle UE asks for service first.
+    /// Requests the modification of a session. An idle UE requests service first.
     ///
     /// # Errors
-    /// There is no such session, a procedure for it is underway, or a rule does not encode.
+    /// The session does not exist or has a pending procedure, or a rule does not encode.
     pub fn modify_session(
         &mut self,
         psi: u8,
@@ -45,7 +25,7 @@ impl UeNas {
     ) -> Result<(), NasRefused> {
         let pti = self.next_pti();
         let Some(session) = self.session_mut(psi) else { return Err(NasRefused::NoSession(psi)) };
-        if !matches!(session.state, SessionState::Active) || session.modifying.is_some() {
+        if !matches!(session.state, SessionState::Active) {
             return Err(NasRefused::Busy("another procedure for the PDU session"));
         }
         let wrong = |error: martlet_nas::ValueError| NasRefused::Message(error.to_string());
@@ -66,7 +46,8 @@ impl UeNas {
         let transport = Nas5gsMessage::new_5gmm(transport);
         self.send_when_connected(&transport, now)?;
         if let Some(session) = self.session_mut(psi) {
-            session.modifying = Some(Modifying { pti, request: transport, sent: 1 });
+            session.pti = pti;
+            session.state = SessionState::ModificationPending(PendingRequest::new(transport));
         }
         self.timers.start(Timer::T3581(psi), now + self.config.timers.t3581);
         Ok(())
@@ -80,7 +61,8 @@ impl UeNas {
     ) {
         if self.config.modifications_lost > 0 {
             self.config.modifications_lost -= 1;
-            return self.discard("PDU SESSION MODIFICATION COMMAND, which is lost on its way");
+            return self
+                .discard("PDU SESSION MODIFICATION COMMAND, which is lost by configuration");
         }
         let Some(session) = self.session_mut(psi) else {
             self.discard(format!(
@@ -88,17 +70,20 @@ impl UeNas {
             ));
             return self.send_sm_status(psi, pti, GsmCause::InvalidPduSessionIdentity);
         };
-        // The network's own change ends what the UE asked for (6.3.2.5 c).
-        let own = session.modifying.take();
-        let collided = own.as_ref().is_some_and(|own| own.pti != pti);
+        // A network-requested modification aborts the UE's request (6.3.2.5 c).
+        let requested = matches!(session.state, SessionState::ModificationPending(_));
+        let collided = requested && session.pti != pti;
+        if requested {
+            session.state = SessionState::Active;
+        }
         if let Some(ambr) = &command.session_ambr {
             session.info.ambr_kbps = ambr.downlink_kbps().zip(ambr.uplink_kbps());
         }
         if let Some(rules) = &command.authorized_qos_rules {
-            take_rules(&mut session.info, rules);
+            apply_rules(&mut session.info, rules);
         }
         if let Some(descriptions) = &command.authorized_qos_flow_descriptions {
-            take_flows(&mut session.info, descriptions);
+            apply_flows(&mut session.info, descriptions);
         }
         if let Some(indication) = &command.always_on_pdu_session_indication {
             session.info.always_on = indication.apsi();
@@ -110,13 +95,13 @@ impl UeNas {
         }
         let complete = Nas5gsMessage::new_5gsm(NasPduSessionModificationComplete::new(), psi, pti);
         self.send_sm(&complete, psi);
-        if own.is_some() {
+        if requested {
             self.timers.stop(Timer::T3581(psi));
         }
         if collided {
             self.event(Event::SessionModificationRejected { psi, cause: SessionCause::Collision });
         }
-        self.event(Event::SessionModified { psi, asked: own.is_some() && !collided });
+        self.event(Event::SessionModified { psi, asked: requested && !collided });
     }
 
     pub(crate) fn modification_reject(
@@ -126,19 +111,19 @@ impl UeNas {
         reject: &NasPduSessionModificationReject,
     ) {
         let cause = reject.fgsm_cause.cause_raw();
-        let asked = self
+        let requested = self
             .session_mut(psi)
-            .filter(|s| s.modifying.as_ref().is_some_and(|own| own.pti == pti));
-        let Some(session) = asked else {
+            .filter(|s| s.pti == pti && matches!(s.state, SessionState::ModificationPending(_)));
+        let Some(session) = requested else {
             self.discard(format!(
                 "PDU SESSION MODIFICATION REJECT for session {psi} with PTI {pti}, not in use"
             ));
             return self.send_sm_status(psi, pti, GsmCause::PtiMismatch);
         };
-        session.modifying = None;
+        session.state = SessionState::Active;
         self.timers.stop(Timer::T3581(psi));
         self.event(Event::SessionModificationRejected { psi, cause: SessionCause::Sm(cause) });
-        // The network has no such session (6.4.2.4.1).
+        // The network does not have the session (6.4.2.4.1).
         if cause == GsmCause::InvalidPduSessionIdentity.as_u8()
             && self.remove_session(psi).is_some()
         {
@@ -150,17 +135,17 @@ impl UeNas {
         let (retransmissions, t3581) =
             (self.config.timers.retransmissions, self.config.timers.t3581);
         let Some(session) = self.session_mut(psi) else { return };
-        let Some(own) = &mut session.modifying else { return };
-        if own.sent > retransmissions {
-            session.modifying = None;
+        let SessionState::ModificationPending(pending) = &mut session.state else { return };
+        if pending.sent > retransmissions {
+            session.state = SessionState::Active;
             return self
                 .event(Event::SessionModificationRejected { psi, cause: SessionCause::Timeout });
         }
-        own.sent += 1;
-        let request = own.request.clone();
+        pending.sent += 1;
+        let request = pending.message.clone();
         self.timers.start(Timer::T3581(psi), now + t3581);
         if let Err(error) = self.send_when_connected(&request, now) {
-            self.discard(format!("PDU SESSION MODIFICATION REQUEST was not sent again: {error}"));
+            self.discard(format!("PDU SESSION MODIFICATION REQUEST not retransmitted: {error}"));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! PDU session release: requested by the UE (TS 24.501, 6.4.3) and by the network (6.3.3).
+//! PDU session release, initiated by the UE (TS 24.501, 6.4.3) or the network (6.3.3).
 use crate::ue::action::{Event, SessionCause};
 use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::procedures::common::nas_transport::ul_nas_transport;
-use crate::ue::procedures::session::pdu_session::SessionState;
+use crate::ue::sm_state::{PendingRequest, SessionState};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     GsmCause, Nas5gsMessage, NasPduSessionReleaseCommand, NasPduSessionReleaseComplete,
@@ -11,25 +11,26 @@ use martlet_nas::{
 use std::time::Instant;
 
 impl UeNas {
-    /// Ask the network to release a session. An idle UE asks for service first.
+    /// Requests the release of a session. An idle UE requests service first.
     ///
     /// # Errors
-    /// There is no such session, or a procedure for it is underway.
+    /// The session does not exist or has a pending procedure.
     pub fn release_session(&mut self, psi: u8, now: Instant) -> Result<(), NasRefused> {
         let pti = self.next_pti();
         let Some(session) = self.session_mut(psi) else { return Err(NasRefused::NoSession(psi)) };
-        if !matches!(session.state, SessionState::Active) {
-            return Err(NasRefused::Busy("another procedure for the PDU session"));
+        match session.state {
+            SessionState::Active | SessionState::ModificationPending(_) => {}
+            SessionState::ActivePending(_) | SessionState::InactivePending(_) => {
+                return Err(NasRefused::Busy("another procedure for the PDU session"));
+            }
         }
         let request = Nas5gsMessage::new_5gsm(NasPduSessionReleaseRequest::new(), psi, pti);
         let transport = Nas5gsMessage::new_5gmm(ul_nas_transport(&request, psi)?);
-        session.pti = pti;
-        session.state = SessionState::Releasing { request: transport.clone(), sent: 1 };
-        if let Err(error) = self.send_when_connected(&transport, now) {
-            if let Some(session) = self.session_mut(psi) {
-                session.state = SessionState::Active;
-            }
-            return Err(error);
+        self.send_when_connected(&transport, now)?;
+        self.modification_ended(psi, SessionCause::Collision);
+        if let Some(session) = self.session_mut(psi) {
+            session.pti = pti;
+            session.state = SessionState::InactivePending(PendingRequest::new(transport));
         }
         self.timers.start(Timer::T3582(psi), now + self.config.timers.t3582);
         Ok(())
@@ -78,17 +79,17 @@ impl UeNas {
         let (retransmissions, t3582) =
             (self.config.timers.retransmissions, self.config.timers.t3582);
         let Some(session) = self.session_mut(psi) else { return };
-        let SessionState::Releasing { request, sent } = &mut session.state else { return };
-        if *sent > retransmissions {
-            // Given up: the UE releases the session locally (6.4.3.6 a).
+        let SessionState::InactivePending(pending) = &mut session.state else { return };
+        if pending.sent > retransmissions {
+            // The UE releases the session locally (6.4.3.6 a).
             self.remove_session(psi);
             return self.event(Event::SessionReleased { psi, cause: SessionCause::Timeout });
         }
-        *sent += 1;
-        let request = request.clone();
+        pending.sent += 1;
+        let request = pending.message.clone();
         self.timers.start(Timer::T3582(psi), now + t3582);
         if let Err(error) = self.send_when_connected(&request, now) {
-            self.discard(format!("PDU SESSION RELEASE REQUEST was not sent again: {error}"));
+            self.discard(format!("PDU SESSION RELEASE REQUEST not retransmitted: {error}"));
         }
     }
 }

@@ -1,49 +1,40 @@
-//! Registration (TS 24.501, 5.5.1): initial by SUCI or 5G-GUTI, mobility and periodic.
+//! Registration: initial (TS 24.501, 5.5.1.2), mobility and periodic (5.5.1.3).
 use crate::ue::action::{Abort, EstablishmentCause, Event, RegistrationOutcome};
 use crate::ue::config::Slice;
-use crate::ue::nas::{Given, MmState, NasRefused, UeNas};
+use crate::ue::mm_state::{MmState, NetworkSettings, Registration};
+use crate::ue::nas::{NasRefused, UeNas};
 use crate::ue::timers::Timer;
 use martlet_nas::{
     KeySetIdentifier, Nas5gsMessage, NasFGmmCapability, NasFGsMobileIdentity,
     NasFGsRegistrationType, NasKeySetIdentifier, NasNssai, NasPduSessionStatus,
     NasRegistrationAccept, NasRegistrationComplete, NasRegistrationReject, NasRegistrationRequest,
-    NasSNssai, NasUplinkDataStatus,
+    NasSNssai, NasUplinkDataStatus, RegistrationType,
 };
 use martlet_nas::{
     NasPlmnList, NasServiceAreaList, ServiceAreaListAllowedType, ServiceAreaListEntry,
 };
 use std::time::{Duration, Instant};
 
-pub use martlet_nas::RegistrationType;
-
-/// A registration underway.
-pub struct Registration {
-    kind: RegistrationType,
-    /// The complete REGISTRATION REQUEST, for the NAS message container of SECURITY MODE COMPLETE.
-    pub(crate) complete: Nas5gsMessage,
-    /// It was sent with its cleartext IEs alone, so the network has not seen the rest yet.
-    pub(crate) only_cleartext_sent: bool,
-    attempt: u8,
-}
-
 impl UeNas {
-    /// Start a registration. By 5G-GUTI where the UE has one, else by SUCI.
+    /// Starts a registration, by 5G-GUTI if the UE has one, else by SUCI.
     ///
     /// # Errors
-    /// A registration or de-registration is underway; a mobility or periodic one without a
-    /// registration.
+    /// A registration or de-registration is in progress, or the UE is not registered and the type
+    /// is mobility or periodic updating.
     pub fn register(&mut self, kind: RegistrationType, now: Instant) -> Result<(), NasRefused> {
-        match self.state {
-            MmState::Registering => return Err(NasRefused::Busy("a registration")),
-            MmState::Deregistering => return Err(NasRefused::Busy("a de-registration")),
-            MmState::Deregistered | MmState::Registered => {}
+        match self.mm_state {
+            MmState::RegisteredInitiated => return Err(NasRefused::Busy("a registration")),
+            MmState::DeregisteredInitiated => {
+                return Err(NasRefused::Busy("a de-registration"));
+            }
+            MmState::Deregistered | MmState::Registered | MmState::ServiceRequestInitiated => {}
         }
         let update = matches!(
             kind,
             RegistrationType::MobilityRegistrationUpdating
                 | RegistrationType::PeriodicRegistrationUpdating
         );
-        if update && self.state != MmState::Registered {
+        if update && !self.mm_state.is_registered() {
             return Err(NasRefused::NotRegistered);
         }
         if !update {
@@ -67,7 +58,7 @@ impl UeNas {
         };
         self.send_initial(&message, EstablishmentCause::MoSignalling)?;
         self.registration = Some(Registration { kind, complete, only_cleartext_sent, attempt });
-        self.state = MmState::Registering;
+        self.enter(MmState::RegisteredInitiated);
         self.timers.stop(Timer::T3511);
         self.timers.start(Timer::T3510, now + self.config.timers.t3510);
         Ok(())
@@ -81,8 +72,8 @@ impl UeNas {
         }
     }
 
-    /// The cleartext IEs: registration type, ngKSI, identity and UE security capability (TS 24.501,
-    /// 4.4.6).
+    /// REGISTRATION REQUEST with cleartext IEs only: registration type, ngKSI, identity and UE
+    /// security capability (TS 24.501, 4.4.6).
     fn cleartext_request(
         &mut self,
         kind: RegistrationType,
@@ -108,14 +99,14 @@ impl UeNas {
         kind: RegistrationType,
     ) -> Result<Nas5gsMessage, NasRefused> {
         let mut request = self.cleartext_request(kind)?.with_fgmm_capability(self.capability());
-        // Of what it would have, what it is configured with (5.5.1.2.2).
-        let configured = &self.given.configured_nssai;
-        let wanted = self.config.requested_nssai.iter();
-        let wanted: Vec<_> =
-            wanted.filter(|slice| configured.is_empty() || configured.contains(slice)).collect();
-        if !wanted.is_empty() {
+        // Only slices of the configured NSSAI are requested (5.5.1.2.2).
+        let configured = &self.settings.configured_nssai;
+        let requested = self.config.requested_nssai.iter();
+        let requested: Vec<_> =
+            requested.filter(|slice| configured.is_empty() || configured.contains(slice)).collect();
+        if !requested.is_empty() {
             let slices: Vec<_> =
-                wanted.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
+                requested.iter().map(|s| NasSNssai::from_sst_sd(s.sst, s.sd)).collect();
             request.set_requested_nssai(NasNssai::from_snssais(&slices)?);
         }
         let sessions = self.active_sessions();
@@ -128,18 +119,21 @@ impl UeNas {
         Ok(Nas5gsMessage::new_5gmm(request))
     }
 
-    /// The SUCI, which counts as sent from now on.
+    /// The SUCI, which is marked as sent.
     pub(crate) fn take_suci(&mut self) -> NasFGsMobileIdentity {
         self.suci.1 = true;
         self.suci.0.clone()
     }
 
-    pub(crate) fn registration_accept(&mut self, accept: &NasRegistrationAccept, now: Instant) {
-        let Some(registration) = self.registration.take() else {
+    pub(crate) fn registration_accept(&mut self, accept: &NasRegistrationAccept) {
+        if self.registration.take().is_none() {
             return self.discard("REGISTRATION ACCEPT without a request");
-        };
+        }
         self.timers.stop(Timer::T3510);
-        self.state = MmState::Registered;
+        self.enter(match self.service_request {
+            Some(_) => MmState::ServiceRequestInitiated,
+            None => MmState::Registered,
+        });
         if let Some(guti) = accept.fg_guti.as_ref().and_then(|id| id.as_guti()) {
             self.guti = Some(guti);
         }
@@ -147,9 +141,9 @@ impl UeNas {
             accept.t3512_value.as_ref().and_then(|t| t.to_seconds()).map(Duration::from_secs);
         let configured = match &accept.configured_nssai {
             Some(configured) => slices_of(configured),
-            None => std::mem::take(&mut self.given.configured_nssai),
+            None => std::mem::take(&mut self.settings.configured_nssai),
         };
-        self.given = Given {
+        self.settings = NetworkSettings {
             allowed_nssai: accept.allowed_nssai.as_ref().map(slices_of).unwrap_or_default(),
             configured_nssai: configured,
             without_service: accept
@@ -163,15 +157,14 @@ impl UeNas {
                 .as_ref()
                 .and_then(|t| t.to_seconds())
                 .map(Duration::from_secs),
-            network_name: self.given.network_name.take(),
-            time_zone: self.given.time_zone,
+            network_name: self.settings.network_name.take(),
+            time_zone: self.settings.time_zone,
         };
         let active = accept.pdu_session_status.as_ref().map(|s| s.active_sessions());
         if let Some(active) = &active {
             self.reconcile_sessions(active);
         }
-        // The network waits for REGISTRATION COMPLETE where it gave what the UE has to acknowledge
-        // (5.5.1.2.4).
+        // IEs that require REGISTRATION COMPLETE (5.5.1.2.4).
         let acknowledge = accept.fg_guti.is_some()
             || accept.configured_nssai.is_some()
             || accept.network_slicing_indication.is_some()
@@ -179,7 +172,6 @@ impl UeNas {
         if acknowledge {
             self.send(&Nas5gsMessage::new_5gmm(NasRegistrationComplete::new()));
         }
-        let _ = (registration.kind, now);
         let allowed_nssai = accept.allowed_nssai.as_ref().map(slices_of).unwrap_or_default();
         let outcome = RegistrationOutcome {
             guti: self.guti,
@@ -204,17 +196,17 @@ impl UeNas {
         self.timers.stop(Timer::T3510);
         let cause = reject.fgmm_cause.cause_raw();
         self.leave_registered();
-        self.state = MmState::Deregistered;
-        self.forget_after_reject(cause);
-        // The network releases the connection; if it does not, the UE does (5.3.1.3).
+        self.enter(MmState::Deregistered);
+        self.delete_after_reject(cause);
+        // The UE releases the connection if the network does not (5.3.1.3).
         self.timers.start(Timer::T3540, now + self.config.timers.t3540);
         self.event(Event::RegistrationRejected { cause });
     }
 
-    /// What a 5GMM cause of a reject makes the UE forget (TS 24.501, 5.5.1.2.5 and 5.6.1.5).
-    pub(crate) fn forget_after_reject(&mut self, cause: u8) {
-        const FORGETTING: [u8; 10] = [3, 6, 7, 9, 11, 12, 13, 15, 72, 73];
-        if FORGETTING.contains(&cause) {
+    /// Deletes what a 5GMM cause invalidates (TS 24.501, 5.5.1.2.5 and 5.6.1.5).
+    pub(crate) fn delete_after_reject(&mut self, cause: u8) {
+        const DELETING: [u8; 10] = [3, 6, 7, 9, 11, 12, 13, 15, 72, 73];
+        if DELETING.contains(&cause) {
             self.guti = None;
             self.security.current = None;
             self.security.partial = None;
@@ -224,8 +216,7 @@ impl UeNas {
     pub(crate) fn t3510_expired(&mut self, now: Instant) {
         let Some(registration) = &self.registration else { return };
         if registration.attempt < self.config.timers.registration_attempts {
-            // The attempt is over, and the connection with it; the next one follows after T3511
-            // (5.5.1.2.7 c).
+            // The attempt failed: the next one follows after T3511 (5.5.1.2.7 c).
             self.timers.start(Timer::T3511, now + self.config.timers.t3511);
             self.release_connection();
         } else {
@@ -239,46 +230,46 @@ impl UeNas {
         if let Err(error) =
             self.start_registration(registration.kind, registration.attempt.saturating_add(1), now)
         {
-            self.state = MmState::Deregistered;
-            self.discard(format!("the next registration attempt was not sent: {error}"));
+            self.enter(MmState::Deregistered);
+            self.discard(format!("registration attempt not sent: {error}"));
             self.event(Event::RegistrationAborted(Abort::Timeout));
         }
     }
 
-    /// Periodic registration is due (TS 24.501, 5.3.7).
+    /// Starts a periodic registration (TS 24.501, 5.3.7).
     pub(crate) fn t3512_expired(&mut self, now: Instant) {
-        if self.state == MmState::Registered
+        if self.mm_state.is_registered()
             && let Err(error) = self.register(RegistrationType::PeriodicRegistrationUpdating, now)
         {
-            self.discard(format!("the periodic registration was not sent: {error}"));
+            self.discard(format!("periodic registration not sent: {error}"));
         }
     }
 
-    pub(crate) fn registration_lost_connection(&mut self, _now: Instant) {
-        // A pause between two attempts has no connection that could be lost.
+    pub(crate) fn registration_lost_connection(&mut self) {
+        // Between two attempts there is no connection.
         if self.registration.is_some() && !self.timers.is_running(Timer::T3511) {
             self.abort_registration(Abort::ConnectionReleased);
         }
     }
 
-    /// End a registration that has not been answered.
+    /// Aborts a registration in progress.
     pub(crate) fn abort_registration(&mut self, abort: Abort) {
         if self.registration.take().is_none() {
             return;
         }
         self.timers.stop(Timer::T3510);
         self.timers.stop(Timer::T3511);
-        self.state = MmState::Deregistered;
+        self.enter(MmState::Deregistered);
         self.event(Event::RegistrationAborted(abort));
     }
 }
 
-/// The networks of a list.
+/// The PLMNs of a list, MCC and MNC as digits.
 fn plmns(list: &NasPlmnList) -> Vec<String> {
     list.plmns().iter().map(|plmn| format!("{}{}", plmn.mcc(), plmn.mnc())).collect()
 }
 
-/// Tracking area codes of a list that are without service.
+/// Tracking area codes of the non-allowed area.
 pub(crate) fn without_service(list: &NasServiceAreaList) -> Vec<u32> {
     let of = |entry| match entry {
         ServiceAreaListEntry::OnePlmnNonConsecutive {
