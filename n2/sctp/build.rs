@@ -1,5 +1,4 @@
-//! Finds the static `libusrsctp` and links it, so that the programs need no extra package where
-//! they run.
+//! Finds and links the static `libusrsctp`, so that programs need no extra package at run time.
 use std::path::PathBuf;
 use std::process::Command;
 use std::{env, process};
@@ -14,9 +13,9 @@ fn main() {
         candidates().into_iter().find(|folder| folder.join("libusrsctp.a").is_file())
     else {
         eprintln!(
-            "error: libusrsctp.a was not found. Install it (Debian, Ubuntu: apt-get install \
-             libusrsctp-dev), name its folder in USRSCTP_LIB_DIR, or build with \
-             --no-default-features to have the kernel's SCTP only."
+            "error: libusrsctp.a not found. Install it (Debian, Ubuntu: apt-get install \
+             libusrsctp-dev), set USRSCTP_LIB_DIR to its folder, or build with \
+             --no-default-features for the kernel's SCTP only."
         );
         process::exit(1);
     };
@@ -24,15 +23,15 @@ fn main() {
     println!("cargo:rustc-link-lib=static=usrsctp");
 }
 
-/// Folders in which the library may be, the most telling one first.
+/// Folders that may contain the library, the most specific first.
 fn candidates() -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> =
         env::var_os("USRSCTP_LIB_DIR").into_iter().map(PathBuf::from).collect();
-    let told = Command::new("pkg-config").args(["--variable=libdir", "usrsctp"]).output();
-    if let Ok(told) = told
-        && told.status.success()
+    let output = Command::new("pkg-config").args(["--variable=libdir", "usrsctp"]).output();
+    if let Ok(output) = output
+        && output.status.success()
     {
-        folders.push(String::from_utf8_lossy(&told.stdout).trim().into());
+        folders.push(String::from_utf8_lossy(&output.stdout).trim().into());
     }
     let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     folders.push(format!("/usr/lib/{arch}-linux-gnu").into());

@@ -1,4 +1,4 @@
-//! An association on whichever stack.
+//! An association, independent of the stack.
 use crate::error::End;
 use crate::socket::{Accepted, Read, Socket};
 use crate::{Message, Options, SctpError, metrics};
@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, mpsc};
 
-/// One life of an association: when the peer restarts it, another one goes on with the same socket.
+/// An association between two restarts. After a restart, a new one uses the same socket.
 pub(crate) struct Association<S>(Arc<Inner<S>>);
 
 struct Inner<S> {
@@ -17,20 +17,20 @@ struct Inner<S> {
     local: SocketAddr,
     streams: u16,
     options: Options,
-    /// To the listener, if one accepted this.
+    /// Passes restarted associations to the listener, if the association was accepted.
     restarts: Option<mpsc::WeakSender<Association<S>>>,
     ended: OnceLock<End>,
-    /// Held by the one who receives.
+    /// Locked by the receiving task.
     receiving: Mutex<Receiving>,
-    /// Held by the one who sends, so that messages keep their order while the buffer is full.
+    /// Locked by the sending task, so that messages keep their order while the buffer is full.
     sending: Mutex<()>,
 }
 
 #[derive(Default)]
 struct Receiving {
-    /// What has come of a message.
+    /// The received part of a message.
     message: Vec<u8>,
-    /// The association is lost, with this error cause; why, the next read tells.
+    /// The association is lost, with this error cause. The next read returns the reason.
     lost: Option<u16>,
 }
 
@@ -75,7 +75,7 @@ impl<S: Socket> Association<S> {
     pub(crate) async fn send(&self, stream: u16, ppid: u32, data: Bytes) -> Result<(), SctpError> {
         self.check(stream, &data)?;
         let inner = &*self.0;
-        let _turn = inner.sending.lock().await;
+        let _permit = inner.sending.lock().await;
         loop {
             if let Some(end) = inner.ended.get() {
                 return Err(end.error().unwrap_or(SctpError::Closed));
@@ -86,14 +86,14 @@ impl<S: Socket> Association<S> {
                     metrics::SEND_WAITS.inc();
                     inner.socket.writable().await?;
                 }
-                // Why it has ended, `recv` will tell.
+                // `recv` reports the reason.
                 Err(error) if has_ended(&error) => return Err(SctpError::Closed),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Refuses what must not reach the stack.
+    /// Rejects messages that the stack cannot send.
     fn check(&self, stream: u16, data: &[u8]) -> Result<(), SctpError> {
         let (limit, streams) = (self.0.options.max_message, self.0.streams);
         if data.is_empty() {
@@ -142,21 +142,26 @@ impl<S: Socket> Association<S> {
     }
 
     fn end(&self, end: End) {
-        // The first end counts.
+        // The first end is kept.
         let _ = self.0.ended.set(end);
     }
 
-    /// The peer sent more than was agreed on: no way to skip it, since it may never end.
+    /// A message exceeds the limit. It may never end, so it cannot be skipped.
     fn refuse(&self, size: usize) -> SctpError {
         let limit = self.0.options.max_message;
         metrics::TOO_LARGE.with_label_values(&["in"]).inc();
-        tracing::warn!(peer = %self.0.peer, size, limit, "an SCTP peer sends a message above the limit: aborted");
+        tracing::warn!(
+            peer = %self.0.peer,
+            size,
+            limit,
+            "SCTP association aborted: message exceeds the limit"
+        );
         self.abort();
         SctpError::MessageTooLarge { size, limit }
     }
 
-    /// The peer has lost its state and begins anew: this life ends, the next one is accepted from
-    /// the listener.
+    /// The peer restarted the association (RFC 9260, 5.2): this one ends, the new one goes to the
+    /// listener.
     fn restart(&self, streams: u16) {
         self.end(End::Restarted);
         let inner = &self.0;
@@ -178,9 +183,9 @@ impl<S: Socket> Association<S> {
         if self.0.ended.get().is_some() {
             return;
         }
-        let asked = self.0.socket.shutdown();
+        let requested = self.0.socket.shutdown();
         let drained = async { while let Ok(Some(_)) = self.recv().await {} };
-        if asked.is_err()
+        if requested.is_err()
             || tokio::time::timeout(self.0.options.shutdown_timeout, drained).await.is_err()
         {
             self.abort();
@@ -194,7 +199,7 @@ impl<S: Socket> Association<S> {
     }
 }
 
-/// Waits until a connecting socket is up; outbound streams agreed on.
+/// Waits until a connecting socket is established. Returns the number of outbound streams.
 pub(crate) async fn established<S: Socket>(socket: &S) -> Result<u16, SctpError> {
     let mut failed = false;
     let mut nothing = Vec::new();
@@ -216,20 +221,20 @@ pub(crate) async fn established<S: Socket>(socket: &S) -> Result<u16, SctpError>
     }
 }
 
-/// How an association ended: by what its last event said and by what reading says afterwards.
+/// How an association ended, from its last event and the result of the read after it.
 fn end_of(lost: Option<u16>, error: Option<&io::Error>) -> End {
     match (lost, error.and_then(io::Error::raw_os_error)) {
         (cause, Some(libc::ECONNRESET | libc::ECONNREFUSED)) => {
             End::Aborted { cause: cause.unwrap_or(0) }
         }
-        // Somebody who sends may have been told the reason instead of us.
+        // A sending task may have received the reason.
         (Some(cause), None) if cause != 0 => End::Aborted { cause },
         (None, None) => End::Shutdown,
         _ => End::PathFailed,
     }
 }
 
-/// Whether an error of sending means that there is no association any more.
+/// Whether a send error means that the association has ended.
 fn has_ended(error: &io::Error) -> bool {
     let ended = [
         libc::ECONNRESET,

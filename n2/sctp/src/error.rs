@@ -1,10 +1,10 @@
-//! What can go wrong with SCTP, told apart as far as a user can act on it.
+//! SCTP errors, distinguished as far as a caller can act on them.
 use std::io;
 
-/// What can go wrong with SCTP.
+/// An SCTP error.
 #[derive(Debug, thiserror::Error)]
 pub enum SctpError {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The association was closed or aborted on this side.
@@ -17,50 +17,50 @@ pub enum SctpError {
         /// Error cause code (RFC 9260, 3.3.10).
         cause: u16,
     },
-    /// The peer no longer acknowledges: as many retransmissions or heartbeats as the options allow
-    /// went unanswered.
-    #[error("the peer no longer answers: every path to it has failed")]
+    /// More retransmissions or heartbeats than the options allow were not acknowledged.
+    #[error("the peer does not answer: every path to it has failed")]
     PathFailed,
-    /// The peer lost its state and set the association up anew (RFC 9260, 5.2). The new one waits
-    /// in `accept`.
+    /// The peer restarted the association (RFC 9260, 5.2). `accept` returns the new one.
     #[error("the peer restarted the association")]
     PeerRestarted,
     /// The peer refused the association.
-    #[error("the peer refused the association: does something listen on that address and port?")]
+    #[error(
+        "the peer refused the association: check that a program listens on that address and port"
+    )]
     Refused,
-    /// The peer did not answer INIT as often as the options say.
+    /// The peer did not answer as many INITs as the options allow.
     #[error(
         "no answer from the peer: check its address and port, and that nothing drops IP protocol \
          132 on the way"
     )]
     ConnectTimeout,
     /// The message exceeds [`Options::max_message`](crate::Options::max_message).
-    #[error("a message of {size} octets exceeds the limit of {limit}")]
+    #[error("a message of {size} bytes exceeds the limit of {limit}")]
     MessageTooLarge {
-        /// Octets of the message.
+        /// Length of the message, bytes.
         size: usize,
-        /// The limit, octets.
+        /// The limit, bytes.
         limit: usize,
     },
     /// SCTP has no empty messages (RFC 9260, 3.3.1).
     #[error("an empty message cannot be sent")]
     EmptyMessage,
-    /// The peer agreed to fewer streams.
+    /// The association has fewer outbound streams.
     #[error("stream {stream} does not exist: the association has {streams} outbound streams")]
     NoSuchStream {
-        /// The stream asked for.
+        /// The requested stream.
         stream: u16,
         /// Outbound streams of the association.
         streams: u16,
     },
-    /// A raw socket is not permitted to this process.
+    /// The process may not open a raw socket.
     #[error(
-        "the SCTP stack in user space needs a raw socket: run as root, or give the program \
+        "the user-space SCTP stack needs a raw socket: run as root, or give the program \
          CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM, or AmbientCapabilities=CAP_NET_RAW in its \
          systemd unit), or load the kernel's SCTP (modprobe sctp)"
     )]
     NeedsRawSocket,
-    /// The stack asked for is not there.
+    /// The requested stack is not available.
     #[error("{0}")]
     Unavailable(&'static str),
     /// An option is out of its range.
@@ -68,10 +68,10 @@ pub enum SctpError {
     BadOption(&'static str),
 }
 
-/// How an association ended; kept so that every later call says the same.
+/// How an association ended. It is stored, so that every later call returns the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Orderly shutdown by either side.
+    /// Graceful shutdown by either side.
     Shutdown,
     /// Closed on this side.
     Closed,
@@ -83,7 +83,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// The error to report, `None` for an orderly end.
+    /// The error to report, `None` for a graceful shutdown.
     pub(crate) fn error(self) -> Option<SctpError> {
         match self {
             End::Shutdown => None,

@@ -1,18 +1,4 @@
-//! N2 transport: SCTP (RFC 9260) from the kernel where it has it, else from user space over raw IP
-//! protocol 132.
-//!
-//! ```no_run
-//! # async fn example() -> Result<(), martlet_sctp::SctpError> {
-//! use martlet_sctp::{Options, PPID_NGAP, SctpStack, StackChoice};
-//! let stack = SctpStack::open(StackChoice::Auto)?;
-//! let amf = "127.0.0.5:38412".parse().expect("an address");
-//! let association = stack.connect(None, amf, &Options::default()).await?;
-//! association.send(0, PPID_NGAP, "NG setup".into()).await?;
-//! while let Some(message) = association.recv().await? {
-//!     println!("stream {}: {} octets", message.stream, message.data.len());
-//! }
-//! # Ok(()) }
-//! ```
+#![doc = include_str!("../README.md")]
 use bytes::Bytes;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -36,10 +22,10 @@ pub const PPID_NGAP: u32 = 60;
 /// SCTP's number in the IP header.
 pub(crate) const IPPROTO_SCTP: i32 = 132;
 
-/// Which implementation of SCTP to use.
+/// The SCTP implementation to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StackChoice {
-    /// The kernel's where it has one, else the one in user space.
+    /// The kernel's if it has one, else `usrsctp`.
     #[default]
     Auto,
     /// The kernel's.
@@ -48,7 +34,7 @@ pub enum StackChoice {
     Usrsctp,
 }
 
-/// One SCTP implementation, opened. It belongs to the tokio runtime in which it is first used.
+/// An open SCTP implementation. It belongs to the tokio runtime in which it is first used.
 #[derive(Clone)]
 pub struct SctpStack(Kind);
 
@@ -59,7 +45,7 @@ enum Kind {
     Usrsctp(Arc<usrsctp::Stack>),
 }
 
-/// A listening endpoint. Closed when dropped; associations already accepted live on.
+/// A listening endpoint. Dropping it closes the endpoint; accepted associations continue.
 pub struct Listener(ListenerKind);
 
 enum ListenerKind {
@@ -68,8 +54,8 @@ enum ListenerKind {
     Usrsctp(listener::Listener<usrsctp::ListeningSocket>),
 }
 
-/// An association; clones share it. When the last one is dropped without
-/// [`shutdown`](Association::shutdown), the association is aborted.
+/// An association. Clones share it. Dropping the last one without
+/// [`shutdown`](Association::shutdown) aborts the association.
 #[derive(Clone)]
 pub struct Association(AssociationKind);
 
@@ -80,13 +66,13 @@ enum AssociationKind {
     Usrsctp(association::Association<usrsctp::Socket>),
 }
 
-/// Does the same with whichever stack there is.
+/// Evaluates an expression for the stack in use.
 macro_rules! either {
-    ($of:ident, $on:expr, $it:ident => $does:expr) => {
+    ($of:ident, $on:expr, $it:ident => $call:expr) => {
         match $on {
-            $of::Kernel($it) => $does,
+            $of::Kernel($it) => $call,
             #[cfg(feature = "usrsctp")]
-            $of::Usrsctp($it) => $does,
+            $of::Usrsctp($it) => $call,
         }
     };
 }
@@ -94,33 +80,32 @@ macro_rules! either {
 /// A message with its stream and payload protocol identifier (host byte order).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Stream on which it came.
+    /// Stream.
     pub stream: u16,
     /// Payload protocol identifier.
     pub ppid: u32,
-    /// The octets.
+    /// Content.
     pub data: Bytes,
 }
 
 impl SctpStack {
-    /// Opens the implementation asked for, and logs which it is and why.
+    /// Opens an implementation and logs which one and why.
     ///
     /// # Errors
-    /// [`SctpError::Unavailable`] if the kernel has no SCTP and it was asked for,
-    /// [`SctpError::NeedsRawSocket`] if the stack in user space is not permitted its raw
-    /// socket.
+    /// [`SctpError::Unavailable`] if [`StackChoice::Kernel`] is requested and the kernel has no
+    /// SCTP, [`SctpError::NeedsRawSocket`] if `usrsctp` may not open a raw socket.
     pub fn open(choice: StackChoice) -> Result<SctpStack, SctpError> {
         let kind = match choice {
             StackChoice::Auto => choose()?,
             StackChoice::Kernel => {
                 let stack =
                     kernel::Stack::open().map_err(|_| SctpError::Unavailable(NO_KERNEL_SCTP))?;
-                opened("kernel", "asked for");
+                opened("kernel", "requested");
                 Kind::Kernel(Arc::new(stack))
             }
             StackChoice::Usrsctp => {
                 let kind = user_space()?;
-                opened("usrsctp", "asked for");
+                opened("usrsctp", "requested");
                 kind
             }
         };
@@ -136,14 +121,14 @@ impl SctpStack {
         }
     }
 
-    /// Listens on `port` of these local addresses; on all IPv4 addresses if there is none. Port 0
-    /// takes a free one.
+    /// Listens on `port` of these local addresses, or of all IPv4 addresses if the list is empty.
+    /// Port 0 selects a free port.
     ///
-    /// Several addresses make the endpoint multi-homed with the kernel's stack; the one in user
-    /// space takes the first and says so in the log.
+    /// With several addresses the kernel's stack is multi-homed; `usrsctp` uses the first one and
+    /// logs a warning.
     ///
     /// # Errors
-    /// The address is not one of the machine, the port is in use, or an option is out of range.
+    /// The address is not local, the port is in use, or an option is out of range.
     pub async fn listen(
         &self,
         local: &[IpAddr],
@@ -160,7 +145,7 @@ impl SctpStack {
         }))
     }
 
-    /// Sets up an association with `remote`, from `local` if given (port 0 takes a free one).
+    /// Sets up an association with `remote`, from `local` if given (port 0 selects a free port).
     ///
     /// # Errors
     /// [`SctpError::Refused`], [`SctpError::ConnectTimeout`], no route, the port is in use, an
@@ -185,13 +170,13 @@ impl SctpStack {
 }
 
 const NO_KERNEL_SCTP: &str = "this kernel has no SCTP (or its module is not loaded: modprobe \
-                              sctp); take the stack `usrsctp` or `auto`";
+                              sctp); use the stack `usrsctp` or `auto`";
 
 fn opened(stack: &str, reason: &str) {
     tracing::info!(stack, reason, "SCTP stack opened");
 }
 
-/// The kernel's stack if there is one, else the one in user space.
+/// The kernel's stack if it has one, else `usrsctp`.
 fn choose() -> Result<Kind, SctpError> {
     match kernel::Stack::open() {
         Ok(stack) => {
@@ -214,16 +199,19 @@ fn user_space() -> Result<Kind, SctpError> {
 #[cfg(not(feature = "usrsctp"))]
 fn user_space() -> Result<Kind, SctpError> {
     Err(SctpError::Unavailable(
-        "this program was built without the SCTP stack in user space: load the kernel's (modprobe \
+        "this program was built without the user-space SCTP stack: load the kernel's (modprobe \
          sctp), or build with the feature `usrsctp`",
     ))
 }
 
 impl Listener {
-    /// The next association. Give its future up and call again as you like.
+    /// The next association.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no association.
     ///
     /// # Errors
-    /// The operating system refused. Errors of single associations are not reported here.
+    /// An error of the operating system. Errors of single associations are not reported here.
     pub async fn accept(&self) -> Result<Association, SctpError> {
         Ok(Association(match &self.0 {
             ListenerKind::Kernel(listener) => AssociationKind::Kernel(listener.accept().await?),
@@ -232,7 +220,7 @@ impl Listener {
         }))
     }
 
-    /// The (first) address and the port it listens on.
+    /// The (first) local address and the port.
     pub fn local_addr(&self) -> SocketAddr {
         either!(ListenerKind, &self.0, it => it.local_addr())
     }
@@ -249,41 +237,43 @@ impl Association {
         either!(AssociationKind, &self.0, it => it.local_addr())
     }
 
-    /// Outbound streams agreed on.
+    /// Number of outbound streams that were negotiated.
     pub fn streams(&self) -> u16 {
         either!(AssociationKind, &self.0, it => it.streams())
     }
 
-    /// Sends a message, in order within its stream. Many tasks may send at once. Waits while the
+    /// Sends a message, ordered within its stream. Several tasks may send at once. Waits while the
     /// send buffer is full.
     ///
     /// # Errors
     /// [`SctpError::MessageTooLarge`], [`SctpError::EmptyMessage`] and [`SctpError::NoSuchStream`]
-    /// leave the association as it was; with any other error it has ended.
+    /// do not affect the association; any other error ends it.
     pub async fn send(&self, stream: u16, ppid: u32, data: Bytes) -> Result<(), SctpError> {
         either!(AssociationKind, &self.0, it => it.send(stream, ppid, data).await)
     }
 
-    /// The next message; `Ok(None)` after an orderly shutdown by either side. Give its future up
-    /// and call again as you like: no message is lost. Once it has told the end, it tells the
-    /// same for ever.
+    /// The next message; `Ok(None)` after a graceful shutdown by either side. After the end of the
+    /// association every call returns the same result.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no message.
     ///
     /// # Errors
     /// [`SctpError::PeerAborted`], [`SctpError::PathFailed`], [`SctpError::PeerRestarted`] (the new
-    /// association waits in [`Listener::accept`]), [`SctpError::MessageTooLarge`] (and the
+    /// association is returned by [`Listener::accept`]), [`SctpError::MessageTooLarge`] (and the
     /// association is aborted), [`SctpError::Closed`] after [`abort`](Association::abort).
     pub async fn recv(&self) -> Result<Option<Message>, SctpError> {
         either!(AssociationKind, &self.0, it => it.recv().await)
     }
 
-    /// Orderly shutdown: what was sent is delivered first. Returns when the peer has agreed, or
+    /// Graceful shutdown: sent messages are delivered first. Returns when the peer has agreed, or
     /// when [`Options::shutdown_timeout`] has passed and the association was aborted. Messages
-    /// that nobody has received by then are dropped.
+    /// that were not received by then are dropped.
     pub async fn shutdown(&self) {
         either!(AssociationKind, &self.0, it => it.shutdown().await)
     }
 
-    /// Ends the association at once and tells the peer with ABORT.
+    /// Aborts the association: the peer gets ABORT.
     pub fn abort(&self) {
         either!(AssociationKind, &self.0, it => it.abort())
     }

@@ -1,4 +1,4 @@
-//! A listening endpoint on whichever stack.
+//! A listening endpoint, independent of the stack.
 use crate::association::Association;
 use crate::socket::Listen;
 use crate::{Options, SctpError};
@@ -37,7 +37,7 @@ impl<L: Listen> Listener<L> {
                     Some(association) = restarted.recv() => return Ok(association),
                     acceptable = self.socket.acceptable() => acceptable?,
                 },
-                // The association has gone while it waited.
+                // The association ended while it waited.
                 Err(error)
                     if matches!(
                         error.raw_os_error(),

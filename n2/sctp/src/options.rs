@@ -10,38 +10,38 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Outbound streams asked for; the peer may agree to fewer. TS 38.412, 7 wants at least two.
+    /// Requested outbound streams; the peer may accept fewer. TS 38.412, 7 requires at least two.
     pub streams: u16,
-    /// Inbound streams allowed to the peer.
+    /// Most inbound streams.
     pub max_inbound_streams: u16,
-    /// Retransmission time-out before the first measurement (RFC 9260, 16: RTO.Initial).
+    /// Retransmission timeout before the first measurement (RFC 9260, 16: RTO.Initial).
     pub rto_initial: Duration,
-    /// Least retransmission time-out. Keep it above the peer's delay of acknowledgements (200 ms
-    /// in Linux), else single messages are sent twice.
+    /// Least retransmission timeout. Keep it above the peer's SACK delay (200 ms
+    /// in Linux), or single messages are sent twice.
     pub rto_min: Duration,
-    /// Greatest retransmission time-out.
+    /// Greatest retransmission timeout.
     pub rto_max: Duration,
-    /// Time between heartbeats on an idle path, to which one retransmission time-out is added.
+    /// Time between heartbeats on an idle path, to which one retransmission timeout is added.
     pub heartbeat: Duration,
     /// Unanswered retransmissions or heartbeats after which a path, and with its last path the
     /// association, fails.
     pub path_max_retransmissions: u16,
     /// Attempts at INIT and at COOKIE ECHO.
     pub init_attempts: u16,
-    /// Greatest time-out of one such attempt.
+    /// Greatest timeout of one such attempt.
     pub init_timeout: Duration,
-    /// How long acknowledgements are held back for data to travel with.
+    /// SACK delay: how long an acknowledgement waits to be bundled with data.
     pub sack_delay: Duration,
-    /// Octets that wait for acknowledgement before `send` waits.
+    /// Send buffer, bytes. `send` waits while it is full.
     pub send_buffer: u32,
-    /// Octets that may wait for `recv` before the peer is held back.
+    /// Receive buffer, bytes. It bounds the advertised receiver window.
     pub receive_buffer: u32,
-    /// Largest message sent or received, octets. A larger one is refused, and a peer that sends
-    /// one is aborted.
+    /// Largest message sent or received, bytes. A larger one is rejected, and a peer that sends one
+    /// is aborted.
     pub max_message: usize,
     /// Associations that may wait for `accept`.
     pub backlog: u16,
-    /// How long an orderly shutdown may take before the association is aborted.
+    /// How long a graceful shutdown may take before the association is aborted.
     pub shutdown_timeout: Duration,
 }
 
@@ -68,7 +68,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Refuses what no stack can do, with the words to put it right.
+    /// Checks the ranges of the options.
     pub(crate) fn check(&self) -> Result<(), SctpError> {
         let ms = |d: Duration| d.as_millis();
         let checks = [
@@ -107,7 +107,7 @@ impl Options {
     }
 }
 
-/// Whole milliseconds, as the socket options count them.
+/// Whole milliseconds, the unit of the socket options.
 pub(crate) fn milliseconds(duration: Duration) -> u32 {
     duration.as_millis().try_into().unwrap_or(u32::MAX)
 }

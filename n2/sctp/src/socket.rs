@@ -1,5 +1,4 @@
-//! What an SCTP implementation has to offer; associations and listeners are built on it, the same
-//! for all.
+//! The interface of an SCTP implementation. Associations and listeners are built on it.
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -12,34 +11,35 @@ pub(crate) trait Socket: Send + Sync + 'static {
     /// Reads an event, or appends a part of a message to `message`; `WouldBlock` if there is
     /// nothing.
     fn read(&self, message: &mut Vec<u8>) -> io::Result<Read>;
-    /// Waits until another [`read`](Socket::read) is worth while.
+    /// Waits until another [`read`](Socket::read) may succeed.
     fn readable(&self) -> impl Future<Output = io::Result<()>> + Send;
-    /// Waits until another [`send`](Socket::send) is worth while.
+    /// Waits until another [`send`](Socket::send) may succeed.
     fn writable(&self) -> impl Future<Output = io::Result<()>> + Send;
     /// Sends what is queued, then SHUTDOWN.
     fn shutdown(&self) -> io::Result<()>;
-    /// Sends ABORT, and wakes whoever waits.
+    /// Sends ABORT and wakes waiting tasks.
     fn abort(&self);
 }
 
-/// What a read brings.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Read {
     /// A part of a message, its last one if `end`.
     Data { stream: u16, ppid: u32, end: bool },
-    /// The association is up, with so many outbound streams.
+    /// The association is established, with this number of outbound streams.
     Up { streams: u16 },
-    /// It could not be set up. The next read fails with the reason.
+    /// The association could not be set up. The next read fails with the reason.
     CannotStart,
-    /// It is lost. The next read fails with the reason. The cause is the peer's if that aborted it.
+    /// The association is lost. The next read fails with the reason. `cause` is that of the peer's
+    /// ABORT, if it sent one.
     Lost { cause: u16 },
-    /// The peer has set it up anew.
+    /// The peer restarted the association.
     Restart { streams: u16 },
-    /// It was shut down in order.
+    /// The association was shut down gracefully.
     Shutdown,
-    /// Nothing more will come.
+    /// End of the association.
     Eof,
-    /// An event that nobody needs.
+    /// Another event.
     Other,
 }
 
@@ -56,9 +56,9 @@ pub(crate) struct Accepted<S> {
 pub(crate) trait Listen: Send + Sync + 'static {
     /// The sockets of its associations.
     type Socket: Socket;
-    /// The next association; `None` if it has gone already, `WouldBlock` if there is none.
+    /// The next association; `None` if it has already ended, `WouldBlock` if there is none.
     fn accept(&self) -> io::Result<Option<Accepted<Self::Socket>>>;
-    /// Waits until another [`accept`](Listen::accept) is worth while.
+    /// Waits until another [`accept`](Listen::accept) may succeed.
     fn acceptable(&self) -> impl Future<Output = io::Result<()>> + Send;
     /// The (first) local address.
     fn local_addr(&self) -> SocketAddr;

@@ -51,7 +51,7 @@ struct AssocParams {
     local_rwnd: u32,
     cookie_life: u32,
 }
-/// Packed, and aligned to 4, in the kernel's header: the fields stand without gaps, hence octets
+/// Packed, and aligned to 4, in the kernel's header: the fields stand without gaps, hence bytes
 /// for those that are off their alignment; the end is filled up.
 #[repr(C)]
 struct PaddrParams {
@@ -94,17 +94,12 @@ struct Status {
 }
 
 fn set<T>(socket: &Socket, name: i32, value: &T) -> io::Result<()> {
-    set_octets(socket, name, (&raw const *value).cast(), size_of::<T>())
+    set_bytes(socket, name, (&raw const *value).cast(), size_of::<T>())
 }
 
-/// `value` points to `len` octets.
-fn set_octets(
-    socket: &Socket,
-    name: i32,
-    value: *const libc::c_void,
-    len: usize,
-) -> io::Result<()> {
-    // SAFETY: both callers give a pointer to `len` readable octets, which the kernel copies.
+/// `value` points to `len` bytes.
+fn set_bytes(socket: &Socket, name: i32, value: *const libc::c_void, len: usize) -> io::Result<()> {
+    // SAFETY: both callers give a pointer to `len` readable bytes, which the kernel copies.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), IPPROTO_SCTP, name, value, len as u32) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -168,7 +163,7 @@ pub(crate) fn configure(socket: &Socket, options: &Options) -> io::Result<()> {
     )?;
     set(socket, SCTP_NODELAY, &1i32)?;
     set(socket, SCTP_RECVRCVINFO, &1i32)?;
-    // `struct sctp_event_subscribe`, one octet an event: the second one is SCTP_ASSOC_CHANGE.
+    // `struct sctp_event_subscribe`, one byte an event: the second one is SCTP_ASSOC_CHANGE.
     set(socket, SCTP_EVENTS, &[0u8, 1])
 }
 
@@ -178,7 +173,7 @@ pub(crate) fn bind_more(socket: &Socket, addresses: &[IpAddr], port: u16) -> io:
     for address in addresses {
         packed.extend(Name::new(SocketAddr::new(*address, port)).octets());
     }
-    set_octets(socket, SCTP_SOCKOPT_BINDX_ADD, packed.as_ptr().cast(), packed.len())
+    set_bytes(socket, SCTP_SOCKOPT_BINDX_ADD, packed.as_ptr().cast(), packed.len())
 }
 
 /// Outbound streams agreed on.
@@ -186,7 +181,7 @@ pub(crate) fn outbound_streams(socket: &Socket) -> io::Result<u16> {
     // SAFETY: plain numbers; all zero is a value.
     let mut status: Status = unsafe { zeroed() };
     let mut len = size_of::<Status>() as u32;
-    // SAFETY: the kernel writes at most `len` octets to the structure.
+    // SAFETY: the kernel writes at most `len` bytes to the structure.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

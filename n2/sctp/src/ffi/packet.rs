@@ -50,11 +50,11 @@ pub(crate) fn send_packet(
 
 /// A packet that a raw socket has received.
 pub(crate) struct Packet {
-    /// Octets in the buffer; with IPv4 they begin with the IP header.
+    /// Bytes in the buffer; with IPv4 they begin with the IP header.
     pub len: usize,
-    /// Sender, as far as the socket tells it (IPv6).
+    /// Sender, if the socket reports it (IPv6).
     pub source: Option<Ipv6Addr>,
-    /// Destination, as far as the socket tells it (IPv6).
+    /// Destination, if the socket reports it (IPv6).
     pub destination: Option<Ipv6Addr>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn receive_packet(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Resul
 pub(crate) fn get_int(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Result<i32> {
     let mut value = 0i32;
     let mut len = size_of::<i32>() as u32;
-    // SAFETY: the kernel writes at most `len` octets to `value`.
+    // SAFETY: the kernel writes at most `len` bytes to `value`.
     let result =
         unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &mut len) };
     if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }

@@ -49,7 +49,7 @@ impl Name {
                     sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) },
                     sin_zero: [0; 8],
                 };
-                // The whole union is zeroed first, so that all of its octets are something.
+                // The whole union is zeroed first, so that all of its bytes are something.
                 let mut address = zeroed_address();
                 address.v4 = name;
                 Name { address, len: size_of::<libc::sockaddr_in>() as u32 }
@@ -69,14 +69,14 @@ impl Name {
 }
 
 pub(super) fn zeroed_address() -> Address {
-    // SAFETY: socket addresses are plain octets; all zero is AF_UNSPEC.
+    // SAFETY: socket addresses are plain bytes; all zero is AF_UNSPEC.
     unsafe { zeroed() }
 }
 
 impl Name {
-    /// The octets of the address.
+    /// The bytes of the address.
     pub(super) fn octets(&self) -> &[u8] {
-        // SAFETY: every octet of the union is initialised (see `new`), and `len` is at most its
+        // SAFETY: every byte of the union is initialised (see `new`), and `len` is at most its
         // size.
         unsafe { std::slice::from_raw_parts((&raw const self.address).cast(), self.len as usize) }
     }
@@ -107,7 +107,7 @@ pub(super) fn add_control<T>(
     }
 }
 
-/// Calls `each` with level, type and octets of every element of ancillary data that the kernel has
+/// Calls `each` with level, type and bytes of every element of ancillary data that the kernel has
 /// written.
 pub(super) fn each_control(message: &libc::msghdr, mut each: impl FnMut(i32, i32, &[u8])) {
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the aligned buffer; the
@@ -126,7 +126,7 @@ pub(super) fn each_control(message: &libc::msghdr, mut each: impl FnMut(i32, i32
 
 /// An integer socket option.
 pub(crate) fn set_int(fd: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the kernel reads the four octets of `value`.
+    // SAFETY: the kernel reads the four bytes of `value`.
     let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),

@@ -1,4 +1,4 @@
-//! The sockets of this stack, as associations and listeners want them.
+//! The sockets of associations and listeners.
 use crate::ffi::{kernel, sys};
 use crate::socket::{self, Accepted, Listen, Read};
 use socket2::SockAddr;
@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Semaphore;
 
-/// Octets read at once.
+/// Bytes read at once.
 const SCRATCH: usize = 1 << 16;
 
 thread_local! {
@@ -23,7 +23,7 @@ thread_local! {
 pub(crate) struct Socket {
     watched: AsyncFd<sys::Watched>,
     socket: Arc<socket2::Socket>,
-    /// Closed with the abort: nobody waits for a socket that is gone.
+    /// Closed by the abort, so that no task waits for an aborted socket.
     alive: Semaphore,
 }
 
@@ -53,7 +53,7 @@ impl socket::Socket for Socket {
         })
     }
 
-    // Cleared first, tried afterwards: what comes in between is seen either way.
+    // Readiness is cleared before the next attempt, so no event in between is missed.
     async fn readable(&self) -> io::Result<()> {
         tokio::select! {
             ready = self.watched.readable() => ready?.clear_ready(),
@@ -76,7 +76,7 @@ impl socket::Socket for Socket {
 
     fn abort(&self) {
         if let Err(error) = kernel::abort(&self.socket) {
-            tracing::warn!(%error, "an SCTP association could not be aborted; it ends with its last user");
+            tracing::warn!(%error, "SCTP association not aborted: it ends when it is dropped");
         }
         self.alive.close();
     }
@@ -104,7 +104,7 @@ impl Listen for ListeningSocket {
     fn accept(&self) -> io::Result<Option<Accepted<Socket>>> {
         let (socket, peer) = self.socket.accept()?;
         socket.set_nonblocking(true)?;
-        // Fails on one that has gone already.
+        // Fails on an association that has already ended.
         let (Ok(streams), Ok(local)) = (kernel::outbound_streams(&socket), socket.local_addr())
         else {
             return Ok(None);

@@ -10,11 +10,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-/// The kernel's stack. Nothing to keep: its state is in the kernel.
+/// The kernel's stack. All state is in the kernel.
 pub(crate) struct Stack(());
 
 impl Stack {
-    /// Sees whether the kernel has SCTP.
+    /// Checks whether the kernel has SCTP.
     pub(crate) fn open() -> io::Result<Stack> {
         kernel::probe().map(Stack)
     }
@@ -91,7 +91,7 @@ fn bind(socket: &socket2::Socket, local: SocketAddr) -> io::Result<()> {
             io::Error::new(error.kind(), what)
         }
         Some(libc::EADDRNOTAVAIL) => {
-            io::Error::new(error.kind(), format!("{} is no address of this machine", local.ip()))
+            io::Error::new(error.kind(), format!("{} is not a local address", local.ip()))
         }
         _ => io::Error::new(error.kind(), format!("cannot use {local}: {error}")),
     })

@@ -1,4 +1,4 @@
-//! A local address and port: a listener's or a connecting association's.
+//! A local address and port of a listener or a connecting association.
 use super::addresses;
 use super::port::Port;
 use super::raw_socket::Route;
@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 /// A local address and port in use until dropped.
 pub(super) struct Endpoint {
-    /// Port inside the library.
+    /// Inner port.
     pub(super) inner_port: u16,
     pub(super) local: IpAddr,
     port: Port,
     receiver: Arc<Receiver>,
-    /// Keeps the clock going.
+    /// Keeps the timers running.
     _receivers: Arc<Receivers>,
 }
 
 impl Endpoint {
-    /// Takes packets for `port`, from `peer` only if there is one.
+    /// Receives packets to `port`, only from `peer` if there is one.
     pub(super) fn open(
         receivers: Arc<Receivers>,
         local: IpAddr,

@@ -1,8 +1,8 @@
-//! Ports of the user space stack, reserved on the machine.
+//! Port reservation for the user-space stack.
 //!
-//! Nothing in the kernel knows that a raw socket uses a port. Each one in use is therefore the name
-//! of an abstract Unix socket: the kernel refuses it twice within a network namespace and frees it
-//! when the process ends.
+//! The kernel does not know which ports a raw socket uses. Each port in use is therefore reserved
+//! as the name of an abstract Unix socket: unique within a network namespace, and released when
+//! the process ends.
 use crate::SctpError;
 use std::fs;
 use std::io;
@@ -10,11 +10,11 @@ use std::net::IpAddr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Begin of the range of ports for those who do not care (RFC 6335, 6).
+/// First dynamic port (RFC 6335, 6).
 const FIRST_DYNAMIC: u16 = 49_152;
 const PREFIX: &str = "martlet-sctp/";
 
-/// A port that is ours until dropped.
+/// A port that is reserved until dropped.
 pub(super) struct Port {
     pub number: u16,
     _reserved: UnixDatagram,
@@ -37,8 +37,8 @@ pub(super) fn reserve(address: IpAddr, port: u16) -> Result<Port, SctpError> {
             _ => error.into(),
         });
     }
-    // Start anywhere, so that a restarted program does not meet the associations of its former
-    // life.
+    // Start at a random port, so that a restarted program does not reuse the ports of associations
+    // that its peers still have.
     let start = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), address) as u16;
     let range = u16::MAX - FIRST_DYNAMIC;
     for step in 0..=range {
@@ -63,7 +63,7 @@ fn take(address: IpAddr, port: u16) -> io::Result<Port> {
     Ok(Port { number: port, _reserved: reserved })
 }
 
-/// Whether an endpoint on all addresses and one on a single address would meet.
+/// Whether an endpoint on all addresses and one on a single address overlap.
 fn clashes(address: IpAddr, port: u16) -> bool {
     let Ok(sockets) = fs::read_to_string("/proc/net/unix") else { return false };
     let mine = name(address, port);
@@ -84,15 +84,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_taken_once_per_address() {
+    fn a_port_is_reserved_once_per_address() {
         let here: IpAddr = [127, 9, 8, 7].into();
         let first = reserve(here, 2905).expect("free");
-        assert!(
-            matches!(reserve(here, 2905), Err(SctpError::Io(e)) if e.kind() == io::ErrorKind::AddrInUse)
-        );
-        let elsewhere = reserve([127, 9, 8, 6].into(), 2905).expect("another address");
+        let again = reserve(here, 2905).err();
+        let in_use =
+            |e: &SctpError| matches!(e, SctpError::Io(e) if e.kind() == io::ErrorKind::AddrInUse);
+        assert!(again.as_ref().is_some_and(in_use), "{again:?}");
+        let other_address = reserve([127, 9, 8, 6].into(), 2905).expect("another address");
         assert!(reserve([0, 0, 0, 0].into(), 2905).is_err(), "all addresses include these two");
-        drop((first, elsewhere));
+        drop((first, other_address));
         let all = reserve([0, 0, 0, 0].into(), 2905).expect("free again");
         assert!(reserve(here, 2905).is_err(), "one address is among all");
         drop(all);

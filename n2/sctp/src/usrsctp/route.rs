@@ -1,18 +1,18 @@
-//! The kernel's opinion of the way to a peer.
+//! Route lookup: local address and path MTU to a peer.
 use crate::SctpError;
 use crate::ffi::packet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::os::fd::AsFd;
 
-/// Largest SCTP packet in an IP packet, octets.
+/// Largest SCTP packet in an IP packet, bytes.
 pub(super) const MTU_LIMIT: i32 = 65_532;
 
-/// How packets get to a peer.
+/// The route to a peer.
 pub(super) struct RouteTo {
-    /// The local address they come from.
+    /// Source address.
     pub(super) local: IpAddr,
-    /// What fits into one IP packet, without the IP header.
+    /// Path MTU less the IP header, bytes.
     pub(super) mtu: u32,
 }
 
@@ -26,10 +26,10 @@ pub(super) fn route(local: Option<IpAddr>, remote: IpAddr) -> Result<RouteTo, Sc
     let probe = UdpSocket::bind((local.unwrap_or(any), 0)).map_err(|error| {
         io::Error::new(
             error.kind(),
-            format!("{} is no address of this machine: {error}", local.unwrap_or(any)),
+            format!("{} is not a local address: {error}", local.unwrap_or(any)),
         )
     })?;
-    // The port matters to nobody.
+    // The port has no effect.
     probe
         .connect((remote, 9))
         .map_err(|error| io::Error::new(error.kind(), format!("no route to {remote}: {error}")))?;

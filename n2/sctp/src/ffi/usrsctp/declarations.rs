@@ -50,7 +50,7 @@ impl SockaddrConn {
     }
 }
 
-/// The address by which the library knows both sides. A value that nobody follows as a pointer.
+/// The address by which the library knows both sides. The value is not dereferenced.
 pub(super) fn the_address() -> *mut c_void {
     std::ptr::without_provenance_mut(1)
 }

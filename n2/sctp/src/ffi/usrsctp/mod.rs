@@ -1,8 +1,8 @@
 //! Bindings of `libusrsctp` 0.9.5 (BSD licence, `usrsctp.h`), as far as this crate uses them.
 //!
 //! The library is started without threads of its own and has global state. [`Library`] is the lock
-//! around all of it: each call below takes it, so the compiler ensures that only one
-//! thread is inside.
+//! around all of it: each call below takes it, so the compiler ensures that only one thread is
+//! inside.
 mod declarations;
 
 use crate::Options;
@@ -42,7 +42,7 @@ extern "C" fn output(
     _set_df: u8,
 ) -> c_int {
     if let (Some(callbacks), false) = (CALLBACKS.get(), packet.is_null()) {
-        // SAFETY: usrsctp allocates the packet with `len` octets for this one call and frees it
+        // SAFETY: usrsctp allocates the packet with `len` bytes for this one call and frees it
         // afterwards (`sctp_lowlevel_chunk_output`, case AF_CONN), so nothing else looks at
         // it meanwhile.
         let packet = unsafe { std::slice::from_raw_parts_mut(packet.cast::<u8>(), len) };
@@ -97,8 +97,8 @@ impl Library {
 
     /// Time has passed; due timers run.
     pub(crate) fn advance(&mut self, milliseconds: u32) {
-        // SAFETY: the library is started (`library` calls this only then), and the lock excludes all
-        // other callers out.
+        // SAFETY: the library is started (`library` calls this only then), and the lock excludes
+        // all other callers.
         unsafe { usrsctp_handle_timers(milliseconds) }
     }
 }
@@ -145,7 +145,7 @@ impl Handle {
 
     fn set<T>(&self, level: c_int, name: c_int, value: &T) -> io::Result<()> {
         // SAFETY: the socket is open (close consumes the handle); the library copies
-        // `size_of::<T>()` octets from `value`, whose type is the one that the option
+        // `size_of::<T>()` bytes from `value`, whose type is the one that the option
         // takes.
         checked(unsafe {
             usrsctp_setsockopt(
@@ -240,7 +240,7 @@ impl Handle {
 
     /// Has [`Callbacks::ready`] called with `number` when something happens.
     pub(crate) fn watch(&self, _library: &mut Library, number: usize) -> io::Result<()> {
-        // SAFETY: the socket is open; the argument is a number, which nobody follows as a pointer.
+        // SAFETY: the socket is open; the argument is a number, which is not dereferenced.
         checked(unsafe { usrsctp_set_upcall(self.0.as_ptr(), upcall, number as *mut c_void) })
     }
 
@@ -270,7 +270,7 @@ impl Handle {
     pub(crate) fn accept(&self, _library: &mut Library) -> io::Result<(Handle, u16)> {
         let mut name = SockaddrConn::any(0);
         let mut len = size_of::<SockaddrConn>() as u32;
-        // SAFETY: the socket is open; at most `len` octets are written to the name.
+        // SAFETY: the socket is open; at most `len` bytes are written to the name.
         let socket = unsafe { usrsctp_accept(self.0.as_ptr(), &mut name, &mut len) };
         let handle = Handle(NonNull::new(socket).ok_or_else(io::Error::last_os_error)?);
         Ok((handle, u16::from_be(name.port)))
@@ -307,7 +307,7 @@ impl Handle {
 
     /// Sends ABORT with the cause "user-initiated" and ends the association.
     pub(crate) fn abort(&self, _library: &mut Library) {
-        // An association that is gone already needs none.
+        // An association that has ended needs none.
         let _ = self.sendv(
             &[],
             &mut SndInfo { sid: 0, flags: SCTP_ABORT, ppid: 0, context: 0, assoc_id: 0 },
@@ -383,10 +383,10 @@ impl Handle {
 
     /// Outbound and inbound streams agreed on.
     pub(crate) fn streams(&self, _library: &mut Library) -> io::Result<(u16, u16)> {
-        // SAFETY: plain numbers and octets; all zero is a value.
+        // SAFETY: plain numbers and bytes; all zero is a value.
         let mut status: Status = unsafe { std::mem::zeroed() };
         let mut len = size_of::<Status>() as u32;
-        // SAFETY: the socket is open; at most `len` octets are written to the structure of the
+        // SAFETY: the socket is open; at most `len` bytes are written to the structure of the
         // option's type.
         checked(unsafe {
             usrsctp_getsockopt(
