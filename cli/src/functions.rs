@@ -67,15 +67,18 @@ pub async fn start_named(
         environment: &Environment,
     ) -> Result<Running> {
         let mut common = config.sbi.of(name);
-        // Who takes up its contexts again has the name under which others know them.
+        // Peers know the contexts that outlive the process under its instance ID.
         if matches!(name, "amf" | "smf") && common.instance_id.is_none() {
-            common.instance_id =
-                Some(martlet_store::stable_uuid(&[name, &common.authority(), &config.udr.path]));
+            common.instance_id = Some(martlet_context_store::stable_instance_id(&[
+                name,
+                &common.authority(),
+                &config.udr.path,
+            ]));
         }
         Ok(start::<F>(own, &common, environment).await?.into())
     }
-    let beside = |state: &mut martlet_store::StateConfig| {
-        state.beside(&config.udr.path, &config.udr.key_file, name)
+    let derive = |store: &mut martlet_context_store::ContextStoreConfig| {
+        store.derive_database(&config.udr.path, &config.udr.key_file, name)
     };
     match name {
         "nrf" => {
@@ -92,17 +95,17 @@ pub async fn start_named(
         "nssf" => one::<martlet_nssf::Nssf>(config.nssf.clone(), config, name, environment).await,
         "chf" => {
             let mut own = config.chf.clone();
-            beside(&mut own.state);
+            derive(&mut own.context_store);
             one::<martlet_chf::Chf>(own, config, name, environment).await
         }
         "smf" => {
             let mut own = config.smf.clone();
-            beside(&mut own.state);
+            derive(&mut own.context_store);
             one::<martlet_smf::Smf>(own, config, name, environment).await
         }
         "amf" => {
             let mut own = config.amf.clone();
-            beside(&mut own.state);
+            derive(&mut own.context_store);
             one::<martlet_amf::Amf>(own, config, name, environment).await
         }
         "lmf" => one::<martlet_lmf::Lmf>(config.lmf.clone(), config, name, environment).await,

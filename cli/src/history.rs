@@ -201,10 +201,10 @@ impl HistoryConfig {
         let base = match (self.keep, self.path.is_empty()) {
             (false, _) => return None,
             (true, false) => PathBuf::from(&self.path),
-            (true, true) => match martlet_store::Place::parse(database) {
-                martlet_store::Place::Memory => return None,
-                martlet_store::Place::File(path) => path.with_extension("history"),
-                martlet_store::Place::Postgres(_) => PathBuf::from("martlet.history"),
+            (true, true) => match martlet_store::DatabaseUrl::parse(database) {
+                martlet_store::DatabaseUrl::Memory => return None,
+                martlet_store::DatabaseUrl::File(path) => path.with_extension("history"),
+                martlet_store::DatabaseUrl::Postgres(_) => PathBuf::from("martlet.history"),
             },
         };
         Some(match function {

@@ -44,8 +44,8 @@ impl Place {
             Some(path) => UdrConfig { path: path.clone(), ..UdrConfig::default() },
             None => Config::load(self.config.as_deref())?.udr,
         };
-        let place = martlet_store::Place::parse(&udr.path);
-        if place == martlet_store::Place::Memory {
+        let place = martlet_store::DatabaseUrl::parse(&udr.path);
+        if place == martlet_store::DatabaseUrl::Memory {
             bail!("udr.path is :memory:, which only the core itself sees: write a file there");
         }
         let key_file = Some(udr.key_file).filter(|file| !file.is_empty()).map(PathBuf::from);

@@ -23,7 +23,7 @@ const OAM: &[Row] = &[];
 
 const NRF: &[Row] = &[];
 
-const UDR: &[Row] = &[];
+const UDR: &[Row] = &[("udr.gather_ms", "udr.flush_interval_ms", "")];
 
 const UDM: &[Row] = &[];
 
@@ -33,15 +33,33 @@ const PCF: &[Row] = &[];
 
 const NSSF: &[Row] = &[];
 
-const CHF: &[Row] = &[];
+const CHF: &[Row] = &[
+    ("chf.state.keep", "chf.context_store.enabled", ""),
+    ("chf.state.place", "chf.context_store.database", ""),
+    ("chf.state.key_file", "chf.context_store.key_file", ""),
+    ("chf.state.interval_ms", "chf.context_store.flush_interval_ms", ""),
+    ("chf.state.lease_ms", "chf.context_store.lease_ms", ""),
+];
 
 const UPF: &[Row] = &[];
 
-const SMF: &[Row] = &[];
+const SMF: &[Row] = &[
+    ("smf.state.keep", "smf.context_store.enabled", ""),
+    ("smf.state.place", "smf.context_store.database", ""),
+    ("smf.state.key_file", "smf.context_store.key_file", ""),
+    ("smf.state.interval_ms", "smf.context_store.flush_interval_ms", ""),
+    ("smf.state.lease_ms", "smf.context_store.lease_ms", ""),
+];
 
 const LMF: &[Row] = &[];
 
-const AMF: &[Row] = &[];
+const AMF: &[Row] = &[
+    ("amf.state.keep", "amf.context_store.enabled", ""),
+    ("amf.state.place", "amf.context_store.database", ""),
+    ("amf.state.key_file", "amf.context_store.key_file", ""),
+    ("amf.state.interval_ms", "amf.context_store.flush_interval_ms", ""),
+    ("amf.state.lease_ms", "amf.context_store.lease_ms", ""),
+];
 
 /// Scenario files of `martlet ran`, not the configuration of a core.
 const SCENARIO: &[Row] = &[];

@@ -24,9 +24,9 @@ fn main() {
     measure("subscriber, again", ROUNDS, |n| {
         store.subscriber(&all[(n % SUBSCRIBERS) as usize].supi).expect("a subscriber");
     });
-    measure("move_sqn", ROUNDS, |n| {
+    measure("advance_sqn", ROUNDS, |n| {
         let (supi, from) = (&all[(n % SUBSCRIBERS) as usize].supi, n / SUBSCRIBERS);
-        assert!(store.move_sqn(supi, from, from + 1).expect("a write"));
+        assert!(store.advance_sqn(supi, from, from + 1).expect("a write"));
     });
     measure("put_context, new", ROUNDS, |n| {
         let supi = &all[(n % SUBSCRIBERS) as usize].supi;

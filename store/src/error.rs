@@ -1,60 +1,61 @@
-//! What can go wrong with the store.
+//! Errors of the database.
 use crate::InvalidSubscriber;
 
-/// Why the store did not do as asked.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file cannot be opened.
-    #[error("the subscriber database {path} cannot be opened: {reason}")]
+    #[error("database {path} cannot be opened: {reason}")]
     Open {
         /// The file.
         path: String,
-        /// What SQLite says.
+        /// SQLite's error.
         reason: String,
     },
-    /// The file was written by a later version.
+    /// A later version has written the database.
     #[error(
-        "the subscriber database is of version {found}, and this program knows versions up to \
-         {known}: use a newer one"
+        "database has schema version {found}, and this program supports up to {supported}: use a \
+         newer one"
     )]
     TooNew {
-        /// Version of the file.
+        /// Version of the database.
         found: u32,
-        /// Highest version that this program knows.
-        known: u32,
+        /// Highest version that this program supports.
+        supported: u32,
     },
-    /// The operator's key is not to be had.
-    #[error(
-        "the operator's key, with which the database's secrets are sealed, is not to be had: {0}"
-    )]
+    /// A database in memory cannot store the contexts of a network function.
+    #[error("a context store needs a file or a PostgreSQL database, not one in memory")]
+    InMemory,
+    /// The operator's key is not available.
+    #[error("operator's key, which encrypts the database's secrets, is not available: {0}")]
     Key(String),
-    /// A value was sealed with another key.
+    /// A value was encrypted with another key.
     #[error(
-        "{0} in the database was sealed with another operator's key: give the one with which it \
-         was written, in MARTLET_STORE_KEY or as udr.key_file"
+        "{0} in the database was encrypted with another operator's key: set the key that wrote \
+         it, in MARTLET_STORE_KEY or as udr.key_file"
     )]
     Sealed(String),
     /// PostgreSQL failed.
-    #[error("the database server failed: {}", with_cause(.0))]
+    #[error("PostgreSQL failed: {}", with_cause(.0))]
     Postgres(#[from] postgres::Error),
-    /// The thread that talks to the server has ended.
-    #[error("the connection to the database server has ended")]
+    /// The thread that holds the connection has ended.
+    #[error("database connection has ended")]
     Ended,
     /// SQLite failed.
-    #[error("the subscriber database failed: {0}")]
+    #[error("SQLite failed: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// A value in the database is not what it should be.
-    #[error("the subscriber database holds a value that does not parse: {0}")]
+    /// A stored value does not decode.
+    #[error("database holds a value that does not decode: {0}")]
     Corrupt(#[from] serde_json::Error),
-    /// The subscriber is there already.
-    #[error("{0} is there already; remove it first, or change it with --replace")]
+    /// The subscriber exists.
+    #[error("{0} exists: remove it first, or replace it with --replace")]
     Exists(String),
-    /// A subscriber is wrong.
+    /// A subscriber's data are invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidSubscriber),
 }
 
-/// An error of the server with what it is about, which its own text leaves out.
+/// A PostgreSQL error with its cause, which its own text leaves out.
 fn with_cause(error: &postgres::Error) -> String {
     match std::error::Error::source(error) {
         Some(cause) => format!("{error}: {cause}"),

@@ -1,32 +1,38 @@
-//! Subscribers, and the contexts that network functions keep, in an SQLite file or a PostgreSQL
-//! database.
+//! The subscriber database: identities, keys, subscriptions, and the contexts that the UDM and the
+//! UDR store for each subscriber. In an SQLite file or a PostgreSQL database.
 //!
-//! [`Store`] has the subscribers, their keys sealed with the operator's key. Several processes may
-//! have it open (a running core, `martlet subscriber`), and what one changes is seen by the next
-//! read of the others. [`Journal`] keeps the contexts of one network function, so that it can be
-//! killed and started again. [`Inheritance`] is for another member of its set, which goes on with
-//! what it left; a member that was only thought to be gone learns so before it does anything.
+//! Several processes may open one database: a running core, `martlet subscriber`. A change by one
+//! is visible to the next read of the others.
 //!
-//! | what is lost | in a file | with PostgreSQL |
+//! | failure | lost from an SQLite file | lost from PostgreSQL |
 //! | --- | --- | --- |
-//! | when the program is killed | of [`Store`] nothing, unless it [gathers writes](Store::gather_writes); of [`Journal`] its interval | nothing; its interval |
-//! | when power fails | the last moments before a checkpoint of the write-ahead log | what the server's `synchronous_commit` says |
+//! | the process is killed | nothing; with [group commit](Store::group_commits), its interval | nothing |
+//! | power fails | the writes since the last checkpoint of the write-ahead log | what the server's `synchronous_commit` allows |
 //!
-//! The operator's key is 64 hexadecimal digits in `MARTLET_STORE_KEY`, else in a file: one that is
-//! named, or the one beside the database, which is made when it is missing. Keep it elsewhere than
-//! the database's copies.
+//! Subscriber keys are encrypted with the operator's key ([`Seal`]): 64 hexadecimal digits in the
+//! environment variable `MARTLET_STORE_KEY`, else in a file. A missing key file is created beside
+//! the database. Back the key up separately from the database.
+//!
+//! ```
+//! use martlet_store::{Secret, Store, Subscriber};
+//!
+//! let store = Store::in_memory().unwrap();
+//! let key = Secret([0x46; 16]);
+//! let opc = Secret([0xcd; 16]);
+//! store.add(&[Subscriber::new("imsi-001010000000001", key, opc, "internet")], false).unwrap();
+//! assert_eq!(store.count().unwrap(), 1);
+//! ```
+//!
+//! # Errors
+//!
+//! [`StoreError`]: what failed, why, and what to do.
 #![forbid(unsafe_code)]
 
-mod backend;
-mod config;
+pub mod connection;
 mod database;
+mod database_url;
 mod error;
-mod fence;
-mod gathering;
-mod identity;
-mod inheritance;
-mod journal;
-mod place;
+mod group_commit;
 mod postgres;
 mod schema;
 mod seal;
@@ -37,15 +43,11 @@ mod subscriber;
 #[doc(hidden)]
 pub mod testing;
 
-pub use backend::Change;
-pub use config::StateConfig;
+pub use database::Change;
+pub use database_url::DatabaseUrl;
 pub use error::StoreError;
-pub use identity::stable_uuid;
-pub use inheritance::Inheritance;
-pub use journal::{Journal, Kept, Timing};
-pub use place::Place;
 pub use seal::{KEY_VARIABLE, Seal};
-pub use secret::Secret;
+pub use secret::{InvalidSecret, Secret};
 pub use store::Store;
 pub use subscriber::{
     AuthenticationMethod, DEFAULT_AMBR, InvalidSubscriber, ServiceArea, SessionType, SubscribedDnn,

@@ -1,7 +1,7 @@
-//! A PostgreSQL database, which functions of several machines may share. A thread of its own holds
-//! the connection: the client library waits in its own runtime, which must not be within another
-//! one.
-use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
+//! The PostgreSQL database, which processes on several machines can share. The client library
+//! blocks in a runtime of its own, which must not run within another one: a thread holds the
+//! connection.
+use crate::database::{Change, Database, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
 use crate::{StoreError, schema};
 use postgres::{Client, Config, NoTls};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,34 +9,34 @@ use std::time::Duration;
 
 type Job = Box<dyn FnOnce(&mut Client) + Send>;
 
-/// How long a server may take to answer an attempt to connect.
-const CONNECT: Duration = Duration::from_secs(5);
+/// Timeout of an attempt to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The connection to a database.
+/// The connection: jobs for the thread that holds it.
 pub(crate) struct Postgres(Sender<Job>);
 
-/// Connects.
-pub(crate) fn connect(address: &str) -> Result<Client, StoreError> {
-    let mut config: Config = address.parse()?;
-    config.connect_timeout(CONNECT).application_name("martlet");
+/// Connects to a `postgresql://` URL.
+pub(crate) fn connect(url: &str) -> Result<Client, StoreError> {
+    let mut config: Config = url.parse()?;
+    config.connect_timeout(CONNECT_TIMEOUT).application_name("martlet");
     Ok(config.connect(NoTls)?)
 }
 
 impl Postgres {
-    /// Connects, and brings the database to this program's version.
-    pub fn open(address: &str) -> Result<Self, StoreError> {
+    /// Connects and migrates the database.
+    pub fn open(url: &str) -> Result<Self, StoreError> {
         let (jobs, received) = channel::<Job>();
         let (ready, opened) = channel();
-        let address = address.to_string();
+        let url = url.to_string();
         let work = move || {
-            let client = connect(&address).and_then(|mut client| {
+            let client = connect(&url).and_then(|mut client| {
                 schema::migrate_postgres(&mut client)?;
                 Ok(client)
             });
             match client {
                 Ok(client) => {
                     let _ = ready.send(Ok(()));
-                    serve(client, &address, &received);
+                    serve(client, &url, &received);
                 }
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -49,7 +49,7 @@ impl Postgres {
         Ok(Postgres(jobs))
     }
 
-    /// Runs on the connection's thread, and waits for it.
+    /// Runs a job on the connection's thread and waits for its result.
     fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Client) -> Result<T, StoreError> + Send + 'static,
@@ -63,15 +63,15 @@ impl Postgres {
     }
 }
 
-/// Does one job after the other; connects anew before one that finds the connection closed.
-fn serve(mut client: Client, address: &str, jobs: &Receiver<Job>) {
+/// Runs jobs in their order. Reconnects before a job if the connection is closed.
+fn serve(mut client: Client, url: &str, jobs: &Receiver<Job>) {
     while let Ok(job) = jobs.recv() {
         if client.is_closed()
-            && let Ok(anew) = connect(address)
+            && let Ok(reconnected) = connect(url)
         {
-            client = anew;
+            client = reconnected;
         }
-        // On a connection that is closed it fails, and its caller learns it.
+        // On a closed connection the job fails, and its caller gets the error.
         job(&mut client);
     }
 }
@@ -85,17 +85,17 @@ fn row(row: &postgres::Row) -> Row {
     }
 }
 
-impl Backend for Postgres {
+impl Database for Postgres {
     fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError> {
         self.run(move |client| {
             let mut transaction = client.transaction()?;
-            // Numbers of changes become seen in their order.
+            // Without the lock a reader could see a change before one of a lower number.
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
             let sql = "INSERT INTO subscriber (supi, gpsi, sqn, profile) VALUES ($1, $2, $3, $4)";
             let insert = transaction.prepare(sql)?;
             let delete =
                 transaction.prepare("DELETE FROM subscriber WHERE supi = $1 OR gpsi = $2")?;
-            let note = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
+            let record = transaction.prepare("INSERT INTO change (supi) VALUES ($1)")?;
             for row in &rows {
                 if replace {
                     transaction.execute(&delete, &[&row.supi, &row.gpsi])?;
@@ -106,17 +106,14 @@ impl Backend for Postgres {
                     Err(error)
                         if error.code() == Some(&postgres::error::SqlState::UNIQUE_VIOLATION) =>
                     {
-                        return Err(StoreError::Exists(format!(
-                            "{} (or its telephone number)",
-                            row.supi
-                        )));
+                        return Err(StoreError::Exists(format!("{} (or its MSISDN)", row.supi)));
                     }
                     outcome => outcome?,
                 };
-                transaction.execute(&note, &[&row.supi])?;
+                transaction.execute(&record, &[&row.supi])?;
             }
             let sql = "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - $1";
-            transaction.execute(sql, &[&CHANGES_KEPT])?;
+            transaction.execute(sql, &[&MAX_CHANGES])?;
             transaction.commit()?;
             Ok(())
         })
@@ -138,7 +135,7 @@ impl Backend for Postgres {
             transaction.batch_execute("LOCK TABLE change IN SHARE ROW EXCLUSIVE MODE")?;
             transaction.execute(
                 "DELETE FROM context WHERE supi = $1 AND kind <> $2",
-                &[&supi, &TOLD_OF_CHANGES],
+                &[&supi, &SDM_SUBSCRIPTION],
             )?;
             let removed =
                 transaction.execute("DELETE FROM subscriber WHERE supi = $1", &[&supi])? > 0;
@@ -182,7 +179,7 @@ impl Backend for Postgres {
         })
     }
 
-    fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
+    fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
         let supi = supi.to_string();
         self.run(move |client| {
             let sql = "UPDATE subscriber SET sqn = $3 WHERE supi = $1 AND sqn = $2";
@@ -200,7 +197,7 @@ impl Backend for Postgres {
         let owned = [supi, kind, key, value].map(str::to_string);
         self.run(move |client| {
             let [supi, kind, key, value] = &owned;
-            // A row that this statement has made has no other transaction's mark.
+            // `xmax` is 0 in a row that this statement has inserted.
             let sql = "INSERT INTO context (supi, kind, key, value) VALUES ($1, $2, $3, $4) ON \
                        CONFLICT (supi, kind, key) DO UPDATE SET value = excluded.value RETURNING \
                        (xmax = 0)";

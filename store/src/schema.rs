@@ -1,14 +1,14 @@
-//! The tables, and how a database of an earlier version becomes one of this.
+//! The tables, and the migration of databases of earlier versions.
 use crate::StoreError;
 use rusqlite::Connection;
 
-/// What each version adds; the position is the version it leads to, counted from 1.
-const STEPS: [&str; 3] = [
+/// The migration to each version, from version 1 on.
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE subscriber (
         supi    TEXT PRIMARY KEY NOT NULL,
         gpsi    TEXT UNIQUE,
-        -- Last sequence number used, apart from the rest since each authentication moves it on.
+        -- Last sequence number used; a column of its own, since each authentication writes it.
         sqn     INTEGER NOT NULL,
         profile TEXT NOT NULL
     ) STRICT;
@@ -35,9 +35,9 @@ const STEPS: [&str; 3] = [
     "
     CREATE TABLE member (
         owner TEXT PRIMARY KEY NOT NULL,
-        -- Which process of this name it is.
+        -- Number of the process among those with this name.
         epoch INTEGER NOT NULL,
-        -- Until when nobody else takes its contexts, in milliseconds since 1970.
+        -- End of its lease, in milliseconds since 1970.
         until INTEGER NOT NULL
     ) STRICT;
     CREATE TABLE taken (
@@ -48,25 +48,25 @@ const STEPS: [&str; 3] = [
 ",
 ];
 
-/// Brings the file to the version that this program knows.
+/// Migrates a file to the current version.
 pub fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let known = STEPS.len() as u32;
-    if version > known {
-        return Err(StoreError::TooNew { found: version, known });
+    let supported = MIGRATIONS.len() as u32;
+    if version > supported {
+        return Err(StoreError::TooNew { found: version, supported });
     }
-    for step in &STEPS[version as usize..] {
-        transaction.execute_batch(step)?;
+    for migration in &MIGRATIONS[version as usize..] {
+        transaction.execute_batch(migration)?;
     }
-    transaction.pragma_update(None, "user_version", known)?;
+    transaction.pragma_update(None, "user_version", supported)?;
     transaction.commit()?;
     Ok(())
 }
 
-/// The same for PostgreSQL.
-const POSTGRES_STEPS: [&str; 2] = [
+/// The migrations of PostgreSQL.
+const POSTGRES_MIGRATIONS: [&str; 2] = [
     "
     CREATE TABLE subscriber (
         supi    TEXT COLLATE \"C\" PRIMARY KEY,
@@ -106,10 +106,10 @@ const POSTGRES_STEPS: [&str; 2] = [
 ",
 ];
 
-/// Holds off others who bring the same database to a version: any number, but the same for all.
+/// Key of the advisory lock that serialises migrations: any number that all versions share.
 const LOCK: i64 = 0x6d61_7274_6c65;
 
-/// Brings a PostgreSQL database to the version that this program knows.
+/// Migrates a PostgreSQL database to the current version.
 pub fn migrate_postgres(client: &mut postgres::Client) -> Result<(), StoreError> {
     let mut transaction = client.transaction()?;
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
@@ -117,17 +117,17 @@ pub fn migrate_postgres(client: &mut postgres::Client) -> Result<(), StoreError>
         .batch_execute("CREATE TABLE IF NOT EXISTS martlet_schema (version INTEGER NOT NULL)")?;
     let row = transaction.query_opt("SELECT version FROM martlet_schema", &[])?;
     let version = row.map_or(0, |row| row.get::<_, i32>(0)) as usize;
-    let known = POSTGRES_STEPS.len();
-    if version > known {
-        return Err(StoreError::TooNew { found: version as u32, known: known as u32 });
+    let supported = POSTGRES_MIGRATIONS.len();
+    if version > supported {
+        return Err(StoreError::TooNew { found: version as u32, supported: supported as u32 });
     }
-    for step in &POSTGRES_STEPS[version..] {
-        transaction.batch_execute(step)?;
+    for migration in &POSTGRES_MIGRATIONS[version..] {
+        transaction.batch_execute(migration)?;
     }
-    if version < known {
+    if version < supported {
         transaction.batch_execute("DELETE FROM martlet_schema")?;
         transaction
-            .execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&(known as i32)])?;
+            .execute("INSERT INTO martlet_schema (version) VALUES ($1)", &[&(supported as i32)])?;
     }
     transaction.commit()?;
     Ok(())

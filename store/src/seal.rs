@@ -1,6 +1,5 @@
-//! What must not be read by whoever gets hold of the database: sealed with the operator's key
-//! (AES-256-GCM).
-use crate::{Place, StoreError};
+//! Encryption of stored secrets with the operator's key (AES-256-GCM).
+use crate::{DatabaseUrl, StoreError};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
@@ -8,42 +7,45 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The variable that has the operator's key, before any file.
+/// The environment variable with the operator's key; it takes precedence over a file.
 pub const KEY_VARIABLE: &str = "MARTLET_STORE_KEY";
 
-/// What a sealed text begins with.
-const MARK: &str = "sealed1:";
+/// Prefix of an encrypted text.
+const PREFIX: &str = "sealed1:";
 
-/// Seals and opens with the operator's key.
+/// Encrypts (seals) and decrypts (opens) values with the operator's key.
 pub struct Seal(LessSafeKey);
 
 impl Seal {
-    /// From 32 octets.
+    /// With a key of 32 bytes.
     pub fn new(key: &[u8; 32]) -> Seal {
-        // A key of the length that the algorithm has is always taken.
-        Seal(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).expect("a key of 32 octets")))
+        // `new` fails for other lengths only.
+        Seal(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, key).expect("a key of 32 bytes")))
     }
 
-    /// For what ends with the process.
-    pub fn of_this_process() -> Result<Seal, StoreError> {
+    /// With a random key, for data that end with the process.
+    pub fn random() -> Result<Seal, StoreError> {
         random().map(|key| Seal::new(&key))
     }
 
-    /// The one for a place: `file` has the operator's key where that is not in the environment, or
-    /// the file that belongs to the place.
-    pub(crate) fn at(place: &Place, file: Option<&Path>) -> Result<Seal, StoreError> {
-        match (file, place.key_file()) {
+    /// With the operator's key for a database: from the environment, else from `key_file`, else
+    /// from the database's default key file.
+    ///
+    /// # Errors
+    /// As [`Seal::load`].
+    pub fn for_database(url: &DatabaseUrl, key_file: Option<&Path>) -> Result<Seal, StoreError> {
+        match (key_file, url.key_file()) {
             (Some(file), _) => Seal::load(file),
             (None, Some(file)) => Seal::load(&file),
-            (None, None) => Seal::of_this_process(),
+            (None, None) => Seal::random(),
         }
     }
 
-    /// The operator's key: of the environment (`MARTLET_STORE_KEY`), else of this file, which is
-    /// made where there is none.
+    /// With the operator's key from the environment (`MARTLET_STORE_KEY`), else from this file,
+    /// which is created with a random key when it is missing.
     ///
     /// # Errors
-    /// Neither is 64 hexadecimal digits, or the file can be neither read nor made.
+    /// The key is not 64 hexadecimal digits, or the file can be neither read nor created.
     pub fn load(file: &Path) -> Result<Seal, StoreError> {
         if let Ok(text) = std::env::var(KEY_VARIABLE) {
             return parse(&text).ok_or_else(|| {
@@ -53,7 +55,7 @@ impl Seal {
         let failed =
             |error: std::io::Error| StoreError::Key(format!("{}: {error}", file.display()));
         if !file.try_exists().map_err(failed)? {
-            make(file).map_err(failed)?;
+            create_key_file(file).map_err(failed)?;
         }
         let text = std::fs::read_to_string(file).map_err(failed)?;
         parse(&text).ok_or_else(|| {
@@ -61,47 +63,58 @@ impl Seal {
         })
     }
 
-    /// Seals; what is opened must be of the same place.
-    pub fn seal(&self, place: &str, open: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let number: [u8; NONCE_LEN] = random()?;
-        let mut octets = open.to_vec();
-        let nonce = Nonce::assume_unique_for_key(number);
-        let sealed =
-            self.0.seal_in_place_append_tag(nonce, Aad::from(place.as_bytes()), &mut octets);
-        sealed.map_err(|_| StoreError::Key("a value cannot be sealed".into()))?;
-        octets.extend_from_slice(&number);
-        Ok(octets)
-    }
-
-    /// Opens what was sealed for this place.
+    /// Encrypts a value. `name` is authenticated with it, so that a value opens only under the name
+    /// under which it was sealed. The nonce follows the ciphertext.
     ///
     /// # Errors
-    /// It was sealed with another key or for another place, or was changed.
-    pub fn open(&self, place: &str, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
-        let wrong = || StoreError::Sealed(place.to_string());
+    /// The system has no random numbers.
+    pub fn seal(&self, name: &str, plain: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let nonce_bytes: [u8; NONCE_LEN] = random()?;
+        let mut bytes = plain.to_vec();
+        let nonce = Nonce::assume_unique_for_key(nonce_bytes);
+        let sealed = self.0.seal_in_place_append_tag(nonce, Aad::from(name.as_bytes()), &mut bytes);
+        sealed.map_err(|_| StoreError::Key("a value cannot be encrypted".into()))?;
+        bytes.extend_from_slice(&nonce_bytes);
+        Ok(bytes)
+    }
+
+    /// Decrypts a value that was sealed under this name.
+    ///
+    /// # Errors
+    /// The value was sealed with another key or under another name, or was changed.
+    pub fn open(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
+        let wrong = || StoreError::Sealed(name.to_string());
         let (text, nonce) = sealed.split_last_chunk::<NONCE_LEN>().ok_or_else(wrong)?;
-        let mut octets = text.to_vec();
+        let mut bytes = text.to_vec();
         let nonce = Nonce::assume_unique_for_key(*nonce);
-        let open = self
+        let length = self
             .0
-            .open_in_place(nonce, Aad::from(place.as_bytes()), &mut octets)
+            .open_in_place(nonce, Aad::from(name.as_bytes()), &mut bytes)
             .map_err(|_| wrong())?
             .len();
-        octets.truncate(open);
-        Ok(octets)
+        bytes.truncate(length);
+        Ok(bytes)
     }
 
-    /// Seals a text into a text.
-    pub fn seal_text(&self, place: &str, open: &str) -> Result<String, StoreError> {
-        Ok(format!("{MARK}{}", BASE64_STANDARD_NO_PAD.encode(self.seal(place, open.as_bytes())?)))
+    /// Encrypts a text into a text: a prefix and base64.
+    ///
+    /// # Errors
+    /// As [`Seal::seal`].
+    pub fn seal_text(&self, name: &str, plain: &str) -> Result<String, StoreError> {
+        let sealed = self.seal(name, plain.as_bytes())?;
+        Ok(format!("{PREFIX}{}", BASE64_STANDARD_NO_PAD.encode(sealed)))
     }
 
-    /// Opens a text; one that was never sealed is given as it is, with `false`.
-    pub fn open_text(&self, place: &str, text: &str) -> Result<(String, bool), StoreError> {
-        let Some(sealed) = text.strip_prefix(MARK) else { return Ok((text.into(), false)) };
-        let wrong = || StoreError::Sealed(place.to_string());
-        let octets = BASE64_STANDARD_NO_PAD.decode(sealed).map_err(|_| wrong())?;
-        Ok((String::from_utf8(self.open(place, &octets)?).map_err(|_| wrong())?, true))
+    /// Decrypts a text and returns `true` with it. Returns a text without the prefix unchanged, with
+    /// `false`.
+    ///
+    /// # Errors
+    /// As [`Seal::open`].
+    pub fn open_text(&self, name: &str, text: &str) -> Result<(String, bool), StoreError> {
+        let Some(sealed) = text.strip_prefix(PREFIX) else { return Ok((text.into(), false)) };
+        let wrong = || StoreError::Sealed(name.to_string());
+        let bytes = BASE64_STANDARD_NO_PAD.decode(sealed).map_err(|_| wrong())?;
+        Ok((String::from_utf8(self.open(name, &bytes)?).map_err(|_| wrong())?, true))
     }
 }
 
@@ -110,27 +123,26 @@ fn parse(text: &str) -> Option<Seal> {
     hex::decode_to_slice(text.trim(), &mut key).ok().map(|()| Seal::new(&key))
 }
 
-/// Random octets of the kernel. The library's own generator would spend tens of milliseconds of
-/// processor time on each process's first number, and far more on a small board, to gather what the
-/// kernel has.
+/// Random bytes from the kernel. The library's own generator spends tens of milliseconds of CPU
+/// time on the first number of each process, and far more on a small board.
 fn random<const N: usize>() -> Result<[u8; N], StoreError> {
-    let mut octets = [0; N];
-    getrandom::fill(&mut octets)
-        .map_err(|error| StoreError::Key(format!("the system gives no random numbers: {error}")))?;
-    Ok(octets)
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreError::Key(format!("the system has no random numbers: {error}")))?;
+    Ok(bytes)
 }
 
-/// Makes a file with a new key, for its owner alone. Of several who do so at once, the first one's
-/// stays, and it is whole from the moment when it is seen.
-fn make(file: &Path) -> std::io::Result<()> {
+/// Creates a file with a random key that only its owner can read. Of several processes that do so
+/// at once the first succeeds, and no process sees a partial file.
+fn create_key_file(file: &Path) -> std::io::Result<()> {
     let key: [u8; 32] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
     let tag: [u8; 8] = random().map_err(|error| std::io::Error::other(error.to_string()))?;
     let draft = file.with_extension(format!("{}.draft", hex::encode(tag)));
     let written = (|| {
         let mut open = std::fs::OpenOptions::new();
-        let mut made = open.write(true).create_new(true).mode(0o600).open(&draft)?;
-        writeln!(made, "{}", hex::encode(key))?;
-        made.sync_all()?;
+        let mut written = open.write(true).create_new(true).mode(0o600).open(&draft)?;
+        writeln!(written, "{}", hex::encode(key))?;
+        written.sync_all()?;
         match std::fs::hard_link(&draft, file) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             other => other,
@@ -145,14 +157,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_with_the_same_key_for_the_same_place_alone() {
+    fn a_value_opens_only_with_its_key_and_under_its_name() {
         let seal = Seal::new(&[7; 32]);
         let sealed = seal.seal_text("imsi-1/key", "465b5ce8").unwrap();
         assert!(!sealed.contains("465b5ce8"));
         assert_ne!(
             sealed,
             seal.seal_text("imsi-1/key", "465b5ce8").unwrap(),
-            "each has a nonce of its own"
+            "each call has its own nonce"
         );
         assert_eq!(seal.open_text("imsi-1/key", &sealed).unwrap(), ("465b5ce8".into(), true));
         assert!(seal.open_text("imsi-2/key", &sealed).is_err());
@@ -162,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_file_is_made_once_and_for_its_owner_alone() {
+    fn a_key_file_is_created_once_and_readable_by_its_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("martlet-seal-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -175,7 +187,7 @@ mod tests {
             .collect();
         let all: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         let seal = Seal::load(&file).unwrap();
-        assert!(all.iter().all(|sealed| seal.open("x", sealed).is_ok()), "all have the one key");
+        assert!(all.iter().all(|sealed| seal.open("x", sealed).is_ok()), "all threads use one key");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::write(&file, "no key").unwrap();
         assert!(Seal::load(&file).err().unwrap().to_string().contains("64 hexadecimal"));

@@ -1,29 +1,36 @@
-//! Keys that stay out of logs.
+//! Subscriber keys, hidden in logs.
 use serde::{Deserialize, Serialize};
 
-/// Octets, 16 unless said otherwise, in hexadecimal digits where they are stored; hidden where they
-/// are printed.
+/// A key of `N` bytes, 16 by default. Stored as hexadecimal digits; `Debug` prints `(hidden)`.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Secret<const N: usize = 16>(pub [u8; N]);
 
+/// The text of a key has a wrong length or a character that is not a hexadecimal digit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a key: write {digits} hexadecimal digits")]
+pub struct InvalidSecret {
+    /// Digits that the key has.
+    pub digits: usize,
+}
+
 impl<const N: usize> Secret<N> {
-    /// From two hexadecimal digits for each octet.
+    /// Reads two hexadecimal digits per byte.
     pub fn from_hex(text: &str) -> Option<Self> {
-        let mut octets = [0; N];
-        hex::decode_to_slice(text, &mut octets).ok().map(|()| Secret(octets))
+        let mut bytes = [0; N];
+        hex::decode_to_slice(text, &mut bytes).ok().map(|()| Secret(bytes))
     }
 
-    /// Two hexadecimal digits for each octet.
+    /// Writes two hexadecimal digits per byte.
     pub fn to_hex(&self) -> String {
         hex::encode(self.0)
     }
 }
 
 impl<const N: usize> TryFrom<String> for Secret<N> {
-    type Error = String;
+    type Error = InvalidSecret;
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Secret::from_hex(&text).ok_or_else(|| format!("this key is {} hexadecimal digits", 2 * N))
+        Secret::from_hex(&text).ok_or(InvalidSecret { digits: 2 * N })
     }
 }
 

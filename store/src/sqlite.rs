@@ -1,6 +1,6 @@
-//! An SQLite file, and the connection to it.
-use crate::backend::{Backend, CHANGES_KEPT, Change, Row, TOLD_OF_CHANGES};
-use crate::gathering::Gathering;
+//! The SQLite database: one file, one connection.
+use crate::database::{Change, Database, MAX_CHANGES, Row, SDM_SUBSCRIPTION};
+use crate::group_commit::GroupCommit;
 use crate::{StoreError, schema};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -9,116 +9,115 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long another process's write is waited for.
-const PATIENCE: Duration = Duration::from_millis(5000);
-/// After writes were gathered, others get this long a chance to write.
-const BREATH: Duration = Duration::from_millis(1);
-/// To begin a transaction takes longer than this only where somebody else writes.
-const CONTENDED: Duration = Duration::from_micros(500);
-/// As long as somebody else writes into the file, too, nobody keeps it for longer than one write
-/// takes.
-const AMONG_OTHERS: Duration = Duration::from_secs(1);
+/// How long a call waits for another process's write.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(5000);
+/// Pause after a group, in which other processes can write.
+const GROUP_PAUSE: Duration = Duration::from_millis(1);
+/// Beginning a transaction takes longer than this only while another process writes.
+const CONTENTION: Duration = Duration::from_micros(500);
+/// After another process has written, each write is its own transaction for this long.
+const SHARED_TIME: Duration = Duration::from_secs(1);
 
-/// Stands in the file's header (`PRAGMA application_id`) while writes are gathered.
-const GATHERED: i64 = 0x4d4c_4754;
-/// By how much sequence numbers move on after a kill: those of one subscriber that can be told
-/// while writes are gathered are fewer. SEQ is above 5 bits of index, and may jump by 2^28 (TS
-/// 33.102, C.1.1.1 and C.2.1).
-const SKIPPED: i64 = 4096 << 5;
+/// Mark in the file header (`PRAGMA application_id`) while group commit is on.
+const GROUP_COMMIT_MARK: i64 = 0x4d4c_4754;
+/// How far sequence numbers advance after a kill: more than one lost group can have used. SEQ
+/// stands above 5 bits of IND, and a USIM accepts a jump of 2^28 (TS 33.102, C.1.1.1 and C.2.1).
+const SKIPPED_SQN: i64 = 4096 << 5;
 
-/// A file with subscribers and contexts.
+/// A database file.
 pub(crate) struct Sqlite {
-    file: Mutex<Opened>,
-    gathering: Gathering,
+    file: Mutex<OpenFile>,
+    group_commit: GroupCommit,
 }
 
-/// The connection, and what it does with writes.
-struct Opened {
+/// The connection and its group of writes.
+struct OpenFile {
     connection: Connection,
-    /// When writes are gathered in one transaction, this is the first moment at which the next one
-    /// may begin.
-    gathers: Option<Instant>,
-    /// As it was last seen.
+    /// With group commit, the earliest moment for the next group.
+    next_group: Option<Instant>,
+    /// `PRAGMA data_version` when it was last read.
     version: Option<i64>,
-    /// Whether that was after the present gathering began: somebody else may have written just
-    /// before.
-    looked: bool,
+    /// Whether `version` was read after the open group began.
+    version_is_current: bool,
 }
 
-impl Deref for Opened {
+impl Deref for OpenFile {
     type Target = Connection;
     fn deref(&self) -> &Connection {
         &self.connection
     }
 }
 
-impl Opened {
-    /// Whether there is a transaction that gathers writes. SQLite ends it by itself where the disk
-    /// is full, for example.
-    fn is_gathering(&self) -> bool {
+impl OpenFile {
+    /// Whether a group is open. SQLite may end it itself, for example on a full disk.
+    fn has_group(&self) -> bool {
         !self.connection.is_autocommit()
     }
 
-    /// Begins to gather, where it is time; whether it did.
-    fn begin(&mut self) -> Result<bool, StoreError> {
+    /// Opens a group if one may begin now. Returns whether it did.
+    fn open_group(&mut self) -> Result<bool, StoreError> {
         let now = Instant::now();
-        if self.is_gathering() || self.gathers.is_none_or(|at| now < at) {
+        if self.has_group() || self.next_group.is_none_or(|at| now < at) {
             return Ok(false);
         }
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
-        self.looked = false;
-        if now.elapsed() > CONTENDED {
-            self.gathers = Some(now + AMONG_OTHERS);
+        self.version_is_current = false;
+        if now.elapsed() > CONTENTION {
+            self.next_group = Some(now + SHARED_TIME);
         }
         Ok(true)
     }
 
-    /// Marks the file as one into which writes are gathered, or as one no more. Where the mark is
-    /// found, who gathered was killed, and may have told sequence numbers that it did not
-    /// write: all of them move on, so that none is told twice.
-    fn skip_sequence_numbers(&mut self, gathers: bool) -> Result<(), StoreError> {
+    /// Marks the file for group commit, or removes the mark. A mark that exists already is from a
+    /// killed process, whose last group may have used sequence numbers that were not written. All
+    /// sequence numbers skip those.
+    fn mark_group_commit(&mut self, on: bool) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         let mark: i64 = transaction.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-        if gathers && mark == GATHERED {
+        if on && mark == GROUP_COMMIT_MARK {
             let sql = "UPDATE subscriber SET sqn = sqn + ?1 WHERE sqn < ?2";
-            transaction.execute(sql, [SKIPPED, (1 << 48) - 2 * SKIPPED])?;
+            transaction.execute(sql, [SKIPPED_SQN, (1 << 48) - 2 * SKIPPED_SQN])?;
         }
-        transaction.pragma_update(None, "application_id", if gathers { GATHERED } else { 0 })?;
+        transaction.pragma_update(
+            None,
+            "application_id",
+            if on { GROUP_COMMIT_MARK } else { 0 },
+        )?;
         Ok(transaction.commit()?)
     }
 
-    /// Writes what was gathered.
+    /// Commits the open group.
     fn commit(&mut self) -> Result<(), StoreError> {
-        if !self.is_gathering() {
+        if !self.has_group() {
             return Ok(());
         }
         let outcome =
             self.connection.prepare_cached("COMMIT").and_then(|mut commit| commit.execute([]));
-        if outcome.is_err() && self.is_gathering() {
+        if outcome.is_err() && self.has_group() {
             let _ = self.connection.execute_batch("ROLLBACK");
         }
-        let next = Instant::now() + BREATH;
-        self.gathers = self.gathers.map(|at| at.max(next));
+        let next = Instant::now() + GROUP_PAUSE;
+        self.next_group = self.next_group.map(|at| at.max(next));
         outcome.map(drop).map_err(StoreError::from)
     }
 }
 
-/// Opens a file, and makes it where there is none.
+/// Opens a file, creates it when it is missing, and migrates it.
 pub(crate) fn connect(path: &Path) -> Result<Connection, StoreError> {
     let failed = |error: rusqlite::Error| {
-        let reason = format!("{error}; is the folder there, and may this user write to it?");
+        let reason =
+            format!("{error}; check that the folder exists and that this user can write to it");
         StoreError::Open { path: path.display().to_string(), reason }
     };
     prepare(Connection::open(path).map_err(failed)?)
 }
 
 fn prepare(mut connection: Connection) -> Result<Connection, StoreError> {
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Else a statement with a parameter that might change its plan is compiled anew each time that
-    // the parameter changes.
+    // Otherwise SQLite recompiles a statement when a parameter that affects its plan changes.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     schema::migrate(&mut connection)?;
     Ok(connection)
@@ -134,38 +133,41 @@ impl Sqlite {
     }
 
     fn new(connection: Connection) -> Self {
-        let file = Mutex::new(Opened { connection, gathers: None, version: None, looked: false });
-        Sqlite { file, gathering: Gathering::default() }
+        let file = Mutex::new(OpenFile {
+            connection,
+            next_group: None,
+            version: None,
+            version_is_current: false,
+        });
+        Sqlite { file, group_commit: GroupCommit::default() }
     }
 
-    /// For reading: what was gathered is seen.
-    fn connection(&self) -> MutexGuard<'_, Opened> {
+    /// The connection for a read, which sees the open group.
+    fn connection(&self) -> MutexGuard<'_, OpenFile> {
         self.file.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// For a write that may be gathered with others.
-    fn writing(&self) -> Result<MutexGuard<'_, Opened>, StoreError> {
-        let mut opened = self.connection();
-        if opened.begin()? {
-            self.gathering.begun();
+    /// The connection for a write that may join a group.
+    fn grouped(&self) -> Result<MutexGuard<'_, OpenFile>, StoreError> {
+        let mut file = self.connection();
+        if file.open_group()? {
+            self.group_commit.opened();
         }
-        Ok(opened)
+        Ok(file)
     }
 
-    /// For a transaction of its own.
-    fn alone(&self) -> Result<MutexGuard<'_, Opened>, StoreError> {
-        let mut opened = self.connection();
-        opened.commit()?;
-        Ok(opened)
+    /// The connection for a transaction of its own.
+    fn ungrouped(&self) -> Result<MutexGuard<'_, OpenFile>, StoreError> {
+        let mut file = self.connection();
+        file.commit()?;
+        Ok(file)
     }
 }
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
         if let Err(error) = self.connection().commit() {
-            eprintln!(
-                "martlet: the last changes of subscribers' contexts are not written: {error}"
-            );
+            eprintln!("martlet: subscriber database: last group commit failed: {error}");
         }
     }
 }
@@ -179,14 +181,14 @@ fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
     })
 }
 
-fn note(transaction: &rusqlite::Transaction<'_>, supi: &str) -> rusqlite::Result<()> {
+fn record_change(transaction: &rusqlite::Transaction<'_>, supi: &str) -> rusqlite::Result<()> {
     transaction.prepare_cached("INSERT INTO change (supi) VALUES (?1)")?.execute([supi]).map(drop)
 }
 
-impl Backend for Sqlite {
+impl Database for Sqlite {
     fn add(&self, rows: Vec<Row>, replace: bool) -> Result<(), StoreError> {
-        let mut opened = self.alone()?;
-        let transaction = opened.connection.transaction()?;
+        let mut file = self.ungrouped()?;
+        let transaction = file.connection.transaction()?;
         for row in &rows {
             let sql = match replace {
                 true => {
@@ -207,18 +209,15 @@ impl Backend for Sqlite {
                 Err(rusqlite::Error::SqliteFailure(error, _))
                     if error.code == rusqlite::ErrorCode::ConstraintViolation =>
                 {
-                    return Err(StoreError::Exists(format!(
-                        "{} (or its telephone number)",
-                        row.supi
-                    )));
+                    return Err(StoreError::Exists(format!("{} (or its MSISDN)", row.supi)));
                 }
                 outcome => outcome?,
             };
-            note(&transaction, &row.supi)?;
+            record_change(&transaction, &row.supi)?;
         }
         transaction.execute(
             "DELETE FROM change WHERE number <= (SELECT max(number) FROM change) - ?1",
-            [CHANGES_KEPT],
+            [MAX_CHANGES],
         )?;
         transaction.commit()?;
         Ok(())
@@ -226,20 +225,20 @@ impl Backend for Sqlite {
 
     fn reseal(&self, supi: &str, from: &str, to: &str) -> Result<(), StoreError> {
         let sql = "UPDATE subscriber SET profile = ?3 WHERE supi = ?1 AND profile = ?2";
-        self.alone()?.prepare_cached(sql)?.execute([supi, from, to])?;
+        self.ungrouped()?.prepare_cached(sql)?.execute([supi, from, to])?;
         Ok(())
     }
 
     fn remove(&self, supi: &str) -> Result<bool, StoreError> {
-        let mut opened = self.alone()?;
-        let transaction = opened.connection.transaction()?;
+        let mut file = self.ungrouped()?;
+        let transaction = file.connection.transaction()?;
         transaction.execute(
             "DELETE FROM context WHERE supi = ?1 AND kind <> ?2",
-            [supi, TOLD_OF_CHANGES],
+            [supi, SDM_SUBSCRIPTION],
         )?;
         let removed = transaction.execute("DELETE FROM subscriber WHERE supi = ?1", [supi])? > 0;
         if removed {
-            note(&transaction, supi)?;
+            record_change(&transaction, supi)?;
         }
         transaction.commit()?;
         Ok(removed)
@@ -270,9 +269,9 @@ impl Backend for Sqlite {
         Ok(count as u64)
     }
 
-    fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
+    fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
         let sql = "UPDATE subscriber SET sqn = ?3 WHERE supi = ?1 AND sqn = ?2";
-        Ok(self.writing()?.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])?
+        Ok(self.grouped()?.prepare_cached(sql)?.execute(params![supi, from as i64, to as i64])?
             == 1)
     }
 
@@ -283,7 +282,7 @@ impl Backend for Sqlite {
         key: &str,
         value: &str,
     ) -> Result<bool, StoreError> {
-        let connection = self.writing()?;
+        let connection = self.grouped()?;
         let sql = "UPDATE context SET value = ?4 WHERE supi = ?1 AND kind = ?2 AND key = ?3";
         if connection.prepare_cached(sql)?.execute(params![supi, kind, key, value])? > 0 {
             return Ok(false);
@@ -313,7 +312,7 @@ impl Backend for Sqlite {
 
     fn remove_context(&self, supi: &str, kind: &str, key: &str) -> Result<bool, StoreError> {
         let sql = "DELETE FROM context WHERE supi = ?1 AND kind = ?2 AND key = ?3";
-        Ok(self.writing()?.prepare_cached(sql)?.execute(params![supi, kind, key])? > 0)
+        Ok(self.grouped()?.prepare_cached(sql)?.execute(params![supi, kind, key])? > 0)
     }
 
     fn changes(&self, after: i64, limit: usize) -> Result<Vec<Change>, StoreError> {
@@ -332,33 +331,33 @@ impl Backend for Sqlite {
     }
 
     fn version(&self) -> Result<Option<i64>, StoreError> {
-        let mut opened = self.connection();
-        // Nobody else writes while this connection gathers.
-        if opened.looked && opened.is_gathering() {
-            return Ok(opened.version);
+        let mut file = self.connection();
+        // No other connection writes while this one has a group open.
+        if file.version_is_current && file.has_group() {
+            return Ok(file.version);
         }
-        opened.looked = true;
+        file.version_is_current = true;
         let version =
-            Some(opened.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
-        if opened.version != version {
-            let others = opened.version.is_some();
-            opened.gathers =
-                opened.gathers.map(|at| if others { Instant::now() + AMONG_OTHERS } else { at });
-            opened.version = version;
+            Some(file.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?);
+        if file.version != version {
+            let is_first_read = file.version.is_none();
+            let postponed = Instant::now() + SHARED_TIME;
+            file.next_group = file.next_group.map(|at| if is_first_read { at } else { postponed });
+            file.version = version;
         }
         Ok(version)
     }
 
-    fn gathering(&self) -> Option<&Gathering> {
-        Some(&self.gathering)
+    fn group_commit(&self) -> Option<&GroupCommit> {
+        Some(&self.group_commit)
     }
 
-    fn gather(&self, on: bool) -> Result<(), StoreError> {
-        let mut opened = self.connection();
-        opened.gathers = None;
-        opened.commit()?;
-        opened.skip_sequence_numbers(on)?;
-        opened.gathers = on.then(Instant::now);
+    fn set_group_commit(&self, on: bool) -> Result<(), StoreError> {
+        let mut file = self.connection();
+        file.next_group = None;
+        file.commit()?;
+        file.mark_group_commit(on)?;
+        file.next_group = on.then(Instant::now);
         Ok(())
     }
 

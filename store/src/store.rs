@@ -1,76 +1,85 @@
-//! Subscribers and contexts in a database.
-use crate::backend::{Backend, Change, Row};
+//! The store: subscribers and their contexts, with keys encrypted and reads cached.
+use crate::database::{Change, Database, Row};
 use crate::postgres::Postgres;
 use crate::seal::Seal;
 use crate::sqlite::Sqlite;
-use crate::{Place, StoreError, Subscriber};
+use crate::{DatabaseUrl, StoreError, Subscriber};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Subscribers kept in memory; beyond that, the memory starts anew.
-pub(crate) const MOST_REMEMBERED: usize = 20_000;
+/// Subscribers in the cache; a full cache is cleared.
+const MAX_CACHED: usize = 20_000;
 
-/// Fields of a subscriber that are sealed.
-const SEALED: [&str; 2] = ["key", "opc"];
+/// Fields of a subscriber that are encrypted.
+const SEALED_FIELDS: [&str; 2] = ["key", "opc"];
 
-/// Subscribers and contexts. In a file, calls take some ten microseconds and do not wait for the
-/// disk: a write is in the file's log when a call returns, and on the disk with the next
-/// checkpoint, so that a crash of the program loses nothing, and a loss of power the last moments;
-/// [`Store::gather_writes`] makes fewer and larger writes of many. With PostgreSQL a
-/// call is a round trip to the server, for which the caller waits.
+/// Subscribers and their contexts.
 ///
-/// Keys of subscribers are sealed with the operator's key ([`Seal`]) before they reach the
-/// database.
+/// With an SQLite file a call takes some ten microseconds and does not wait for the disk: a write is
+/// in the write-ahead log when the call returns. [`Store::group_commits`] makes one transaction of
+/// several writes. With PostgreSQL a call blocks for a round trip to the server.
 pub struct Store {
-    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) database: Box<dyn Database>,
     seal: Seal,
-    memory: Mutex<Memory>,
+    cache: Mutex<Cache>,
 }
 
 #[derive(Default)]
-struct Memory {
-    /// Subscribers that were read, valid while nobody else writes.
-    remembered: HashMap<String, Arc<Subscriber>>,
-    /// The database's version, when that was last looked at.
+struct Cache {
+    /// Subscribers that were read; valid until another connection writes.
+    subscribers: HashMap<String, Arc<Subscriber>>,
+    /// The database's version when it was last read.
     version: Option<i64>,
 }
 
 impl Store {
-    /// Opens a file, and makes it where there is none; the operator's key is that of the
-    /// environment, else of the file beside it, whose name ends in `.key`.
+    /// Opens an SQLite file and creates it when it is missing. The operator's key comes from the
+    /// environment, else from the file of the same name with `.key` appended.
+    ///
+    /// # Errors
+    /// As [`Store::open_at`].
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Store::open_at(&Place::File(path.into()), None)
+        Store::open_at(&DatabaseUrl::File(path.into()), None)
     }
 
-    /// Opens a place; `key_file` has the operator's key, where that is not in the environment.
-    pub fn open_at(place: &Place, key_file: Option<&Path>) -> Result<Self, StoreError> {
-        let backend: Box<dyn Backend> = match place {
-            Place::Memory => Box::new(Sqlite::in_memory()?),
-            Place::File(path) => Box::new(Sqlite::open(path)?),
-            Place::Postgres(address) => Box::new(Postgres::open(address)?),
+    /// Opens a database. `key_file` holds the operator's key if the environment does not.
+    ///
+    /// # Errors
+    /// The database cannot be opened, a later version has written it, or the key is invalid.
+    pub fn open_at(url: &DatabaseUrl, key_file: Option<&Path>) -> Result<Self, StoreError> {
+        let database: Box<dyn Database> = match url {
+            DatabaseUrl::Memory => Box::new(Sqlite::in_memory()?),
+            DatabaseUrl::File(path) => Box::new(Sqlite::open(path)?),
+            DatabaseUrl::Postgres(url) => Box::new(Postgres::open(url)?),
         };
-        let seal = Seal::at(place, key_file)?;
-        let store = Store { backend, seal, memory: Mutex::default() };
-        store.seal_what_is_open()?;
+        let seal = Seal::for_database(url, key_file)?;
+        let store = Store { database, seal, cache: Mutex::default() };
+        store.seal_plain_keys()?;
         Ok(store)
     }
 
-    /// A store without a file, for tests and trials.
+    /// Opens an empty store in memory, for tests.
+    ///
+    /// # Errors
+    /// SQLite or the random number generator fails.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Store::open_at(&Place::Memory, None)
+        Store::open_at(&DatabaseUrl::Memory, None)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(|e| e.into_inner())
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Has subscribers read again.
-    pub(crate) fn forget(&self) {
-        self.memory().remembered.clear();
+    /// Makes the next reads go to the database.
+    pub(crate) fn clear_cache(&self) {
+        self.cache().subscribers.clear();
     }
 
-    /// Adds subscribers, all or none; with `replace`, in place of those that are there.
+    /// Adds subscribers, all or none; with `replace`, in place of existing ones.
+    ///
+    /// # Errors
+    /// A subscriber is invalid, or exists and is not to be replaced.
     pub fn add(&self, subscribers: &[Subscriber], replace: bool) -> Result<(), StoreError> {
         let row = |subscriber: &Subscriber| {
             subscriber.check()?;
@@ -79,74 +88,74 @@ impl Store {
             Ok(Row { supi: subscriber.supi.clone(), gpsi, sqn: subscriber.sqn, profile })
         };
         let rows = subscribers.iter().map(row).collect::<Result<Vec<_>, StoreError>>()?;
-        self.backend.add(rows, replace)?;
-        self.memory().remembered.clear();
+        self.database.add(rows, replace)?;
+        self.cache().subscribers.clear();
         Ok(())
     }
 
-    /// Removes a subscriber with its contexts, but for the subscriptions to its changes: whether it
-    /// was there.
+    /// Removes a subscriber and its contexts, except the subscriptions to changes of its data.
+    /// Returns whether it existed.
     pub fn remove(&self, supi: &str) -> Result<bool, StoreError> {
-        let removed = self.backend.remove(supi)?;
-        self.memory().remembered.remove(supi);
+        let removed = self.database.remove(supi)?;
+        self.cache().subscribers.remove(supi);
         Ok(removed)
     }
 
-    /// A subscriber by SUPI.
+    /// Returns a subscriber by SUPI.
     pub fn subscriber(&self, supi: &str) -> Result<Option<Arc<Subscriber>>, StoreError> {
-        let version = self.backend.version()?;
+        let version = self.database.version()?;
         {
-            let mut memory = self.memory();
-            if memory.version != version {
-                memory.remembered.clear();
-                memory.version = version;
+            let mut cache = self.cache();
+            if cache.version != version {
+                cache.subscribers.clear();
+                cache.version = version;
             }
-            if let Some(remembered) = memory.remembered.get(supi) {
-                return Ok(Some(remembered.clone()));
+            if let Some(cached) = cache.subscribers.get(supi) {
+                return Ok(Some(cached.clone()));
             }
         }
-        let Some(row) = self.backend.row(supi)? else { return Ok(None) };
+        let Some(row) = self.database.row(supi)? else { return Ok(None) };
         let subscriber = Arc::new(self.parsed(&row)?);
         if version.is_some() {
-            let mut memory = self.memory();
-            if memory.remembered.len() >= MOST_REMEMBERED {
-                memory.remembered.clear();
+            let mut cache = self.cache();
+            if cache.subscribers.len() >= MAX_CACHED {
+                cache.subscribers.clear();
             }
-            memory.remembered.insert(supi.to_string(), subscriber.clone());
+            cache.subscribers.insert(supi.to_string(), subscriber.clone());
         }
         Ok(Some(subscriber))
     }
 
-    /// The SUPI of a telephone number, as `msisdn-` and digits.
+    /// Returns the SUPI of a GPSI: `msisdn-` and digits.
     pub fn supi_of(&self, gpsi: &str) -> Result<Option<String>, StoreError> {
-        self.backend.supi_of(gpsi)
+        self.database.supi_of(gpsi)
     }
 
-    /// Subscribers in the order of their SUPI, from the one after `after` on.
+    /// Returns subscribers in the order of their SUPI, beginning after `after`.
     pub fn list(&self, after: &str, limit: usize) -> Result<Vec<Subscriber>, StoreError> {
-        self.backend.list(after, limit)?.iter().map(|row| self.parsed(row)).collect()
+        self.database.list(after, limit)?.iter().map(|row| self.parsed(row)).collect()
     }
 
-    /// How many subscribers there are.
+    /// Counts the subscribers.
     pub fn count(&self) -> Result<u64, StoreError> {
-        self.backend.count()
+        self.database.count()
     }
 
-    /// Moves the sequence number on from one value to another: false where it was not at the first
-    /// any more, so that of two who read the same number only one may use the next.
-    pub fn move_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
-        let moved = self.backend.move_sqn(supi, from, to)?;
-        let mut memory = self.memory();
-        match memory.remembered.get_mut(supi) {
-            Some(remembered) if moved => Arc::make_mut(remembered).sqn = to,
+    /// Advances the sequence number from `from` to `to`. Returns `false` if it was not `from`, so
+    /// that only one of two concurrent callers may use the new number.
+    pub fn advance_sqn(&self, supi: &str, from: u64, to: u64) -> Result<bool, StoreError> {
+        let advanced = self.database.advance_sqn(supi, from, to)?;
+        let mut cache = self.cache();
+        match cache.subscribers.get_mut(supi) {
+            Some(cached) if advanced => Arc::make_mut(cached).sqn = to,
             _ => {
-                memory.remembered.remove(supi);
+                cache.subscribers.remove(supi);
             }
         }
-        Ok(moved)
+        Ok(advanced)
     }
 
-    /// Puts a value in its place: true where there was none before.
+    /// Writes a context of a subscriber. Returns whether it is new.
     pub fn put_context(
         &self,
         supi: &str,
@@ -154,37 +163,37 @@ impl Store {
         key: &str,
         value: &str,
     ) -> Result<bool, StoreError> {
-        self.backend.put_context(supi, kind, key, value)
+        self.database.put_context(supi, kind, key, value)
     }
 
-    /// A value.
+    /// Returns a context.
     pub fn context(&self, supi: &str, kind: &str, key: &str) -> Result<Option<String>, StoreError> {
-        self.backend.context(supi, kind, key)
+        self.database.context(supi, kind, key)
     }
 
-    /// All values of a kind with their keys.
+    /// Returns all contexts of a kind with their keys.
     pub fn contexts(&self, supi: &str, kind: &str) -> Result<Vec<(String, String)>, StoreError> {
-        self.backend.contexts(supi, kind)
+        self.database.contexts(supi, kind)
     }
 
-    /// Takes a value away: whether it was there.
+    /// Removes a context. Returns whether it existed.
     pub fn remove_context(&self, supi: &str, kind: &str, key: &str) -> Result<bool, StoreError> {
-        self.backend.remove_context(supi, kind, key)
+        self.database.remove_context(supi, kind, key)
     }
 
-    /// Subscribers that were added, changed or removed after this change, by whomever.
+    /// Returns the changes of subscribers after this one, by any process.
     pub fn changes(&self, after: i64, limit: usize) -> Result<Vec<Change>, StoreError> {
-        self.backend.changes(after, limit)
+        self.database.changes(after, limit)
     }
 
-    /// The number of the last change.
+    /// Returns the number of the last change.
     pub fn last_change(&self) -> Result<i64, StoreError> {
-        self.backend.last_change()
+        self.database.last_change()
     }
 
-    /// A profile with its keys sealed.
+    /// Returns a profile with its keys encrypted.
     fn sealed(&self, supi: &str, mut profile: serde_json::Value) -> Result<String, StoreError> {
-        for field in SEALED {
+        for field in SEALED_FIELDS {
             if let Some(serde_json::Value::String(text)) = profile.get_mut(field) {
                 *text = self.seal.seal_text(&format!("{supi}/{field}"), text)?;
             }
@@ -194,7 +203,7 @@ impl Store {
 
     fn parsed(&self, row: &Row) -> Result<Subscriber, StoreError> {
         let mut profile: serde_json::Value = serde_json::from_str(&row.profile)?;
-        for field in SEALED {
+        for field in SEALED_FIELDS {
             if let Some(serde_json::Value::String(text)) = profile.get_mut(field) {
                 *text = self.seal.open_text(&format!("{}/{field}", row.supi), text)?.0;
             }
@@ -204,23 +213,23 @@ impl Store {
         Ok(subscriber)
     }
 
-    /// Seals the keys of a database of an earlier version, which has them open.
-    fn seal_what_is_open(&self) -> Result<(), StoreError> {
-        let is_open = |row: &Row| {
+    /// Encrypts the keys of a database of an earlier version, which stored them as they are.
+    fn seal_plain_keys(&self) -> Result<(), StoreError> {
+        let is_plain = |row: &Row| {
             let profile: serde_json::Value = serde_json::from_str(&row.profile).unwrap_or_default();
             profile["key"].as_str().is_some_and(|key| key.len() == 32)
         };
-        // All rows are sealed or none: the first tells.
+        // All rows are encrypted or none, so that the first decides.
         let mut after = String::new();
         loop {
-            let rows = self.backend.list(&after, if after.is_empty() { 1 } else { 1000 })?;
+            let rows = self.database.list(&after, if after.is_empty() { 1 } else { 1000 })?;
             let Some(last) = rows.last() else { return Ok(()) };
-            if after.is_empty() && !is_open(last) {
+            if after.is_empty() && !is_plain(last) {
                 return Ok(());
             }
-            for row in rows.iter().filter(|row| is_open(row)) {
+            for row in rows.iter().filter(|row| is_plain(row)) {
                 let sealed = self.sealed(&row.supi, serde_json::from_str(&row.profile)?)?;
-                self.backend.reseal(&row.supi, &row.profile, &sealed)?;
+                self.database.reseal(&row.supi, &row.profile, &sealed)?;
             }
             after = last.supi.clone();
         }

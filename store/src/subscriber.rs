@@ -1,12 +1,12 @@
-//! A subscriber: identity, keys, and what the subscription allows.
+//! A subscriber: identity, keys and subscription.
 use crate::Secret;
 use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Aggregate maximum bit rate where none is given, in the form of TS 29.571.
+/// Default aggregate maximum bit rate, in the format of TS 29.571.
 pub const DEFAULT_AMBR: &str = "1 Gbps";
 
-/// What a PDU session carries (TS 23.501, 5.6.1).
+/// Type of a PDU session (TS 23.501, 5.6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SessionType {
@@ -14,27 +14,27 @@ pub enum SessionType {
     Ipv4,
     /// IPv6.
     Ipv6,
-    /// Both.
+    /// IPv4 and IPv6.
     Ipv4v6,
     /// Ethernet frames.
     Ethernet,
-    /// Anything.
+    /// Unstructured data.
     Unstructured,
 }
 
-/// Whether the user plane between UE and gNB has a protection (TS 33.501, 6.6.1).
+/// Policy for one kind of user plane protection between UE and gNB (TS 33.501, 6.6.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UpProtection {
-    /// Without it there is no session.
+    /// A session without it is rejected.
     Required,
-    /// Where gNB and UE can.
+    /// Used if gNB and UE support it.
     Preferred,
-    /// Not to be used.
+    /// Not used.
     NotNeeded,
 }
 
-/// The security policy of a session's user plane (TS 33.501, 6.6.1; TS 23.501, 5.10.3).
+/// The user plane security policy of a session (TS 33.501, 6.6.1; TS 23.501, 5.10.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpSecurityPolicy {
@@ -50,10 +50,10 @@ pub struct UpSecurityPolicy {
 pub struct SubscribedDnn {
     /// Data network name.
     pub name: String,
-    /// Whether it is used where the UE names none.
+    /// Whether it is used for requests without a DNN.
     #[serde(default)]
     pub default: bool,
-    /// What sessions to it carry; the first is the default.
+    /// Allowed session types; the first is the default.
     #[serde(default = "ipv4")]
     pub session_types: Vec<SessionType>,
     /// Session AMBR uplink, such as `100 Mbps`.
@@ -68,20 +68,19 @@ pub struct SubscribedDnn {
     /// Allocation and retention priority level, 1 (highest) to 15.
     #[serde(default = "default_arp")]
     pub arp_priority: u8,
-    /// The subscriber's own address in it.
+    /// Static IPv4 address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub static_ipv4: Option<Ipv4Addr>,
-    /// An address of the subscriber's own IPv6 prefix of 64 bits in it.
+    /// An address of the static /64 prefix.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub static_ipv6: Option<Ipv6Addr>,
-    /// Session and service continuity modes, 1 to 3; the first is the default.
+    /// Allowed SSC modes, 1 to 3; the first is the default.
     #[serde(default = "first_mode")]
     pub ssc_modes: Vec<u8>,
-    /// Networks behind the subscriber, such as `10.60.0.0/24` and `fd60::/48`, which are routed to
-    /// its sessions.
+    /// Framed routes (TS 23.501, 5.6.14), such as `10.60.0.0/24` and `fd60::/48`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub framed_routes: Vec<String>,
-    /// Protection of the user plane; the SMF's own where there is none.
+    /// User plane security policy; the SMF's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up_security: Option<UpSecurityPolicy>,
 }
@@ -95,25 +94,25 @@ pub struct SubscribedSlice {
     /// Slice differentiator, 24 bits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<u32>,
-    /// Whether it is used where the UE asks for none.
+    /// Whether it is used for requests without an S-NSSAI.
     #[serde(default)]
     pub default: bool,
     /// Data networks.
     pub dnns: Vec<SubscribedDnn>,
 }
 
-/// Where a subscriber gets service (service area restriction; TS 23.501, 5.3.4.1): in these
-/// tracking areas alone, or everywhere else. Elsewhere it registers, and has nothing more.
+/// Service area restriction (TS 23.501, 5.3.4.1). In a non-allowed area the UE can register, and
+/// gets no service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServiceArea {
-    /// Tracking area codes with service.
+    /// The only tracking area codes with service.
     Allowed(Vec<u32>),
-    /// Tracking area codes without.
+    /// The only tracking area codes without service.
     NotAllowed(Vec<u32>),
 }
 
-/// How a subscriber is authenticated (TS 33.501, 6.1.3).
+/// Authentication method (TS 33.501, 6.1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum AuthenticationMethod {
     /// 5G-AKA.
@@ -131,16 +130,16 @@ impl AuthenticationMethod {
     }
 }
 
-/// A USIM with TUAK (TS 35.231) in place of MILENAGE.
+/// Parameters of a USIM that uses TUAK (TS 35.231) in place of MILENAGE.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tuak {
     /// TOPc.
     pub topc: Secret<32>,
-    /// K of 256 bits; without it, `key` of the subscriber is K.
+    /// K of 256 bits; if absent, the subscriber's `key` is K.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Secret<32>>,
-    /// How often Keccak's permutation is applied.
+    /// Iterations of the Keccak permutation.
     #[serde(default = "one")]
     pub iterations: u8,
     /// Bits of RES: 32, 64 or 128.
@@ -149,7 +148,7 @@ pub struct Tuak {
 }
 
 impl Tuak {
-    /// TUAK with its usual parameters.
+    /// TUAK with default parameters.
     pub fn new(topc: Secret<32>) -> Self {
         Tuak { topc, key: None, iterations: one(), res_bits: sixty_four() }
     }
@@ -169,7 +168,7 @@ fn sixty_four() -> u16 {
 pub struct Subscriber {
     /// `imsi-` and 14 or 15 digits.
     pub supi: String,
-    /// Telephone number in digits.
+    /// MSISDN in digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msisdn: Option<String>,
     /// K.
@@ -182,10 +181,10 @@ pub struct Subscriber {
     /// Last sequence number used, 48 bits.
     #[serde(default)]
     pub sqn: u64,
-    /// How the subscriber is authenticated.
+    /// Authentication method.
     #[serde(default, skip_serializing_if = "AuthenticationMethod::is_default")]
     pub authentication_method: AuthenticationMethod,
-    /// The USIM has TUAK; `opc` is then of no matter.
+    /// TUAK parameters; if present, `opc` is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuak: Option<Tuak>,
     /// UE AMBR uplink.
@@ -196,7 +195,7 @@ pub struct Subscriber {
     pub ambr_downlink: String,
     /// Slices.
     pub slices: Vec<SubscribedSlice>,
-    /// Where the subscriber gets service; everywhere where there is none.
+    /// Service area restriction; none if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_area: Option<ServiceArea>,
 }
@@ -225,13 +224,13 @@ fn default_amf() -> [u8; 2] {
     [0x80, 0x00]
 }
 
-/// What is wrong with a subscriber.
+/// An invalid field of a subscriber.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
 pub struct InvalidSubscriber {
     /// The field.
     pub field: &'static str,
-    /// What is wrong and what to write.
+    /// Why it is invalid and what to write.
     pub message: String,
 }
 
@@ -240,7 +239,7 @@ fn invalid(field: &'static str, message: impl Into<String>) -> InvalidSubscriber
 }
 
 impl SubscribedDnn {
-    /// A data network with the usual quality of service, for IPv4.
+    /// A data network with default QoS, for IPv4.
     pub fn new(name: &str) -> Self {
         SubscribedDnn {
             name: name.into(),
@@ -284,8 +283,8 @@ impl Subscriber {
         }
     }
 
-    /// The same subscription for the n-th IMSI after this one; `None` beyond the last IMSI of its
-    /// length.
+    /// Returns the same subscription for the n-th IMSI after this one; `None` beyond the last IMSI
+    /// of its length.
     pub fn nth(&self, n: u64) -> Option<Self> {
         let digits = self.supi.strip_prefix("imsi-")?;
         let number = digits.parse::<u64>().ok()?.checked_add(n)?;
@@ -300,7 +299,7 @@ impl Subscriber {
         if !(14..=15).contains(&digits.len()) || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(invalid(
                 "supi",
-                format!("{:?} is no IMSI: write imsi- and 14 or 15 digits", self.supi),
+                format!("{:?} is not an IMSI: write imsi- and 14 or 15 digits", self.supi),
             ));
         }
         if let Some(number) = &self.msisdn
@@ -308,7 +307,7 @@ impl Subscriber {
         {
             return Err(invalid(
                 "msisdn",
-                format!("{number:?} is no telephone number: write 5 to 15 digits"),
+                format!("{number:?} is not an MSISDN: write 5 to 15 digits"),
             ));
         }
         if self.sqn >> 48 != 0 {
@@ -316,13 +315,10 @@ impl Subscriber {
         }
         if let Some(tuak) = &self.tuak {
             if tuak.iterations == 0 {
-                return Err(invalid(
-                    "tuak.iterations",
-                    "the permutation is applied at least once: write 1",
-                ));
+                return Err(invalid("tuak.iterations", "0 iterations are invalid: write 1"));
             }
             if ![32, 64, 128].contains(&tuak.res_bits) {
-                return Err(invalid("tuak.res_bits", "RES has 32, 64 or 128 bits; 64 is usual"));
+                return Err(invalid("tuak.res_bits", "RES has 32, 64 or 128 bits: write 64"));
             }
         }
         rate("ambr_uplink", &self.ambr_uplink)?;
@@ -330,8 +326,7 @@ impl Subscriber {
         if self.slices.is_empty() {
             return Err(invalid(
                 "slices",
-                "a subscriber needs a slice: write for example sst 1 with the data network \
-                 internet",
+                "no slice: write for example sst 1 with the data network internet",
             ));
         }
         for (n, slice) in self.slices.iter().enumerate() {
@@ -344,7 +339,7 @@ impl Subscriber {
             return Err(invalid("service_area", "a tracking area code is 1 to 16777213"));
         }
         if !self.slices.iter().any(|slice| slice.default) {
-            return Err(invalid("slices", "one slice at least is the default"));
+            return Err(invalid("slices", "no default slice: set `default` on one at least"));
         }
         Ok(())
     }
@@ -362,7 +357,7 @@ impl SubscribedSlice {
             return Err(invalid("slices", format!("slice {} occurs twice", self.sst)));
         }
         if self.dnns.is_empty() {
-            return Err(invalid("slices.dnns", "a slice needs a data network"));
+            return Err(invalid("slices.dnns", "no data network: write one at least"));
         }
         for dnn in &self.dnns {
             let label = |part: &str| !part.is_empty() && part.len() <= 63;
@@ -373,18 +368,21 @@ impl SubscribedSlice {
             {
                 return Err(invalid(
                     "slices.dnns.name",
-                    format!("{:?} is no data network name (TS 23.003, 9.1)", dnn.name),
+                    format!("{:?} is not a data network name (TS 23.003, 9.1)", dnn.name),
                 ));
             }
             if dnn.session_types.is_empty() {
                 return Err(invalid(
                     "slices.dnns.session_types",
-                    "write one at least, such as IPV4",
+                    "no session type: write one at least, such as IPV4",
                 ));
             }
             if dnn.ssc_modes.is_empty() || dnn.ssc_modes.iter().any(|mode| !(1..=3).contains(mode))
             {
-                return Err(invalid("slices.dnns.ssc_modes", "write one at least of 1, 2 and 3"));
+                return Err(invalid(
+                    "slices.dnns.ssc_modes",
+                    "invalid SSC modes: write one at least of 1, 2 and 3",
+                ));
             }
             for route in &dnn.framed_routes {
                 let parts = route
@@ -394,19 +392,22 @@ impl SubscribedSlice {
                     (1..=if address.is_ipv4() { 32 } else { 128 }).contains(&length)
                 };
                 if !parts.is_some_and(fits) {
-                    let why = format!("{route:?} is no network: write for example 10.60.0.0/24");
+                    let why = format!("{route:?} is not a network: write for example 10.60.0.0/24");
                     return Err(invalid("slices.dnns.framed_routes", why));
                 }
             }
             rate("slices.dnns.ambr_uplink", &dnn.ambr_uplink)?;
             rate("slices.dnns.ambr_downlink", &dnn.ambr_downlink)?;
             if dnn.five_qi == 0 {
-                return Err(invalid("slices.dnns.five_qi", "a 5QI is 1 to 255; 9 is usual"));
+                return Err(invalid(
+                    "slices.dnns.five_qi",
+                    "a 5QI is 1 to 255: write 9 for the default",
+                ));
             }
             if !(1..=15).contains(&dnn.arp_priority) {
                 return Err(invalid(
                     "slices.dnns.arp_priority",
-                    "a priority level is 1 to 15; 8 is usual",
+                    "a priority level is 1 to 15: write 8 for the default",
                 ));
             }
         }
@@ -414,7 +415,7 @@ impl SubscribedSlice {
     }
 }
 
-/// A bit rate in the form of TS 29.571, such as `100 Mbps`.
+/// Checks a bit rate in the format of TS 29.571, such as `100 Mbps`.
 fn rate(field: &'static str, text: &str) -> Result<(), InvalidSubscriber> {
     let parts = text.split_once(' ');
     let number =
@@ -424,7 +425,7 @@ fn rate(field: &'static str, text: &str) -> Result<(), InvalidSubscriber> {
     if number && unit {
         Ok(())
     } else {
-        Err(invalid(field, format!("{text:?} is no bit rate: write for example 100 Mbps")))
+        Err(invalid(field, format!("{text:?} is not a bit rate: write for example 100 Mbps")))
     }
 }
 
@@ -432,15 +433,15 @@ fn rate(field: &'static str, text: &str) -> Result<(), InvalidSubscriber> {
 mod tests {
     use super::*;
 
-    fn good() -> Subscriber {
+    fn valid() -> Subscriber {
         Subscriber::new("imsi-001010000000001", Secret([1; 16]), Secret([2; 16]), "internet")
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_field() {
-        assert_eq!(good().check(), Ok(()));
+    fn an_invalid_field_is_reported_by_name() {
+        assert_eq!(valid().check(), Ok(()));
         let field = |change: fn(&mut Subscriber)| {
-            let mut subscriber = good();
+            let mut subscriber = valid();
             change(&mut subscriber);
             subscriber.check().unwrap_err().field
         };
@@ -465,19 +466,19 @@ mod tests {
 
     #[test]
     fn the_nth_subscriber_keeps_the_length_of_its_imsi() {
-        assert_eq!(good().nth(41).unwrap().supi, "imsi-001010000000042");
-        let last = Subscriber { supi: "imsi-99999999999999".into(), ..good() };
+        assert_eq!(valid().nth(41).unwrap().supi, "imsi-001010000000042");
+        let last = Subscriber { supi: "imsi-99999999999999".into(), ..valid() };
         assert_eq!(last.nth(1), None);
     }
 
     #[test]
     fn keys_are_hidden_in_logs() {
-        let subscriber = Subscriber { key: Secret([0xab; 16]), ..good() };
+        let subscriber = Subscriber { key: Secret([0xab; 16]), ..valid() };
         let printed = format!("{subscriber:?}");
         assert!(
             printed.contains("(hidden)") && !printed.contains("abab") && !printed.contains("171")
         );
-        let json = serde_json::to_string(&good()).unwrap();
-        assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), good());
+        let json = serde_json::to_string(&valid()).unwrap();
+        assert_eq!(serde_json::from_str::<Subscriber>(&json).unwrap(), valid());
     }
 }

@@ -1,20 +1,20 @@
-//! A PostgreSQL server of a test's own: in a temporary folder, on a unix socket alone, gone with
-//! the test.
+//! A PostgreSQL server for one test: data in a temporary folder, on a unix socket only, removed
+//! with the test.
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server that ends when it is dropped.
-pub struct OwnPostgres {
+/// A server that stops when it is dropped.
+pub struct TestPostgres {
     folder: PathBuf,
     programs: PathBuf,
     user: (u32, u32),
     server: Option<Child>,
 }
 
-/// The newest PostgreSQL of this machine; its programs are not on the path.
+/// The programs of the newest installed PostgreSQL, which are not on the `PATH`.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(Result::ok);
     let mut all: Vec<PathBuf> = versions
@@ -25,7 +25,7 @@ fn programs() -> Option<PathBuf> {
     all.pop()
 }
 
-/// The user that the package makes: the server does not run as root.
+/// The user and group that the package creates: the server does not run as root.
 fn user() -> Option<(u32, u32)> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let fields: Vec<&str> =
@@ -33,27 +33,27 @@ fn user() -> Option<(u32, u32)> {
     Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
 }
 
-impl OwnPostgres {
-    /// Starts a server; `None`, with the reason on standard error, where this machine has none, or
-    /// it must not change its user.
+impl TestPostgres {
+    /// Starts a server. Returns `None`, with the reason on standard error, if PostgreSQL is not
+    /// installed or this process cannot change its user.
     ///
     /// # Errors
-    /// It does not start.
-    pub fn start(name: &str) -> std::io::Result<Option<OwnPostgres>> {
+    /// The server does not start.
+    pub fn start(name: &str) -> std::io::Result<Option<TestPostgres>> {
         let (Some(programs), Some(user)) = (programs(), user()) else {
-            eprintln!("SKIPPED: there is no PostgreSQL: install the package postgresql");
+            eprintln!("SKIPPED: PostgreSQL is not installed: install the package postgresql");
             return Ok(None);
         };
         let folder = std::env::temp_dir().join(format!("martlet-pg-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
         if chown(&folder, Some(user.0), Some(user.1)).is_err() {
             std::fs::remove_dir_all(&folder)?;
-            eprintln!("SKIPPED: only root may start a PostgreSQL as its own user");
+            eprintln!("SKIPPED: starting PostgreSQL as its own user needs root");
             return Ok(None);
         }
-        let mut made = OwnPostgres { folder, programs, user, server: None };
-        let data = made.data();
-        let mut initdb = made.command("initdb");
+        let mut postgres = TestPostgres { folder, programs, user, server: None };
+        let data = postgres.data();
+        let mut initdb = postgres.command("initdb");
         initdb
             .args(["--no-sync", "-A", "trust", "-U", "martlet", "-E", "UTF8", "--locale=C", "-D"])
             .arg(&data);
@@ -63,8 +63,8 @@ impl OwnPostgres {
                 String::from_utf8_lossy(&output.stderr).into_owned(),
             ));
         }
-        made.restart()?;
-        Ok(Some(made))
+        postgres.restart()?;
+        Ok(Some(postgres))
     }
 
     fn data(&self) -> PathBuf {
@@ -77,7 +77,10 @@ impl OwnPostgres {
         command
     }
 
-    /// Starts the server, or stops it first.
+    /// Starts the server again, or for the first time.
+    ///
+    /// # Errors
+    /// The server does not answer.
     pub fn restart(&mut self) -> std::io::Result<()> {
         self.stop();
         let (data, folder) = (self.data(), self.folder.clone());
@@ -89,16 +92,16 @@ impl OwnPostgres {
             "fsync=off",
         ]);
         self.server = Some(server.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
-        let give_up = Instant::now() + Duration::from_secs(30);
-        let address = self.address();
-        // In a thread of its own: the caller may be within a runtime.
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let url = self.url();
+        // The client must not run within a runtime, as the caller may.
         let answers = move || {
-            let address = address.clone();
-            let attempt = std::thread::spawn(move || crate::postgres::connect(&address).is_ok());
+            let url = url.clone();
+            let attempt = std::thread::spawn(move || crate::postgres::connect(&url).is_ok());
             attempt.join().unwrap_or(false)
         };
         while !answers() {
-            if Instant::now() > give_up {
+            if Instant::now() > deadline {
                 return Err(std::io::Error::other("the server does not answer"));
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -113,19 +116,19 @@ impl OwnPostgres {
         let _ = server.wait();
     }
 
-    /// Its address.
-    pub fn address(&self) -> String {
+    /// The URL of its database.
+    pub fn url(&self) -> String {
         let host = self.folder.display().to_string().replace('/', "%2F");
         format!("postgresql://martlet@{host}/postgres")
     }
 
-    /// A folder that is gone with the server.
+    /// A folder that is removed with the server.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
-impl Drop for OwnPostgres {
+impl Drop for TestPostgres {
     fn drop(&mut self) {
         self.stop();
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -129,7 +129,7 @@ impl TestCore {
         let mut config = Config::load(None)?;
         config.udr.path = path.display().to_string();
         // Tests write to the database on the core's thread: a group commit would deadlock.
-        config.udr.gather_ms = 0;
+        config.udr.flush_interval_ms = 0;
         config.fabric.socket = Some(folder.join("sbi.sock"));
         if kernel_sctp() {
             config.amf.n2.stack = martlet_amf::SctpStackConfig::Kernel;

@@ -4,9 +4,9 @@
 use crate::sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
 use crate::{Site, deregister_all, gnb_at, gnb_config, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
+use martlet_context_store::{ContextStoreConfig, PeerContexts};
 use martlet_ran::Gnb;
-use martlet_store::testing::OwnPostgres;
-use martlet_store::{Inheritance, Place};
+use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, reaches};
 use nix::sys::signal::Signal::{SIGCONT, SIGSTOP};
 use std::io::{Read, Write};
@@ -53,12 +53,13 @@ async fn until_beside(
 
 /// What a function keeps, but for what is about itself.
 fn kept(site: &Site, database: Option<&str>, function: &str, owner: &str) -> Result<Vec<String>> {
-    let subscribers = database.map_or(Place::File(site.0.join("martlet.db")), Place::parse);
-    let place = subscribers.beside(function).context("a place")?;
-    let (key_file, owner) = (site.0.join("operator.key"), owner.to_string());
-    // The client of PostgreSQL waits in a runtime of its own.
-    let read =
-        std::thread::spawn(move || Inheritance::open(&place, Some(&key_file), &owner)?.contexts());
+    let file = site.0.join("martlet.db").display().to_string();
+    let key_file = site.0.join("operator.key").display().to_string();
+    let mut config = ContextStoreConfig { key_file, ..ContextStoreConfig::default() };
+    config.derive_database(database.unwrap_or(&file), "", function);
+    let owner = owner.to_string();
+    // The PostgreSQL client blocks in a runtime of its own.
+    let read = std::thread::spawn(move || PeerContexts::open(&config, &owner)?.contexts());
     let kept = read.join().ok().context("it reads")??;
     Ok(kept.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
 }
@@ -138,10 +139,10 @@ fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them()
 #[test]
 fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them_on_postgresql() {
     in_namespace_within(LIMIT, || async {
-        let Some(server) = OwnPostgres::start("amf-fence")? else { return Ok(()) };
-        let site = Site::on("amf-fence-pg", Some(&server.address()))?;
+        let Some(server) = TestPostgres::start("amf-fence")? else { return Ok(()) };
+        let site = Site::on("amf-fence-pg", Some(&server.url()))?;
         site.subscribe(3, 1)?;
-        amf_stands_still(&site, Some(&server.address())).await
+        amf_stands_still(&site, Some(&server.url())).await
     });
 }
 
@@ -189,11 +190,7 @@ fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them
 #[test]
 fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them_on_postgresql() {
     in_namespace_within(LIMIT, || async {
-        let Some(server) = OwnPostgres::start("smf-fence")? else { return Ok(()) };
-        smf_stands_still(
-            &Site::on("smf-fence-pg", Some(&server.address()))?,
-            Some(&server.address()),
-        )
-        .await
+        let Some(server) = TestPostgres::start("smf-fence")? else { return Ok(()) };
+        smf_stands_still(&Site::on("smf-fence-pg", Some(&server.url()))?, Some(&server.url())).await
     });
 }

@@ -3,7 +3,7 @@
 use crate::site::*;
 use anyhow::{Context, Result, ensure};
 use martlet_ran::{PduSessionRequest, ServicePurpose};
-use martlet_store::testing::OwnPostgres;
+use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of};
 use std::time::Duration;
 
@@ -125,8 +125,8 @@ fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed() {
 #[test]
 fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed_on_postgresql() {
     in_namespace(|| async {
-        let Some(server) = OwnPostgres::start("kill")? else { return Ok(()) };
-        goes_on(&Site::on("kill-pg", Some(&server.address()))?).await
+        let Some(server) = TestPostgres::start("kill")? else { return Ok(()) };
+        goes_on(&Site::on("kill-pg", Some(&server.url()))?).await
     });
 }
 

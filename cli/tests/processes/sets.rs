@@ -6,7 +6,7 @@ use crate::{
 use anyhow::{Context, Result, ensure};
 use martlet_lab::CoreProcess;
 use martlet_ran::{Gnb, PduSessionRequest, Procedure, Ue};
-use martlet_store::testing::OwnPostgres;
+use martlet_store::testing::TestPostgres;
 use martlet_tests::{GATEWAY, in_namespace_within, ping, reaches, sequence_of};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -165,8 +165,8 @@ fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set() {
 #[test]
 fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set_on_postgresql() {
     in_namespace_within(LIMIT, || async {
-        let Some(server) = OwnPostgres::start("amf-set")? else { return Ok(()) };
-        let site = Site::on("amf-set-pg", Some(&server.address()))?;
+        let Some(server) = TestPostgres::start("amf-set")? else { return Ok(()) };
+        let site = Site::on("amf-set-pg", Some(&server.url()))?;
         site.subscribe(3, 1)?;
         amf_of_a_set_is_killed(&site).await
     });
@@ -283,8 +283,8 @@ fn sessions_of_an_smf_that_is_killed_go_on_with_another_of_the_set() {
 #[test]
 fn sessions_of_an_smf_that_is_killed_go_on_with_another_of_the_set_on_postgresql() {
     in_namespace_within(LIMIT, || async {
-        let Some(server) = OwnPostgres::start("smf-set")? else { return Ok(()) };
-        let site = Site::on("smf-set-pg", Some(&server.address()))?;
+        let Some(server) = TestPostgres::start("smf-set")? else { return Ok(()) };
+        let site = Site::on("smf-set-pg", Some(&server.url()))?;
         site.subscribe(3, 1)?;
         smf_of_a_set_is_killed(&site).await
     });

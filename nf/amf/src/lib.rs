@@ -11,15 +11,15 @@ mod concurrently;
 mod config;
 mod consumers;
 mod dispatch;
-mod fence;
-mod inheritance;
-mod kept;
+mod lease;
 mod metrics;
 mod n2;
+mod persisted;
 mod procedures;
 mod served;
 mod services;
 mod tables;
+mod takeover;
 mod ue;
 
 #[cfg(test)]
@@ -32,6 +32,7 @@ pub use config::{
 };
 
 use concurrency::Concurrency;
+use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{Route, trace};
 use martlet_sbi_api::common::NfInstanceId;
@@ -44,7 +45,6 @@ use martlet_sbi_api::nnrf_nfmanagement::{
     NotificationType,
 };
 use martlet_sctp::Listener;
-use martlet_store::Journal;
 use n2::Gnbs;
 use procedures::n2::overload_control;
 use procedures::positioning::event_exposure::Watches;
@@ -71,10 +71,10 @@ pub struct Amf {
     turned_away: AtomicU64,
     /// Itself, for handlers that make tasks of UEs.
     itself: Weak<Amf>,
-    /// Where contexts of UEs are kept, so that they outlive this process.
-    journal: Option<Journal>,
-    /// What AMFs of its set have left.
-    inherited: inheritance::Inherited,
+    /// The stored UE contexts.
+    contexts: ContextStore,
+    /// UE contexts of the other AMFs of the set.
+    peers: takeover::PeerIndexes,
     /// UEs that are restored and tell their SMFs at the same time.
     restorations: Semaphore,
     /// Who wants to be told where UEs are.
@@ -102,7 +102,7 @@ impl Amf {
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let concurrency = Concurrency::new(&config.concurrency);
-        let (journal, kept) = kept::open(&config)?;
+        let (contexts, stored) = persisted::open(&config)?;
         let amf = Arc::new_cyclic(|itself| Amf {
             itself: itself.clone(),
             config,
@@ -113,14 +113,14 @@ impl Amf {
             gnbs: Gnbs::default(),
             concurrency,
             turned_away: AtomicU64::new(0),
-            journal,
-            inherited: inheritance::Inherited::default(),
+            contexts,
+            peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
             watches: Watches::default(),
             nrppa: NonUeSubscriptions::default(),
             listener: Mutex::new(listener),
         });
-        kept::restore(&amf, kept);
+        persisted::restore(&amf, stored);
         Ok(amf)
     }
 
@@ -219,7 +219,7 @@ impl NetworkFunction for Amf {
         if let Some(listener) = listener {
             tokio::select! {
                 () = dispatch::accept(self.clone(), listener, shutdown.clone()) => {}
-                ended = fence::watch(&self, &shutdown) => return ended,
+                ended = lease::watch(&self, &shutdown) => return ended,
             }
         }
         shutdown.wait().await;
@@ -234,7 +234,7 @@ impl NetworkFunction for Amf {
             "gnbs": gnbs,
             "ues": {"contexts": contexts, "registered": registered, "connected": connected, "first": ues},
             "procedures": self.concurrency.status(),
-            "state": kept::status(self.journal.as_ref()),
+            "context_store": self.contexts.status(),
         })
     }
 }

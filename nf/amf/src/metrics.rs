@@ -42,10 +42,9 @@ static RESETS: LazyLock<IntCounter> = LazyLock::new(|| {
     register_int_counter!("martlet_amf_ng_resets_total", help).expect("registered once")
 });
 
-static TAKEN: LazyLock<IntCounter> = LazyLock::new(|| {
-    let help = "Registered UEs that another AMF of the set had gone on with, thinking that this \
-                one was gone";
-    register_int_counter!("martlet_amf_ues_taken_total", help).expect("registered once")
+static TAKEN_OVER: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Registered UEs that another AMF of the set took over while this one ran";
+    register_int_counter!("martlet_amf_ues_taken_over_total", help).expect("registered once")
 });
 
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
@@ -136,9 +135,9 @@ pub(crate) fn ngap_reset() {
     RESETS.inc();
 }
 
-/// Another AMF has gone on with a UE.
-pub(crate) fn taken() {
-    TAKEN.inc();
+/// Another AMF took over a UE.
+pub(crate) fn taken_over() {
+    TAKEN_OVER.inc();
 }
 
 /// Something was dropped because a limit was reached.

@@ -1,6 +1,6 @@
 //! The CHF's section of the configuration.
 use martlet_config::Finding;
-use martlet_store::StateConfig;
+use martlet_context_store::ContextStoreConfig;
 use serde::{Deserialize, Serialize};
 
 /// What the CHF needs to know.
@@ -22,8 +22,8 @@ pub struct ChfConfig {
     pub max_sessions: usize,
     /// Records of sessions that have ended, the latest.
     pub max_records: usize,
-    /// Where accounts and records are kept.
-    pub state: StateConfig,
+    /// Where accounts and records are stored.
+    pub context_store: ContextStoreConfig,
 }
 
 impl Default for ChfConfig {
@@ -36,7 +36,7 @@ impl Default for ChfConfig {
             quota: None,
             max_sessions: 60_000,
             max_records: 100_000,
-            state: StateConfig::default(),
+            context_store: ContextStoreConfig::default(),
         }
     }
 }

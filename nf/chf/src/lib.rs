@@ -11,11 +11,11 @@ mod service;
 pub use accounts::{Account, Accounts, Changed, Grant, Record, Usage};
 pub use config::ChfConfig;
 
+use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, StartError};
 use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nchf_converged_charging::NCHF_CONVERGEDCHARGING;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use martlet_store::Journal;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -29,7 +29,8 @@ pub struct Chf {
     accounts: Mutex<Accounts>,
     /// Where the SMF of each session is told of changes.
     notify: Mutex<HashMap<u64, String>>,
-    journal: Option<Journal>,
+    /// Where accounts and records are stored.
+    store: ContextStore,
 }
 
 impl Chf {
@@ -41,9 +42,8 @@ impl Chf {
         self.notify.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Keeps what has changed.
-    fn keep(&self, accounts: &Accounts, changed: &[Changed]) {
-        let Some(journal) = &self.journal else { return };
+    /// Stores the accounts and records that have changed.
+    fn persist(&self, accounts: &Accounts, changed: &[Changed]) {
         for one in changed {
             let (id, value) = match one {
                 Changed::Account(supi) => (
@@ -57,8 +57,8 @@ impl Chf {
                 Changed::Gone(id) => (format!("record {id}"), None),
             };
             match value {
-                Some(value) => journal.put(id, value),
-                None => journal.remove(id),
+                Some(value) => self.store.put(id, value),
+                None => self.store.remove(id),
             }
         }
     }
@@ -85,7 +85,7 @@ impl Chf {
         let sessions = {
             let mut accounts = self.accounts();
             let sessions = accounts.set(supi, left);
-            self.keep(&accounts, &[Changed::Account(supi.to_string())]);
+            self.persist(&accounts, &[Changed::Account(supi.to_string())]);
             sessions
         };
         let chf = self.clone();
@@ -99,14 +99,13 @@ impl NetworkFunction for Chf {
     type Config = ChfConfig;
 
     async fn create(config: ChfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let failed = |error| {
-            StartError(format!("{error}; `chf.state` says where accounts and records are kept"))
-        };
-        let (journal, kept) = config.state.open("chf").map_err(failed)?.unzip();
+        let failed =
+            |error| StartError(format!("{error}; `chf.context_store` configures the database"));
+        let (store, stored) = ContextStore::open(&config.context_store, "chf").map_err(failed)?;
         let mut accounts =
             Accounts::new(config.quota, config.grant, config.max_sessions, config.max_records);
         let mut records = Vec::new();
-        for (id, value) in kept.into_iter().flatten() {
+        for (id, value) in stored {
             match id.split_once(' ') {
                 Some(("account", supi)) => {
                     if let Ok(account) = serde_json::from_slice(&value) {
@@ -132,7 +131,7 @@ impl NetworkFunction for Chf {
             context,
             accounts: Mutex::new(accounts),
             notify: Mutex::default(),
-            journal,
+            store,
         }))
     }
 

@@ -56,7 +56,7 @@ impl Chf {
             }
             answers.push(answer);
         }
-        self.keep(&accounts, &[Changed::Account(supi), Changed::Record(id)]);
+        self.persist(&accounts, &[Changed::Account(supi), Changed::Record(id)]);
         ChargingDataResponse {
             invocation_time_stamp: DateTime::now(),
             invocation_sequence_number: request.invocation_sequence_number,
@@ -142,7 +142,7 @@ impl ChfConvergedCharging for Chf {
         self.account_for(id, &body);
         let mut accounts = self.accounts();
         let changed = accounts.close(id, body.invocation_time_stamp.to_string());
-        self.keep(&accounts, &changed);
+        self.persist(&accounts, &changed);
         Ok(())
     }
 }

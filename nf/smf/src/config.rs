@@ -1,7 +1,8 @@
 //! The SMF's section of the configuration.
 use martlet_config::Finding;
+use martlet_context_store::ContextStoreConfig;
 use martlet_sbi_api::common::Snssai;
-use martlet_store::{StateConfig, UpSecurityPolicy};
+use martlet_store::UpSecurityPolicy;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
 
@@ -228,8 +229,8 @@ impl Default for ChargingConfig {
     }
 }
 
-/// The set of which an SMF is (TS 23.501, 5.22). Its members keep their sessions in one
-/// `state.place`, and have pools and N4 addresses of their own.
+/// The set of which an SMF is (TS 23.501, 5.22). Its members store their sessions in one
+/// `context_store.database`, and have pools and N4 addresses of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetConfig {
@@ -303,8 +304,8 @@ pub struct SmfConfig {
     pub n4: N4Config,
     /// Charging.
     pub charging: ChargingConfig,
-    /// Where sessions are kept, so that they outlive this process.
-    pub state: StateConfig,
+    /// The store that lets sessions outlive this process.
+    pub context_store: ContextStoreConfig,
     /// The set of which it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<SetConfig>,
@@ -348,7 +349,7 @@ impl Default for SmfConfig {
             branching: Vec::new(),
             n4: N4Config::default(),
             charging: ChargingConfig::default(),
-            state: StateConfig::default(),
+            context_store: ContextStoreConfig::default(),
             set: None,
             max_sessions: 60_000,
             limits: Vec::new(),

@@ -10,11 +10,11 @@ mod addresses;
 mod config;
 mod filter;
 mod flows;
-mod kept;
 mod limits;
 mod metrics;
 mod n1;
 mod n4;
+mod persisted;
 mod place;
 mod procedures;
 mod protection;
@@ -31,13 +31,13 @@ pub use config::{
 };
 
 use addresses::Pools;
+use martlet_context_store::ContextStore;
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
 use martlet_sbi_api::common::NfInstanceId;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, SmfInfo, SnssaiSmfInfoItem};
 use martlet_sbi_api::nsmf_callback::NSMF_CALLBACK;
 use martlet_sbi_api::nsmf_pdusession::NSMF_PDUSESSION;
-use martlet_store::Journal;
 use sessions::Sessions;
 use std::sync::{Arc, Weak};
 use tokio::sync::Semaphore;
@@ -54,8 +54,8 @@ pub struct Smf {
     sessions: Sessions,
     limits: limits::RoomLimits,
     n4: n4::N4,
-    /// Where sessions are kept, so that they outlive this process.
-    journal: Option<Journal>,
+    /// The stored sessions.
+    contexts: ContextStore,
     /// Sessions that are restored at their UPF at the same time.
     restorations: Semaphore,
     /// For the tasks of sessions, which outlive the request that began them.
@@ -71,12 +71,12 @@ impl NetworkFunction for Smf {
         let instance_id =
             instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
         let pools = Pools::new(&config.dnns).map_err(StartError)?;
-        let (journal, kept) = kept::open(&config)?;
-        let elsewhere = match &journal {
-            Some(_) => set::elsewhere(&config).map_err(kept::failed)?,
-            None => Vec::new(),
+        let (contexts, stored) = persisted::open(&config)?;
+        let elsewhere = match contexts.is_enabled() {
+            true => set::elsewhere(&config).map_err(persisted::start_error)?,
+            false => Vec::new(),
         };
-        let n4 = n4::N4::open(&config, kept.recovery, journal.is_some()).await?;
+        let n4 = n4::N4::open(&config, stored.recovery, contexts.is_enabled()).await?;
         let sessions =
             Sessions::new(config.max_sessions, config.set.as_ref().map_or(0, |set| set.member));
         let restorations = Semaphore::new(RESTORATIONS);
@@ -91,12 +91,12 @@ impl NetworkFunction for Smf {
                 sessions,
                 limits,
                 n4,
-                journal,
+                contexts,
                 restorations,
                 itself,
             }
         });
-        kept::restore(&smf, kept, elsewhere);
+        persisted::restore(&smf, stored, elsewhere);
         Ok(smf)
     }
 
@@ -143,7 +143,7 @@ impl NetworkFunction for Smf {
             "sessions": self.sessions.len(),
             "addresses": self.pools.status(),
             "upfs": self.n4.status(),
-            "state": kept::status(self.journal.as_ref()),
+            "context_store": self.contexts.status(),
         })
     }
 }

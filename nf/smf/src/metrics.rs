@@ -37,15 +37,14 @@ pub fn procedure(name: &str, result: &str, started: Instant) {
     SECONDS.with_label_values(&[name]).observe(started.elapsed().as_secs_f64());
 }
 
-static TAKEN: LazyLock<IntCounter> = LazyLock::new(|| {
-    let help =
-        "Sessions that another SMF of the set had gone on with, thinking that this one was gone";
-    register_int_counter!("martlet_smf_sessions_taken_total", help).expect("registered once")
+static TAKEN_OVER: LazyLock<IntCounter> = LazyLock::new(|| {
+    let help = "Sessions that another SMF of the set took over while this one ran";
+    register_int_counter!("martlet_smf_sessions_taken_over_total", help).expect("registered once")
 });
 
-/// Another SMF has gone on with a session.
-pub fn taken() {
-    TAKEN.inc();
+/// Another SMF took over a session.
+pub fn taken_over() {
+    TAKEN_OVER.inc();
 }
 
 /// Counts something on N4.

@@ -203,7 +203,7 @@ impl Session {
         upf: UpfSession,
         change: SessionModificationRequest,
     ) -> Result<(), N4Error> {
-        if !self.is_ours().await {
+        if !self.is_owned().await {
             return Err(N4Error::NoUpf);
         }
         match self.smf.n4.request(upf.upf, Some(upf.seid), change).await? {

@@ -1,15 +1,16 @@
 //! SMFs of a set (TS 23.501, 5.22; TS 29.244, 5.22): where they keep their sessions in one place
-//! (`smf.state.place`), another one goes on with the sessions of one that is gone. It does so when
+//! (`smf.context_store.database`), another one goes on with the sessions of one that is gone. It does so when
 //! somebody has something for a session, and by itself when it finds that a member does not answer.
 //! Each session is claimed by one of them alone.
-use crate::kept::{self, SMF, owner, prefix};
 use crate::n4::take_control;
+use crate::persisted::{self, PersistedSession, SMF, owner, owner_prefix};
 use crate::procedures::establishment::pdu_session_establishment;
 use crate::procedures::modification::network_requested_modification;
 use crate::procedures::user_plane::n4_session_establishment;
 use crate::session::{Session, SessionEvent};
 use crate::sessions::SessionHandle;
 use crate::{Smf, SmfConfig, metrics};
+use martlet_context_store::{PeerContexts, StoreError};
 use martlet_nf::{Shutdown, StartError};
 use martlet_pfcp::Message;
 use martlet_sbi::ApiRoot;
@@ -17,9 +18,7 @@ use martlet_sbi_api::namf_callback::AmfCallbackClient;
 use martlet_sbi_api::nsmf_pdusession::{
     ResourceStatus, SmContextStatusNotification, SmfPduSessionClient, StatusInfo,
 };
-use martlet_store::{Inheritance, Place, StoreError};
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,20 +29,18 @@ const MISSED: u32 = 2;
 
 /// A session that a member has left.
 struct Left {
-    inheritance: Inheritance,
+    contexts: PeerContexts,
     root: Option<ApiRoot>,
 }
 
-fn open(config: &SmfConfig, owner: &str) -> Result<Inheritance, StoreError> {
-    let state = &config.state;
-    let key_file = Some(Path::new(&state.key_file)).filter(|file| !file.as_os_str().is_empty());
-    Inheritance::open(&Place::parse(&state.place), key_file, owner)
+fn open(config: &SmfConfig, owner: &str) -> Result<PeerContexts, StoreError> {
+    PeerContexts::open(&config.context_store, owner)
 }
 
 /// The other members that keep something.
 fn others(config: &SmfConfig) -> Result<Vec<String>, StoreError> {
     let (Some(set), own) = (&config.set, owner(config)) else { return Ok(Vec::new()) };
-    let mut owners = open(config, &own)?.owners(&prefix(&set.id))?;
+    let mut owners = open(config, &own)?.owners(&owner_prefix(&set.id))?;
     owners.retain(|owner| *owner != own);
     Ok(owners)
 }
@@ -66,10 +63,10 @@ fn read_elsewhere(config: &SmfConfig) -> Result<Vec<Vec<u8>>, StoreError> {
 
 fn find(config: &SmfConfig, reference: &str) -> Result<Option<Left>, StoreError> {
     for owner in others(config)? {
-        let inheritance = open(config, &owner)?;
-        if inheritance.context(reference)?.is_some() {
-            let root = inheritance.context(SMF)?.and_then(|value| kept::root(&value));
-            return Ok(Some(Left { inheritance, root }));
+        let contexts = open(config, &owner)?;
+        if contexts.context(reference)?.is_some() {
+            let root = contexts.context(SMF)?.and_then(|value| persisted::root(&value));
+            return Ok(Some(Left { contexts, root }));
         }
     }
     Ok(None)
@@ -124,24 +121,28 @@ async fn claim(smf: &Arc<Smf>, reference: u64, left: Left) -> Option<SessionHand
         return smf.sessions.get(&name);
     }
     let claimed =
-        tokio::task::spawn_blocking(move || left.inheritance.claim(&reference.to_string())).await;
+        tokio::task::spawn_blocking(move || left.contexts.take_over(&reference.to_string())).await;
     let Ok(Ok(Some(value))) = claimed else {
         // Somebody else did, who may be this one; or its SMF is at work.
         return smf.sessions.get(&reference.to_string());
     };
-    smf.journal.iter().for_each(|journal| journal.adopt(&name));
-    let session = kept::session(smf, reference, &value, true);
+    smf.contexts.regain(&name);
+    let decoded = serde_json::from_slice::<PersistedSession>(&value);
+    let decoded = decoded
+        .inspect_err(|error| tracing::warn!(reference, %error, "a session of the set is lost"))
+        .ok()?;
+    let session = persisted::session(smf, reference, decoded, true);
     let session = session
-        .inspect_err(|reason| tracing::warn!(reference, reason, "a session of the set is lost"))
+        .inspect_err(|error| tracing::warn!(reference, %error, "a session of the set is lost"))
         .ok()?;
     let handle = smf.sessions.get(&reference.to_string())?;
-    session.keep();
+    session.persist();
     tracing::info!(supi = %session.supi, session = session.id, "a session goes on here: its SMF is gone");
     martlet_sbi::trace::spawn(Default::default(), async move {
         let mut session = Box::new(session);
         adopt(&mut session).await;
         metrics::procedure("set_takeover", if session.lost { "lost" } else { "ok" }, started);
-        session.keep();
+        session.persist();
         session.run().await;
     });
     Some(handle)
@@ -182,18 +183,15 @@ async fn adopt(session: &mut Session) {
 impl Session {
     /// Whether the session is this SMF's still. Waits for the place of the sessions where this SMF
     /// was not heard of there for a while.
-    pub(crate) async fn is_ours(&self) -> bool {
-        match &self.smf.journal {
-            Some(journal) => journal.is_ours(self.reference).await,
-            None => true,
-        }
+    pub(crate) async fn is_owned(&self) -> bool {
+        self.smf.contexts.is_owner(self.reference).await
     }
 
     /// Another SMF of the set has gone on with the session, thinking that this one was gone: here
     /// it ends, without a word to anybody. Its address stays in use.
-    pub(crate) fn leave_to_another(&self) {
+    pub(crate) fn drop_taken_over(&self) {
         tracing::warn!(supi = %self.supi, session = self.id, "another SMF of the set has gone on with the session: it ends here");
-        metrics::taken();
+        metrics::taken_over();
         self.smf.sessions.remove(self.reference);
     }
 }
@@ -201,10 +199,6 @@ impl Session {
 /// Tells sessions that another SMF has taken; ends with an error where another process has this
 /// SMF's name.
 pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError> {
-    let Some(journal) = &smf.journal else {
-        shutdown.wait().await;
-        return Ok(());
-    };
     let taken = |id: &str| {
         if let Some(session) = smf.sessions.get(id) {
             session.send(SessionEvent::Taken);
@@ -212,10 +206,7 @@ pub async fn fence(smf: &Arc<Smf>, shutdown: &Shutdown) -> Result<(), StartError
     };
     tokio::select! {
         () = shutdown.wait() => Ok(()),
-        () = journal.watch(taken) => {
-            let what = "another SMF of the same name has started with the same `smf.state`: this one ends";
-            Err(StartError(what.into()))
-        }
+        superseded = smf.contexts.watch(taken) => Err(StartError(superseded.to_string())),
     }
 }
 
@@ -277,7 +268,7 @@ pub async fn watch(smf: Arc<Smf>, shutdown: Shutdown) {
 fn members(config: &SmfConfig) -> Result<Vec<(String, ApiRoot)>, StoreError> {
     let mut all = Vec::new();
     for owner in others(config)? {
-        let root = open(config, &owner)?.context(SMF)?.and_then(|value| kept::root(&value));
+        let root = open(config, &owner)?.context(SMF)?.and_then(|value| persisted::root(&value));
         all.extend(root.map(|root| (owner, root)));
     }
     Ok(all)
@@ -295,10 +286,9 @@ async fn take_all(smf: &Arc<Smf>, owner: &str) {
     for (id, _) in all {
         let Ok(reference) = id.parse() else { continue };
         let (config, of) = (smf.config.clone(), owner.to_string());
-        let Ok(Ok(inheritance)) = tokio::task::spawn_blocking(move || open(&config, &of)).await
-        else {
+        let Ok(Ok(contexts)) = tokio::task::spawn_blocking(move || open(&config, &of)).await else {
             return;
         };
-        claim(smf, reference, Left { inheritance, root: None }).await;
+        claim(smf, reference, Left { contexts, root: None }).await;
     }
 }

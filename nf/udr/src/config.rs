@@ -15,9 +15,9 @@ pub struct UdrConfig {
     pub key_file: String,
     /// Subscriptions to a subscriber's data at a time.
     pub max_subscriptions: usize,
-    /// Milliseconds for which writes to an SQLite file are gathered, at most 1000: what is lost
-    /// when the process is killed. With 0 each is written before it is answered.
-    pub gather_ms: u32,
+    /// Milliseconds for which writes to an SQLite file share a transaction, at most 1000. A killed
+    /// process loses this much. With 0 each write is a transaction that precedes the response.
+    pub flush_interval_ms: u32,
 }
 
 impl Default for UdrConfig {
@@ -26,7 +26,7 @@ impl Default for UdrConfig {
             path: "martlet.db".into(),
             key_file: String::new(),
             max_subscriptions: 16,
-            gather_ms: 5,
+            flush_interval_ms: 5,
         }
     }
 }
@@ -45,10 +45,10 @@ impl UdrConfig {
             findings
                 .push(Finding::new("max_subscriptions", "0 lets no AMF register a UE: write 16"));
         }
-        if self.gather_ms > 1000 {
+        if self.flush_interval_ms > 1000 {
             findings.push(Finding::new(
-                "gather_ms",
-                "others who write into the file wait for so long: write 1000 at most",
+                "flush_interval_ms",
+                "other processes that write to the file wait this long: write 1000 at most",
             ));
         }
         findings

@@ -14,7 +14,7 @@ use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{Problem, Route};
 use martlet_sbi_api::nnrf_nfmanagement::{DataSetId, NfProfile, NfType, UdrInfo};
 use martlet_sbi_api::nudr_dr::NUDR_DR;
-use martlet_store::{Place, Store, Subscriber};
+use martlet_store::{DatabaseUrl, Store, Subscriber};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -45,11 +45,10 @@ impl NetworkFunction for Udr {
     async fn create(config: UdrConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let key_file =
             Some(Path::new(&config.key_file)).filter(|file| !file.as_os_str().is_empty());
-        let place = Place::parse(&config.path);
-        let opened = Store::open_at(&place, key_file);
-        let store = opened.map_err(|e| {
-            StartError(format!("{e}; `udr.path` in the configuration names the place"))
-        })?;
+        let url = DatabaseUrl::parse(&config.path);
+        let opened = Store::open_at(&url, key_file);
+        let store =
+            opened.map_err(|e| StartError(format!("{e}; `udr.path` configures the database")))?;
         let epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         // Identities of one start differ from those of the one before.
@@ -67,11 +66,11 @@ impl NetworkFunction for Udr {
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
-        let gathering = Duration::from_millis(self.config.gather_ms.into());
-        let failed = |error| tracing::error!(%error, "changes of subscribers' contexts could not be written");
+        let interval = Duration::from_millis(self.config.flush_interval_ms.into());
+        let failed = |error| tracing::error!(%error, "subscriber database: group commit failed");
         tokio::select! {
             () = changes::tell(&self) => {}
-            () = self.store.gather_writes(gathering, failed) => {}
+            () = self.store.group_commits(interval, failed) => {}
             () = shutdown.wait() => {}
         }
         Ok(())
@@ -80,7 +79,7 @@ impl NetworkFunction for Udr {
     fn status(&self) -> serde_json::Value {
         match self.store.count() {
             Ok(count) => {
-                serde_json::json!({"subscribers": count, "place": Place::parse(&self.config.path).to_string()})
+                serde_json::json!({"subscribers": count, "database": DatabaseUrl::parse(&self.config.path).to_string()})
             }
             Err(error) => serde_json::json!({"failure": error.to_string()}),
         }

@@ -44,7 +44,7 @@ impl UdrDataRepository for Udr {
         let next = next.ok_or_else(|| {
             Problem::mandatory_ie_incorrect(SQN, "it is not of twelve hexadecimal digits")
         })?;
-        match self.store.move_sqn(ue_id, subscriber.sqn, next).map_err(failure::of_store)? {
+        match self.store.advance_sqn(ue_id, subscriber.sqn, next).map_err(failure::of_store)? {
             true => Ok(None),
             false => Err(Problem::new(409, "MODIFICATION_CONFLICT")
                 .detail("another changed the sequence number meanwhile")),

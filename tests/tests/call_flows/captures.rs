@@ -26,7 +26,7 @@ async fn record(sbi: Sbi) -> Result<Option<Recording>> {
         // NAS with the null cipher can be dissected.
         config.amf.security.ciphering = vec![CipheringName::NEA0];
         // An SMF without persisted contexts releases its association when it stops.
-        config.smf.state.keep = false;
+        config.smf.context_store.enabled = false;
         config.amf.timers.t3513_ms = 200;
         config.amf.timers.paging_attempts = 1;
     })

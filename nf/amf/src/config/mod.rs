@@ -1,8 +1,8 @@
 //! The AMF's section of the configuration.
 use martlet_config::Finding;
+use martlet_context_store::ContextStoreConfig;
 use martlet_nas::{CipheringAlgorithm, IntegrityAlgorithm};
 use martlet_sbi_api::common::{PlmnId, Snssai};
-use martlet_store::StateConfig;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -42,8 +42,8 @@ pub struct AmfConfig {
     pub limits: LimitsConfig,
     /// How many procedures of a kind are at work at the same time.
     pub concurrency: ConcurrencyConfig,
-    /// Where contexts of UEs are kept, so that they outlive this process.
-    pub state: StateConfig,
+    /// The store that lets UE contexts outlive this process.
+    pub context_store: ContextStoreConfig,
     /// UEs that the status lists with their state.
     pub status_ues: usize,
     /// A UE whose slices are another AMF set's gets there by way of its gNB, where its 5G-GUTI
@@ -232,7 +232,7 @@ impl Default for AmfConfig {
             timers: TimersConfig::default(),
             limits: LimitsConfig::default(),
             concurrency: ConcurrencyConfig::default(),
-            state: StateConfig::default(),
+            context_store: ContextStoreConfig::default(),
             status_ues: 20,
             reroute_by_gnb: false,
         }

@@ -36,7 +36,7 @@ impl Ue {
             event_exposure::check(&mut self).await;
             self.rest();
             self.publish();
-            self.keep();
+            self.persist();
         }
         Box::pin(self.leave()).await;
     }
@@ -236,6 +236,6 @@ impl Ue {
         }
         self.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
         implicit_deregistration::purge(&mut self).await;
-        self.erase();
+        self.remove_persisted();
     }
 }

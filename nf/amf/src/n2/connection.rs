@@ -101,7 +101,7 @@ impl Connection {
     /// Sends a message about the UE.
     pub async fn send(&self, pdu: Result<NGAP_PDU, martlet_ngap::Error>) -> bool {
         // What another AMF of the set has gone on with has nothing to hear from this one.
-        if !self.amf.has_connection(self.amf_id).await {
+        if !self.amf.owns_connection(self.amf_id).await {
             return false;
         }
         match pdu {

@@ -109,8 +109,11 @@ impl Core {
         start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
         // Tests look into the file and write into it from the thread of the UDR: there, writes are
         // not gathered.
-        let udr =
-            UdrConfig { path: database.display().to_string(), gather_ms: 0, ..Default::default() };
+        let udr = UdrConfig {
+            path: database.display().to_string(),
+            flush_interval_ms: 0,
+            ..Default::default()
+        };
         start::<Udr>(udr, &common(11), &environment).await.unwrap();
         start::<Udm>(Default::default(), &common(12), &environment).await.unwrap();
         start::<Ausf>(Default::default(), &common(13), &environment).await.unwrap();

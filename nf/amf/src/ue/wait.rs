@@ -36,7 +36,7 @@ impl Ue {
     /// The next thing that comes, until a time if there is one.
     pub(crate) async fn next(&mut self, until: Option<Instant>) -> Awaited {
         let came = self.next_of_any(until).await;
-        if self.is_lost_to_another().await { Awaited::Lost } else { came }
+        if self.is_taken_over().await { Awaited::Lost } else { came }
     }
 
     async fn next_of_any(&mut self, until: Option<Instant>) -> Awaited {

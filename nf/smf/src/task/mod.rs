@@ -26,14 +26,14 @@ impl Session {
                 (false, None) => self.smf.config.audit(),
             };
             let event = tokio::time::timeout(patience, self.inbox.recv()).await;
-            if !self.is_ours().await {
-                return self.leave_to_another();
+            if !self.is_owned().await {
+                return self.drop_taken_over();
             }
             // On the heap while it lasts, so that the task of a session at rest is small.
             if !Box::pin(self.act(event.ok())).await {
                 break;
             }
-            self.keep();
+            self.persist();
         }
         self.forget();
     }

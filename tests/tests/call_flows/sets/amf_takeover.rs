@@ -11,11 +11,11 @@ fn ue_of_a_stopped_amf_is_served_by_another_amf_of_the_set() {
         // In one process an AMF cannot stop alone.
         let core = TestCore::start_on(Sbi::Http, |config| {
             let place = std::path::Path::new(&config.udr.path).with_file_name("amf-set.db");
-            config.amf.state.place = place.display().to_string();
+            config.amf.context_store.database = place.display().to_string();
         })
         .await?;
-        let place = core.config().amf.state.place.clone();
-        let second = core.second_amf(|config| config.amf.state.place = place).await?;
+        let place = core.config().amf.context_store.database.clone();
+        let second = core.second_amf(|config| config.amf.context_store.database = place).await?;
         let (here, there) = (core.gnb(1).await?, second.gnb(&core, 2).await?);
         let (ue, _) = core.ue_with_session(&there, 1).await?;
         let authenticated = core.stored_sqn(1)?;

@@ -3,8 +3,8 @@
 //! with a registration is `context_transfer`'s.
 use super::{am_policy_association, subscription_retrieval};
 use crate::Amf;
-use crate::kept::KeptUe;
 use crate::metrics::Procedure;
+use crate::persisted::PersistedUe;
 use crate::procedures::session::serving_amf_change;
 use crate::ue::{Security, Ue, UeHandle};
 use bytes::Bytes;
@@ -31,19 +31,21 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
     let guti = named(ue, nas).filter(|guti| !ue.amf.served.gave(guti))?;
     let amf = ue.amf.clone();
-    let mut found = amf.inherited(&guti).await?;
-    proved(&found.kept.take()?, nas)?;
+    let peer_ue = amf.peer_ue_of_guti(&guti).await?;
+    proved(&peer_ue.ue, nas)?;
     let procedure = Procedure::start("set_takeover");
-    if lives(&amf, &found.of, &guti.to_string(), &guti).await {
+    if lives(&amf, &peer_ue.owner, &guti.to_string(), &guti).await {
         procedure.failed("alive");
         return None;
     }
-    let Some(kept) = found.claim().await else {
+    let Some(persisted) = peer_ue.take_over().await else {
         procedure.failed("claimed");
         return None;
     };
     // Of what its AMF knew last: a message that was used before proves nothing.
-    let Some((security, inbound)) = proved(&kept, nas).filter(|_| kept.adopt(ue).is_ok()) else {
+    let Some((security, inbound)) =
+        proved(&persisted, nas).filter(|_| persisted.take_over(ue).is_ok())
+    else {
         procedure.failed("replayed");
         return None;
     };
@@ -57,8 +59,8 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
 }
 
 /// The message as the keys of a context prove it, and the keys with its count.
-pub(crate) fn proved(kept: &KeptUe, nas: &Bytes) -> Option<(Security, Inbound)> {
-    let mut security = kept.security().ok()?;
+pub(crate) fn proved(persisted: &PersistedUe, nas: &Bytes) -> Option<(Security, Inbound)> {
+    let mut security = persisted.security().ok()?;
     let inbound =
         inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
     Some((security, inbound))
@@ -103,22 +105,21 @@ async fn lives(amf: &Amf, of: &AmfId, ue_context_id: &str, guti: &Guti) -> bool 
 /// Another function has something for a UE that this AMF does not know: an AMF of the set may have
 /// left it.
 pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
-    let mut found = amf.inherited_of(supi).await?;
-    let kept = found.kept.take()?;
-    let guti = kept.guti().filter(|_| amf.tables.len() < amf.config.limits.max_ues)?;
-    if lives(amf, &found.of, supi, &guti).await {
+    let peer_ue = amf.peer_ue_of_supi(supi).await?;
+    let guti = peer_ue.ue.guti().filter(|_| amf.tables.len() < amf.config.limits.max_ues)?;
+    if lives(amf, &peer_ue.owner, supi, &guti).await {
         return amf.tables.by_supi(supi);
     }
-    let Some(kept) = found.claim().await else { return amf.tables.by_supi(supi) };
+    let Some(persisted) = peer_ue.take_over().await else { return amf.tables.by_supi(supi) };
     let (sender, inbox) = mpsc::channel(amf.config.limits.ue_queue);
     let handle = UeHandle { number: amf.tables.next_number(), sender };
     amf.tables.add(&handle);
     let mut ue = Box::new(Ue::new(amf.clone(), handle.clone(), inbox, false));
     ue.begin_again();
-    kept.adopt(&mut ue).ok()?;
+    persisted.take_over(&mut ue).ok()?;
     amf.tables.claim_supi(ue.supi.as_ref()?, &handle);
     ue.publish();
-    ue.keep();
+    ue.persist();
     tracing::info!(supi, "a UE goes on here: its AMF is gone");
     martlet_sbi::trace::spawn(Default::default(), async move {
         let procedure = Procedure::start("set_takeover");
@@ -126,7 +127,7 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
         procedure.succeeded();
         ue.rest();
         ue.publish();
-        ue.keep();
+        ue.persist();
         ue.run().await;
     });
     Some(handle)

@@ -90,12 +90,12 @@ pub(crate) async fn fetch(
 /// Goes on with what an AMF of the set has kept of the UE, if the request is the UE's own.
 async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     let amf = ue.amf.clone();
-    let mut found = amf.inherited(guti).await?;
+    let peer_ue = amf.peer_ue_of_guti(guti).await?;
     // A request that is not the UE's own takes nothing.
-    amf_set_takeover::proved(&found.kept.take()?, nas)?;
-    let kept = found.claim().await?;
-    let (security, inbound) = amf_set_takeover::proved(&kept, nas)?;
-    if kept.go_on_as(ue).is_err() {
+    amf_set_takeover::proved(&peer_ue.ue, nas)?;
+    let persisted = peer_ue.take_over().await?;
+    let (security, inbound) = amf_set_takeover::proved(&persisted, nas)?;
+    if persisted.copy_to(ue).is_err() {
         (ue.supi, ue.pei, ue.security, ue.policy) = (None, None, None, None);
         ue.sessions.clear();
         return None;

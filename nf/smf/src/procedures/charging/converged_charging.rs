@@ -31,17 +31,17 @@ pub struct Charging {
     pub told: Told,
 }
 
-/// What is kept.
-pub type Kept = (ApiRoot, Told);
+/// The persisted form: API root of the CHF, and the charging state.
+pub type PersistedCharging = (ApiRoot, Told);
 
 impl Charging {
-    /// For the store.
-    pub fn kept(&self) -> Kept {
+    /// The persisted form.
+    pub fn persisted(&self) -> PersistedCharging {
         (self.chf.peer().root().clone(), self.told.clone())
     }
 
-    /// As it was kept.
-    pub fn restored(smf: &Smf, supi: &Supi, (root, told): Kept) -> Self {
+    /// Restores the persisted form.
+    pub fn restored(smf: &Smf, supi: &Supi, (root, told): PersistedCharging) -> Self {
         Charging {
             chf: ChfConvergedChargingClient::new(smf.context.peer_at(root).about(supi)),
             told,

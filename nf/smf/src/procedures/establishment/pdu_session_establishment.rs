@@ -384,7 +384,7 @@ async fn go_on(
         Ok(()) => {
             metrics::procedure("pdu_session_establishment", "ok", started);
             tracing::info!(supi = %session.supi, session = session.id, dnn = %session.dnn, address = %session.addresses, "a PDU session is set up");
-            session.keep();
+            session.persist();
             // The UE need not wait for the UDM (steps 16c and 4b).
             let registered = register(&session).await;
             session.registered = registered.is_ok();
@@ -397,7 +397,7 @@ async fn go_on(
                 return Some(session);
             }
             network_requested_modification::subscribe(&mut session).await;
-            session.keep();
+            session.persist();
             Some(session)
         }
         Err(reason) => {

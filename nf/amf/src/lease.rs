@@ -1,0 +1,61 @@
+//! The lease of this AMF on its UE contexts. A UE that another AMF of the set has taken over is
+//! dropped here without any message: its session, subscription and policy belong to that AMF.
+use crate::Amf;
+use crate::ue::{Event, Ue};
+use martlet_nf::{Shutdown, StartError};
+use std::sync::Arc;
+
+impl Amf {
+    /// Whether this AMF still owns a UE context. Waits for the database if the lease has expired.
+    pub(crate) async fn owns(&self, number: u64) -> bool {
+        self.contexts.is_owner(number).await
+    }
+
+    /// Whether this AMF still owns the UE context of an N2 connection.
+    pub(crate) async fn owns_connection(&self, amf_id: u64) -> bool {
+        match self.tables.owner_of(amf_id) {
+            Some(number) => self.owns(number).await,
+            None => true,
+        }
+    }
+}
+
+/// Wakes the task of each UE that another AMF takes over. Ends with an error when another process
+/// has this AMF's identity.
+pub(crate) async fn watch(amf: &Arc<Amf>, shutdown: &Shutdown) -> Result<(), StartError> {
+    let revoked = |id: &str| {
+        if let Some(ue) = id.parse().ok().and_then(|number| amf.tables.by_number(number)) {
+            let _ = ue.sender.try_send(Event::Taken);
+        }
+    };
+    tokio::select! {
+        () = shutdown.wait() => Ok(()),
+        superseded = amf.contexts.watch(revoked) => Err(StartError(superseded.to_string())),
+    }
+}
+
+impl Ue {
+    /// Whether another AMF has taken the UE over. If so, clears this context.
+    pub(crate) async fn is_taken_over(&mut self) -> bool {
+        if self.amf.owns(self.handle.number).await {
+            return false;
+        }
+        if self.registered {
+            tracing::warn!(
+                supi = self.label(),
+                gnb = self.gnb(),
+                "UE taken over by another AMF of the set"
+            );
+            crate::metrics::taken_over();
+        }
+        self.sessions.clear();
+        self.watched.clear();
+        self.waiting.clear();
+        self.leave_connection();
+        self.pending.clear();
+        (self.connection, self.target, self.security) = (None, None, None);
+        (self.subscription, self.policy, self.idle) = (None, None, None);
+        self.set_registered(false);
+        true
+    }
+}

@@ -1,0 +1,161 @@
+//! UE contexts of another AMF of the set that has failed (TS 23.501, 5.21.2). The AMFs of a set
+//! share one database (`amf.context_store.database`). The AMF that a UE reaches takes the UE's
+//! context over; only one AMF succeeds.
+use crate::Amf;
+use crate::persisted::{PersistedUe, identities, owner_of, owner_prefix};
+use martlet_context_store::{PeerContexts, StoreError};
+use martlet_nas::Guti;
+use martlet_nas::identifiers::AmfId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long the index of a peer's contexts is used. A takeover fails for contexts that were removed
+/// meanwhile.
+const INDEX_LIFETIME: Duration = Duration::from_secs(30);
+/// Shortest time between two reads of all contexts, so that requests with unknown identities do
+/// not load the database.
+const MIN_READ_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The contexts of one peer, by the identities of their UEs.
+struct Index {
+    read_at: Instant,
+    contexts: Arc<PeerContexts>,
+    by_tmsi: HashMap<u32, String>,
+    by_supi: HashMap<String, String>,
+}
+
+/// Indexes of the peers' contexts.
+#[derive(Default)]
+pub(crate) struct PeerIndexes {
+    /// By the peer's owner name.
+    by_owner: Mutex<HashMap<String, Index>>,
+    /// When all peers were last searched for a SUPI.
+    last_supi_search: Mutex<Option<Instant>>,
+}
+
+impl PeerIndexes {
+    fn by_owner(&self) -> MutexGuard<'_, HashMap<String, Index>> {
+        self.by_owner.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Whether peers are to be searched for a SUPI now.
+    fn may_search(&self, supi: &str) -> bool {
+        let mut last = self.last_supi_search.lock().unwrap_or_else(|e| e.into_inner());
+        let is_indexed = self.by_owner().values().any(|index| index.by_supi.contains_key(supi));
+        let is_recent = last.is_some_and(|at| at.elapsed() < MIN_READ_INTERVAL);
+        if is_recent && !is_indexed {
+            return false;
+        }
+        *last = Some(Instant::now());
+        true
+    }
+}
+
+/// A UE context of a peer, not taken over yet.
+pub(crate) struct PeerUe {
+    contexts: Arc<PeerContexts>,
+    id: String,
+    /// The AMF that stored the context.
+    pub owner: AmfId,
+    /// The context as it was read; a takeover may return a later one.
+    pub ue: PersistedUe,
+}
+
+/// The UE that is searched for.
+#[derive(Debug, Clone)]
+enum Wanted {
+    Tmsi(u32),
+    Supi(String),
+}
+
+impl Amf {
+    /// The stored context of the UE with this 5G-GUTI, from the AMF of this set that assigned it.
+    pub(crate) async fn peer_ue_of_guti(self: &Arc<Self>, guti: &Guti) -> Option<PeerUe> {
+        if !self.config.context_store.is_enabled() || !self.served.is_of_set(guti) {
+            return None;
+        }
+        let (amf, owner, wanted) = (self.clone(), AmfId::of_guti(guti), Wanted::Tmsi(guti.tmsi()));
+        tokio::task::spawn_blocking(move || amf.read_peer_ue(&owner, &wanted)).await.ok().flatten()
+    }
+
+    /// The stored context of the UE with this SUPI, from any other AMF of this set.
+    pub(crate) async fn peer_ue_of_supi(self: &Arc<Self>, supi: &str) -> Option<PeerUe> {
+        if !self.config.context_store.is_enabled() || !self.peers.may_search(supi) {
+            return None;
+        }
+        let (amf, wanted) = (self.clone(), Wanted::Supi(supi.to_string()));
+        let search = move || {
+            let own = amf.served.guamis.first()?.id;
+            let peers = amf.peer_ids(&own).inspect_err(log_failed_read).ok()?;
+            peers.iter().find_map(|id| amf.read_peer_ue(id, &wanted))
+        };
+        tokio::task::spawn_blocking(search).await.ok().flatten()
+    }
+
+    /// The other AMFs of the set that have stored contexts.
+    fn peer_ids(&self, own: &AmfId) -> Result<Vec<AmfId>, StoreError> {
+        let prefix = owner_prefix(own);
+        let own_contexts = PeerContexts::open(&self.config.context_store, &owner_of(own))?;
+        let owners = own_contexts.owners(&prefix)?;
+        let pointer = |owner: &String| u8::from_str_radix(owner.strip_prefix(&prefix)?, 16).ok();
+        let others = owners.iter().filter_map(pointer).filter(|pointer| *pointer != own.pointer());
+        Ok(others.filter_map(|pointer| AmfId::new(own.region(), own.set(), pointer).ok()).collect())
+    }
+
+    /// Reads the wanted UE's context of one peer. Blocks.
+    fn read_peer_ue(&self, peer: &AmfId, wanted: &Wanted) -> Option<PeerUe> {
+        let owner = owner_of(peer);
+        let mut indexes = self.peers.by_owner();
+        indexes.retain(|_, index| index.read_at.elapsed() < INDEX_LIFETIME);
+        // An index from before the peer's failure may lack a UE that registered meanwhile.
+        let is_outdated = |index: &Index| {
+            index.read_at.elapsed() > MIN_READ_INTERVAL && index.find(wanted).is_none()
+        };
+        if indexes.get(&owner).is_none_or(is_outdated) {
+            let index = self.read_index(&owner).inspect_err(log_failed_read).ok()?;
+            indexes.insert(owner.clone(), index);
+        }
+        let index = indexes.get(&owner)?;
+        let id = index.find(wanted)?;
+        // The context may have changed since the index was read.
+        let value = index.contexts.context(id).inspect_err(log_failed_read).ok()??;
+        let ue = serde_json::from_slice(&value).ok()?;
+        Some(PeerUe { contexts: index.contexts.clone(), id: id.clone(), owner: *peer, ue })
+    }
+
+    fn read_index(&self, owner: &str) -> Result<Index, StoreError> {
+        let contexts = PeerContexts::open(&self.config.context_store, owner)?;
+        let (mut by_tmsi, mut by_supi) = (HashMap::new(), HashMap::new());
+        let all = contexts.contexts()?;
+        tracing::info!(contexts = all.len(), owner, "contexts of an AMF of the set read");
+        for (id, value) in all {
+            let (supi, tmsis) = identities(&value);
+            by_tmsi.extend(tmsis.into_iter().map(|tmsi| (tmsi, id.clone())));
+            by_supi.extend(supi.map(|supi| (supi, id)));
+        }
+        Ok(Index { read_at: Instant::now(), contexts: contexts.into(), by_tmsi, by_supi })
+    }
+}
+
+fn log_failed_read(error: &StoreError) {
+    tracing::warn!(%error, "contexts of an AMF of the set cannot be read");
+}
+
+impl Index {
+    fn find(&self, wanted: &Wanted) -> Option<&String> {
+        match wanted {
+            Wanted::Tmsi(tmsi) => self.by_tmsi.get(tmsi),
+            Wanted::Supi(supi) => self.by_supi.get(supi),
+        }
+    }
+}
+
+impl PeerUe {
+    /// Takes the context over. `None` if another AMF did, or if the owner renewed its lease.
+    pub async fn take_over(self) -> Option<PersistedUe> {
+        let taken = tokio::task::spawn_blocking(move || self.contexts.take_over(&self.id)).await;
+        let value = taken.ok()?.inspect_err(log_failed_read).ok()??;
+        serde_json::from_slice(&value).ok()
+    }
+}

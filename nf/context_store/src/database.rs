@@ -1,0 +1,345 @@
+//! The SQL tables of contexts: `state` (the contexts), `member` (the leases) and `taken` (contexts
+//! that a member has lost).
+//!
+//! A member writes in one transaction that renews its lease, reads and clears its rows in `taken`,
+//! and writes no context that is among them. A takeover is one transaction, too: it checks that the
+//! lease has expired, moves the context out of `state`, and adds a row to `taken`. Both lock the
+//! member's row in `member` and therefore exclude each other. Each process that opens the contexts
+//! of an owner increments the owner's epoch, by which an earlier process learns that it is
+//! superseded.
+use martlet_store::connection::{open_postgres, open_sqlite, reconnect_postgres};
+use martlet_store::{DatabaseUrl, StoreError};
+use rusqlite::OptionalExtension;
+use std::time::{Duration, SystemTime};
+
+/// A lease with more milliseconds left comes from a clock that was wrong, and counts as expired.
+const MAX_LEASE: i64 = 120_000;
+
+pub(crate) enum ContextDatabase {
+    Sqlite(rusqlite::Connection),
+    /// The connection and its URL.
+    Postgres(Box<postgres::Client>, String),
+}
+
+/// The process that writes.
+pub(crate) struct Member {
+    pub owner: String,
+    /// Number of this process among those with this name; `None` before its first write.
+    pub epoch: Option<i64>,
+    pub lease: Duration,
+}
+
+/// Result of a write.
+pub(crate) enum Renewal {
+    /// The lease is renewed.
+    Renewed {
+        /// Contexts that other members have taken over since the last write.
+        taken_over: Vec<String>,
+        /// The set has no other member.
+        is_only_member: bool,
+    },
+    /// A later process has this name.
+    Superseded,
+}
+
+/// Result of an attempt to take over a context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// The context was taken over.
+    Taken(Vec<u8>),
+    /// The context does not exist.
+    Gone,
+    /// The owner's lease is valid for this long.
+    Leased(Duration),
+}
+
+/// Values of contexts; `None` removes one.
+type Batch = [(String, Option<Vec<u8>>)];
+
+/// The common prefix of the names of a set's members; `None` for an NF without a set.
+fn set_prefix(owner: &str) -> Option<&str> {
+    owner.rfind('-').map(|at| &owner[..=at])
+}
+
+/// Milliseconds since 1970 on this machine, which all processes with an SQLite file share.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Milliseconds since 1970 on the PostgreSQL server.
+const POSTGRES_NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+fn ms(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(MAX_LEASE)
+}
+
+/// The rest of a lease; `None` if it has expired.
+fn remaining(until: i64, now: i64) -> Option<Duration> {
+    let rest = until.saturating_sub(now);
+    (1..=MAX_LEASE).contains(&rest).then(|| Duration::from_millis(rest.unsigned_abs()))
+}
+
+impl ContextDatabase {
+    pub(crate) fn open(url: &DatabaseUrl) -> Result<ContextDatabase, StoreError> {
+        match url {
+            DatabaseUrl::Memory => Err(StoreError::InMemory),
+            DatabaseUrl::File(path) => open_sqlite(path).map(ContextDatabase::Sqlite),
+            DatabaseUrl::Postgres(url) => {
+                Ok(ContextDatabase::Postgres(open_postgres(url)?.into(), url.clone()))
+            }
+        }
+    }
+
+    /// Returns all contexts of an owner, still encrypted.
+    pub(crate) fn load(&mut self, owner: &str) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let mut statement = connection
+                    .prepare("SELECT id, value FROM state WHERE owner = ?1 ORDER BY id")?;
+                let rows = statement.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            }
+            ContextDatabase::Postgres(client, _) => {
+                let rows = client
+                    .query("SELECT id, value FROM state WHERE owner = $1 ORDER BY id", &[&owner])?;
+                Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+            }
+        }
+    }
+
+    /// Returns the owners whose names begin with `prefix`.
+    pub(crate) fn owners(&mut self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let length = i32::try_from(prefix.len()).unwrap_or(i32::MAX);
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, ?1) = ?2 ORDER \
+                           BY owner";
+                let mut statement = connection.prepare(sql)?;
+                let rows =
+                    statement.query_map(rusqlite::params![length, prefix], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            }
+            ContextDatabase::Postgres(client, _) => {
+                let sql = "SELECT DISTINCT owner FROM state WHERE substr(owner, 1, $1) = $2 ORDER \
+                           BY owner";
+                Ok(client.query(sql, &[&length, &prefix])?.iter().map(|row| row.get(0)).collect())
+            }
+        }
+    }
+
+    /// Returns one context, still encrypted.
+    pub(crate) fn get(&mut self, owner: &str, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let mut statement =
+                    connection.prepare("SELECT value FROM state WHERE owner = ?1 AND id = ?2")?;
+                let mut rows = statement.query_map([owner, id], |row| row.get(0))?;
+                Ok(rows.next().transpose()?)
+            }
+            ContextDatabase::Postgres(client, _) => {
+                let sql = "SELECT value FROM state WHERE owner = $1 AND id = $2";
+                Ok(client.query_opt(sql, &[&owner, &id])?.map(|row| row.get(0)))
+            }
+        }
+    }
+
+    /// Takes a context over from an owner whose lease has expired.
+    pub(crate) fn claim(&mut self, owner: &str, id: &str) -> Result<Claim, StoreError> {
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let transaction = connection
+                    .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                let sql = "SELECT until FROM member WHERE owner = ?1";
+                let until: Option<i64> =
+                    transaction.query_row(sql, [owner], |row| row.get(0)).optional()?;
+                if let Some(rest) = until.and_then(|until| remaining(until, now())) {
+                    return Ok(Claim::Leased(rest));
+                }
+                let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2 RETURNING value";
+                let value = transaction.query_row(sql, [owner, id], |row| row.get(0)).optional()?;
+                let Some(value) = value else { return Ok(Claim::Gone) };
+                transaction.execute(
+                    "INSERT OR IGNORE INTO taken (owner, id) VALUES (?1, ?2)",
+                    [owner, id],
+                )?;
+                transaction.commit()?;
+                Ok(Claim::Taken(value))
+            }
+            ContextDatabase::Postgres(client, url) => {
+                if client.is_closed() {
+                    **client = reconnect_postgres(url)?;
+                }
+                let mut transaction = client.transaction()?;
+                let sql =
+                    format!("SELECT until, {POSTGRES_NOW} FROM member WHERE owner = $1 FOR UPDATE");
+                let row = transaction.query_opt(&sql, &[&owner])?;
+                if let Some(rest) = row.and_then(|row| remaining(row.get(0), row.get(1))) {
+                    return Ok(Claim::Leased(rest));
+                }
+                let sql = "DELETE FROM state WHERE owner = $1 AND id = $2 RETURNING value";
+                let Some(row) = transaction.query_opt(sql, &[&owner, &id])? else {
+                    return Ok(Claim::Gone);
+                };
+                let sql = "INSERT INTO taken (owner, id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+                transaction.execute(sql, &[&owner, &id])?;
+                transaction.commit()?;
+                Ok(Claim::Taken(row.get(0)))
+            }
+        }
+    }
+
+    /// Ends the lease, so that another member may take contexts over at once.
+    pub(crate) fn release_lease(&mut self, member: &Member) -> Result<(), StoreError> {
+        let Some(epoch) = member.epoch else { return Ok(()) };
+        match self {
+            ContextDatabase::Sqlite(connection) => {
+                let sql = "UPDATE member SET until = 0 WHERE owner = ?1 AND epoch = ?2";
+                connection.execute(sql, rusqlite::params![member.owner, epoch])?;
+            }
+            ContextDatabase::Postgres(client, _) => {
+                let sql = "UPDATE member SET until = 0 WHERE owner = $1 AND epoch = $2";
+                client.execute(sql, &[&member.owner, &epoch])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Renews the lease and writes the contexts that no other member has taken over, in one
+    /// transaction.
+    pub(crate) fn write(
+        &mut self,
+        member: &mut Member,
+        batch: &Batch,
+    ) -> Result<Renewal, StoreError> {
+        let (renewal, epoch) = match self {
+            ContextDatabase::Sqlite(connection) => write_sqlite(connection, member, batch)?,
+            ContextDatabase::Postgres(client, url) => {
+                if client.is_closed() {
+                    **client = reconnect_postgres(url)?;
+                }
+                write_postgres(client, member, batch)?
+            }
+        };
+        member.epoch = epoch;
+        Ok(renewal)
+    }
+}
+
+fn write_sqlite(
+    connection: &mut rusqlite::Connection,
+    member: &Member,
+    batch: &Batch,
+) -> Result<(Renewal, Option<i64>), StoreError> {
+    let owner = member.owner.as_str();
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let until = now() + ms(member.lease);
+    let epoch: i64 = match member.epoch {
+        Some(epoch) => {
+            let sql = "UPDATE member SET until = ?3 WHERE owner = ?1 AND epoch = ?2";
+            if transaction.prepare_cached(sql)?.execute(rusqlite::params![owner, epoch, until])?
+                == 0
+            {
+                return Ok((Renewal::Superseded, Some(epoch)));
+            }
+            epoch
+        }
+        None => {
+            let sql = "INSERT INTO member (owner, epoch, until) VALUES (?1, 1, ?2) ON CONFLICT \
+                       (owner) DO UPDATE SET epoch = epoch + 1, until = excluded.until RETURNING \
+                       epoch";
+            transaction.query_row(sql, rusqlite::params![owner, until], |row| row.get(0))?
+        }
+    };
+    let taken_over: Vec<String> = {
+        let mut statement = transaction.prepare_cached("SELECT id FROM taken WHERE owner = ?1")?;
+        let rows = statement.query_map([owner], |row| row.get(0))?;
+        rows.collect::<Result<_, _>>()?
+    };
+    if !taken_over.is_empty() {
+        transaction.execute("DELETE FROM taken WHERE owner = ?1", [owner])?;
+    }
+    let is_only_member = match set_prefix(owner) {
+        None => true,
+        Some(set) => {
+            let sql = "SELECT count(*) FROM member WHERE substr(owner, 1, length(?1)) = ?1 AND \
+                       owner <> ?2 AND until > 0";
+            let others: i64 =
+                transaction.prepare_cached(sql)?.query_row([set, owner], |row| row.get(0))?;
+            others == 0
+        }
+    };
+    for (id, value) in batch.iter().filter(|(id, _)| !taken_over.contains(id)) {
+        match value {
+            Some(value) => {
+                let sql = "INSERT INTO state (owner, id, value) VALUES (?1, ?2, ?3) ON CONFLICT \
+                           (owner, id) DO UPDATE SET value = excluded.value";
+                transaction.prepare_cached(sql)?.execute(rusqlite::params![owner, id, value])?
+            }
+            None => {
+                let sql = "DELETE FROM state WHERE owner = ?1 AND id = ?2";
+                transaction.prepare_cached(sql)?.execute([owner, id])?
+            }
+        };
+    }
+    transaction.commit()?;
+    Ok((Renewal::Renewed { taken_over, is_only_member }, Some(epoch)))
+}
+
+fn write_postgres(
+    client: &mut postgres::Client,
+    member: &Member,
+    batch: &Batch,
+) -> Result<(Renewal, Option<i64>), StoreError> {
+    let owner = member.owner.as_str();
+    let mut transaction = client.transaction()?;
+    let lease = ms(member.lease);
+    let epoch: i64 = match member.epoch {
+        Some(epoch) => {
+            let sql = format!(
+                "UPDATE member SET until = {POSTGRES_NOW} + $3 WHERE owner = $1 AND epoch = $2"
+            );
+            if transaction.execute(&sql, &[&owner, &epoch, &lease])? == 0 {
+                return Ok((Renewal::Superseded, Some(epoch)));
+            }
+            epoch
+        }
+        None => {
+            let sql = format!(
+                "INSERT INTO member (owner, epoch, until) VALUES ($1, 1, {POSTGRES_NOW} + $2) ON \
+                 CONFLICT (owner) DO UPDATE SET epoch = member.epoch + 1, until = excluded.until \
+                 RETURNING epoch"
+            );
+            transaction.query_one(&sql, &[&owner, &lease])?.get(0)
+        }
+    };
+    // A statement after the first one: its snapshot is taken once the member's row is locked.
+    let sql = "WITH gone AS (DELETE FROM taken WHERE owner = $1 RETURNING id) SELECT (SELECT \
+               coalesce(array_agg(id), '{}') FROM gone), NOT EXISTS (SELECT 1 FROM member WHERE \
+               substr(owner, 1, length($2)) = $2 AND owner <> $1 AND until > 0)";
+    // An NF without a set is the only member.
+    let prefix = set_prefix(owner);
+    let row = transaction.query_one(sql, &[&owner, &prefix.unwrap_or(owner)])?;
+    let taken_over: Vec<String> = row.get(0);
+    let is_only_member = row.get::<_, bool>(1) || prefix.is_none();
+    let owned = batch.iter().filter(|(id, _)| !taken_over.contains(id));
+    let (put, gone): (Vec<_>, Vec<_>) = owned.partition(|(_, value)| value.is_some());
+    if !put.is_empty() {
+        let (ids, values): (Vec<&str>, Vec<&[u8]>) = put
+            .iter()
+            .map(|(id, value)| (id.as_str(), value.as_deref().unwrap_or_default()))
+            .unzip();
+        // One statement for all contexts: one round trip.
+        let sql = "INSERT INTO state (owner, id, value) SELECT $1, * FROM unnest($2::text[], \
+                   $3::bytea[]) ON CONFLICT (owner, id) DO UPDATE SET value = excluded.value";
+        transaction.execute(sql, &[&owner, &ids, &values])?;
+    }
+    if !gone.is_empty() {
+        let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
+        transaction
+            .execute("DELETE FROM state WHERE owner = $1 AND id = ANY($2)", &[&owner, &ids])?;
+    }
+    transaction.commit()?;
+    Ok((Renewal::Renewed { taken_over, is_only_member }, Some(epoch)))
+}

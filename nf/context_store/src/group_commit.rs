@@ -1,0 +1,130 @@
+//! The writer thread: pending changes of one flush interval, in one transaction that also renews
+//! the lease.
+use crate::database::{ContextDatabase, Member, Renewal};
+use crate::lease::Moment;
+use crate::queue::{Pending, Queue};
+use martlet_store::{Seal, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Rows of one transaction.
+const MAX_BATCH: usize = 2000;
+/// Pause between attempts to write to a database that fails.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+/// Attempts to write while the store is being closed.
+const CLOSING_ATTEMPTS: u32 = 3;
+/// Leases between the renewals of a set member without changes.
+const IDLE_RENEWAL_LEASES: u32 = 3;
+
+/// The associated data of an encrypted context: it cannot be moved to another row.
+pub(crate) fn row_name(owner: &str, id: &str) -> String {
+    format!("{owner}/{id}")
+}
+
+pub(crate) struct Writer {
+    pub database: ContextDatabase,
+    pub member: Member,
+    pub seal: Seal,
+    /// Whether the set had no other member when the database last answered.
+    pub is_only_member: Option<bool>,
+    pub queue: Arc<Queue>,
+}
+
+impl Writer {
+    /// Writes until the queue is closed and empty.
+    pub fn run(mut self) {
+        while let Some(closing) = self.wait_for_work() {
+            self.write_pending(closing);
+        }
+        // Another member may take the contexts over at once.
+        let _ = self.database.release_lease(&self.member);
+    }
+
+    /// Waits for changes and for the end of their flush interval, or for a request to renew the
+    /// lease. Returns whether the queue is being closed; `None` when nothing is left to write.
+    fn wait_for_work(&self) -> Option<bool> {
+        let pending = self.queue.pending();
+        let is_idle = |pending: &mut Pending| {
+            pending.changes.is_empty() && !pending.closing && !pending.renew
+        };
+        // A set member without changes renews its lease now and then, and so learns of takeovers.
+        let idle_time = match self.is_only_member {
+            Some(false) => self.member.lease * IDLE_RENEWAL_LEASES,
+            _ => Duration::MAX,
+        };
+        let woken = self.queue.wake.wait_timeout_while(pending, idle_time, is_idle);
+        let (pending, _) = woken.unwrap_or_else(|e| e.into_inner());
+        let interval = match pending.changes.is_empty() {
+            true => Duration::ZERO,
+            false => self.queue.flush_interval,
+        };
+        let is_gathering = |pending: &mut Pending| !pending.closing && !pending.renew;
+        let woken = self.queue.wake.wait_timeout_while(pending, interval, is_gathering);
+        let (mut pending, _) = woken.unwrap_or_else(|e| e.into_inner());
+        if pending.closing && pending.changes.is_empty() {
+            return None;
+        }
+        pending.renew = false;
+        Some(pending.closing)
+    }
+
+    fn write_pending(&mut self, closing: bool) {
+        let (changes, queued) = {
+            let mut pending = self.queue.pending();
+            (std::mem::take(&mut pending.changes), pending.queued)
+        };
+        let owner = &self.member.owner;
+        let sealed = changes.into_iter().filter_map(|(id, encode)| match encode {
+            None => Some((id, None)),
+            // Encryption fails only when the system has no random numbers.
+            Some(encode) => {
+                let value = self.seal.seal(&row_name(owner, &id), &encode()?).ok()?;
+                Some((id, Some(value)))
+            }
+        });
+        let sealed: Vec<_> = sealed.filter(|(id, _)| !self.queue.lease.is_revoked(id)).collect();
+        // An empty batch renews the lease.
+        let batches = sealed.chunks(MAX_BATCH).chain(sealed.is_empty().then_some(&[][..]));
+        for batch in batches {
+            self.write_until_done(batch, closing);
+        }
+        self.queue.pending().written = queued;
+        self.queue.written.notify_all();
+    }
+
+    /// Retries until the batch is written, or has to be given up.
+    fn write_until_done(&mut self, batch: &[(String, Option<Vec<u8>>)], closing: bool) {
+        let mut attempts = 0;
+        while let Err(error) = self.write(batch) {
+            attempts += 1;
+            let owner = &self.member.owner;
+            if self.queue.failures.fetch_add(1, Ordering::Relaxed) == 0 {
+                tracing::error!(owner, %error, "context store write failed, retrying");
+            }
+            let is_only_member = self.is_only_member == Some(true);
+            self.queue.lease.renewal_failed(is_only_member);
+            let closing = closing || self.queue.pending().closing;
+            if closing && attempts >= CLOSING_ATTEMPTS || batch.is_empty() && is_only_member {
+                break;
+            }
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+    }
+
+    fn write(&mut self, batch: &[(String, Option<Vec<u8>>)]) -> Result<(), StoreError> {
+        let began = Moment::now();
+        match self.database.write(&mut self.member, batch)? {
+            Renewal::Renewed { taken_over, is_only_member } => {
+                self.is_only_member = Some(is_only_member);
+                self.queue.lease.renew(began, &taken_over);
+            }
+            Renewal::Superseded => {
+                let owner = &self.member.owner;
+                tracing::error!(owner, "context store opened by a later process of the same name");
+                self.queue.lease.supersede();
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Group commit: writes within a few milliseconds share one SQLite transaction, because beginning
+//! and committing one costs several times what a write within it costs.
+//!
+//! Readers through the same store see the writes at once. A process that is killed loses the open
+//! group. Sequence numbers are safe: after a kill the next process skips those that the lost group
+//! may have used.
+use crate::{Store, StoreError};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Signals that a group was opened and has to be committed.
+#[derive(Default)]
+pub(crate) struct GroupCommit(Notify);
+
+impl GroupCommit {
+    pub fn opened(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl Store {
+    /// Commits writes in groups, one group per interval, until the future is dropped. Dropping it
+    /// commits the open group. Calls `failed` with the error of each group that was not written.
+    ///
+    /// Only waits if the interval is zero, or if the database is PostgreSQL, which groups commits
+    /// itself.
+    pub async fn group_commits(&self, interval: Duration, failed: impl Fn(StoreError)) {
+        let Some(group_commit) = self.database.group_commit().filter(|_| !interval.is_zero())
+        else {
+            return std::future::pending().await;
+        };
+        struct TurnOff<'a>(&'a Store);
+        impl Drop for TurnOff<'_> {
+            fn drop(&mut self) {
+                // An error shows again with the next call.
+                let _ = self.0.database.set_group_commit(false);
+            }
+        }
+        let _turn_off = TurnOff(self);
+        if let Err(error) = self.database.set_group_commit(true) {
+            failed(error);
+        }
+        self.clear_cache();
+        loop {
+            group_commit.0.notified().await;
+            tokio::time::sleep(interval).await;
+            if let Err(error) = self.database.commit() {
+                failed(error);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Secret, Store, Subscriber};
+    use std::time::Duration;
+
+    const SUPI: &str = "imsi-001010000000001";
+    const INTERVAL: Duration = Duration::from_millis(30);
+
+    /// Two stores of one file: the second does not see the first one's open group.
+    fn two_stores(name: &str) -> (std::path::PathBuf, Store, Store) {
+        let folder = std::env::temp_dir()
+            .join(format!("martlet-group-commit-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let one = Store::open(&folder.join("martlet.db")).unwrap();
+        one.add(&[Subscriber::new(SUPI, Secret([1; 16]), Secret([2; 16]), "internet")], false)
+            .unwrap();
+        let other = Store::open(&folder.join("martlet.db")).unwrap();
+        (folder, one, other)
+    }
+
+    fn put(store: &Store, key: &str) {
+        store.put_context(SUPI, "kind", key, "value").unwrap();
+    }
+
+    fn sees(store: &Store, key: &str) -> bool {
+        store.context(SUPI, "kind", key).unwrap().is_some()
+    }
+
+    async fn never(error: crate::StoreError) {
+        panic!("{error}");
+    }
+
+    #[tokio::test]
+    async fn grouped_writes_are_visible_here_at_once_and_elsewhere_after_the_interval() {
+        let (folder, one, other) = two_stores("soon");
+        let grouping = one.group_commits(INTERVAL, |error| drop(never(error)));
+        let test = async {
+            tokio::task::yield_now().await;
+            assert!(one.subscriber(SUPI).unwrap().is_some());
+            put(&one, "a");
+            assert!(
+                one.advance_sqn(SUPI, 0, 32).unwrap() && !one.advance_sqn(SUPI, 0, 32).unwrap()
+            );
+            assert!(sees(&one, "a") && !sees(&other, "a"));
+            assert_eq!(one.subscriber(SUPI).unwrap().unwrap().sqn, 32);
+            tokio::time::sleep(3 * INTERVAL).await;
+            assert!(sees(&other, "a"));
+            assert_eq!(other.subscriber(SUPI).unwrap().unwrap().sqn, 32);
+            // A transaction of several writes commits the open group first.
+            put(&one, "b");
+            let second = Subscriber::new(
+                "imsi-001010000000002",
+                Secret([1; 16]),
+                Secret([2; 16]),
+                "internet",
+            );
+            one.add(&[second], false).unwrap();
+            assert!(sees(&other, "b"));
+            put(&one, "c");
+        };
+        tokio::select! { () = grouping => {}, () = test => {} }
+        assert!(sees(&other, "c"), "dropping the future commits the open group");
+        put(&one, "d");
+        assert!(sees(&other, "d"), "from then on each write is a transaction");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn sequence_numbers_of_a_lost_group_are_not_used_again() {
+        let (folder, one, _) = two_stores("killed");
+        let copy = folder.join("copy.db");
+        let grouping = one.group_commits(INTERVAL, |error| drop(never(error)));
+        let test = async {
+            tokio::task::yield_now().await;
+            assert!(one.subscriber(SUPI).unwrap().is_some());
+            assert!(one.advance_sqn(SUPI, 0, 32).unwrap());
+            // The files that a process leaves that is killed now.
+            for end in ["", "-wal"] {
+                std::fs::copy(
+                    folder.join(format!("martlet.db{end}")),
+                    folder.join(format!("copy.db{end}")),
+                )
+                .unwrap();
+            }
+        };
+        tokio::select! { () = grouping => {}, () = test => {} }
+        std::fs::copy(folder.join("martlet.db.key"), folder.join("copy.db.key")).unwrap();
+        let sqn = |store: &Store| store.subscriber(SUPI).unwrap().unwrap().sqn;
+        let open_and_close = async |store: &Store| {
+            let grouping = store.group_commits(INTERVAL, |error| drop(never(error)));
+            tokio::select! { () = grouping => {}, () = tokio::time::sleep(INTERVAL) => {} }
+        };
+        let next = Store::open(&copy).unwrap();
+        assert_eq!(sqn(&next), 0, "the group was lost");
+        open_and_close(&next).await;
+        let moved = sqn(&next);
+        assert!(moved > 32 && moved.is_multiple_of(32), "{moved}");
+        // An orderly end leaves nothing to skip.
+        open_and_close(&next).await;
+        assert_eq!(sqn(&next), moved);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_second_writer_makes_each_write_its_own_transaction() {
+        let (folder, one, other) = two_stores("others");
+        let grouping = one.group_commits(INTERVAL, |error| drop(never(error)));
+        let test = async {
+            tokio::task::yield_now().await;
+            assert!(one.subscriber(SUPI).unwrap().is_some());
+            put(&other, "a");
+            assert!(one.subscriber(SUPI).unwrap().is_some());
+            put(&one, "b");
+            assert!(sees(&other, "b"), "visible at once");
+        };
+        tokio::select! { () = grouping => {}, () = test => {} }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,239 @@
+//! The store on an SQLite file and on a PostgreSQL server, also with two connections.
+use martlet_store::testing::TestPostgres;
+use martlet_store::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A database for one test.
+enum TestDatabase {
+    File(PathBuf),
+    Postgres(TestPostgres),
+}
+
+impl TestDatabase {
+    /// Runs a test on a file, then on PostgreSQL if it is installed.
+    fn each(name: &str, test: impl Fn(&TestDatabase)) {
+        test(&TestDatabase::file(name));
+        if let Some(server) = TestPostgres::start(name).unwrap() {
+            test(&TestDatabase::Postgres(server));
+        }
+    }
+    fn file(name: &str) -> TestDatabase {
+        let path =
+            std::env::temp_dir().join(format!("martlet-store-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        TestDatabase::File(path)
+    }
+    fn folder(&self) -> PathBuf {
+        match self {
+            TestDatabase::File(folder) => folder.clone(),
+            TestDatabase::Postgres(server) => server.folder().to_path_buf(),
+        }
+    }
+    fn url(&self) -> DatabaseUrl {
+        match self {
+            TestDatabase::File(folder) => DatabaseUrl::File(folder.join("martlet.db")),
+            TestDatabase::Postgres(server) => DatabaseUrl::parse(&server.url()),
+        }
+    }
+    fn key_file(&self) -> PathBuf {
+        self.folder().join("operator.key")
+    }
+    fn open(&self) -> Store {
+        Store::open_at(&self.url(), Some(&self.key_file())).unwrap()
+    }
+    /// The raw content of the database.
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            TestDatabase::File(folder) => ["martlet.db", "martlet.db-wal"]
+                .iter()
+                .flat_map(|name| std::fs::read(folder.join(name)).unwrap_or_default())
+                .collect(),
+            TestDatabase::Postgres(server) => {
+                let mut client = postgres::Client::connect(&server.url(), postgres::NoTls).unwrap();
+                let profiles = client.query("SELECT profile FROM subscriber", &[]).unwrap();
+                profiles.iter().flat_map(|row| row.get::<_, String>(0).into_bytes()).collect()
+            }
+        }
+    }
+}
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        if let TestDatabase::File(folder) = self {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+const SUPI: &str = "imsi-001010000000001";
+
+fn subscriber() -> Subscriber {
+    Subscriber::new(SUPI, Secret([1; 16]), Secret([2; 16]), "internet")
+}
+
+#[test]
+fn subscribers_are_there_after_the_database_is_opened_again() {
+    TestDatabase::each("again", |database| {
+        database.open().add(&[subscriber()], false).unwrap();
+        let store = database.open();
+        assert_eq!(*store.subscriber(SUPI).unwrap().unwrap(), subscriber());
+        assert_eq!(store.count().unwrap(), 1);
+        assert!(matches!(store.add(&[subscriber()], false), Err(StoreError::Exists(_))));
+        store
+            .add(&[Subscriber { msisdn: Some("491700000000".into()), ..subscriber() }], true)
+            .unwrap();
+        assert_eq!(store.supi_of("msisdn-491700000000").unwrap().as_deref(), Some(SUPI));
+    });
+}
+
+#[test]
+fn adding_several_subscribers_is_all_or_nothing() {
+    TestDatabase::each("bulk", |database| {
+        let store = database.open();
+        let many: Vec<_> = (0..500).map(|n| subscriber().nth(n).unwrap()).collect();
+        store.add(&many, false).unwrap();
+        let others: Vec<_> = (499..600).map(|n| subscriber().nth(n).unwrap()).rev().collect();
+        assert!(store.add(&others, false).is_err());
+        assert_eq!(store.count().unwrap(), 500);
+        assert_eq!(store.list("imsi-001010000000498", 10).unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn a_change_by_another_process_is_visible_at_once() {
+    TestDatabase::each("others", |database| {
+        let (core, tool) = (database.open(), database.open());
+        tool.add(&[subscriber()], false).unwrap();
+        assert!(core.subscriber(SUPI).unwrap().is_some());
+        let changed = Subscriber { ambr_uplink: "1 Mbps".into(), ..subscriber() };
+        tool.add(std::slice::from_ref(&changed), true).unwrap();
+        assert_eq!(*core.subscriber(SUPI).unwrap().unwrap(), changed);
+        assert!(tool.remove(SUPI).unwrap());
+        assert!(core.subscriber(SUPI).unwrap().is_none());
+        assert!(!core.remove(SUPI).unwrap());
+    });
+}
+
+#[test]
+fn concurrent_processes_never_get_the_same_sequence_number() {
+    TestDatabase::each("sqn", |database| {
+        database.open().add(&[subscriber()], false).unwrap();
+        let stores: Vec<_> = (0..4).map(|_| Arc::new(database.open())).collect();
+        let threads: Vec<_> = stores
+            .into_iter()
+            .map(|store| {
+                std::thread::spawn(move || {
+                    let mut got = Vec::new();
+                    while got.len() < 50 {
+                        let from = store.subscriber(SUPI).unwrap().unwrap().sqn;
+                        if store.advance_sqn(SUPI, from, from + 32).unwrap() {
+                            got.push(from + 32);
+                        }
+                    }
+                    got
+                })
+            })
+            .collect();
+        let mut all: Vec<u64> = threads.into_iter().flat_map(|t| t.join().unwrap()).collect();
+        all.sort_unstable();
+        assert_eq!(all, (1..=200).map(|n| n * 32).collect::<Vec<u64>>());
+    });
+}
+
+#[test]
+fn contexts_are_removed_with_their_subscriber() {
+    TestDatabase::each("contexts", |database| {
+        let store = database.open();
+        store.add(&[subscriber()], false).unwrap();
+        assert!(store.put_context(SUPI, "smf", "1", "{}").unwrap());
+        assert!(!store.put_context(SUPI, "smf", "1", "[]").unwrap());
+        assert!(store.put_context(SUPI, "smf", "2", "{}").unwrap());
+        assert_eq!(store.context(SUPI, "smf", "1").unwrap().as_deref(), Some("[]"));
+        assert_eq!(store.contexts(SUPI, "smf").unwrap().len(), 2);
+        assert!(store.remove_context(SUPI, "smf", "2").unwrap());
+        assert!(!store.remove_context(SUPI, "smf", "2").unwrap());
+        store.remove(SUPI).unwrap();
+        assert!(store.contexts(SUPI, "smf").unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_file_of_a_later_version_or_without_a_database_is_refused_with_the_reason() {
+    let database = TestDatabase::file("versions");
+    drop(database.open());
+    let folder = database.folder();
+    let path = folder.join("martlet.db");
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let refused = |path: &std::path::Path| Store::open(path).err().unwrap().to_string();
+    assert!(refused(&path).contains("99"));
+    let garbage = folder.join("garbage.db");
+    std::fs::write(&garbage, vec![0x55; 8192]).unwrap();
+    assert!(refused(&garbage).contains("database"));
+    assert!(refused(&folder.join("no/such/folder.db")).contains("folder"));
+}
+
+#[test]
+fn keys_are_encrypted_in_the_database() {
+    TestDatabase::each("sealed", |database| {
+        let key = "00112233445566778899aabbccddeeff";
+        let mut wanted = subscriber();
+        wanted.key = Secret::from_hex(key).unwrap();
+        database.open().add(std::slice::from_ref(&wanted), false).unwrap();
+        let bytes = database.bytes();
+        assert!(!bytes.is_empty() && !bytes.windows(key.len()).any(|part| part == key.as_bytes()));
+        assert_eq!(database.open().subscriber(SUPI).unwrap().unwrap().key, wanted.key);
+        // Another operator's key is refused with the reason.
+        let other = database.folder().join("other.key");
+        let refused =
+            Store::open_at(&database.url(), Some(&other)).unwrap().subscriber(SUPI).unwrap_err();
+        assert!(refused.to_string().contains("another operator's key"), "{refused}");
+    });
+}
+
+#[test]
+fn changes_by_all_processes_are_listed_in_order() {
+    TestDatabase::each("changes", |database| {
+        let (core, tool) = (database.open(), database.open());
+        let before = core.last_change().unwrap();
+        tool.add(&[subscriber(), subscriber().nth(1).unwrap()], false).unwrap();
+        tool.remove(SUPI).unwrap();
+        let changes = core.changes(before, 10).unwrap();
+        let who: Vec<&str> = changes.iter().map(|change| change.supi.as_str()).collect();
+        assert_eq!(who, [SUPI, "imsi-001010000000002", SUPI]);
+        assert_eq!(core.changes(before, 2).unwrap().len(), 2);
+        assert_eq!(core.last_change().unwrap(), changes[2].number);
+        assert_eq!(core.changes(changes[2].number, 10).unwrap(), []);
+    });
+}
+
+#[test]
+fn plain_keys_of_an_earlier_version_are_encrypted_on_opening() {
+    let database = TestDatabase::file("earlier");
+    let key = "01010101010101010101010101010101";
+    database.open().add(&[subscriber()], false).unwrap();
+    let path = database.folder().join("martlet.db");
+    let open = serde_json::to_string(&subscriber()).unwrap();
+    assert!(open.contains(key));
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .execute("UPDATE subscriber SET profile = ?1", [&open])
+        .unwrap();
+    let store = database.open();
+    assert_eq!(*store.subscriber(SUPI).unwrap().unwrap(), subscriber());
+    let profile: String = rusqlite::Connection::open(&path)
+        .unwrap()
+        .query_row("SELECT profile FROM subscriber", [], |row| row.get(0))
+        .unwrap();
+    assert!(!profile.contains(key), "{profile}");
+}
+
+#[test]
+fn the_store_reconnects_after_the_server_restarts() {
+    let Some(mut server) = TestPostgres::start("reconnect").unwrap() else { return };
+    let key_file = server.folder().join("operator.key");
+    let store = Store::open_at(&DatabaseUrl::parse(&server.url()), Some(&key_file)).unwrap();
+    server.restart().unwrap();
+    // The first call may find the connection closed; the next one has a new connection.
+    let _ = store.count();
+    assert_eq!(store.count().unwrap(), 0);
+}
