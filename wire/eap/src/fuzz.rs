@@ -1,23 +1,23 @@
-//! What the fuzz target and `tests/never_panics.rs` do with octets.
+//! What the fuzz target and `tests/never_panics.rs` do with bytes.
 use crate::packet::Packet;
 use crate::peer::{self, Verdict};
 use crate::server::{Server, Vector};
 
-/// Reads octets, gives them to both sides, and compares what comes back.
+/// Reads bytes, gives them to both sides, and compares what comes back.
 ///
 /// # Panics
-/// If a packet does not come back from its own octets.
-pub fn packet(octets: &[u8]) {
-    if let Ok(packet) = Packet::decode(octets) {
+/// If a packet does not come back from its own bytes.
+pub fn packet(bytes: &[u8]) {
+    if let Ok(packet) = Packet::decode(bytes) {
         let again = Packet::decode(&packet.encode());
-        assert_eq!(again.as_ref(), Ok(&packet), "a packet comes back from its octets");
+        assert_eq!(again.as_ref(), Ok(&packet), "a packet comes back from its bytes");
     }
     let (network, identity) = ("5G:mnc001.mcc001.3gppnetwork.org", "001010000000001");
-    let _ = peer::answer(octets, network, identity, |_, _| Verdict::Rejected);
-    let _ = peer::end(octets);
+    let _ = peer::answer(bytes, network, identity, |_, _| Verdict::Rejected);
+    let _ = peer::end(bytes);
     let (rand, autn, xres) = ([1; 16], [2; 16], vec![3; 8]);
     let vector =
         Vector { rand, autn, xres, ck_prime: [4; 16], ik_prime: [5; 16], network, identity };
-    let (mut server, _) = Server::challenge(&vector, octets.get(1).copied().unwrap_or_default());
-    let _ = server.answer(octets);
+    let (mut server, _) = Server::challenge(&vector, bytes.get(1).copied().unwrap_or_default());
+    let _ = server.answer(bytes);
 }

@@ -83,7 +83,7 @@ impl Keys {
     }
 }
 
-/// Where the 16 octets of AT_MAC begin.
+/// Where the 16 bytes of AT_MAC begin.
 fn place_of_mac(packet: &[u8]) -> Option<usize> {
     let mut at = 8;
     while let Some([kind, words]) = packet.get(at..at + 2) {

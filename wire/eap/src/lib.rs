@@ -3,7 +3,7 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`packet`] | an EAP packet of the method with its attributes, as octets and back |
+//! | [`packet`] | an EAP packet of the method with its attributes, as bytes and back |
 //! | [`keys`] | K_aut and EMSK from CK' and IK' (RFC 9048, 3.3) |
 //! | [`server`] | the AUSF: a challenge, and what an answer to it means |
 //! | [`peer`] | the UE: the answer to a challenge |

@@ -61,7 +61,7 @@ pub enum Attribute {
     Rand([u8; 16]),
     /// AT_AUTN.
     Autn([u8; 16]),
-    /// AT_RES, whole octets.
+    /// AT_RES, whole bytes.
     Res(Vec<u8>),
     /// AT_AUTS.
     Auts([u8; 14]),
@@ -103,7 +103,7 @@ pub struct Content {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// Shorter or longer than it says, or than a packet may be.
-    #[error("an EAP packet of {0} octets does not have the length that it says")]
+    #[error("an EAP packet of {0} bytes does not have the length that it says")]
     Length(usize),
     /// A code that EAP has not.
     #[error("EAP has no code {0}")]
@@ -136,12 +136,12 @@ impl Packet {
     /// Reads a packet.
     ///
     /// # Errors
-    /// The octets are none of this method.
-    pub fn decode(octets: &[u8]) -> Result<Packet, PacketError> {
-        let wrong = || PacketError::Length(octets.len());
-        let (head, rest) = octets.split_first_chunk::<4>().ok_or_else(wrong)?;
+    /// The bytes are none of this method.
+    pub fn decode(bytes: &[u8]) -> Result<Packet, PacketError> {
+        let wrong = || PacketError::Length(bytes.len());
+        let (head, rest) = bytes.split_first_chunk::<4>().ok_or_else(wrong)?;
         let [code, identifier, high, low] = *head;
-        if usize::from(u16::from_be_bytes([high, low])) != octets.len() || octets.len() > LONGEST {
+        if usize::from(u16::from_be_bytes([high, low])) != bytes.len() || bytes.len() > LONGEST {
             return Err(wrong());
         }
         let code = match code {
@@ -152,7 +152,7 @@ impl Packet {
             3 | 4 => return Err(wrong()),
             other => return Err(PacketError::Code(other)),
         };
-        // Type, subtype, and two octets that are reserved.
+        // Type, subtype, and two bytes that are reserved.
         let (method, mut rest) = rest.split_first_chunk::<4>().ok_or_else(wrong)?;
         if method[0] != TYPE {
             return Err(PacketError::Type(method[0]));
@@ -175,7 +175,7 @@ impl Packet {
         }
     }
 
-    /// The octets.
+    /// The bytes.
     pub fn encode(&self) -> Vec<u8> {
         let code = match self.code {
             Code::Request => 1,
@@ -183,17 +183,17 @@ impl Packet {
             Code::Success => 3,
             Code::Failure => 4,
         };
-        let mut octets = vec![code, self.identifier, 0, 0];
+        let mut bytes = vec![code, self.identifier, 0, 0];
         if let Some(content) = &self.content {
-            octets.extend([TYPE, content.subtype as u8, 0, 0]);
+            bytes.extend([TYPE, content.subtype as u8, 0, 0]);
             for attribute in &content.attributes {
-                attribute.write(&mut octets);
+                attribute.write(&mut bytes);
             }
         }
         // What we send is far shorter than 64 KB.
-        let length = u16::try_from(octets.len()).unwrap_or(u16::MAX);
-        octets[2..4].copy_from_slice(&length.to_be_bytes());
-        octets
+        let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+        bytes[2..4].copy_from_slice(&length.to_be_bytes());
+        bytes
     }
 
     /// The attributes; none for the ends.
@@ -212,7 +212,7 @@ fn attribute_of(kind: u8, value: &[u8]) -> Result<Attribute, PacketError> {
     let wrong = || PacketError::Attribute(kind);
     let sixteen = || <[u8; 16]>::try_from(value.get(2..).unwrap_or_default()).map_err(|_| wrong());
     let number = || <[u8; 2]>::try_from(value).map(u16::from_be_bytes).map_err(|_| wrong());
-    // A length, so many octets, and padding to words of four octets.
+    // A length, so many bytes, and padding to words of four bytes.
     let counted = |unit: usize| {
         let (length, rest) = value.split_first_chunk::<2>().ok_or_else(wrong)?;
         let length = usize::from(u16::from_be_bytes(*length));
@@ -242,7 +242,7 @@ impl Attribute {
     fn write(&self, to: &mut Vec<u8>) {
         let mut put = |kind: u8, value: &[&[u8]]| {
             let length: usize = 2 + value.iter().map(|part| part.len()).sum::<usize>();
-            // No attribute of ours has more than a thousand octets.
+            // No attribute of ours has more than a thousand bytes.
             to.extend([kind, u8::try_from(length.div_ceil(4)).unwrap_or(u8::MAX)]);
             value.iter().for_each(|part| to.extend_from_slice(part));
             to.resize(to.len() + length.div_ceil(4) * 4 - length, 0);
@@ -275,12 +275,12 @@ mod tests {
             Subtype::Challenge,
             vec![Attribute::Res(vec![1, 2, 3, 4, 5, 6, 7, 8]), Attribute::Mac([0xaa; 16])],
         );
-        let octets = hex::decode(format!(
+        let bytes = hex::decode(format!(
             "0293002832010000030300400102030405060708{}{}",
             "0b050000",
             "aa".repeat(16)
         ));
-        assert_eq!(response.encode(), octets.unwrap());
+        assert_eq!(response.encode(), bytes.unwrap());
         assert_eq!(Packet::decode(&response.encode()), Ok(response));
         let selection =
             Packet::new(Code::Response, 0x93, Subtype::Challenge, vec![Attribute::Kdf(1)]);

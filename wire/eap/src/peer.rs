@@ -45,19 +45,19 @@ pub enum Refusal {
 /// Answers a request. `network` is the name of the serving network, `identity` is the UE's in the
 /// derivation; `usim` is asked at most once.
 pub fn answer(
-    octets: &[u8],
+    bytes: &[u8],
     network: &str,
     identity: &str,
     usim: impl FnOnce(&Rand, &Autn) -> Verdict,
 ) -> Reply {
-    let Some([1, identifier]) = octets.get(..2) else { return Reply::Ignored };
+    let Some([1, identifier]) = bytes.get(..2) else { return Reply::Ignored };
     let identifier = *identifier;
     let reply = |subtype, attributes, refusal| {
         Reply::Other(Packet::new(Code::Response, identifier, subtype, attributes).encode(), refusal)
     };
     let cannot =
         || reply(Subtype::ClientError, vec![Attribute::ClientErrorCode(0)], Refusal::Packet);
-    let Ok(packet) = Packet::decode(octets) else { return cannot() };
+    let Ok(packet) = Packet::decode(bytes) else { return cannot() };
     match packet.subtype() {
         Some(Subtype::Challenge) => {}
         Some(Subtype::Notification) => {
@@ -93,7 +93,7 @@ pub fn answer(
         return cannot();
     };
     let keys = Keys::derive(&ck_prime, &ik_prime, identity);
-    if !keys.accepts(octets) {
+    if !keys.accepts(bytes) {
         return cannot();
     }
     let attributes = vec![Attribute::Res(response.res), Attribute::Mac([0; 16])];
@@ -101,9 +101,9 @@ pub fn answer(
     Reply::Accepted(keys.sign(answer), Box::new(keys))
 }
 
-/// Whether octets are the end that a UE waits for: EAP-Success true, EAP-Failure false.
-pub fn end(octets: &[u8]) -> Option<bool> {
-    match Packet::decode(octets).ok()?.code {
+/// Whether bytes are the end that a UE waits for: EAP-Success true, EAP-Failure false.
+pub fn end(bytes: &[u8]) -> Option<bool> {
+    match Packet::decode(bytes).ok()?.code {
         Code::Success => Some(true),
         Code::Failure => Some(false),
         _ => None,
@@ -124,10 +124,10 @@ impl Challenge {
             (None, None, None, None, Vec::new());
         for attribute in packet.attributes() {
             let again = match attribute {
-                Attribute::Rand(octets) => rand.replace(*octets).is_some(),
-                Attribute::Autn(octets) => autn.replace(*octets).is_some(),
+                Attribute::Rand(bytes) => rand.replace(*bytes).is_some(),
+                Attribute::Autn(bytes) => autn.replace(*bytes).is_some(),
                 Attribute::KdfInput(name) => network.replace(name.clone()).is_some(),
-                Attribute::Mac(octets) => mac.replace(*octets).is_some(),
+                Attribute::Mac(bytes) => mac.replace(*bytes).is_some(),
                 Attribute::Kdf(kdf) => {
                     kdfs.push(*kdf);
                     false

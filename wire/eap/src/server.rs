@@ -88,12 +88,12 @@ impl Server {
         &self.keys
     }
 
-    /// What the peer's octets mean. After anything but [`Outcome::Request`] the authentication has
+    /// What the peer's bytes mean. After anything but [`Outcome::Request`] the authentication has
     /// ended.
-    pub fn answer(&mut self, octets: &[u8]) -> Outcome {
+    pub fn answer(&mut self, bytes: &[u8]) -> Outcome {
         let failure =
             |identifier| Outcome::Failure(Packet::end(Code::Failure, identifier).encode());
-        let packet = match Packet::decode(octets) {
+        let packet = match Packet::decode(bytes) {
             Ok(packet) if packet.code == Code::Response && packet.identifier == self.identifier => {
                 packet
             }
@@ -103,7 +103,7 @@ impl Server {
             return failure(self.identifier);
         }
         match packet.subtype() {
-            Some(Subtype::Challenge) if self.is_right(octets, &packet) => {
+            Some(Subtype::Challenge) if self.is_right(bytes, &packet) => {
                 Outcome::Success(Packet::end(Code::Success, self.identifier).encode())
             }
             Some(Subtype::Challenge) => {
@@ -127,11 +127,11 @@ impl Server {
         }
     }
 
-    fn is_right(&self, octets: &[u8], packet: &Packet) -> bool {
+    fn is_right(&self, bytes: &[u8], packet: &Packet) -> bool {
         let res = packet.attributes().iter().find_map(|attribute| match attribute {
             Attribute::Res(res) => Some(res),
             _ => None,
         });
-        self.keys.accepts(octets) && res.is_some_and(|res| constant_time_eq(res, &self.xres))
+        self.keys.accepts(bytes) && res.is_some_and(|res| constant_time_eq(res, &self.xres))
     }
 }

@@ -60,8 +60,8 @@ impl PduSessionContainer {
         }
     }
 
-    /// The extension header with its length (in units of 4 octets) and without the type of the next
-    /// one, and how many of the octets are used.
+    /// The extension header with its length (in units of 4 bytes) and without the type of the next
+    /// one, and how many of the bytes are used.
     pub(crate) fn write(&self) -> ([u8; 7], usize) {
         let mut out = [0; 7];
         match self.direction {

@@ -51,11 +51,11 @@ pub struct GPdu<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why octets are no message. None of it is answered (TS 29.281, 11.1), but for an unknown
+/// Why bytes are no message. None of it is answered (TS 29.281, 11.1), but for an unknown
 /// extension header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer octets than the header or the length field says.
+    /// Fewer bytes than the header or the length field says.
     #[error("the message is cut off")]
     Truncated,
     /// Not version 1, or GTP'.
@@ -74,8 +74,8 @@ pub enum DecodeError {
 }
 
 /// Reads a message. Octets after the length that the message gives are not looked at.
-pub fn decode(octets: &[u8]) -> Result<Message<'_>, DecodeError> {
-    let (header, rest) = octets.split_first_chunk::<8>().ok_or(DecodeError::Truncated)?;
+pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
+    let (header, rest) = bytes.split_first_chunk::<8>().ok_or(DecodeError::Truncated)?;
     let [flags, kind, l1, l2, t1, t2, t3, t4] = *header;
     // Version 1 and protocol type GTP.
     if flags >> 5 != 1 || flags & 0x10 == 0 {

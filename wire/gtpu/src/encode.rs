@@ -10,7 +10,7 @@ const WITH_SEQUENCE: u8 = 0x02;
 /// The header of a G-PDU, to be put before the packet.
 #[derive(Debug, Clone, Copy)]
 pub struct GPduHeader {
-    octets: [u8; 20],
+    bytes: [u8; 20],
     length: usize,
 }
 
@@ -18,39 +18,39 @@ impl GPduHeader {
     /// Octets of the longest header that [`g_pdu_header`] makes.
     pub const LONGEST: usize = 20;
 
-    /// The octets.
+    /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
-        &self.octets[..self.length]
+        &self.bytes[..self.length]
     }
 }
 
-/// The header of a G-PDU for a packet of `payload` octets; `None` for one that the length field
+/// The header of a G-PDU for a packet of `payload` bytes; `None` for one that the length field
 /// cannot count.
 pub fn g_pdu_header(
     teid: u32,
     container: Option<PduSessionContainer>,
     payload: usize,
 ) -> Option<GPduHeader> {
-    let mut octets = [0; 20];
+    let mut bytes = [0; 20];
     let mut length = 8;
-    octets[0] = FLAGS;
-    octets[1] = message_type::G_PDU;
-    octets[4..8].copy_from_slice(&teid.to_be_bytes());
+    bytes[0] = FLAGS;
+    bytes[1] = message_type::G_PDU;
+    bytes[4..8].copy_from_slice(&teid.to_be_bytes());
     if let Some(container) = container {
-        octets[0] |= WITH_EXTENSION;
-        octets[11] = extension::PDU_SESSION_CONTAINER;
+        bytes[0] |= WITH_EXTENSION;
+        bytes[11] = extension::PDU_SESSION_CONTAINER;
         let (written, used) = container.write();
-        octets[12..12 + used].copy_from_slice(&written[..used]);
+        bytes[12..12 + used].copy_from_slice(&written[..used]);
         // The octet after it says that no other extension header follows.
         length = 12 + used + 1;
     }
     let counted = u16::try_from(length - 8 + payload).ok()?;
-    octets[2..4].copy_from_slice(&counted.to_be_bytes());
-    Some(GPduHeader { octets, length })
+    bytes[2..4].copy_from_slice(&counted.to_be_bytes());
+    Some(GPduHeader { bytes, length })
 }
 
 fn signalling(kind: u8, teid: u32, sequence: u16, body: &[u8]) -> Vec<u8> {
-    // The bodies of signalling messages are a handful of octets.
+    // The bodies of signalling messages are a handful of bytes.
     let length = (body.len() + 4) as u16;
     let mut out = vec![FLAGS | WITH_SEQUENCE, kind];
     out.extend(length.to_be_bytes());
@@ -96,9 +96,9 @@ pub fn supported_extension_headers(sequence: u16) -> Vec<u8> {
 pub fn end_marker(teid: u32, container: Option<PduSessionContainer>) -> Vec<u8> {
     // An empty packet always fits.
     let header = g_pdu_header(teid, container, 0).map(|header| header.as_slice().to_vec());
-    let mut octets = header.unwrap_or_default();
-    if let Some(kind) = octets.get_mut(1) {
+    let mut bytes = header.unwrap_or_default();
+    if let Some(kind) = bytes.get_mut(1) {
         *kind = message_type::END_MARKER;
     }
-    octets
+    bytes
 }

@@ -1,14 +1,14 @@
-//! GTP-U (TS 29.281): octets in, values out, without an allocation on the user plane's path.
+//! GTP-U (TS 29.281): bytes in, values out, without an allocation on the user plane's path.
 //!
 //! ```
 //! use martlet_gtpu::{GPdu, Message, PduSessionContainer, decode, g_pdu_header};
 //!
 //! let packet = [0x45, 0, 0, 4];
 //! let container = PduSessionContainer::downlink(1);
-//! let mut octets =
+//! let mut bytes =
 //!     g_pdu_header(0x1234, Some(container), packet.len()).unwrap().as_slice().to_vec();
-//! octets.extend(packet);
-//! let Message::GPdu(GPdu { teid, container, payload, .. }) = decode(&octets).unwrap() else {
+//! bytes.extend(packet);
+//! let Message::GPdu(GPdu { teid, container, payload, .. }) = decode(&bytes).unwrap() else {
 //!     unreachable!()
 //! };
 //! assert_eq!((teid, container.unwrap().qfi, payload), (0x1234, 1, &packet[..]));
@@ -57,9 +57,9 @@ pub mod extension {
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(Message::GPdu(pdu)) = decode(data) {
         let again = g_pdu_header(pdu.teid, pdu.container, pdu.payload.len());
-        let mut octets = again.expect("it was as long when it came").as_slice().to_vec();
-        octets.extend_from_slice(pdu.payload);
-        let Ok(Message::GPdu(back)) = decode(&octets) else {
+        let mut bytes = again.expect("it was as long when it came").as_slice().to_vec();
+        bytes.extend_from_slice(pdu.payload);
+        let Ok(Message::GPdu(back)) = decode(&bytes) else {
             panic!("what was encoded does not decode")
         };
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Messages against octets that another implementation made, and round trips.
+//! Messages against bytes that another implementation made, and round trips.
 use martlet_gtpu::*;
 use proptest::prelude::*;
 use std::io::Write;
@@ -41,10 +41,10 @@ fn another_implementation_reads_and_writes_the_same_octets() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let text = |octets: &[u8]| octets.iter().map(|o| format!("{o:02x}")).collect::<String>();
+    let text = |bytes: &[u8]| bytes.iter().map(|o| format!("{o:02x}")).collect::<String>();
     let mut stdin = child.stdin.take().unwrap();
-    for (name, octets, ..) in &messages {
-        writeln!(stdin, "{name} {}", text(octets)).unwrap();
+    for (name, bytes, ..) in &messages {
+        writeln!(stdin, "{name} {}", text(bytes)).unwrap();
     }
     drop(stdin);
     let output = child.wait_with_output().unwrap();
@@ -100,7 +100,7 @@ fn what_is_wrong_is_told_apart() {
     assert!(
         matches!(decode(&hex("34ff0008000000010000004001000000")), Ok(Message::GPdu(pdu)) if pdu.container.is_none())
     );
-    // A chain that goes round for ever as far as the octets last.
+    // A chain that goes round for ever as far as the bytes last.
     let mut chain = hex("34ff00400000000100000085");
     chain.extend([1, 0x10, 9, 0x85].repeat(15));
     assert_eq!(decode(&chain), Err(DecodeError::Chain));
@@ -115,14 +115,14 @@ proptest! {
     fn a_packet_comes_back(teid: u32, qfi in 0u8..64, rqi: bool, ppi in proptest::option::of(0u8..8), up: bool, some: bool, payload: Vec<u8>) {
         let downlink = PduSessionContainer { rqi, ppi, ..PduSessionContainer::downlink(qfi) };
         let container = some.then_some(if up { PduSessionContainer::uplink(qfi) } else { downlink });
-        let mut octets = g_pdu_header(teid, container, payload.len()).unwrap().as_slice().to_vec();
-        octets.extend(&payload);
-        prop_assert_eq!(decode(&octets), Ok(Message::GPdu(GPdu { teid, sequence: None, container, payload: &payload })));
+        let mut bytes = g_pdu_header(teid, container, payload.len()).unwrap().as_slice().to_vec();
+        bytes.extend(&payload);
+        prop_assert_eq!(decode(&bytes), Ok(Message::GPdu(GPdu { teid, sequence: None, container, payload: &payload })));
     }
 
     #[test]
-    fn anything_is_read_without_a_panic(octets: Vec<u8>, first in 0x30u8..0x38, kind: u8) {
-        fuzz_decode(&octets);
-        fuzz_decode(&[&[first, kind, 0, octets.len() as u8], &octets[..]].concat());
+    fn anything_is_read_without_a_panic(bytes: Vec<u8>, first in 0x30u8..0x38, kind: u8) {
+        fuzz_decode(&bytes);
+        fuzz_decode(&[&[first, kind, 0, bytes.len() as u8], &bytes[..]].concat());
     }
 }

@@ -13,11 +13,11 @@ fn payload() -> Vec<u8> {
 }
 
 fn vectors() -> HashMap<&'static str, Vec<u8>> {
-    let octets = |text: &str| {
+    let bytes = |text: &str| {
         let octet = |n: usize| u8::from_str_radix(&text[2 * n..2 * n + 2], 16).unwrap();
         (0..text.len() / 2).map(octet).collect()
     };
-    let line = |line: &'static str| line.split_once('\t').map(|(name, text)| (name, octets(text)));
+    let line = |line: &'static str| line.split_once('\t').map(|(name, text)| (name, bytes(text)));
     VECTORS.lines().filter(|line| !line.starts_with('#')).filter_map(line).collect()
 }
 
@@ -78,8 +78,8 @@ fn what_we_write_is_what_another_implementation_wrote() {
         ("error-indication-v4", error_indication(0xdead_beef, [127, 0, 0, 8].into())),
         ("error-indication-v6", error_indication(1, "2001:db8::8".parse().unwrap())),
     ];
-    for (name, octets) in cases {
-        assert_eq!(octets, vectors[name], "{name}");
+    for (name, bytes) in cases {
+        assert_eq!(bytes, vectors[name], "{name}");
     }
 }
 

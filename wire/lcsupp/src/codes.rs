@@ -60,11 +60,11 @@ pub mod payload {
 
 /// Types of the LMF's address (TS 24.572, 11).
 pub mod address {
-    /// 4 octets.
+    /// 4 bytes.
     pub const IPV4: u8 = 1;
-    /// 16 octets.
+    /// 16 bytes.
     pub const IPV6: u8 = 2;
-    /// 4 octets, then 16.
+    /// 4 bytes, then 16.
     pub const IPV4_AND_IPV6: u8 = 3;
     /// Labels, each with its length before it, as in the DNS.
     pub const FQDN: u8 = 4;

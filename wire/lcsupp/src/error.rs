@@ -1,6 +1,6 @@
-//! What is wrong with octets, or with values.
+//! What is wrong with bytes, or with values.
 
-/// Why octets are no message.
+/// Why bytes are no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The message ends inside an element. On a stream: not yet whole.
@@ -13,11 +13,11 @@ pub enum DecodeError {
     #[error("payload type {0} is not known")]
     PayloadType(u8),
     /// An element has a length that it may not have.
-    #[error("{element} has {length} octets")]
+    #[error("{element} has {length} bytes")]
     Length {
         /// The element.
         element: &'static str,
-        /// Its octets.
+        /// Its bytes.
         length: usize,
     },
     /// An element has a value that it may not have.
@@ -35,11 +35,11 @@ pub enum DecodeError {
 
 /// Why a value cannot be written: an element would not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{element} would have {length} octets, and may have {least} to {most}")]
+#[error("{element} would have {length} bytes, and may have {least} to {most}")]
 pub struct EncodeError {
     /// The element.
     pub element: &'static str,
-    /// Its octets.
+    /// Its bytes.
     pub length: usize,
     /// The fewest that it may have.
     pub least: usize,

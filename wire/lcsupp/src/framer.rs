@@ -1,15 +1,15 @@
-//! The messages in a stream of octets.
+//! The messages in a stream of bytes.
 
 use crate::{DecodeError, Message};
 
-/// Takes octets as they come and gives the messages in them. A message has no outer length, so its
+/// Takes bytes as they come and gives the messages in them. A message has no outer length, so its
 /// end is found by reading it; where a TLS record or a segment ends says nothing.
 ///
 /// It keeps at most one message that is not whole, and what was pushed behind it: push what was
 /// received, then take messages until there are none.
 #[derive(Debug, Default)]
 pub struct Framer {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Where the next message starts.
     start: usize,
     failed: Option<DecodeError>,
@@ -22,49 +22,49 @@ impl Framer {
     }
 
     /// Octets that were received.
-    pub fn push(&mut self, octets: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         if self.failed.is_some() {
             return;
         }
-        if self.start == self.octets.len() {
-            self.octets.clear();
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
             self.start = 0;
-        } else if self.start > self.octets.len() / 2 {
-            self.octets.drain(..self.start);
+        } else if self.start > self.bytes.len() / 2 {
+            self.bytes.drain(..self.start);
             self.start = 0;
         }
-        self.octets.extend_from_slice(octets);
+        self.bytes.extend_from_slice(bytes);
     }
 
-    /// Where octets that are received may be added, without the copy of [`Framer::push`]: nothing
+    /// Where bytes that are received may be added, without the copy of [`Framer::push`]: nothing
     /// else may be done with it.
     pub fn input(&mut self) -> &mut Vec<u8> {
         self.push(&[]);
         if self.failed.is_some() {
-            self.octets.clear();
+            self.bytes.clear();
             self.start = 0;
         }
-        &mut self.octets
+        &mut self.bytes
     }
 
-    /// Room for at least `most` octets to be received into: the caller fills it and says
+    /// Room for at least `most` bytes to be received into: the caller fills it and says
     /// [`Framer::filled`] how much it wrote. It saves the copy of [`Framer::push`].
     pub fn room(&mut self, most: usize) -> &mut [u8] {
         self.push(&[]);
-        let have = self.octets.len();
-        self.octets.resize(have + most, 0);
-        &mut self.octets[have..]
+        let have = self.bytes.len();
+        self.bytes.resize(have + most, 0);
+        &mut self.bytes[have..]
     }
 
-    /// Of the last [`Framer::room`] of `most` octets, `used` were received.
+    /// Of the last [`Framer::room`] of `most` bytes, `used` were received.
     ///
     /// # Panics
     /// If there were not so many.
     pub fn filled(&mut self, most: usize, used: usize) {
-        assert!(used <= most && most <= self.octets.len(), "{used} octets in a room of {most}");
-        self.octets.truncate(self.octets.len() - (most - used));
+        assert!(used <= most && most <= self.bytes.len(), "{used} bytes in a room of {most}");
+        self.bytes.truncate(self.bytes.len() - (most - used));
         if self.failed.is_some() {
-            self.octets.clear();
+            self.bytes.clear();
             self.start = 0;
         }
     }
@@ -72,14 +72,14 @@ impl Framer {
     /// The next message; none where it is not whole yet.
     ///
     /// # Errors
-    /// Where the octets are no message, from then on always: nothing says where the next message
+    /// Where the bytes are no message, from then on always: nothing says where the next message
     /// would start.
     #[expect(clippy::should_implement_trait, reason = "the message borrows from the framer")]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, DecodeError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        match Message::decode(&self.octets[self.start..]) {
+        match Message::decode(&self.bytes[self.start..]) {
             Ok((message, used)) => {
                 self.start += used;
                 Ok(Some(message))
@@ -94,6 +94,6 @@ impl Framer {
 
     /// Octets that wait for the rest of their message.
     pub fn pending(&self) -> usize {
-        self.octets.len() - self.start
+        self.bytes.len() - self.start
     }
 }

@@ -1,8 +1,8 @@
-//! LCS-UPP and UPP-CM (TS 24.572): octets in, values out.
+//! LCS-UPP and UPP-CM (TS 24.572): bytes in, values out.
 //!
 //! - [`Message`] is what UE and LMF exchange over the user plane, inside TLS: the transport of
 //!   positioning messages ([`Transport`]) and the binding of a connection to its UE.
-//! - [`Framer`] finds the messages in a stream of octets: they have no outer length, and know
+//! - [`Framer`] finds the messages in a stream of bytes: they have no outer length, and know
 //!   nothing of TLS records.
 //! - [`upp_cm::UppCm`] is what they exchange over NAS to bring the connection up, change it and
 //!   take it down.
@@ -14,13 +14,13 @@
 //!
 //! let transport =
 //!     Transport { payload_type: PayloadType::Lpp, payload: &[0, 2, 0xf0, 0x02], session: b"7" };
-//! let octets = Message::Uplink(transport).encode().unwrap();
-//! assert_eq!(octets, [0x41, 1, 0, 4, 0, 2, 0xf0, 0x02, 1, b'7']);
+//! let bytes = Message::Uplink(transport).encode().unwrap();
+//! assert_eq!(bytes, [0x41, 1, 0, 4, 0, 2, 0xf0, 0x02, 1, b'7']);
 //!
 //! let mut framer = Framer::new();
-//! framer.push(&octets[..5]);
+//! framer.push(&bytes[..5]);
 //! assert_eq!(framer.next(), Ok(None));
-//! framer.push(&octets[5..]);
+//! framer.push(&bytes[5..]);
 //! assert_eq!(framer.next(), Ok(Some(Message::Uplink(transport))));
 //! ```
 #![forbid(unsafe_code)]
@@ -42,27 +42,27 @@ pub use message::{
 #[doc(hidden)]
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok((message, used)) = Message::decode(data) {
-        let octets = message.encode().expect("what was read can be written");
+        let bytes = message.encode().expect("what was read can be written");
         assert_eq!(
-            Message::decode(&octets),
-            Ok((message.clone(), octets.len())),
+            Message::decode(&bytes),
+            Ok((message.clone(), bytes.len())),
             "what was encoded reads differently"
         );
         // The spare half octet aside, a message has one form.
-        assert_eq!(octets.len(), used);
+        assert_eq!(bytes.len(), used);
         if let Message::Uplink(transport) | Message::Downlink(transport) = message {
             let _ = lpp_messages(transport.payload).map(|messages| messages.count());
         }
     }
     if let Ok(message) = upp_cm::UppCm::decode(data) {
-        let octets = message.encode().expect("what was read can be written");
+        let bytes = message.encode().expect("what was read can be written");
         assert_eq!(
-            upp_cm::UppCm::decode(&octets),
+            upp_cm::UppCm::decode(&bytes),
             Ok(message),
             "what was encoded reads differently"
         );
     }
-    // In pieces of seven octets the messages are the same as at once.
+    // In pieces of seven bytes the messages are the same as at once.
     let (mut at_once, mut in_pieces) = (Framer::new(), Framer::new());
     at_once.push(data);
     let mut pieces = data.chunks(7);

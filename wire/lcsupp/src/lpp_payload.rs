@@ -1,4 +1,4 @@
-//! LPP messages in the payload of a transport message: each with its length in two octets before
+//! LPP messages in the payload of a transport message: each with its length in two bytes before
 //! it.
 
 use crate::error::check;

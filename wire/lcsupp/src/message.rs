@@ -11,7 +11,7 @@ pub const LARGEST_MESSAGE: usize = 1 + 1 + (2 + LARGEST_PAYLOAD) + SESSION_PARAM
 pub const SESSION_PARAMETERS: usize = 1 + LARGEST_IDENTITY;
 pub(crate) const LARGEST_PAYLOAD: usize = 65_535;
 const LARGEST_IDENTITY: usize = 255;
-/// A binding identity has at least so many octets.
+/// A binding identity has at least so many bytes.
 const LEAST_BINDING: usize = 4;
 
 /// What a transport message carries.
@@ -47,17 +47,17 @@ impl PayloadType {
 pub struct Transport<'a> {
     /// What the payload is.
     pub payload_type: PayloadType,
-    /// The payload, 1 to 65,535 octets.
+    /// The payload, 1 to 65,535 bytes.
     pub payload: &'a [u8],
-    /// The LCS session identity, up to 255 octets: that of the location request at the LMF.
+    /// The LCS session identity, up to 255 bytes: that of the location request at the LMF.
     pub session: &'a [u8],
 }
 
 impl<'a> Transport<'a> {
-    fn read(octets: &'a [u8]) -> Result<(Self, usize), DecodeError> {
-        let &[_, kind, high, low, ref rest @ ..] = octets else {
-            // What can be said of the first octets is said before the others are waited for.
-            if let Some(&kind) = octets.get(1) {
+    fn read(bytes: &'a [u8]) -> Result<(Self, usize), DecodeError> {
+        let &[_, kind, high, low, ref rest @ ..] = bytes else {
+            // What can be said of the first bytes is said before the others are waited for.
+            if let Some(&kind) = bytes.get(1) {
                 PayloadType::from_code(kind & 0x0f).ok_or(DecodeError::PayloadType(kind & 0x0f))?;
             }
             return Err(DecodeError::Truncated);
@@ -70,7 +70,7 @@ impl<'a> Transport<'a> {
         }
         let (payload, rest) = rest.split_at_checked(length).ok_or(DecodeError::Truncated)?;
         let (session, rest) = lv(rest)?;
-        Ok((Transport { payload_type, payload, session }, octets.len() - rest.len()))
+        Ok((Transport { payload_type, payload, session }, bytes.len() - rest.len()))
     }
 
     fn write(&self, kind: u8, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -87,41 +87,41 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// The identity that the LMF gave a UE over NAS for its connection: 4 to 255 octets. Who has it is
+/// The identity that the LMF gave a UE over NAS for its connection: 4 to 255 bytes. Who has it is
 /// the UE: it is not shown in logs.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BindingIdentity(Vec<u8>);
 
 impl BindingIdentity {
-    /// Of its octets.
+    /// Of its bytes.
     ///
     /// # Errors
     /// Where there are fewer than 4 or more than 255.
-    pub fn new(octets: impl Into<Vec<u8>>) -> Result<Self, EncodeError> {
-        let octets = octets.into();
-        check("the binding identity", octets.len(), LEAST_BINDING, LARGEST_IDENTITY)?;
-        Ok(Self(octets))
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, EncodeError> {
+        let bytes = bytes.into();
+        check("the binding identity", bytes.len(), LEAST_BINDING, LARGEST_IDENTITY)?;
+        Ok(Self(bytes))
     }
 
-    /// Its octets.
+    /// Its bytes.
     pub fn as_octets(&self) -> &[u8] {
         &self.0
     }
 
-    pub(crate) fn read(octets: &[u8]) -> Result<Self, DecodeError> {
-        if octets.len() < LEAST_BINDING {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        if bytes.len() < LEAST_BINDING {
             return Err(DecodeError::Length {
                 element: "the binding identity",
-                length: octets.len(),
+                length: bytes.len(),
             });
         }
-        Ok(Self(octets.to_vec()))
+        Ok(Self(bytes.to_vec()))
     }
 }
 
 impl std::fmt::Debug for BindingIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "BindingIdentity({} octets)", self.0.len())
+        write!(f, "BindingIdentity({} bytes)", self.0.len())
     }
 }
 
@@ -141,31 +141,31 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The first message in `octets`, and how many of them it has.
+    /// The first message in `bytes`, and how many of them it has.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] where more octets could make a message of these; otherwise they
+    /// [`DecodeError::Truncated`] where more bytes could make a message of these; otherwise they
     /// never will. A stream in which that happens cannot be read on: nothing says where the
     /// next message starts.
-    pub fn decode(octets: &'a [u8]) -> Result<(Self, usize), DecodeError> {
-        let &kind = octets.first().ok_or(DecodeError::Truncated)?;
+    pub fn decode(bytes: &'a [u8]) -> Result<(Self, usize), DecodeError> {
+        let &kind = bytes.first().ok_or(DecodeError::Truncated)?;
         match kind {
             lcs_upp::UL_LCS_UP_TRANSPORT => {
-                Transport::read(octets).map(|(it, used)| (Message::Uplink(it), used))
+                Transport::read(bytes).map(|(it, used)| (Message::Uplink(it), used))
             }
             lcs_upp::DL_LCS_UP_TRANSPORT => {
-                Transport::read(octets).map(|(it, used)| (Message::Downlink(it), used))
+                Transport::read(bytes).map(|(it, used)| (Message::Downlink(it), used))
             }
             lcs_upp::CONNECTION_BINDING_REQUEST => {
                 if let Some(&length) =
-                    octets.get(1).filter(|&&length| usize::from(length) < LEAST_BINDING)
+                    bytes.get(1).filter(|&&length| usize::from(length) < LEAST_BINDING)
                 {
                     return Err(DecodeError::Length {
                         element: "the binding identity",
                         length: length.into(),
                     });
                 }
-                let (identity, _) = lv(&octets[1..])?;
+                let (identity, _) = lv(&bytes[1..])?;
                 Ok((Message::BindingRequest(BindingIdentity::read(identity)?), 2 + identity.len()))
             }
             lcs_upp::CONNECTION_BINDING_ACCEPT => Ok((Message::BindingAccept, 1)),
@@ -174,7 +174,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The octets of the message.
+    /// The bytes of the message.
     ///
     /// # Errors
     /// Where an element does not fit.
@@ -184,7 +184,7 @@ impl<'a> Message<'a> {
         Ok(out)
     }
 
-    /// Add the octets of the message to `out`, which is left as it was where an element does not
+    /// Add the bytes of the message to `out`, which is left as it was where an element does not
     /// fit.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl<'a> Message<'a> {
 }
 
 /// A value with its length in one octet before it, and what follows it.
-pub(crate) fn lv(octets: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
-    let (&length, rest) = octets.split_first().ok_or(DecodeError::Truncated)?;
+pub(crate) fn lv(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
+    let (&length, rest) = bytes.split_first().ok_or(DecodeError::Truncated)?;
     rest.split_at_checked(length.into()).ok_or(DecodeError::Truncated)
 }

@@ -73,7 +73,7 @@ pub enum UppCm {
         binding: BindingIdentity,
         /// Where the LMF takes connections; its port is configured.
         address: LmfAddress,
-        /// The LMF that served the UE before, 1 to 255 octets.
+        /// The LMF that served the UE before, 1 to 255 bytes.
         source_lmf: Option<Vec<u8>>,
     },
     /// ESTABLISHMENT COMPLETE, from the UE.
@@ -110,9 +110,9 @@ impl Options {
     /// Elements that are not known are passed over, unless they have to be understood; of one that
     /// comes twice the first counts (TS 24.007, 11.2.4 and 11.2.5). Those that a message does
     /// not have are not known in it.
-    fn read(mut octets: &[u8], known: &[u8]) -> Result<Self, DecodeError> {
+    fn read(mut bytes: &[u8], known: &[u8]) -> Result<Self, DecodeError> {
         let mut options = Options::default();
-        while let Some((&identifier, rest)) = octets.split_first() {
+        while let Some((&identifier, rest)) = bytes.split_first() {
             let (value, behind) = match identifier {
                 // One octet, of which the low half is the value.
                 0x80.. => (&[][..], rest),
@@ -146,19 +146,19 @@ impl Options {
                 0x00..=0x0f => return Err(DecodeError::NotUnderstood(identifier)),
                 _ => {}
             }
-            octets = behind;
+            bytes = behind;
         }
         Ok(options)
     }
 }
 
 impl UppCm {
-    /// Of the octets of a payload container.
+    /// Of the bytes of a payload container.
     ///
     /// # Errors
     /// Where they are no message.
-    pub fn decode(octets: &[u8]) -> Result<Self, DecodeError> {
-        let (&kind, rest) = octets.split_first().ok_or(DecodeError::Truncated)?;
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (&kind, rest) = bytes.split_first().ok_or(DecodeError::Truncated)?;
         let cause = || {
             let (&code, behind) = rest.split_first().ok_or(DecodeError::Truncated)?;
             Options::read(behind, &[])?;
@@ -196,7 +196,7 @@ impl UppCm {
         })
     }
 
-    /// The octets for a payload container.
+    /// The bytes for a payload container.
     ///
     /// # Errors
     /// Where an element does not fit.

@@ -1,8 +1,8 @@
-//! Messages against octets laid out by hand, and what is wrong with each.
+//! Messages against bytes laid out by hand, and what is wrong with each.
 
 use martlet_lcsupp::upp_cm::{BackOff, Cause, LmfAddress, UppCm};
 use martlet_lcsupp::*;
-use martlet_wire_testing::{lines, mutate, octets, seeds};
+use martlet_wire_testing::{bytes, lines, mutate, seeds};
 use proptest::prelude::*;
 
 const VECTORS: &str = include_str!("vectors/messages.tsv");
@@ -10,7 +10,7 @@ const VECTORS: &str = include_str!("vectors/messages.tsv");
 fn vectors(protocol: &str) -> Vec<(&str, Vec<u8>)> {
     lines(VECTORS)
         .filter(|fields| fields[0] == protocol)
-        .map(|fields| (fields[1], octets(fields[2])))
+        .map(|fields| (fields[1], bytes(fields[2])))
         .collect()
 }
 
@@ -20,7 +20,7 @@ fn transport<'a>(payload: &'a [u8], session: &'a [u8]) -> Transport<'a> {
 
 #[test]
 fn every_message_has_its_octets() {
-    let binding = |octets: &[u8]| Message::BindingRequest(BindingIdentity::new(octets).unwrap());
+    let binding = |bytes: &[u8]| Message::BindingRequest(BindingIdentity::new(bytes).unwrap());
     let expected = [
         Message::Uplink(transport(&[0, 2, 0xf0, 2], b"1")),
         Message::Uplink(transport(&[0, 2, 0xf0, 2], b"")),
@@ -38,9 +38,9 @@ fn every_message_has_its_octets() {
     ];
     let vectors = vectors("lcsupp");
     assert_eq!(vectors.len(), expected.len());
-    for ((name, octets), message) in vectors.iter().zip(expected) {
-        assert_eq!(Message::decode(octets), Ok((message.clone(), octets.len())), "{name}");
-        assert_eq!(hex::encode(message.encode().unwrap()), hex::encode(octets), "{name}");
+    for ((name, bytes), message) in vectors.iter().zip(expected) {
+        assert_eq!(Message::decode(bytes), Ok((message.clone(), bytes.len())), "{name}");
+        assert_eq!(hex::encode(message.encode().unwrap()), hex::encode(bytes), "{name}");
     }
 }
 
@@ -75,9 +75,9 @@ fn every_negotiation_message_has_its_octets() {
     ];
     let vectors = vectors("uppcm");
     assert_eq!(vectors.len(), expected.len());
-    for ((name, octets), message) in vectors.iter().zip(expected) {
-        assert_eq!(UppCm::decode(octets).as_ref(), Ok(&message), "{name}");
-        assert_eq!(hex::encode(message.encode().unwrap()), hex::encode(octets), "{name}");
+    for ((name, bytes), message) in vectors.iter().zip(expected) {
+        assert_eq!(UppCm::decode(bytes).as_ref(), Ok(&message), "{name}");
+        assert_eq!(hex::encode(message.encode().unwrap()), hex::encode(bytes), "{name}");
     }
 }
 
@@ -85,9 +85,9 @@ fn every_negotiation_message_has_its_octets() {
 fn the_largest_message_is_as_large_as_the_specification_says() {
     let (payload, session) = (vec![7; 65_535], vec![9; 255]);
     let message = Message::Uplink(transport(&payload, &session));
-    let octets = message.encode().unwrap();
-    assert_eq!((octets.len(), LARGEST_MESSAGE), (65_795, 65_795));
-    assert_eq!(Message::decode(&octets), Ok((message, octets.len())));
+    let bytes = message.encode().unwrap();
+    assert_eq!((bytes.len(), LARGEST_MESSAGE), (65_795, 65_795));
+    assert_eq!(Message::decode(&bytes), Ok((message, bytes.len())));
     let too_large = vec![7; 65_536];
     assert!(Message::Uplink(transport(&too_large, b"")).encode().is_err());
     assert!(Message::Uplink(transport(b"", b"")).encode().is_err());
@@ -103,29 +103,27 @@ fn the_largest_message_is_as_large_as_the_specification_says() {
 
 #[test]
 fn a_message_cut_at_any_octet_is_cut_off_and_nothing_else() {
-    for (name, octets) in vectors("lcsupp") {
-        for end in 0..octets.len() {
+    for (name, bytes) in vectors("lcsupp") {
+        for end in 0..bytes.len() {
             assert_eq!(
-                Message::decode(&octets[..end]),
+                Message::decode(&bytes[..end]),
                 Err(DecodeError::Truncated),
-                "{name}, {end} octets"
+                "{name}, {end} bytes"
             );
         }
     }
-    for (name, octets) in vectors("uppcm") {
+    for (name, bytes) in vectors("uppcm") {
         // An option that is missing altogether is a message without it.
-        let whole = match octets[0] {
-            0xc1 => {
-                2 + usize::from(octets[1]) + 1 + usize::from(octets[2 + usize::from(octets[1])])
-            }
+        let whole = match bytes[0] {
+            0xc1 => 2 + usize::from(bytes[1]) + 1 + usize::from(bytes[2 + usize::from(bytes[1])]),
             0xc3 | 0xcb => 2,
             _ => 1,
         };
-        for end in (0..octets.len()).filter(|&end| end != whole) {
+        for end in (0..bytes.len()).filter(|&end| end != whole) {
             assert_eq!(
-                UppCm::decode(&octets[..end]),
+                UppCm::decode(&bytes[..end]),
                 Err(DecodeError::Truncated),
-                "{name}, {end} octets"
+                "{name}, {end} bytes"
             );
         }
     }
@@ -133,7 +131,7 @@ fn a_message_cut_at_any_octet_is_cut_off_and_nothing_else() {
 
 #[test]
 fn what_is_wrong_is_said_as_soon_as_it_is_there() {
-    let wrong = |text: &str| Message::decode(&octets(text)).unwrap_err();
+    let wrong = |text: &str| Message::decode(&bytes(text)).unwrap_err();
     assert_eq!(wrong("40"), DecodeError::MessageType(0x40));
     assert_eq!(wrong("46"), DecodeError::MessageType(0x46));
     assert_eq!(wrong("c1"), DecodeError::MessageType(0xc1));
@@ -146,9 +144,9 @@ fn what_is_wrong_is_said_as_soon_as_it_is_there() {
     );
     assert_eq!(wrong("4300"), DecodeError::Length { element: "the binding identity", length: 0 });
     // The high half of the payload type is spare.
-    assert!(Message::decode(&octets("41f100010100")).is_ok());
+    assert!(Message::decode(&bytes("41f100010100")).is_ok());
 
-    let wrong = |text: &str| UppCm::decode(&octets(text)).unwrap_err();
+    let wrong = |text: &str| UppCm::decode(&bytes(text)).unwrap_err();
     assert_eq!(wrong("41"), DecodeError::MessageType(0x41));
     assert_eq!(wrong("cc"), DecodeError::MessageType(0xcc));
     assert_eq!(
@@ -186,12 +184,12 @@ fn what_is_wrong_is_said_as_soon_as_it_is_there() {
 fn elements_that_are_not_known_are_passed_over() {
     // A TV of half an octet, a TLV, an element of another message, and a second back-off timer.
     let message =
-        UppCm::decode(&octets("c581700301020322 01aa 10011e 10011f".replace(' ', "").as_str()))
+        UppCm::decode(&bytes("c581700301020322 01aa 10011e 10011f".replace(' ', "").as_str()))
             .unwrap();
-    assert_eq!(message, UppCm::decode(&octets("c510011e")).unwrap());
+    assert_eq!(message, UppCm::decode(&bytes("c510011e")).unwrap());
     // A cause that is not known counts as unspecified.
     assert_eq!(
-        UppCm::decode(&octets("c377")),
+        UppCm::decode(&bytes("c377")),
         Ok(UppCm::EstablishmentFailure(Cause::ProtocolError))
     );
 }
@@ -199,7 +197,7 @@ fn elements_that_are_not_known_are_passed_over() {
 #[test]
 fn lpp_messages_are_found_in_a_payload_or_none_is() {
     let found = |text: &str| {
-        lpp_messages(&octets(text)).map(|found| found.map(hex::encode).collect::<Vec<_>>())
+        lpp_messages(&bytes(text)).map(|found| found.map(hex::encode).collect::<Vec<_>>())
     };
     assert_eq!(found("0001aa0002bbcc"), Ok(vec!["aa".into(), "bbcc".into()]));
     assert_eq!(found("0001aa0003bbcc"), Err(DecodeError::Truncated));
@@ -226,7 +224,7 @@ fn framed(stream: &[u8], ends: &[usize]) -> (Vec<Vec<u8>>, Result<usize, DecodeE
 
 #[test]
 fn each_split_of_a_stream_gives_the_same_messages() {
-    let messages: Vec<Vec<u8>> = vectors("lcsupp").into_iter().map(|(_, octets)| octets).collect();
+    let messages: Vec<Vec<u8>> = vectors("lcsupp").into_iter().map(|(_, bytes)| bytes).collect();
     let stream = messages.concat();
     for first in 0..=stream.len() {
         for second in first..=stream.len() {
@@ -244,14 +242,14 @@ fn each_split_of_a_stream_gives_the_same_messages() {
 #[test]
 fn a_large_message_in_records_of_any_size_is_one_message() {
     let payload = vec![0x5a; 65_535];
-    let octets = Message::Uplink(transport(&payload, &[1; 255])).encode().unwrap();
-    let stream = [&octets[..], &[0x44], &octets[..]].concat();
+    let bytes = Message::Uplink(transport(&payload, &[1; 255])).encode().unwrap();
+    let stream = [&bytes[..], &[0x44], &bytes[..]].concat();
     for record in [1000, 1399, 16_384, 65_535] {
         let ends: Vec<usize> = (record..stream.len()).step_by(record).collect();
         let (found, rest) = framed(&stream, &ends);
         assert_eq!((found.len(), rest), (3, Ok(0)), "records of {record}");
         assert!(
-            found[0] == octets && found[1] == [0x44] && found[2] == octets,
+            found[0] == bytes && found[1] == [0x44] && found[2] == bytes,
             "records of {record}"
         );
     }
@@ -269,7 +267,7 @@ fn a_stream_that_went_wrong_stays_wrong() {
 
 #[test]
 fn octets_received_in_place_are_read_like_those_that_were_pushed() {
-    let stream: Vec<u8> = vectors("lcsupp").into_iter().flat_map(|(_, octets)| octets).collect();
+    let stream: Vec<u8> = vectors("lcsupp").into_iter().flat_map(|(_, bytes)| bytes).collect();
     let into_room = |framer: &mut Framer, piece: &[u8]| {
         framer.room(64)[..piece.len()].copy_from_slice(piece);
         framer.filled(64, piece.len());
@@ -306,7 +304,7 @@ fn octets_that_are_nearly_messages_are_read_or_refused() {
 
 proptest! {
     #[test]
-    fn anything_is_read_or_refused(octets: Vec<u8>) {
-        fuzz_decode(&octets);
+    fn anything_is_read_or_refused(bytes: Vec<u8>) {
+        fuzz_decode(&bytes);
     }
 }

@@ -1,5 +1,5 @@
 //! LPP, the LTE positioning protocol (TS 37.355, Release 18), in the unaligned packed encoding:
-//! octets in, values out.
+//! bytes in, values out.
 //!
 //! The types are those of the specification's ASN.1, in Rust's spelling:
 //! `NR-ECID-RequestLocationInformation-r16` is [`NrEcidRequestLocationInformationR16`],
@@ -9,15 +9,15 @@
 //! ```
 //! use martlet_lpp::*;
 //!
-//! let octets =
+//! let bytes =
 //!     [0xf0, 0x02, 0x07, 0x48, 0x32, 0x08, 0x2a, 0x29, 0x0c, 0x12, 0x2e, 0x05, 0x02, 0x81, 0xc0];
-//! let message = decode(&octets).unwrap();
+//! let message = decode(&bytes).unwrap();
 //! assert_eq!(message.transaction_id.as_ref().unwrap().transaction_number, 1);
 //! assert!(matches!(
 //!     message.lpp_message_body,
 //!     Some(LppMessageBody::C1(LppMessageBodyC1::RequestLocationInformation(_)))
 //! ));
-//! assert_eq!(encode(&message).unwrap(), octets);
+//! assert_eq!(encode(&message).unwrap(), bytes);
 //! ```
 #![forbid(unsafe_code)]
 
@@ -30,18 +30,18 @@ pub use generated::*;
 pub use martlet_per::{BitString, DecodeError, EncodeError};
 use martlet_per::{Decoder, Encoder, Variant};
 
-/// The message that these octets are.
+/// The message that these bytes are.
 ///
 /// # Errors
 /// Where they are none, or more than one.
-pub fn decode(octets: &[u8]) -> Result<LppMessage, DecodeError> {
-    let mut decoder = Decoder::new(octets, Variant::Unaligned);
+pub fn decode(bytes: &[u8]) -> Result<LppMessage, DecodeError> {
+    let mut decoder = Decoder::new(bytes, Variant::Unaligned);
     let message = LppMessage::decode(&mut decoder)?;
     decoder.finish()?;
     Ok(message)
 }
 
-/// The octets of a message.
+/// The bytes of a message.
 ///
 /// # Errors
 /// Where a value of it lies outside what its type allows.
@@ -55,7 +55,7 @@ pub fn encode(message: &LppMessage) -> Result<Vec<u8>, EncodeError> {
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(message) = decode(data) {
         // An addition group of which nothing is there is not written again; all else is.
-        let octets = encode(&message).expect("what was read can be written");
-        assert_eq!(decode(&octets).as_ref(), Ok(&message), "what was encoded reads differently");
+        let bytes = encode(&message).expect("what was read can be written");
+        assert_eq!(decode(&bytes).as_ref(), Ok(&message), "what was encoded reads differently");
     }
 }

@@ -18,7 +18,7 @@ pub fn select(
 }
 
 /// The UE's algorithms as the bit strings of NGAP's UE Security Capabilities (TS 38.413, 9.3.1.86),
-/// which start at algorithm 1 where the octets of NAS start at algorithm 0: the first octet of
+/// which start at algorithm 1 where the bytes of NAS start at algorithm 0: the first octet of
 /// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]

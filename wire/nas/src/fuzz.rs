@@ -1,4 +1,4 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may
+//! What the fuzz targets and `tests/never_panics.rs` do with bytes: everything that a receiver may
 //! do with them.
 
 use crate::{
@@ -7,27 +7,27 @@ use crate::{
     inbound, key_change, options, reaction,
 };
 
-/// Read octets as a plain message, answer them if they are none, and write what was read again.
+/// Read bytes as a plain message, answer them if they are none, and write what was read again.
 ///
 /// # Panics
-/// If a message that was read does not come back from its own octets: the codec is then wrong.
-pub fn plain(octets: &[u8]) {
+/// If a message that was read does not come back from its own bytes: the codec is then wrong.
+pub fn plain(bytes: &[u8]) {
     for direction in [Direction::Uplink, Direction::Downlink] {
-        match Nas5gsMessage::decode(octets) {
+        match Nas5gsMessage::decode(bytes) {
             Ok(message) => {
-                let _ = Nas5gsMessage::answer_to(octets, &Ok(message), direction);
+                let _ = Nas5gsMessage::answer_to(bytes, &Ok(message), direction);
             }
             Err(error) => {
                 if let reaction::DecodeReaction::Answer(answer) =
-                    reaction::reaction(octets, &error, direction)
+                    reaction::reaction(bytes, &error, direction)
                 {
                     answer.encode().expect("an answer encodes");
                 }
             }
         }
     }
-    let _ = Nas5gsMessage::decode_lenient(octets);
-    let Ok(message) = Nas5gsMessage::decode(octets) else { return };
+    let _ = Nas5gsMessage::decode_lenient(bytes);
+    let Ok(message) = Nas5gsMessage::decode(bytes) else { return };
     let _ = (message.validate(), message.to_string());
     read(&message);
     if let Ok(again) = message.encode() {
@@ -75,12 +75,12 @@ fn read(message: &Nas5gsMessage) {
     }
 }
 
-/// Receive octets as the AMF and as a UE do, with and without a security context, and once more as
+/// Receive bytes as the AMF and as a UE do, with and without a security context, and once more as
 /// the payload of a message whose code is right.
 ///
 /// # Panics
 /// If an answer does not encode.
-pub fn secured(octets: &[u8]) {
+pub fn secured(bytes: &[u8]) {
     let kamf = KAmf::new(&[0x11; 32]);
     let context = |integrity, ciphering| {
         NasSecurityContext::from_fresh_kamf(&kamf, integrity, ciphering)
@@ -88,7 +88,7 @@ pub fn secured(octets: &[u8]) {
     };
     let next = NasCount::new(0x1fe).expect("a COUNT");
     assert!(
-        key_change::taken(&kamf, 5, next, octets).is_none(),
+        key_change::taken(&kamf, 5, next, bytes).is_none(),
         "nobody proves a key that he does not have"
     );
     let answered = |received: Result<inbound::Inbound, Box<inbound::Refused>>| {
@@ -99,14 +99,14 @@ pub fn secured(octets: &[u8]) {
         }
     };
     for exchanged in [false, true] {
-        answered(inbound::from_ue(None, exchanged, octets));
-        answered(inbound::from_network(None, exchanged, octets));
+        answered(inbound::from_ue(None, exchanged, bytes));
+        answered(inbound::from_network(None, exchanged, bytes));
         // NIA0 takes any code: what is under the header is read.
         let mut open = context(IntegrityAlgorithm::NIA0, CipheringAlgorithm::NEA0);
-        answered(inbound::from_ue(Some(&mut open), exchanged, octets));
-        answered(inbound::from_network(Some(&mut open), exchanged, octets));
+        answered(inbound::from_ue(Some(&mut open), exchanged, bytes));
+        answered(inbound::from_network(Some(&mut open), exchanged, bytes));
         let mut closed = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
-        answered(inbound::from_ue(Some(&mut closed), exchanged, octets));
+        answered(inbound::from_ue(Some(&mut closed), exchanged, bytes));
     }
     for header in [
         Nas5gsSecurityHeaderType::IntegrityProtected,
@@ -114,8 +114,7 @@ pub fn secured(octets: &[u8]) {
     ] {
         let mut sender = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
         let mut receiver = context(IntegrityAlgorithm::NIA2, CipheringAlgorithm::NEA2);
-        if let Ok(sent) = sender.protect_opaque_payload(octets.to_vec(), header, Direction::Uplink)
-        {
+        if let Ok(sent) = sender.protect_opaque_payload(bytes.to_vec(), header, Direction::Uplink) {
             answered(inbound::from_ue(Some(&mut receiver), true, &sent));
         }
     }

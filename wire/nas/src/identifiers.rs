@@ -123,11 +123,11 @@ impl Slice {
         let sd = sd
             .map(|text| hex_number("slice differentiator of six hexadecimal digits", 6, text))
             .transpose()?;
-        let octets = sd.map(|sd| {
-            let [_, octets @ ..] = sd.to_be_bytes();
-            octets
+        let bytes = sd.map(|sd| {
+            let [_, bytes @ ..] = sd.to_be_bytes();
+            bytes
         });
-        Ok(Self { sst, sd: octets.filter(|sd| *sd != [0xff; 3]) })
+        Ok(Self { sst, sd: bytes.filter(|sd| *sd != [0xff; 3]) })
     }
 
     /// The differentiator as TS 29.571 writes it.

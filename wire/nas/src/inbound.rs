@@ -111,8 +111,8 @@ impl Refused {
         Self { reason, answer: None, authentic: false }
     }
 
-    fn malformed(octets: &[u8], error: NasError, direction: Direction, authentic: bool) -> Self {
-        let answer = match reaction(octets, &error, direction) {
+    fn malformed(bytes: &[u8], error: NasError, direction: Direction, authentic: bool) -> Self {
+        let answer = match reaction(bytes, &error, direction) {
             DecodeReaction::Answer(answer) => Some(answer),
             DecodeReaction::Ignore => None,
         };
@@ -120,7 +120,7 @@ impl Refused {
     }
 }
 
-/// What the AMF makes of `octets` from a UE (TS 24.501, 4.4.4.3): `context` is that of the UE if
+/// What the AMF makes of `bytes` from a UE (TS 24.501, 4.4.4.3): `context` is that of the UE if
 /// the AMF has one, `secured` says whether secure exchange of NAS messages has been established on
 /// this connection.
 ///
@@ -129,12 +129,12 @@ impl Refused {
 pub fn from_ue(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
-    octets: &[u8],
+    bytes: &[u8],
 ) -> Result<Inbound, Box<Refused>> {
-    receive(context, secured, octets, Direction::Uplink)
+    receive(context, secured, bytes, Direction::Uplink)
 }
 
-/// What a UE makes of `octets` from the network (TS 24.501, 4.4.4.2).
+/// What a UE makes of `bytes` from the network (TS 24.501, 4.4.4.2).
 ///
 /// A SECURITY MODE COMMAND is verified with the context that it takes into use, which the caller
 /// makes from the algorithms and the ngKSI in it (5.4.2.3): decode it with
@@ -142,22 +142,22 @@ pub fn from_ue(
 pub fn from_network(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
-    octets: &[u8],
+    bytes: &[u8],
 ) -> Result<Inbound, Box<Refused>> {
-    receive(context, secured, octets, Direction::Downlink)
+    receive(context, secured, bytes, Direction::Downlink)
 }
 
 fn receive(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
-    octets: &[u8],
+    bytes: &[u8],
     direction: Direction,
 ) -> Result<Inbound, Box<Refused>> {
-    let is_protected = matches!(octets, [0x7e, header, ..] if header & 0x0f != 0);
+    let is_protected = matches!(bytes, [0x7e, header, ..] if header & 0x0f != 0);
     let inbound = match (is_protected, context) {
-        (false, _) => plain(secured, octets, direction)?,
-        (true, None) => unverified(secured, octets, direction, Refusal::NoContext)?,
-        (true, Some(context)) => match context.unprotect(octets, direction) {
+        (false, _) => plain(secured, bytes, direction)?,
+        (true, None) => unverified(secured, bytes, direction, Refusal::NoContext)?,
+        (true, Some(context)) => match context.unprotect(bytes, direction) {
             Ok(verified) => Inbound {
                 message: verified.message,
                 assurance: Assurance::Verified {
@@ -167,13 +167,13 @@ fn receive(
                 cleartext: verified.sent,
             },
             Err(NasError::IntegrityCheckFailed) => {
-                unverified(secured, octets, direction, Refusal::Integrity)?
+                unverified(secured, bytes, direction, Refusal::Integrity)?
             }
             Err(NasError::NasCountExhausted) => {
                 return Err(Refused::silently(Refusal::Exhausted).into());
             }
             Err(error @ NasError::AuthenticMessageRefused { .. }) => {
-                return Err(Refused::malformed(octets, error, direction, true).into());
+                return Err(Refused::malformed(bytes, error, direction, true).into());
             }
             // A header that ends early, or a reserved header type: ignored (7.2.1, 7.7).
             Err(error) => return Err(Refused::silently(Refusal::Malformed(error)).into()),
@@ -196,12 +196,12 @@ fn receive(
 }
 
 /// A message without a security header.
-fn plain(secured: bool, octets: &[u8], direction: Direction) -> Result<Inbound, Box<Refused>> {
-    let message = match Nas5gsMessage::decode(octets) {
+fn plain(secured: bool, bytes: &[u8], direction: Direction) -> Result<Inbound, Box<Refused>> {
+    let message = match Nas5gsMessage::decode(bytes) {
         Ok(message) => message,
         // Once exchange is secure, nothing unprotected is answered: anyone could have sent it.
         Err(error) if secured => return Err(Refused::silently(Refusal::Malformed(error)).into()),
-        Err(error) => return Err(Refused::malformed(octets, error, direction, false).into()),
+        Err(error) => return Err(Refused::malformed(bytes, error, direction, false).into()),
     };
     match !secured && may_be_unprotected(&message, direction) {
         true => Ok(Inbound { message, assurance: Assurance::Plain, cleartext: None }),
@@ -212,14 +212,14 @@ fn plain(secured: bool, octets: &[u8], direction: Direction) -> Result<Inbound, 
 /// A message under a security header that does not verify, or that there is no context for.
 fn unverified(
     secured: bool,
-    octets: &[u8],
+    bytes: &[u8],
     direction: Direction,
     reason: Refusal,
 ) -> Result<Inbound, Box<Refused>> {
     if secured {
         return Err(Refused::silently(reason).into());
     }
-    let message = match Nas5gsMessage::decode(octets) {
+    let message = match Nas5gsMessage::decode(bytes) {
         Ok(Nas5gsMessage::SecurityProtected(_, message)) => *message,
         Ok(_) | Err(_) => return Err(Refused::silently(reason).into()),
     };

@@ -1,4 +1,4 @@
-//! NAS-5GS messages (TS 24.501): octets in, values out.
+//! NAS-5GS messages (TS 24.501): bytes in, values out.
 //!
 //! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that
 //! crate. Everything of the codec is at the root (`Nas5gsMessage`, `NasRegistrationAccept`,
@@ -12,7 +12,7 @@
 //! | [`identifiers`] | AMF identifier, TAC, slice as text, as TS 29.571 has them in JSON |
 //! | [`qos`] | default QoS rule and flow description, session AMBR in bit/s |
 //! | [`options`] | DNS servers and MTU in the extended protocol configuration options |
-//! | [`algorithms`] | choose NEA and NIA; the capability octets as NGAP wants them |
+//! | [`algorithms`] | choose NEA and NIA; the capability bytes as NGAP wants them |
 //! | [`key_change`] | tell a UE of a new K_AMF at a handover, and take it |
 //! | [`timers`] | a GPRS timer 3 for any number of seconds |
 //!
@@ -23,8 +23,8 @@
 //! use martlet_nas::*;
 //!
 //! // REGISTRATION REQUEST with a SUCI of the null scheme, before any security.
-//! let octets = hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
-//! let received = inbound::from_ue(None, false, &octets).unwrap();
+//! let bytes = hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
+//! let received = inbound::from_ue(None, false, &bytes).unwrap();
 //! assert_eq!(received.assurance, Assurance::Plain);
 //! let Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) = &received.message else { unreachable!() };
 //! let Some(Suci::Imsi(suci)) = request.fgs_mobile_identity.as_suci() else { unreachable!() };

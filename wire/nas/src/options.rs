@@ -38,7 +38,7 @@ pub struct Given {
     pub dns_ipv4: Vec<Ipv4Addr>,
     /// DNS servers.
     pub dns_ipv6: Vec<Ipv6Addr>,
-    /// MTU of the IPv4 link, octets.
+    /// MTU of the IPv4 link, bytes.
     pub ipv4_mtu: Option<u16>,
     /// P-CSCFs.
     pub pcscf_ipv4: Vec<Ipv4Addr>,

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_default_rule_and_flow_have_their_octets() {
-        // Rule 1, 6 octets; create, default, one filter; both ways, filter 1, one octet, match-all;
+        // Rule 1, 6 bytes; create, default, one filter; both ways, filter 1, one octet, match-all;
         // precedence; QFI.
         assert_eq!(hex::encode(&default_rule(1, 1).unwrap().value), "01000631310101ff01");
         // QFI 1; create; E bit and one parameter; 5QI, one octet, 9.

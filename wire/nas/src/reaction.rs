@@ -41,10 +41,10 @@ impl DecodeReaction {
     }
 }
 
-/// What to do about `octets`, which [`Nas5gsMessage::decode`] refused with `error`. `direction` is
-/// that of `octets`.
-pub fn reaction(octets: &[u8], error: &NasError, direction: Direction) -> DecodeReaction {
-    Nas5gsMessage::answer_to_refused(octets, error, direction)
+/// What to do about `bytes`, which [`Nas5gsMessage::decode`] refused with `error`. `direction` is
+/// that of `bytes`.
+pub fn reaction(bytes: &[u8], error: &NasError, direction: Direction) -> DecodeReaction {
+    Nas5gsMessage::answer_to_refused(bytes, error, direction)
         .map_or(DecodeReaction::Ignore, |answer| DecodeReaction::Answer(Box::new(answer)))
 }
 
@@ -58,9 +58,9 @@ pub fn status(cause: GmmCause) -> Nas5gsMessage {
 mod tests {
     use super::*;
 
-    fn reacted(octets: &[u8]) -> DecodeReaction {
-        let error = Nas5gsMessage::decode(octets).expect_err("these octets are no message");
-        reaction(octets, &error, Direction::Uplink)
+    fn reacted(bytes: &[u8]) -> DecodeReaction {
+        let error = Nas5gsMessage::decode(bytes).expect_err("these bytes are no message");
+        reaction(bytes, &error, Direction::Uplink)
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_status_has_its_cause() {
-        let octets = status(GmmCause::MessageNotCompatibleWithTheProtocolState).encode().unwrap();
-        assert_eq!(octets, [0x7e, 0x00, 0x64, 101]);
+        let bytes = status(GmmCause::MessageNotCompatibleWithTheProtocolState).encode().unwrap();
+        assert_eq!(bytes, [0x7e, 0x00, 0x64, 101]);
     }
 }

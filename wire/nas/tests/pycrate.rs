@@ -1,10 +1,10 @@
-//! NAS messages against pycrate, another implementation, both ways: its octets decode here and
+//! NAS messages against pycrate, another implementation, both ways: its bytes decode here and
 //! encode to the same, and ours decode there and encode to the same.
 
 mod messages;
 
 use martlet_nas::Nas5gsMessage;
-use martlet_wire_testing::{lines, octets, oracle};
+use martlet_wire_testing::{bytes, lines, oracle};
 
 const VECTORS: &str = include_str!("vectors/pycrate.tsv");
 
@@ -13,7 +13,7 @@ fn what_pycrate_encodes_is_read_and_encoded_to_the_same_octets() {
     let mut messages = 0;
     for fields in lines(VECTORS) {
         let [name, variant, hex] = fields[..] else { panic!("three fields") };
-        let message = Nas5gsMessage::decode(&octets(hex))
+        let message = Nas5gsMessage::decode(&bytes(hex))
             .unwrap_or_else(|error| panic!("{name} {variant}: {error}"));
         assert!(
             message.unknown_ies().is_empty(),
@@ -35,10 +35,8 @@ fn what_we_encode_is_what_the_golden_octets_say() {
     let golden = include_str!("vectors/ours.tsv");
     let ours: Vec<_> = messages::all();
     if std::env::var_os("MARTLET_BLESS").is_some() {
-        let text: String = ours
-            .iter()
-            .map(|(name, octets)| format!("{name}\t{}\n", hex::encode(octets)))
-            .collect();
+        let text: String =
+            ours.iter().map(|(name, bytes)| format!("{name}\t{}\n", hex::encode(bytes))).collect();
         let header =
             "# What tests/messages builds, checked with pycrate. MARTLET_BLESS=1 writes it anew.\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/ours.tsv");
@@ -46,20 +44,19 @@ fn what_we_encode_is_what_the_golden_octets_say() {
         return;
     }
     let mut expected = lines(golden);
-    for (name, octets) in ours {
-        let fields = expected.next().unwrap_or_else(|| panic!("{name} has no golden octets"));
-        assert_eq!(fields, [name, &hex::encode(octets)[..]]);
+    for (name, bytes) in ours {
+        let fields = expected.next().unwrap_or_else(|| panic!("{name} has no golden bytes"));
+        assert_eq!(fields, [name, &hex::encode(bytes)[..]]);
     }
     assert_eq!(expected.next(), None);
 }
 
 #[test]
 fn what_we_encode_pycrate_reads_and_encodes_to_the_same_octets() {
-    let ours = messages::all()
-        .into_iter()
-        .map(|(name, octets)| ("nas".to_owned(), name.to_owned(), octets));
+    let ours =
+        messages::all().into_iter().map(|(name, bytes)| ("nas".to_owned(), name.to_owned(), bytes));
     let theirs =
-        lines(VECTORS).map(|fields| ("nas".to_owned(), fields[..2].join(" "), octets(fields[2])));
+        lines(VECTORS).map(|fields| ("nas".to_owned(), fields[..2].join(" "), bytes(fields[2])));
     if let Some(wrong) = oracle::recode(&ours.chain(theirs).collect::<Vec<_>>()) {
         assert!(wrong.is_empty(), "pycrate reads these otherwise:\n{}", wrong.join("\n"));
     }

@@ -1,16 +1,16 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with octets: everything that a receiver may
+//! What the fuzz targets and `tests/never_panics.rs` do with bytes: everything that a receiver may
 //! do with them.
 
 use crate::inbound::{self, Fault};
 use crate::transfer;
 
-/// Read octets as a message, decode each of its elements, and answer what is wrong.
+/// Read bytes as a message, decode each of its elements, and answer what is wrong.
 ///
 /// # Panics
-/// If a message does not come back from its own octets, or an answer does not encode: the codec is
+/// If a message does not come back from its own bytes, or an answer does not encode: the codec is
 /// then wrong.
-pub fn message(octets: &[u8]) {
-    let received = match inbound::read(octets) {
+pub fn message(bytes: &[u8]) {
+    let received = match inbound::read(bytes) {
         Ok(received) => received,
         Err(fault) => return answer(&fault),
     };
@@ -41,14 +41,14 @@ fn answer(fault: &Fault) {
     }
 }
 
-/// Read octets as each transfer, and write again what was read.
+/// Read bytes as each transfer, and write again what was read.
 ///
 /// # Panics
 /// If a transfer that was read and written again is another one.
-pub fn transfers(octets: &[u8]) {
+pub fn transfers(bytes: &[u8]) {
     macro_rules! each {
         ($($transfer:ident),*) => {
-            $(match transfer::$transfer::decode(octets) {
+            $(match transfer::$transfer::decode(bytes) {
                 Ok(value) => {
                     // A value of a later release than ours may not be written: it is outside the root of its type.
                     if let Ok(again) = value.encode() {

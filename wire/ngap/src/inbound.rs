@@ -1,4 +1,4 @@
-//! What a receiver does with the octets of a message: read them, or answer what is wrong with them
+//! What a receiver does with the bytes of a message: read them, or answer what is wrong with them
 //! (TS 38.413, 10).
 //!
 //! ```
@@ -36,13 +36,13 @@
 //!     Ok((amf_id, ran_id))
 //! }
 //!
-//! fn handle(octets: &[u8]) -> Result<(u64, u32), Box<Fault>> {
-//!     let received = inbound::read(octets)?;
+//! fn handle(bytes: &[u8]) -> Result<(u64, u32), Box<Fault>> {
+//!     let received = inbound::read(bytes)?;
 //!     released(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error).into())
 //! }
 //!
-//! let octets = hex::decode("002a4015000003000a0002002a005500020007000f40020500").unwrap();
-//! assert_eq!(handle(&octets).unwrap(), (42, 7));
+//! let bytes = hex::decode("002a4015000003000a0002002a005500020007000f40020500").unwrap();
+//! assert_eq!(handle(&bytes).unwrap(), (42, 7));
 //! ```
 
 use oxirush_ngap::ngap::{
@@ -98,7 +98,7 @@ pub fn message_name(pdu: &NGAPPDU<'_>) -> String {
 /// A message to act on.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// The message, which borrows the octets.
+    /// The message, which borrows the bytes.
     pub pdu: NGAPPDU<'a>,
     /// What was not comprehended and is to be reported in the answer: information elements of the
     /// criticality "notify". Empty for nearly every message.
@@ -148,8 +148,8 @@ pub struct Fault {
 }
 
 /// Read a message and check what it is made of.
-pub fn read(octets: &[u8]) -> Result<Received<'_>, Box<Fault>> {
-    let pdu = NGAPPDU::decode_borrowed(octets)
+pub fn read(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
+    let pdu = NGAPPDU::decode_borrowed(bytes)
         .map_err(|error| Box::new(Fault::transfer_syntax(&error)))?;
     let deviations = pdu.check_structure().map_err(|error| Fault::of(&pdu, &error))?;
     let (mut notify, mut cause) = (Vec::new(), None);

@@ -1,4 +1,4 @@
-//! NGAP messages (TS 38.413, aligned PER): octets in, values out.
+//! NGAP messages (TS 38.413, aligned PER): bytes in, values out.
 //!
 //! A thin layer over the codec crate that the workspace pins; nothing outside `wire/` names that
 //! crate. Its items are at the root: the types of the ASN.1 in [`ngap`], `build_ngap!`,

@@ -1,12 +1,12 @@
 //! Octets that are nearly messages: read, answered, never a panic.
 
 use martlet_ngap::fuzz;
-use martlet_wire_testing::{lines, mutate, octets, seeds};
+use martlet_wire_testing::{bytes, lines, mutate, seeds};
 
-/// The octets of the vectors of a kind, by pycrate and by us.
+/// The bytes of the vectors of a kind, by pycrate and by us.
 fn vectors(kind: &str) -> Vec<Vec<u8>> {
     let pycrate = lines(include_str!("vectors/pycrate.tsv")).filter(|fields| fields[0] == kind);
-    pycrate.map(|fields| octets(fields[3])).chain(seeds(include_str!("vectors/ours.tsv"))).collect()
+    pycrate.map(|fields| bytes(fields[3])).chain(seeds(include_str!("vectors/ours.tsv"))).collect()
 }
 
 #[test]

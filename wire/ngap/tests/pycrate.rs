@@ -1,4 +1,4 @@
-//! NGAP messages and transfers against pycrate, another implementation, both ways: its octets
+//! NGAP messages and transfers against pycrate, another implementation, both ways: its bytes
 //! decode here and encode to the same, and ours decode there and encode to the same.
 
 mod markers;
@@ -7,27 +7,27 @@ mod messages;
 use martlet_ngap::ngap::*;
 use martlet_ngap::transfer::{self, TransferError};
 use martlet_ngap::{aper, inbound};
-use martlet_wire_testing::{lines, octets, oracle};
+use martlet_wire_testing::{bytes, lines, oracle};
 
 const VECTORS: &str = include_str!("vectors/pycrate.tsv");
 
-/// The vectors of a kind: name, variant and octets.
+/// The vectors of a kind: name, variant and bytes.
 fn vectors(kind: &'static str) -> impl Iterator<Item = (&'static str, &'static str, Vec<u8>)> {
     lines(VECTORS)
         .filter(move |fields| fields[0] == kind)
-        .map(|fields| (fields[1], fields[2], octets(fields[3])))
+        .map(|fields| (fields[1], fields[2], bytes(fields[3])))
 }
 
 #[test]
 fn messages_of_pycrate_are_read_and_encoded_to_the_same_octets() {
     let (mut messages, mut elements) = (0, 0);
-    for (name, variant, octets) in vectors("message") {
+    for (name, variant, bytes) in vectors("message") {
         let received =
-            inbound::read(&octets).unwrap_or_else(|fault| panic!("{name} {variant}: {fault}"));
+            inbound::read(&bytes).unwrap_or_else(|fault| panic!("{name} {variant}: {fault}"));
         assert_eq!(inbound::message_name(&received.pdu), name);
         let deviations = received.pdu.check().expect("a container of elements");
         assert!(deviations.is_empty(), "{name} {variant}: {deviations:?}");
-        assert_eq!(received.pdu.encode().expect("it encodes"), octets, "{name} {variant}");
+        assert_eq!(received.pdu.encode().expect("it encodes"), bytes, "{name} {variant}");
         // Each element as its type, and back.
         for element in received.pdu.protocol_ies().expect("a container of elements").0 {
             let again = markers::recode(element.id.0, &element.value);
@@ -49,33 +49,33 @@ fn messages_of_pycrate_are_read_and_encoded_to_the_same_octets() {
 }
 
 /// A transfer as its ASN.1 type, encoded again.
-fn recode<'a, T: martlet_ngap::Decode<'a> + martlet_ngap::Encode>(octets: &'a [u8]) -> Vec<u8> {
-    let value: T = aper::decode(octets).expect("it decodes");
+fn recode<'a, T: martlet_ngap::Decode<'a> + martlet_ngap::Encode>(bytes: &'a [u8]) -> Vec<u8> {
+    let value: T = aper::decode(bytes).expect("it decodes");
     aper::encode(&value).expect("it encodes")
 }
 
 #[test]
 fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
     let mut transfers = 0;
-    for (name, variant, octets) in vectors("transfer") {
-        /// The octets of a transfer again by its ASN.1 type, and what our own type makes of it,
+    for (name, variant, bytes) in vectors("transfer") {
+        /// The bytes of a transfer again by its ASN.1 type, and what our own type makes of it,
         /// twice.
         macro_rules! by_name {
             ($($asn:ident => $ours:ident),* $(,)?) => {
                 match name {
                     $(stringify!($asn) => {
-                        assert_eq!(recode::<$asn>(&octets), octets, "{name} {variant}");
-                        let value = transfer::$ours::decode(&octets);
+                        assert_eq!(recode::<$asn>(&bytes), bytes, "{name} {variant}");
+                        let value = transfer::$ours::decode(&bytes);
                         let value = value.unwrap_or_else(|error| panic!("{name} {variant}: {error}"));
                         let again = value.encode().unwrap_or_else(|error| panic!("{name} {variant}: {error}"));
                         assert_eq!(transfer::$ours::decode(&again).as_ref(), Ok(&value), "{name} {variant}");
                         if variant == "least" {
-                            assert_eq!(hex::encode(again), hex::encode(&octets), "{name}");
+                            assert_eq!(hex::encode(again), hex::encode(&bytes), "{name}");
                         }
                     })*
                     "PDUSessionResourceModifyIndicationUnsuccessfulTransfer" => {
                         type Asn = PDUSessionResourceModifyIndicationUnsuccessfulTransfer;
-                        assert_eq!(recode::<Asn>(&octets), octets, "{name} {variant}");
+                        assert_eq!(recode::<Asn>(&bytes), bytes, "{name} {variant}");
                     }
                     other => panic!("{other} is not tested"),
                 }
@@ -111,11 +111,11 @@ fn transfers_of_pycrate_are_read_and_encoded_to_the_same_octets() {
 
 #[test]
 fn a_transfer_cut_short_is_a_transfer_syntax_error() {
-    for (name, _, octets) in
+    for (name, _, bytes) in
         vectors("transfer").filter(|(name, ..)| *name == "PDUSessionResourceSetupResponseTransfer")
     {
-        for end in 0..octets.len() {
-            let error = transfer::SetupResponse::decode(&octets[..end]).expect_err(name);
+        for end in 0..bytes.len() {
+            let error = transfer::SetupResponse::decode(&bytes[..end]).expect_err(name);
             assert!(matches!(error, TransferError::Syntax { .. }), "{error}");
         }
     }
@@ -123,14 +123,12 @@ fn a_transfer_cut_short_is_a_transfer_syntax_error() {
 
 #[test]
 fn what_we_encode_is_what_the_golden_octets_say() {
-    let messages = messages::all().into_iter().map(|(name, _, octets)| (name, octets));
-    let transfers =
-        messages::transfers().into_iter().map(|(name, octets)| (name.to_owned(), octets));
+    let messages = messages::all().into_iter().map(|(name, _, bytes)| (name, bytes));
+    let transfers = messages::transfers().into_iter().map(|(name, bytes)| (name.to_owned(), bytes));
     let ours: Vec<_> =
-        messages.chain(transfers).map(|(name, octets)| (name, hex::encode(octets))).collect();
+        messages.chain(transfers).map(|(name, bytes)| (name, hex::encode(bytes))).collect();
     if std::env::var_os("MARTLET_BLESS").is_some() {
-        let text: String =
-            ours.iter().map(|(name, octets)| format!("{name}\t{octets}\n")).collect();
+        let text: String = ours.iter().map(|(name, bytes)| format!("{name}\t{bytes}\n")).collect();
         let header =
             "# What tests/messages builds, checked with pycrate. MARTLET_BLESS=1 writes it anew.\n";
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/ours.tsv");
@@ -145,15 +143,14 @@ fn what_we_encode_is_what_the_golden_octets_say() {
 
 #[test]
 fn what_we_encode_pycrate_reads_and_encodes_to_the_same_octets() {
-    let ours =
-        messages::all().into_iter().map(|(name, _, octets)| ("ngap".to_owned(), name, octets));
+    let ours = messages::all().into_iter().map(|(name, _, bytes)| ("ngap".to_owned(), name, bytes));
     let transfers = messages::transfers()
         .into_iter()
-        .map(|(name, octets)| (name.to_owned(), "ours".into(), octets));
+        .map(|(name, bytes)| (name.to_owned(), "ours".into(), bytes));
     let messages = vectors("message")
-        .map(|(name, variant, octets)| ("ngap".into(), format!("{name} {variant}"), octets));
+        .map(|(name, variant, bytes)| ("ngap".into(), format!("{name} {variant}"), bytes));
     let theirs = vectors("transfer")
-        .map(|(name, variant, octets)| (name.to_owned(), variant.to_owned(), octets));
+        .map(|(name, variant, bytes)| (name.to_owned(), variant.to_owned(), bytes));
     let every: Vec<_> = ours.chain(transfers).chain(messages).chain(theirs).collect();
     if let Some(wrong) = oracle::recode(&every) {
         assert!(wrong.is_empty(), "pycrate reads these otherwise:\n{}", wrong.join("\n"));

@@ -6,7 +6,7 @@ use martlet_ngap::build_ngap;
 use martlet_ngap::helpers::{nr_cgi, plmn, tai};
 use martlet_ngap::ngap::*;
 use martlet_wire_testing::capture::{Capture, Dissected};
-use martlet_wire_testing::{lines, octets};
+use martlet_wire_testing::{bytes, lines};
 
 /// NGAP's payload protocol identifier in SCTP (TS 38.412, 7).
 const NGAP: u32 = 60;
@@ -24,13 +24,13 @@ fn is_uplink(name: &str) -> bool {
 }
 
 /// A session management message in UL or DL NAS TRANSPORT.
-fn transported(name: &str, octets: &[u8]) -> Vec<u8> {
-    if octets.first() != Some(&0x2e) {
-        return octets.to_vec();
+fn transported(name: &str, bytes: &[u8]) -> Vec<u8> {
+    if bytes.first() != Some(&0x2e) {
+        return bytes.to_vec();
     }
     let kind = if is_uplink(name) { 0x67 } else { 0x68 };
-    let length = u16::try_from(octets.len()).expect("a short message").to_be_bytes();
-    [&[0x7e, 0x00, kind, 0x01][..], &length, octets, &[0x12, 0x05]].concat()
+    let length = u16::try_from(bytes.len()).expect("a short message").to_be_bytes();
+    [&[0x7e, 0x00, kind, 0x01][..], &length, bytes, &[0x12, 0x05]].concat()
 }
 
 /// A NAS message in the NGAP message that carries it.
@@ -73,8 +73,8 @@ fn assert_clean(names: &[String], packets: &[Dissected], protocol: &str) {
 #[test]
 fn tshark_finds_nothing_wrong_with_our_ngap() {
     let (mut capture, mut names) = (Capture::new(), Vec::new());
-    for (name, to_amf, octets) in messages::all() {
-        capture.sctp(to_amf, NGAP, &octets);
+    for (name, to_amf, bytes) in messages::all() {
+        capture.sctp(to_amf, NGAP, &bytes);
         names.push(name);
     }
     if let Some(packets) = capture.dissect("ngap", &PREFERENCES) {
@@ -91,7 +91,7 @@ fn tshark_finds_nothing_wrong_with_the_nas_inside() {
     for fields in lines(include_str!("../../nas/tests/vectors/ours.tsv")) {
         let [name, hex] = fields[..] else { panic!("two fields") };
         let uplink = is_uplink(name);
-        capture.sctp(uplink, NGAP, &carried(uplink, transported(name, &octets(hex))));
+        capture.sctp(uplink, NGAP, &carried(uplink, transported(name, &bytes(hex))));
         names.push(name.to_owned());
     }
     assert!(names.len() > 40, "{} messages", names.len());

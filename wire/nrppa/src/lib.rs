@@ -1,4 +1,4 @@
-//! NRPPa (TS 38.455, Release 18), in the aligned packed encoding: octets in, values out.
+//! NRPPa (TS 38.455, Release 18), in the aligned packed encoding: bytes in, values out.
 //!
 //! The types are those of the specification's ASN.1, in Rust's spelling. A message is a struct with
 //! a member for each of its information elements; elements that are not known are passed over,
@@ -7,17 +7,17 @@
 //! ```
 //! use martlet_nrppa::*;
 //!
-//! let octets = [
+//! let bytes = [
 //!     0x00, 0x02, 0x00, 0x00, 0x05, 0x17, 0x00, 0x00, 0x03, 0x00, 0x02, 0x00, 0x01, 0x00, 0x00,
 //!     0x03, 0x00, 0x01, 0x00, 0x00, 0x05, 0x00, 0x06, 0x00, 0x00, 0x0b, 0x00, 0x01, 0x04,
 //! ];
-//! let pdu = Pdu::decode(&octets).unwrap();
+//! let pdu = Pdu::decode(&bytes).unwrap();
 //! assert_eq!(pdu.transaction, 5);
 //! let Message::ECidMeasurementInitiationRequest(request) = &pdu.message else {
 //!     panic!("another message")
 //! };
 //! assert_eq!(request.measurement_quantities.len(), 1);
-//! assert_eq!(pdu.encode().unwrap(), octets);
+//! assert_eq!(pdu.encode().unwrap(), bytes);
 //! ```
 #![forbid(unsafe_code)]
 
@@ -38,13 +38,13 @@ pub struct Pdu {
 }
 
 impl Pdu {
-    /// The message that these octets are.
+    /// The message that these bytes are.
     ///
     /// # Errors
     /// Where they are none, or more than one, or have an information element that is to be
     /// rejected.
-    pub fn decode(octets: &[u8]) -> Result<Self, DecodeError> {
-        let mut decoder = Decoder::new(octets, Variant::Aligned);
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut decoder = Decoder::new(bytes, Variant::Aligned);
         let d = &mut decoder;
         let direction = d.index(3, true)?;
         let procedure = d.constrained(0, 255)? as u8;
@@ -56,7 +56,7 @@ impl Pdu {
         Ok(Pdu { transaction, message })
     }
 
-    /// The octets of the message.
+    /// The bytes of the message.
     ///
     /// # Errors
     /// Where a value of it lies outside what its type allows.
@@ -76,8 +76,8 @@ impl Pdu {
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(pdu) = Pdu::decode(data) {
         match pdu.encode() {
-            Ok(octets) => assert_eq!(
-                Pdu::decode(&octets).as_ref(),
+            Ok(bytes) => assert_eq!(
+                Pdu::decode(&bytes).as_ref(),
                 Ok(&pdu),
                 "what was encoded reads differently"
             ),

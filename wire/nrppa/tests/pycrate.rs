@@ -1,19 +1,19 @@
-//! Every message against pycrate, another implementation, both ways; and octets that are nearly
+//! Every message against pycrate, another implementation, both ways; and bytes that are nearly
 //! messages.
 
 use martlet_nrppa::*;
-use martlet_wire_testing::{lines, mutate, octets, oracle};
+use martlet_wire_testing::{bytes, lines, mutate, oracle};
 
 const VECTORS: &str = include_str!("vectors/pycrate.tsv");
 const KNOWN: &str = include_str!("vectors/known.tsv");
 
-/// The name of each message, its octets, and how they are written again.
+/// The name of each message, its bytes, and how they are written again.
 fn vectors() -> impl Iterator<Item = (String, Vec<u8>, Vec<u8>)> {
     [VECTORS, KNOWN].into_iter().flat_map(lines).map(|fields| {
-        let sent = octets(fields[2]);
+        let sent = bytes(fields[2]);
         // One of an earlier release has fewer additions than this one to say of that they are not
         // there.
-        let again = fields.get(3).map_or_else(|| sent.clone(), |text| octets(text));
+        let again = fields.get(3).map_or_else(|| sent.clone(), |text| bytes(text));
         (fields[..2].join(", "), sent, again)
     })
 }
@@ -21,8 +21,8 @@ fn vectors() -> impl Iterator<Item = (String, Vec<u8>, Vec<u8>)> {
 #[test]
 fn what_pycrate_encodes_is_read_and_encoded_to_the_same_octets() {
     let mut wrong = Vec::new();
-    for (name, octets, expected) in vectors() {
-        match Pdu::decode(&octets) {
+    for (name, bytes, expected) in vectors() {
+        match Pdu::decode(&bytes) {
             Ok(message) => match message.encode() {
                 Ok(again) if again == expected => {}
                 Ok(again) => wrong.push(format!(
@@ -32,7 +32,7 @@ fn what_pycrate_encodes_is_read_and_encoded_to_the_same_octets() {
                 )),
                 Err(error) => wrong.push(format!("{name}: {error}")),
             },
-            Err(error) => wrong.push(format!("{name}: {error}: {}", hex::encode(&octets))),
+            Err(error) => wrong.push(format!("{name}: {error}: {}", hex::encode(&bytes))),
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), vectors().count(), wrong.join("\n"));
@@ -46,8 +46,8 @@ fn every_message_type_is_there() {
 
 #[test]
 fn pycrate_reads_what_we_encode() {
-    let ours = vectors().filter_map(|(name, octets, _)| {
-        let message = Pdu::decode(&octets).ok()?;
+    let ours = vectors().filter_map(|(name, bytes, _)| {
+        let message = Pdu::decode(&bytes).ok()?;
         Some(("nrppa".to_owned(), name, message.encode().ok()?))
     });
     if let Some(wrong) = oracle::recode(&ours.collect::<Vec<_>>()) {
@@ -57,6 +57,6 @@ fn pycrate_reads_what_we_encode() {
 
 #[test]
 fn octets_that_are_nearly_messages_are_read_or_refused() {
-    let seeds = vectors().map(|(_, octets, _)| octets).collect();
+    let seeds = vectors().map(|(_, bytes, _)| bytes).collect();
     mutate::run(38_455, seeds, 6_000, fuzz_decode);
 }

@@ -8,10 +8,10 @@ fn main() {
     encoder.constrained(200, 0, 255).unwrap();
     encoder.bit(false);
     encoder.octet_string(&[0xab], None).unwrap();
-    let octets = encoder.finish();
-    assert_eq!(octets, [0b1_1100100, 0b0_0_000000, 0b01_101010, 0b11_000000]);
+    let bytes = encoder.finish();
+    assert_eq!(bytes, [0b1_1100100, 0b0_0_000000, 0b01_101010, 0b11_000000]);
 
-    let mut decoder = Decoder::new(&octets, Variant::Unaligned);
+    let mut decoder = Decoder::new(&bytes, Variant::Unaligned);
     assert_eq!(decoder.bit(), Ok(true));
     assert_eq!(decoder.constrained(0, 255), Ok(200));
     assert_eq!(decoder.bit(), Ok(false));

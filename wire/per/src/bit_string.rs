@@ -3,43 +3,43 @@
 /// A string of bits; the first is the most significant of the first octet.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct BitString {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     bits: usize,
 }
 
 impl BitString {
     /// `bits` bits, all zero.
     pub fn zeros(bits: usize) -> Self {
-        BitString { octets: vec![0; bits.div_ceil(8)], bits }
+        BitString { bytes: vec![0; bits.div_ceil(8)], bits }
     }
 
     /// The `bits` low bits of `value`, at most 64.
     pub fn from_number(value: u64, bits: u32) -> Self {
         let bits = bits.min(64);
         let shifted = if bits == 0 { 0 } else { value << (64 - bits) };
-        let octets = shifted.to_be_bytes()[..(bits as usize).div_ceil(8)].to_vec();
-        BitString { octets, bits: bits as usize }
+        let bytes = shifted.to_be_bytes()[..(bits as usize).div_ceil(8)].to_vec();
+        BitString { bytes, bits: bits as usize }
     }
 
     /// `bits` zero bits but for those of `ones`, which make it longer where need be: named bits of
     /// a list of bits.
     pub fn from_ones(bits: usize, ones: &[usize]) -> Self {
         let mut it = Self::zeros(ones.iter().map(|one| one + 1).fold(bits, usize::max));
-        ones.iter().for_each(|&one| it.octets[one / 8] |= 0x80 >> (one % 8));
+        ones.iter().for_each(|&one| it.bytes[one / 8] |= 0x80 >> (one % 8));
         it
     }
 
-    /// Of octets, of which the first `bits` bits count.
+    /// Of bytes, of which the first `bits` bits count.
     ///
     /// # Panics
     /// If there are fewer.
-    pub fn from_octets(mut octets: Vec<u8>, bits: usize) -> Self {
-        assert!(octets.len() * 8 >= bits, "{bits} bits in {} octets", octets.len());
-        octets.truncate(bits.div_ceil(8));
-        if let (Some(last), rest @ 1..) = (octets.last_mut(), bits % 8) {
+    pub fn from_octets(mut bytes: Vec<u8>, bits: usize) -> Self {
+        assert!(bytes.len() * 8 >= bits, "{bits} bits in {} bytes", bytes.len());
+        bytes.truncate(bits.div_ceil(8));
+        if let (Some(last), rest @ 1..) = (bytes.last_mut(), bits % 8) {
             *last &= 0xff << (8 - rest);
         }
-        BitString { octets, bits }
+        BitString { bytes, bits }
     }
 
     /// How many bits.
@@ -54,12 +54,12 @@ impl BitString {
 
     /// A bit; one that is not there is zero.
     pub fn bit(&self, at: usize) -> bool {
-        at < self.bits && self.octets[at / 8] & 0x80 >> (at % 8) != 0
+        at < self.bits && self.bytes[at / 8] & 0x80 >> (at % 8) != 0
     }
 
-    /// The bits, filled up with zeros to whole octets.
+    /// The bits, filled up with zeros to whole bytes.
     pub fn as_octets(&self) -> &[u8] {
-        &self.octets
+        &self.bytes
     }
 
     /// As a number; none of more than 64 bits.
@@ -68,7 +68,7 @@ impl BitString {
             return None;
         }
         let mut wide = [0; 8];
-        wide[..self.octets.len()].copy_from_slice(&self.octets);
+        wide[..self.bytes.len()].copy_from_slice(&self.bytes);
         Some(if self.bits == 0 { 0 } else { u64::from_be_bytes(wide) >> (64 - self.bits) })
     }
 }

@@ -7,8 +7,8 @@ type Result<T> = std::result::Result<T, DecodeError>;
 /// Reads values one after the other.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
-    octets: &'a [u8],
-    /// In bits, from the start of `octets`: where the value started, where the next one does, and
+    bytes: &'a [u8],
+    /// In bits, from the start of `bytes`: where the value started, where the next one does, and
     /// where the last one may end.
     start: usize,
     at: usize,
@@ -29,14 +29,14 @@ impl Additions {
 
 impl<'a> Decoder<'a> {
     /// At the start.
-    pub fn new(octets: &'a [u8], variant: Variant) -> Self {
-        Decoder { octets, start: 0, at: 0, end: octets.len() * 8, variant }
+    pub fn new(bytes: &'a [u8], variant: Variant) -> Self {
+        Decoder { bytes, start: 0, at: 0, end: bytes.len() * 8, variant }
     }
 
     /// At the end of a complete value: nothing but padding is left.
     ///
     /// # Errors
-    /// Where whole octets are left.
+    /// Where whole bytes are left.
     pub fn finish(&self) -> Result<()> {
         // A value of no bits has an octet all the same.
         let used = (self.at - self.start).div_ceil(8).max(1);
@@ -82,7 +82,7 @@ impl<'a> Decoder<'a> {
         while count > 0 {
             let used = (self.at % 8) as u32;
             let take = count.min(8 - used);
-            let part = self.octets[self.at / 8] << used >> (8 - take);
+            let part = self.bytes[self.at / 8] << used >> (8 - take);
             value = value << take | u64::from(part);
             self.at += take as usize;
             count -= take;
@@ -90,14 +90,14 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    /// Whole octets, from wherever the last value ended, added to `out`.
+    /// Whole bytes, from wherever the last value ended, added to `out`.
     fn take(&mut self, count: usize, out: &mut Vec<u8>) -> Result<()> {
         if self.left() / 8 < count {
             return Err(DecodeError::Truncated);
         }
         if self.at.is_multiple_of(8) {
             let from = self.at / 8;
-            out.extend_from_slice(&self.octets[from..from + count]);
+            out.extend_from_slice(&self.bytes[from..from + count]);
             self.at += count * 8;
         } else {
             out.reserve(count);
@@ -121,12 +121,12 @@ impl<'a> Decoder<'a> {
             self.align();
             self.bits(if range == 256 { 8 } else { 16 })?
         } else {
-            let octets = self.bits(bits_for(bits.div_ceil(8).into()))? + 1;
+            let bytes = self.bits(bits_for(bits.div_ceil(8).into()))? + 1;
             self.align();
-            if octets > 8 {
+            if bytes > 8 {
                 return Err(DecodeError::Range);
             }
-            self.bits(octets as u32 * 8)?
+            self.bits(bytes as u32 * 8)?
         };
         let value = least + i128::from(offset);
         if value > most { Err(DecodeError::Range) } else { Ok(value) }
@@ -145,12 +145,12 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// Where it is cut off, or does not fit 128 bits.
     pub fn unconstrained(&mut self) -> Result<i128> {
-        let octets = self.octet_string(None)?;
-        let sign = if octets.first().ok_or(DecodeError::Length)? & 0x80 != 0 { -1 } else { 0 };
-        if octets.len() > 16 {
+        let bytes = self.octet_string(None)?;
+        let sign = if bytes.first().ok_or(DecodeError::Length)? & 0x80 != 0 { -1 } else { 0 };
+        if bytes.len() > 16 {
             return Err(DecodeError::Range);
         }
-        Ok(octets.iter().fold(sign, |value, &octet| value << 8 | i128::from(octet)))
+        Ok(bytes.iter().fold(sign, |value, &octet| value << 8 | i128::from(octet)))
     }
 
     /// INTEGER (least..MAX) (X.691, 11.7).
@@ -158,15 +158,15 @@ impl<'a> Decoder<'a> {
     /// # Errors
     /// Where it is cut off, or does not fit 127 bits.
     pub fn semi_constrained(&mut self, least: i128) -> Result<i128> {
-        let octets = self.octet_string(None)?;
-        if octets.is_empty() {
+        let bytes = self.octet_string(None)?;
+        if bytes.is_empty() {
             return Err(DecodeError::Length);
         }
-        if octets.len() > 15 {
+        if bytes.len() > 15 {
             return Err(DecodeError::Range);
         }
         least
-            .checked_add(octets.iter().fold(0, |value, &octet| value << 8 | i128::from(octet)))
+            .checked_add(bytes.iter().fold(0, |value, &octet| value << 8 | i128::from(octet)))
             .ok_or(DecodeError::Range)
     }
 
@@ -306,12 +306,12 @@ impl<'a> Decoder<'a> {
                 checked(length, size)?
             }
         };
-        let mut octets = Vec::new();
-        self.take(length / 8, &mut octets)?;
+        let mut bytes = Vec::new();
+        self.take(length / 8, &mut bytes)?;
         if let rest @ 1.. = length % 8 {
-            octets.push((self.bits(rest as u32)? << (8 - rest)) as u8);
+            bytes.push((self.bits(rest as u32)? << (8 - rest)) as u8);
         }
-        Ok(BitString::from_octets(octets, length))
+        Ok(BitString::from_octets(bytes, length))
     }
 
     /// VisibleString, UTCTime (X.691, 30).
@@ -351,7 +351,7 @@ impl<'a> Decoder<'a> {
         Ok(out)
     }
 
-    /// An open type (X.691, 11.2). What the value does not use of its octets is passed over.
+    /// An open type (X.691, 11.2). What the value does not use of its bytes is passed over.
     ///
     /// # Errors
     /// Those of the value, and where it is cut off.
@@ -370,19 +370,19 @@ impl<'a> Decoder<'a> {
             return Ok(value);
         }
         *self = before;
-        let mut octets = Vec::new();
-        self.fragments(&mut octets)?;
-        value(&mut Decoder::new(&octets, self.variant))
+        let mut bytes = Vec::new();
+        self.fragments(&mut bytes)?;
+        value(&mut Decoder::new(&bytes, self.variant))
     }
 
-    /// The octets of an open type.
+    /// The bytes of an open type.
     ///
     /// # Errors
     /// Where it is cut off.
     pub fn open_octets(&mut self) -> Result<Vec<u8>> {
-        let mut octets = Vec::new();
-        self.fragments(&mut octets)?;
-        Ok(octets)
+        let mut bytes = Vec::new();
+        self.fragments(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Pass over an open type.

@@ -1,4 +1,4 @@
-//! Values in, octets out.
+//! Values in, bytes out.
 
 use crate::{BitString, EncodeError, FRAGMENT, LARGE, Size, Variant, bits_for};
 
@@ -7,7 +7,7 @@ type Result<T = ()> = std::result::Result<T, EncodeError>;
 /// Writes values one after the other.
 #[derive(Debug)]
 pub struct Encoder {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Bits of the last octet that are used; 0: all.
     used: u32,
     variant: Variant,
@@ -16,15 +16,15 @@ pub struct Encoder {
 impl Encoder {
     /// Nothing yet.
     pub fn new(variant: Variant) -> Self {
-        Encoder { octets: Vec::new(), used: 0, variant }
+        Encoder { bytes: Vec::new(), used: 0, variant }
     }
 
-    /// The octets of a complete value: at least one (X.691, 11.1).
+    /// The bytes of a complete value: at least one (X.691, 11.1).
     pub fn finish(mut self) -> Vec<u8> {
-        if self.octets.is_empty() {
-            self.octets.push(0);
+        if self.bytes.is_empty() {
+            self.bytes.push(0);
         }
-        self.octets
+        self.bytes
     }
 
     fn aligned(&self) -> bool {
@@ -47,11 +47,11 @@ impl Encoder {
     pub fn bits(&mut self, value: u64, mut count: u32) {
         while count > 0 {
             if self.used == 0 {
-                self.octets.push(0);
+                self.bytes.push(0);
             }
             let take = count.min(8 - self.used);
             let part = (value >> (count - take)) as u8 & (0xff >> (8 - take));
-            if let Some(last) = self.octets.last_mut() {
+            if let Some(last) = self.bytes.last_mut() {
                 *last |= part << (8 - self.used - take);
             }
             self.used = (self.used + take) % 8;
@@ -59,12 +59,12 @@ impl Encoder {
         }
     }
 
-    /// Whole octets, from wherever the last value ended.
-    fn put(&mut self, octets: &[u8]) {
+    /// Whole bytes, from wherever the last value ended.
+    fn put(&mut self, bytes: &[u8]) {
         if self.used == 0 {
-            self.octets.extend_from_slice(octets);
+            self.bytes.extend_from_slice(bytes);
         } else {
-            octets.iter().for_each(|&octet| self.bits(octet.into(), 8));
+            bytes.iter().for_each(|&octet| self.bits(octet.into(), 8));
         }
     }
 
@@ -87,11 +87,11 @@ impl Encoder {
             self.align();
             self.bits(offset as u64, 16);
         } else {
-            // The octets that the number needs, and before them how many they are.
-            let octets = ((128 - offset.leading_zeros()).div_ceil(8)).max(1);
-            self.bits(u64::from(octets - 1), bits_for(bits.div_ceil(8).into()));
+            // The bytes that the number needs, and before them how many they are.
+            let bytes = ((128 - offset.leading_zeros()).div_ceil(8)).max(1);
+            self.bits(u64::from(bytes - 1), bits_for(bits.div_ceil(8).into()));
             self.align();
-            self.bits(offset as u64, octets * 8);
+            self.bits(offset as u64, bytes * 8);
         }
         Ok(())
     }
@@ -111,13 +111,13 @@ impl Encoder {
     /// # Errors
     /// None.
     pub fn unconstrained(&mut self, value: i128) -> Result {
-        let octets = value.to_be_bytes();
+        let bytes = value.to_be_bytes();
         let sign = if value < 0 { 0xff } else { 0 };
-        let mut from = octets.iter().position(|&octet| octet != sign).unwrap_or(octets.len() - 1);
-        if from > 0 && (octets[from] ^ sign) & 0x80 != 0 {
+        let mut from = bytes.iter().position(|&octet| octet != sign).unwrap_or(bytes.len() - 1);
+        if from > 0 && (bytes[from] ^ sign) & 0x80 != 0 {
             from -= 1;
         }
-        self.octet_string(&octets[from..], None)
+        self.octet_string(&bytes[from..], None)
     }
 
     /// INTEGER (least..MAX) (X.691, 11.7).
@@ -128,9 +128,9 @@ impl Encoder {
         let Ok(offset) = u128::try_from(value - least) else {
             return Err(EncodeError::Range { value, least, most: i128::MAX });
         };
-        let octets = offset.to_be_bytes();
-        let from = octets.iter().position(|&octet| octet != 0).unwrap_or(octets.len() - 1);
-        self.octet_string(&octets[from..], None)
+        let bytes = offset.to_be_bytes();
+        let from = bytes.iter().position(|&octet| octet != 0).unwrap_or(bytes.len() - 1);
+        self.octet_string(&bytes[from..], None)
     }
 
     /// A number that is mostly small (X.691, 11.6).
@@ -200,19 +200,19 @@ impl Encoder {
 
     /// Octets with a length without bounds before them, in fragments where they are many (X.691,
     /// 11.9).
-    fn fragments(&mut self, mut octets: &[u8]) {
+    fn fragments(&mut self, mut bytes: &[u8]) {
         loop {
             self.align();
-            if octets.len() < FRAGMENT {
-                self.length(octets.len());
-                self.put(octets);
+            if bytes.len() < FRAGMENT {
+                self.length(bytes.len());
+                self.put(bytes);
                 return;
             }
-            let fragments = (octets.len() / FRAGMENT).min(4);
+            let fragments = (bytes.len() / FRAGMENT).min(4);
             self.bits(0xc0 | fragments as u64, 8);
-            let (now, later) = octets.split_at(fragments * FRAGMENT);
+            let (now, later) = bytes.split_at(fragments * FRAGMENT);
             self.put(now);
-            octets = later;
+            bytes = later;
         }
     }
 
@@ -220,19 +220,19 @@ impl Encoder {
     ///
     /// # Errors
     /// Where the size does not allow it.
-    pub fn octet_string(&mut self, octets: &[u8], size: Option<Size>) -> Result {
-        match self.sized(octets.len(), size)? {
+    pub fn octet_string(&mut self, bytes: &[u8], size: Option<Size>) -> Result {
+        match self.sized(bytes.len(), size)? {
             Some(()) => {
-                // A fixed size of at most two octets is not aligned, and nothing is where there is
+                // A fixed size of at most two bytes is not aligned, and nothing is where there is
                 // nothing.
                 let fixed_and_short =
                     size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
-                if !fixed_and_short && !octets.is_empty() {
+                if !fixed_and_short && !bytes.is_empty() {
                     self.align();
                 }
-                self.put(octets);
+                self.put(bytes);
             }
-            None => self.fragments(octets),
+            None => self.fragments(bytes),
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// An open type (X.691, 11.2): a value with its octets counted before it.
+    /// An open type (X.691, 11.2): a value with its bytes counted before it.
     ///
     /// # Errors
     /// Those of the value.
@@ -304,9 +304,9 @@ impl Encoder {
         Ok(())
     }
 
-    /// An open type whose octets are there already.
-    pub fn open_octets(&mut self, octets: &[u8]) {
-        self.fragments(octets);
+    /// An open type whose bytes are there already.
+    pub fn open_octets(&mut self, bytes: &[u8]) {
+        self.fragments(bytes);
     }
 
     /// Which extension additions are there (X.691, 19.7 and 19.8); each follows as an open type.

@@ -1,10 +1,10 @@
-//! What is wrong with octets, or with values.
+//! What is wrong with bytes, or with values.
 
-/// Why octets do not decode.
+/// Why bytes do not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// They end inside a value.
-    #[error("the octets end inside a value")]
+    #[error("the bytes end inside a value")]
     Truncated,
     /// A number lies outside its bounds.
     #[error("a number lies outside its bounds")]
@@ -19,7 +19,7 @@ pub enum DecodeError {
     #[error("a character that its string type does not have")]
     Character,
     /// Octets are left behind the value.
-    #[error("{0} octets are left behind the message")]
+    #[error("{0} bytes are left behind the message")]
     Trailing(usize),
     /// A mandatory information element of this identity is missing.
     #[error("the mandatory information element {0} is missing")]

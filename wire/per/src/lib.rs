@@ -1,7 +1,7 @@
 //! Packed encoding rules (ITU-T X.691), BASIC-PER, aligned and unaligned: the runtime on which the
 //! generated code of `wire/lpp` and `wire/nrppa` stands.
 //!
-//! An [`Encoder`] takes values in the order of their type, with its bounds, and gives octets; a
+//! An [`Encoder`] takes values in the order of their type, with its bounds, and gives bytes; a
 //! [`Decoder`] the other way. The code that calls them in the right order is written by
 //! `wire/oracles/per_generate.py`.
 //!
@@ -14,10 +14,10 @@
 //! encoder.constrained(200, 0, 255).unwrap();
 //! encoder.bit(false);
 //! encoder.octet_string(&[0xab], None).unwrap();
-//! let octets = encoder.finish();
-//! assert_eq!(octets, [0b1_1100100, 0b0_0_000000, 0b01_101010, 0b11_000000]);
+//! let bytes = encoder.finish();
+//! assert_eq!(bytes, [0b1_1100100, 0b0_0_000000, 0b01_101010, 0b11_000000]);
 //!
-//! let mut decoder = Decoder::new(&octets, Variant::Unaligned);
+//! let mut decoder = Decoder::new(&bytes, Variant::Unaligned);
 //! assert_eq!(decoder.bit(), Ok(true));
 //! assert_eq!(decoder.constrained(0, 255), Ok(200));
 //! assert_eq!(decoder.bit(), Ok(false));
@@ -36,7 +36,7 @@ pub use decode::{Additions, Decoder};
 pub use encode::Encoder;
 pub use error::{DecodeError, EncodeError};
 
-/// Which of the two: does what needs whole octets start on one?
+/// Which of the two: does what needs whole bytes start on one?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// ALIGNED, as NRPPa and NGAP have it.

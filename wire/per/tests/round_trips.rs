@@ -5,7 +5,7 @@ use martlet_per::{BitString, DecodeError, Decoder, EncodeError, Encoder, Size, V
 const VARIANTS: [Variant; 2] = [Variant::Aligned, Variant::Unaligned];
 
 /// Written behind three bits, so that alignment shows, and read again.
-fn octets(variant: Variant, write: impl Fn(&mut Encoder)) -> Vec<u8> {
+fn bytes(variant: Variant, write: impl Fn(&mut Encoder)) -> Vec<u8> {
     let mut encoder = Encoder::new(variant);
     encoder.bits(0b101, 3);
     write(&mut encoder);
@@ -15,15 +15,15 @@ fn octets(variant: Variant, write: impl Fn(&mut Encoder)) -> Vec<u8> {
 
 fn read<T>(
     variant: Variant,
-    octets: &[u8],
+    bytes: &[u8],
     read: impl Fn(&mut Decoder) -> Result<T, DecodeError>,
 ) -> T {
-    for end in 0..octets.len().min(400) {
-        let mut decoder = Decoder::new(&octets[..end], variant);
+    for end in 0..bytes.len().min(400) {
+        let mut decoder = Decoder::new(&bytes[..end], variant);
         let done = decoder.bits(3).and_then(|_| read(&mut decoder)).and_then(|_| decoder.bit());
-        assert!(done.is_err(), "{end} of {} octets are enough", octets.len());
+        assert!(done.is_err(), "{end} of {} bytes are enough", bytes.len());
     }
-    let mut decoder = Decoder::new(octets, variant);
+    let mut decoder = Decoder::new(bytes, variant);
     assert_eq!(decoder.bits(3), Ok(0b101));
     let value = read(&mut decoder).unwrap();
     assert_eq!(decoder.bit(), Ok(true));
@@ -47,9 +47,9 @@ fn numbers_come_back_at_the_edges_of_their_forms() {
     for variant in VARIANTS {
         for (least, most) in ranges {
             for value in [least, least + 1, (least + most) / 2, most - 1, most] {
-                let octets = octets(variant, |e| e.constrained(value, least, most).unwrap());
+                let bytes = bytes(variant, |e| e.constrained(value, least, most).unwrap());
                 assert_eq!(
-                    read(variant, &octets, |d| d.constrained(least, most)),
+                    read(variant, &bytes, |d| d.constrained(least, most)),
                     value,
                     "{variant:?} {least}..{most}"
                 );
@@ -60,14 +60,14 @@ fn numbers_come_back_at_the_edges_of_their_forms() {
         for value in
             [0, 1, -1, 127, 128, -128, -129, 255, 65_536, i64::MAX as i128, i64::MIN as i128]
         {
-            let octets = octets(variant, |e| e.unconstrained(value).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.unconstrained()), value);
-            let octets = self::octets(variant, |e| e.extensible(value, 0, 7).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.extensible(0, 7)), value);
+            let bytes = bytes(variant, |e| e.unconstrained(value).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.unconstrained()), value);
+            let bytes = self::bytes(variant, |e| e.extensible(value, 0, 7).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.extensible(0, 7)), value);
         }
         for value in [0, 63, 64, 255, 256, 70_000] {
-            let octets = octets(variant, |e| e.small(value).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.small()), value);
+            let bytes = bytes(variant, |e| e.small(value).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.small()), value);
         }
     }
 }
@@ -75,10 +75,10 @@ fn numbers_come_back_at_the_edges_of_their_forms() {
 #[test]
 fn the_examples_of_the_specification_have_their_octets() {
     // X.691, 11.5.7: 256 values take an octet of their own in the aligned variant.
-    let one = |variant| octets(variant, |e| e.constrained(0xab, 0, 255).unwrap());
+    let one = |variant| bytes(variant, |e| e.constrained(0xab, 0, 255).unwrap());
     assert_eq!(hex::encode(one(Variant::Aligned)), "a0ab80");
     assert_eq!(hex::encode(one(Variant::Unaligned)), "b570");
-    // Numbers without bounds: the fewest octets of two's complement.
+    // Numbers without bounds: the fewest bytes of two's complement.
     let mut encoder = Encoder::new(Variant::Aligned);
     [127, 128, -128, -129].into_iter().for_each(|value| encoder.unconstrained(value).unwrap());
     assert_eq!(hex::encode(encoder.finish()), "017f0200800180 02ff7f".replace(' ', ""));
@@ -89,14 +89,13 @@ fn strings_come_back_in_fragments_and_without() {
     for variant in VARIANTS {
         for length in [0, 1, 127, 128, 16_383, 16_384, 16_385, 65_535, 65_536, 100_000] {
             let value: Vec<u8> = (0..length).map(|at| at as u8).collect();
-            let octets = octets(variant, |e| e.octet_string(&value, None).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.octet_string(None)), value);
-            let octets =
-                self::octets(variant, |e| e.open(|e| e.octet_string(&value, None)).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.open(|d| d.octet_string(None))), value);
-            let octets = self::octets(variant, |e| e.open_octets(&value));
-            assert_eq!(read(variant, &octets, |d| d.open_octets()), value);
-            read(variant, &octets, |d| d.skip_open());
+            let bytes = bytes(variant, |e| e.octet_string(&value, None).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.octet_string(None)), value);
+            let bytes = self::bytes(variant, |e| e.open(|e| e.octet_string(&value, None)).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.open(|d| d.octet_string(None))), value);
+            let bytes = self::bytes(variant, |e| e.open_octets(&value));
+            assert_eq!(read(variant, &bytes, |d| d.open_octets()), value);
+            read(variant, &bytes, |d| d.skip_open());
         }
         for (size, bits) in [
             (None, 9),
@@ -108,15 +107,15 @@ fn strings_come_back_in_fragments_and_without() {
             (Some(Size::extensible(1, 160)), 20),
         ] {
             let value = BitString::from_ones(bits, &[0, bits - 1]);
-            let octets = octets(variant, |e| e.bit_string(&value, size).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.bit_string(size)), value);
+            let bytes = bytes(variant, |e| e.bit_string(&value, size).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.bit_string(size)), value);
         }
         for size in
             [None, Some(Size::range(1, 32)), Some(Size::range(2, 2)), Some(Size::range(3, 3))]
         {
             let value = &"a z"[..size.map_or(3, |size| size.most.unwrap().min(3))];
-            let octets = octets(variant, |e| e.visible_string(value, size).unwrap());
-            assert_eq!(read(variant, &octets, |d| d.visible_string(size)), value);
+            let bytes = bytes(variant, |e| e.visible_string(value, size).unwrap());
+            assert_eq!(read(variant, &bytes, |d| d.visible_string(size)), value);
         }
         let mut encoder = Encoder::new(variant);
         assert_eq!(encoder.visible_string("ä", None), Err(EncodeError::Character));
@@ -153,12 +152,12 @@ fn what_a_type_does_not_have_is_refused() {
 #[test]
 fn additions_that_are_not_known_are_passed_over() {
     for variant in VARIANTS {
-        let octets = octets(variant, |e| {
+        let bytes = bytes(variant, |e| {
             e.additions(&[true, false, true]).unwrap();
             e.open_octets(&[7]);
             e.open_octets(&[1, 2, 3]);
         });
-        read(variant, &octets, |d| {
+        read(variant, &bytes, |d| {
             let additions = d.additions()?;
             assert!(additions.has(0) && !additions.has(1) && additions.has(2) && !additions.has(3));
             assert_eq!(d.open(|d| d.bits(8))?, 7);

@@ -1,10 +1,10 @@
-//! Why octets are no message, and the cause that answers it.
+//! Why bytes are no message, and the cause that answers it.
 use crate::ie::Cause;
 
-/// Why octets are no message.
+/// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer octets than a header, or than its length field says: dropped without an answer (TS
+    /// Fewer bytes than a header, or than its length field says: dropped without an answer (TS
     /// 29.244, 7.6.2).
     #[error("the message is cut off")]
     Truncated,

@@ -19,7 +19,7 @@ pub struct Ie<'a> {
 pub trait IeValue: Sized {
     /// Its type (TS 29.244, table 8.1.2-1).
     const TYPE: u16;
-    /// Reads it; octets that a later release may append are passed over.
+    /// Reads it; bytes that a later release may append are passed over.
     fn decode(value: &[u8], depth: usize) -> Result<Self, DecodeError>;
     /// Appends its value.
     fn encode(&self, out: &mut Vec<u8>);
@@ -35,14 +35,14 @@ pub trait IeValue: Sized {
     }
 }
 
-/// Splits octets into elements.
-pub fn elements(mut octets: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'_>>, DecodeError> {
+/// Splits bytes into elements.
+pub fn elements(mut bytes: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'_>>, DecodeError> {
     if depth > DEEPEST {
         return Err(DecodeError::Depth);
     }
     let mut elements = Vec::new();
-    while !octets.is_empty() {
-        let (head, rest) = octets.split_first_chunk::<4>().ok_or(DecodeError::Length(within))?;
+    while !bytes.is_empty() {
+        let (head, rest) = bytes.split_first_chunk::<4>().ok_or(DecodeError::Length(within))?;
         let kind = u16::from_be_bytes([head[0], head[1]]);
         let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
         let (value, rest) = rest.split_at_checked(length).ok_or(DecodeError::Length(kind))?;
@@ -53,7 +53,7 @@ pub fn elements(mut octets: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'
             return Err(DecodeError::Length(within));
         }
         elements.push(Ie { kind, value });
-        octets = rest;
+        bytes = rest;
     }
     Ok(elements)
 }
@@ -68,9 +68,9 @@ macro_rules! group {
 
         impl $name {
             #[allow(unused_variables, unused_mut)]
-            pub(crate) fn decode_members(octets: &[u8], depth: usize, within: u16) -> Result<Self, crate::DecodeError> {
+            pub(crate) fn decode_members(bytes: &[u8], depth: usize, within: u16) -> Result<Self, crate::DecodeError> {
                 $(let mut $field = group!(@empty $need $value);)*
-                for ie in crate::grouped::elements(octets, depth, within)? {
+                for ie in crate::grouped::elements(bytes, depth, within)? {
                     match ie.kind {
                         $(<$value as crate::IeValue>::TYPE => group!(@take $need $field $value, ie, depth),)*
                         _ => {}

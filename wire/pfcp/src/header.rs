@@ -15,10 +15,10 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header: with the octets of the message's elements.
-    pub fn decode(octets: &[u8]) -> Result<(Header, &[u8]), DecodeError> {
+    /// Reads a header: with the bytes of the message's elements.
+    pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), DecodeError> {
         let ([flags, message_type, l1, l2], rest) =
-            octets.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
+            bytes.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
         if flags >> 5 != 1 {
             return Err(DecodeError::Version(flags >> 5));
         }
@@ -26,8 +26,8 @@ impl Header {
         let mut rest = rest.get(..length).ok_or(DecodeError::Truncated)?;
         let mut seid = None;
         if flags & 0x01 != 0 {
-            let (octets, after) = rest.split_first_chunk::<8>().ok_or(DecodeError::Truncated)?;
-            seid = Some(u64::from_be_bytes(*octets));
+            let (bytes, after) = rest.split_first_chunk::<8>().ok_or(DecodeError::Truncated)?;
+            seid = Some(u64::from_be_bytes(*bytes));
             rest = after;
         }
         let ([s1, s2, s3, last], body) =

@@ -1,4 +1,4 @@
-//! PFCP (TS 29.244): octets in, values out.
+//! PFCP (TS 29.244): bytes in, values out.
 //!
 //! A [`Packet`] is a header with a [`Message`]; a message and a grouped information element are
 //! structs whose members are information elements. What is not known is passed over (TS 29.244,
@@ -23,9 +23,9 @@ pub const PORT: u16 = 8805;
 #[doc(hidden)]
 pub fn fuzz_decode(data: &[u8]) {
     if let Ok(packet) = Packet::decode(data) {
-        let octets = packet.encode();
+        let bytes = packet.encode();
         assert_eq!(
-            Packet::decode(&octets).as_ref(),
+            Packet::decode(&bytes).as_ref(),
             Ok(&packet),
             "what was encoded reads differently"
         );

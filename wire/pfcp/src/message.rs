@@ -299,8 +299,8 @@ impl Packet {
 
     /// Reads a packet. Where only the header is readable, [`Header::decode`] still tells whom to
     /// answer.
-    pub fn decode(octets: &[u8]) -> Result<Packet, DecodeError> {
-        let (header, body) = Header::decode(octets)?;
+    pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
+        let (header, body) = Header::decode(bytes)?;
         let message = Message::decode(header.message_type, body)?;
         // A session's message without an identifier has nowhere to go (7.2.2.4).
         let seid = if message.is_of_session() {
@@ -313,16 +313,16 @@ impl Packet {
 
     /// The answer to a request of another version (TS 29.244, 7.6.3): it has the sequence number of
     /// the request, as far as that is where version 1 has it. `None` for what is no request.
-    pub fn refuse_version(octets: &[u8]) -> Option<Vec<u8>> {
-        let mut octets = octets.to_vec();
-        let first = octets.first_mut()?;
+    pub fn refuse_version(bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut bytes = bytes.to_vec();
+        let first = bytes.first_mut()?;
         *first = *first & 0x1f | 0x20;
-        let (header, _) = Header::decode(&octets).ok()?;
+        let (header, _) = Header::decode(&bytes).ok()?;
         is_request(header.message_type)
             .then(|| Packet::node(header.sequence, VersionNotSupported {}).encode())
     }
 
-    /// The octets.
+    /// The bytes.
     pub fn encode(&self) -> Vec<u8> {
         let message_type = self.message.message_type();
         let header =

@@ -25,7 +25,7 @@ impl Default for Limits {
 
 struct Waiting {
     to: SocketAddr,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     due: Instant,
     left: u8,
 }
@@ -45,7 +45,7 @@ pub enum Due {
         /// To whom.
         to: SocketAddr,
         /// What.
-        octets: Vec<u8>,
+        bytes: Vec<u8>,
     },
     /// Nobody answered.
     Failed {
@@ -79,11 +79,11 @@ impl Requests {
                 break;
             }
         }
-        let octets = build(self.last);
+        let bytes = build(self.last);
         let due = now + self.limits.t1;
         let left = self.limits.n1.saturating_sub(1);
-        self.waiting.insert(self.last, Waiting { to, octets: octets.clone(), due, left });
-        Some((self.last, octets))
+        self.waiting.insert(self.last, Waiting { to, bytes: bytes.clone(), due, left });
+        Some((self.last, bytes))
     }
 
     /// Takes an answer in: whether it answers a request of ours.
@@ -111,7 +111,7 @@ impl Requests {
             }
             waiting.left -= 1;
             waiting.due = now + self.limits.t1;
-            due.push(Due::Resend { to: waiting.to, octets: waiting.octets.clone() });
+            due.push(Due::Resend { to: waiting.to, bytes: waiting.bytes.clone() });
             true
         });
         due
@@ -170,17 +170,11 @@ impl Answers {
         self.look_up(from, sequence, 0, now)
     }
 
-    /// Looks a request up by its sequence number and its octets, and remembers it. A request that
+    /// Looks a request up by its sequence number and its bytes, and remembers it. A request that
     /// is another one than that of the same number before is new.
-    pub fn seen_as(
-        &mut self,
-        from: SocketAddr,
-        sequence: u32,
-        octets: &[u8],
-        now: Instant,
-    ) -> Seen {
+    pub fn seen_as(&mut self, from: SocketAddr, sequence: u32, bytes: &[u8], now: Instant) -> Seen {
         let mut hasher = DefaultHasher::new();
-        octets.hash(&mut hasher);
+        bytes.hash(&mut hasher);
         self.look_up(from, sequence, hasher.finish(), now)
     }
 
@@ -213,9 +207,9 @@ impl Answers {
     }
 
     /// Keeps an answer for repetitions of its request.
-    pub fn answer(&mut self, to: SocketAddr, sequence: u32, octets: &[u8]) {
+    pub fn answer(&mut self, to: SocketAddr, sequence: u32, bytes: &[u8]) {
         if let Some(place) = self.seen.get_mut(&(to, sequence)) {
-            place.answer = Some(octets.to_vec());
+            place.answer = Some(bytes.to_vec());
         }
     }
 }
@@ -232,11 +226,11 @@ mod tests {
     fn a_request_is_repeated_and_then_given_up() {
         let mut requests = Requests::new(Limits::default(), 0xff_ffff);
         let start = Instant::now();
-        let (sequence, octets) = requests.send(peer(1), start, |s| vec![s as u8]).unwrap();
-        assert_eq!((sequence, octets.clone()), (0, vec![0]));
+        let (sequence, bytes) = requests.send(peer(1), start, |s| vec![s as u8]).unwrap();
+        assert_eq!((sequence, bytes.clone()), (0, vec![0]));
         assert!(requests.due(start).is_empty());
         let at = |n: u64| start + Duration::from_secs(n);
-        assert_eq!(requests.due(at(1)), [Due::Resend { to: peer(1), octets: octets.clone() }]);
+        assert_eq!(requests.due(at(1)), [Due::Resend { to: peer(1), bytes: bytes.clone() }]);
         assert_eq!(requests.due(at(2)).len(), 1);
         assert_eq!(requests.due(at(3)), [Due::Failed { to: peer(1), sequence }]);
         assert!(requests.is_empty());

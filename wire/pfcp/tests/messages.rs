@@ -352,8 +352,8 @@ fn another_implementation_reads_and_writes_the_same_octets() {
     assert_eq!(said.lines().count(), lines.len());
 }
 
-fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|o| format!("{o:02x}")).collect()
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|o| format!("{o:02x}")).collect()
 }
 
 #[test]
@@ -383,25 +383,25 @@ fn what_is_wrong_gets_its_cause() {
 
 #[test]
 fn elements_that_are_not_known_are_passed_over() {
-    let mut octets = Packet::node(1, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
-    octets.extend([0x80, 1, 0, 4, 0x12, 0x34, 9, 9, 0, 250, 0, 1, 0]);
-    octets[3] += 13;
+    let mut bytes = Packet::node(1, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode();
+    bytes.extend([0x80, 1, 0, 4, 0x12, 0x34, 9, 9, 0, 250, 0, 1, 0]);
+    bytes[3] += 13;
     assert_eq!(
-        Packet::decode(&octets).unwrap().message,
+        Packet::decode(&bytes).unwrap().message,
         HeartbeatRequest { recovery: RecoveryTimeStamp(1) }.into()
     );
 }
 
 proptest! {
     #[test]
-    fn anything_is_read_without_a_panic(which in 0usize..15, at: usize, flip: u8, cut: usize, octets: Vec<u8>) {
-        fuzz_decode(&octets);
-        let mut octets = samples()[which].1.encode();
-        let at = at % octets.len();
-        octets[at] ^= flip;
-        fuzz_decode(&octets);
-        octets.truncate(cut % octets.len());
-        fuzz_decode(&octets);
+    fn anything_is_read_without_a_panic(which in 0usize..15, at: usize, flip: u8, cut: usize, bytes: Vec<u8>) {
+        fuzz_decode(&bytes);
+        let mut bytes = samples()[which].1.encode();
+        let at = at % bytes.len();
+        bytes[at] ^= flip;
+        fuzz_decode(&bytes);
+        bytes.truncate(cut % bytes.len());
+        fuzz_decode(&bytes);
     }
 }
 

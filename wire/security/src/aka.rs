@@ -31,7 +31,7 @@ enum Algorithm {
 /// An authentication vector as every generation since the third has it (TS 33.102, 6.3.2).
 #[derive(Clone)]
 pub struct Quintet {
-    /// XRES, 4 to 16 octets; 32 with TUAK.
+    /// XRES, 4 to 16 bytes; 32 with TUAK.
     pub xres: Vec<u8>,
     /// CK.
     pub ck: [u8; 16],
@@ -65,7 +65,7 @@ impl Response {
     /// RES* (TS 33.501, A.4).
     pub fn res_star(&self, rand: &Rand, serving_network: &str) -> Result<ResStar, SecurityError> {
         res_star(&self.ck, &self.ik, rand, &self.res, serving_network)
-            .map(|octets| ResStar::new(&octets))
+            .map(|bytes| ResStar::new(&bytes))
     }
 
     /// K_AUSF of 5G-AKA (TS 33.501, A.2).
@@ -83,9 +83,9 @@ fn res_star(
 ) -> Result<[u8; 16], SecurityError> {
     let s = build_s(0x6b, &[serving_network.as_bytes(), rand.as_octets(), res])?;
     let out = kdf(&[ck.as_slice(), ik].concat(), &s);
-    let mut octets = [0; 16];
-    octets.copy_from_slice(&out[16..]);
-    Ok(octets)
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&out[16..]);
+    Ok(bytes)
 }
 
 /// CK' and IK', which bind CK and IK to a network (TS 33.402, A.2; TS 33.501, A.3).
@@ -115,19 +115,19 @@ impl std::fmt::Debug for SubscriberKey {
 pub struct NoKey(&'static str);
 
 /// Octets of hexadecimal digits.
-fn octets<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], NoKey> {
+fn bytes<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], NoKey> {
     let digits = text.as_bytes();
-    let mut octets = [0; N];
+    let mut bytes = [0; N];
     if digits.len() != 2 * N {
         return Err(NoKey(what));
     }
     let value = |digit: u8| (digit as char).to_digit(16).and_then(|value| u8::try_from(value).ok());
-    for (octet, pair) in octets.iter_mut().zip(digits.chunks_exact(2)) {
+    for (octet, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
         let [high, low] = pair else { return Err(NoKey(what)) };
         let (high, low) = value(*high).zip(value(*low)).ok_or(NoKey(what))?;
         *octet = high << 4 | low;
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
 impl SubscriberKey {
@@ -150,20 +150,20 @@ impl SubscriberKey {
     /// TUAK: K as 32 or 64 hexadecimal digits, TOPc as 64, and its parameters.
     pub fn tuak_from_hex(k: &str, topc: &str, iterations: u8, res: Bits) -> Result<Self, NoKey> {
         let key = match k.len() {
-            64 => TuakKey::Long(octets("K", k)?),
-            _ => TuakKey::Short(octets("K", k)?),
+            64 => TuakKey::Long(bytes("K", k)?),
+            _ => TuakKey::Short(bytes("K", k)?),
         };
-        Ok(Self::tuak(Tuak::new(key, &octets("TOPc", topc)?, iterations), res))
+        Ok(Self::tuak(Tuak::new(key, &bytes("TOPc", topc)?, iterations), res))
     }
 
     /// K and OPc as 32 hexadecimal digits each.
     pub fn from_hex(k: &str, opc: &str) -> Result<Self, NoKey> {
-        Ok(Self::new(&octets("K", k)?, &octets("OPc", opc)?))
+        Ok(Self::new(&bytes("K", k)?, &bytes("OPc", opc)?))
     }
 
     /// K and OP as 32 hexadecimal digits each.
     pub fn from_hex_op(k: &str, op: &str) -> Result<Self, NoKey> {
-        Ok(Self::from_op(&octets("K", k)?, &octets("OP", op)?))
+        Ok(Self::from_op(&bytes("K", k)?, &bytes("OP", op)?))
     }
 
     /// The functions of MILENAGE under this key; `None` for a subscriber with TUAK.
@@ -220,12 +220,12 @@ impl SubscriberKey {
             }
             Algorithm::Tuak(tuak, res) => {
                 let out = tuak.f2345(rand.as_octets(), *res, Bits::B128, Bits::B128);
-                let octets = autn.as_octets();
+                let bytes = autn.as_octets();
                 let mut concealed = [0; 6];
-                concealed.copy_from_slice(&octets[..6]);
-                let (sqn, amf) = (xor(&concealed, &out.ak), [octets[6], octets[7]]);
+                concealed.copy_from_slice(&bytes[..6]);
+                let (sqn, amf) = (xor(&concealed, &out.ak), [bytes[6], bytes[7]]);
                 let mac = tuak.f1(rand.as_octets(), &sqn, &amf, Bits::B64);
-                if !constant_time_eq(&mac, &octets[8..]) {
+                if !constant_time_eq(&mac, &bytes[8..]) {
                     return Err(SecurityError::MacFailure);
                 }
                 Ok(Response {
@@ -265,9 +265,9 @@ fn xor(a: &[u8; 6], b: &[u8; 6]) -> [u8; 6] {
 }
 
 /// CK or IK of 128 bits.
-fn key(octets: &[u8]) -> [u8; 16] {
+fn key(bytes: &[u8]) -> [u8; 16] {
     let mut key = [0; 16];
-    key.copy_from_slice(octets);
+    key.copy_from_slice(bytes);
     key
 }
 
@@ -285,8 +285,8 @@ pub struct Vector {
 }
 
 fn sqn_of(sqn: u64) -> Sqn {
-    let [_, _, octets @ ..] = (sqn & crate::sqn::MAX).to_be_bytes();
-    Sqn::new(&octets)
+    let [_, _, bytes @ ..] = (sqn & crate::sqn::MAX).to_be_bytes();
+    Sqn::new(&bytes)
 }
 
 /// OPc of a subscriber: its K with the operator's OP (TS 35.206, 4.1).
@@ -298,7 +298,7 @@ pub fn opc(k: &[u8; 16], op: &[u8; 16]) -> [u8; 16] {
 /// The vector of a subscriber for a serving network: `rand` is drawn at random, `sqn` is the
 /// subscriber's next ([`crate::sqn::next`]), `amf` is the authentication management field, whose
 /// separation bit has to be set (`[0x80, 0]`). An error for a serving network name of more than
-/// 65,535 octets.
+/// 65,535 bytes.
 pub fn vector(
     key: &SubscriberKey,
     rand: &Rand,

@@ -1,27 +1,27 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with octets.
+//! What the fuzz targets and `tests/never_panics.rs` do with bytes.
 
 use crate::aka::SubscriberKey;
 use crate::nas_5gs::Suci;
 use crate::sidf::{self, HomeNetworkKeys};
 
-/// Read octets as the SUCI of a mobile identity and as text, and de-conceal it.
+/// Read bytes as the SUCI of a mobile identity and as text, and de-conceal it.
 ///
 /// # Panics
-/// If a SUCI does not come back from its own text or octets.
-pub fn suci(octets: &[u8]) {
+/// If a SUCI does not come back from its own text or bytes.
+pub fn suci(bytes: &[u8]) {
     let mut keys = HomeNetworkKeys::new();
     keys.add_profile_a(27, &[0x42; 32]);
     keys.add_profile_b(27, &[0x17; 32]).expect("a key of the curve");
-    if let Ok(suci) = Suci::from_nas_octets(octets) {
+    if let Ok(suci) = Suci::from_nas_octets(bytes) {
         let _ = keys.deconceal(&suci.to_string());
         if let Ok(again) = suci.to_nas_octets() {
             assert!(
                 Suci::from_nas_octets(&again).as_ref() == Ok(&suci),
-                "a SUCI comes back from its octets"
+                "a SUCI comes back from its bytes"
             );
         }
     }
-    if let Ok(text) = std::str::from_utf8(octets) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
         let _ = keys.deconceal(text);
         let _ = SubscriberKey::from_hex(text, text);
         let _ = crate::sqn::from_text(text);

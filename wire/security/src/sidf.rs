@@ -44,12 +44,12 @@ impl HomeNetworkKeys {
         Self::default()
     }
 
-    /// Add a key of profile A (X25519, 32 octets) under an identifier, 1 to 254.
+    /// Add a key of profile A (X25519, 32 bytes) under an identifier, 1 to 254.
     pub fn add_profile_a(&mut self, key_id: u8, private: &[u8; 32]) {
         self.keys.push((key_id, HomeNetworkPrivateKey::profile_a(private)));
     }
 
-    /// Add a key of profile B (secp256r1, 32 octets) under an identifier, 1 to 254.
+    /// Add a key of profile B (secp256r1, 32 bytes) under an identifier, 1 to 254.
     pub fn add_profile_b(&mut self, key_id: u8, private: &[u8; 32]) -> Result<(), SuciError> {
         self.keys.push((key_id, HomeNetworkPrivateKey::profile_b(private)?));
         Ok(())
@@ -63,7 +63,7 @@ impl HomeNetworkKeys {
             .map(|(_, key)| key)
     }
 
-    /// The public keys, which USIMs get: scheme (1 profile A, 2 profile B), identifier and octets
+    /// The public keys, which USIMs get: scheme (1 profile A, 2 profile B), identifier and bytes
     /// each.
     pub fn public_keys(&self) -> Vec<(u8, u8, Vec<u8>)> {
         let public = |(key_id, key): &(u8, HomeNetworkPrivateKey)| {
@@ -94,8 +94,8 @@ pub fn parse(text: &str) -> Result<Suci, SidfError> {
         return Suci::from_nas_octets(&suci.to_nas_octets()).map_err(SidfError::Suci);
     }
     let nai: NaiSuci = text.parse().map_err(|_| wrong())?;
-    let octets = nai.to_nas_octets().map_err(|_| wrong())?;
-    Suci::from_nas_octets(&octets).map_err(SidfError::Suci)
+    let bytes = nai.to_nas_octets().map_err(|_| wrong())?;
+    Suci::from_nas_octets(&bytes).map_err(SidfError::Suci)
 }
 
 /// How a UE conceals its identifier.
@@ -112,7 +112,7 @@ pub enum Concealment {
     },
 }
 
-/// A UE's SUCI of an IMSI: the octets of the mobile identity are [`Suci::to_nas_octets`], the text
+/// A UE's SUCI of an IMSI: the bytes of the mobile identity are [`Suci::to_nas_octets`], the text
 /// its `Display`.
 pub fn conceal(
     plmn: Plmn,
@@ -145,12 +145,12 @@ mod tests {
         let null = conceal(plmn(), "0000000001", "0", &Concealment::Null).expect("a SUCI");
         assert_eq!(null.to_string(), "suci-0-208-93-0-0-0-0000000001");
         assert_eq!(keys.deconceal(&null.to_string()).as_deref(), Ok("imsi-208930000000001"));
-        for (scheme, key_id, octets) in keys.public_keys() {
+        for (scheme, key_id, bytes) in keys.public_keys() {
             let key = match scheme {
-                1 => HomeNetworkPublicKey::profile_a(
-                    octets.as_slice().try_into().expect("32 octets"),
-                ),
-                _ => HomeNetworkPublicKey::profile_b(&octets).expect("a point"),
+                1 => {
+                    HomeNetworkPublicKey::profile_a(bytes.as_slice().try_into().expect("32 bytes"))
+                }
+                _ => HomeNetworkPublicKey::profile_b(&bytes).expect("a point"),
             };
             let suci = conceal(plmn(), "0000000001", "012", &Concealment::Ecies { key_id, key })
                 .expect("a SUCI");

@@ -31,8 +31,8 @@ pub enum Bits {
 }
 
 impl Bits {
-    /// The length in octets.
-    pub fn octets(self) -> usize {
+    /// The length in bytes.
+    pub fn bytes(self) -> usize {
         match self {
             Bits::B32 => 4,
             Bits::B64 => 8,
@@ -128,7 +128,7 @@ impl Tuak {
         length: Bits,
     ) -> Vec<u8> {
         let out = self.permuted(instance, Some(rand), Some((sqn, amf)));
-        out[..length.octets()].iter().rev().copied().collect()
+        out[..length.bytes()].iter().rev().copied().collect()
     }
 
     /// RES, CK, IK and AK (f2 to f5). CK and IK have 128 bits, or 256 where [`Bits::B256`] is asked
@@ -137,10 +137,10 @@ impl Tuak {
         let long = |length: Bits, bit: u8| if length == Bits::B256 { bit } else { 0 };
         let instance = 0x40 | res.instance() | long(ck, 4) | long(ik, 2);
         let out = self.permuted(instance, Some(rand), None);
-        let part = |at: usize, octets: usize| out[at..at + octets].iter().rev().copied().collect();
+        let part = |at: usize, bytes: usize| out[at..at + bytes].iter().rev().copied().collect();
         let key = |length: Bits| if length == Bits::B256 { 32 } else { 16 };
         Outputs {
-            res: part(0, res.octets()),
+            res: part(0, res.bytes()),
             ck: part(32, key(ck)),
             ik: part(64, key(ik)),
             ak: reversed(&out[96..102]),
@@ -161,8 +161,8 @@ impl Tuak {
         counted: Option<(&[u8; 6], &[u8; 2])>,
     ) -> [u8; STATE] {
         let mut block = [0; STATE];
-        let mut put = |at: usize, octets: &[u8]| {
-            for (place, octet) in block[at..].iter_mut().zip(octets.iter().rev()) {
+        let mut put = |at: usize, bytes: &[u8]| {
+            for (place, octet) in block[at..].iter_mut().zip(bytes.iter().rev()) {
                 *place = *octet;
             }
         };
@@ -186,7 +186,7 @@ impl Tuak {
             put(56, amf);
             put(58, sqn);
         }
-        // Padding of the message of 96 octets to the rate of 1,088 bits.
+        // Padding of the message of 96 bytes to the rate of 1,088 bits.
         put(96, &[0x1f]);
         put(135, &[0x80]);
         for _ in 0..self.iterations {
@@ -196,24 +196,24 @@ impl Tuak {
     }
 }
 
-fn reversed<const N: usize>(octets: &[u8]) -> [u8; N] {
+fn reversed<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut all = [0; N];
-    for (place, octet) in all.iter_mut().zip(octets.iter().rev()) {
+    for (place, octet) in all.iter_mut().zip(bytes.iter().rev()) {
         *place = *octet;
     }
     all
 }
 
-/// Keccak's permutation on its state in octets, lanes in little-endian order.
+/// Keccak's permutation on its state in bytes, lanes in little-endian order.
 fn keccak_f(block: &[u8; STATE]) -> [u8; STATE] {
     let mut lanes = [0u64; STATE / 8];
-    for (lane, octets) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
-        *lane = u64::from_le_bytes(*octets);
+    for (lane, bytes) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
+        *lane = u64::from_le_bytes(*bytes);
     }
     keccak::f1600(&mut lanes);
     let mut out = [0; STATE];
-    for (octets, lane) in out.as_chunks_mut::<8>().0.iter_mut().zip(lanes) {
-        *octets = lane.to_le_bytes();
+    for (bytes, lane) in out.as_chunks_mut::<8>().0.iter_mut().zip(lanes) {
+        *bytes = lane.to_le_bytes();
     }
     out
 }

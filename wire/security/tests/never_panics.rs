@@ -12,7 +12,7 @@ fn concealed_identifiers_are_read_or_refused() {
         "type1.rid678.schid0.useriduser17@example.com",
         "465b5ce8b199b49faa5f0a2ee238a6bc",
     ];
-    let octets = texts.iter().filter_map(|text| sidf::parse(text).ok()?.to_nas_octets().ok());
-    let seeds = texts.iter().map(|text| text.as_bytes().to_vec()).chain(octets).collect();
+    let bytes = texts.iter().filter_map(|text| sidf::parse(text).ok()?.to_nas_octets().ok());
+    let seeds = texts.iter().map(|text| text.as_bytes().to_vec()).chain(bytes).collect();
     mutate::run(33501, seeds, 5_000, fuzz::suci);
 }

@@ -18,12 +18,12 @@ fn lines(file: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     file.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
 }
 
-fn octets(text: &str) -> Vec<u8> {
+fn bytes(text: &str) -> Vec<u8> {
     hex::decode(text).expect("hexadecimal digits")
 }
 
 fn array<const N: usize>(text: &str) -> [u8; N] {
-    octets(text).try_into().expect("octets of this length")
+    bytes(text).try_into().expect("bytes of this length")
 }
 
 const MILENAGE: &str = include_str!("vectors/milenage.tsv");
@@ -44,13 +44,13 @@ fn milenage_gives_the_values_of_ts_35_208() {
         );
         for key in [&key, &by_op] {
             let functions = key.milenage().expect("a key for MILENAGE");
-            assert_eq!(functions.f1(&rand, &sqn, &amf).as_octets()[..], octets(f1));
-            assert_eq!(functions.f1_star(&rand, &sqn, &amf).as_octets()[..], octets(f1_star));
-            assert_eq!(functions.f2(&rand).as_octets()[..], octets(f2));
-            assert_eq!(functions.f3(&rand).as_octets()[..], octets(f3));
-            assert_eq!(functions.f4(&rand).as_octets()[..], octets(f4));
-            assert_eq!(functions.f5(&rand).as_octets()[..], octets(f5));
-            assert_eq!(functions.f5_star(&rand).as_octets()[..], octets(f5_star));
+            assert_eq!(functions.f1(&rand, &sqn, &amf).as_octets()[..], bytes(f1));
+            assert_eq!(functions.f1_star(&rand, &sqn, &amf).as_octets()[..], bytes(f1_star));
+            assert_eq!(functions.f2(&rand).as_octets()[..], bytes(f2));
+            assert_eq!(functions.f3(&rand).as_octets()[..], bytes(f3));
+            assert_eq!(functions.f4(&rand).as_octets()[..], bytes(f4));
+            assert_eq!(functions.f5(&rand).as_octets()[..], bytes(f5));
+            assert_eq!(functions.f5_star(&rand).as_octets()[..], bytes(f5_star));
         }
         sets += 1;
     }
@@ -73,15 +73,15 @@ fn tuak_gives_the_values_of_ts_35_233() {
         };
         let tuak = Tuak::from_top(key, &array(top), iterations.parse().expect("a number"));
         let (rand, sqn, amf) = (array(rand), array(sqn), array(amf));
-        assert_eq!(tuak.topc()[..], octets(topc));
-        assert_eq!(tuak.f1(&rand, &sqn, &amf, length(f1)), octets(f1));
-        assert_eq!(tuak.f1_star(&rand, &sqn, &amf, length(f1_star)), octets(f1_star));
+        assert_eq!(tuak.topc()[..], bytes(topc));
+        assert_eq!(tuak.f1(&rand, &sqn, &amf, length(f1)), bytes(f1));
+        assert_eq!(tuak.f1_star(&rand, &sqn, &amf, length(f1_star)), bytes(f1_star));
         let outputs = tuak.f2345(&rand, length(f2), length(f3), length(f4));
-        assert_eq!(outputs.res, octets(f2));
-        assert_eq!(outputs.ck, octets(f3));
-        assert_eq!(outputs.ik, octets(f4));
-        assert_eq!(outputs.ak[..], octets(f5));
-        assert_eq!(tuak.f5_star(&rand)[..], octets(f5_star));
+        assert_eq!(outputs.res, bytes(f2));
+        assert_eq!(outputs.ck, bytes(f3));
+        assert_eq!(outputs.ik, bytes(f4));
+        assert_eq!(outputs.ak[..], bytes(f5));
+        assert_eq!(tuak.f5_star(&rand)[..], bytes(f5_star));
         sets += 1;
     }
     assert_eq!(sets, 6);
@@ -141,12 +141,12 @@ fn the_keys_of_5g_aka_are_those_of_another_implementation() {
 
 /// Octets of `bits` bits, the last one with zeros after them.
 fn masked(text: &str, bits: usize) -> Vec<u8> {
-    let mut octets = octets(text);
-    octets.truncate(bits.div_ceil(8));
-    if let (Some(last), true) = (octets.last_mut(), !bits.is_multiple_of(8)) {
+    let mut bytes = bytes(text);
+    bytes.truncate(bits.div_ceil(8));
+    if let (Some(last), true) = (bytes.last_mut(), !bits.is_multiple_of(8)) {
         *last &= 0xff << (8 - bits % 8);
     }
-    octets
+    bytes
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn the_suci_of_ts_33_501_annex_c_4_are_deconcealed() {
     assert_eq!(
         keys.public_keys(),
         [
-            (1, 27, octets("5a8d38864820197c3394b92613b20b91633cbd897119273bf8e4a6f4eec0a650")),
-            (2, 27, octets("0272da71976234ce833a6907425867b82e074d44ef907dfb4b3e21c1c2256ebcd1")),
+            (1, 27, bytes("5a8d38864820197c3394b92613b20b91633cbd897119273bf8e4a6f4eec0a650")),
+            (2, 27, bytes("0272da71976234ce833a6907425867b82e074d44ef907dfb4b3e21c1c2256ebcd1")),
         ]
     );
     let profile_a = "b2e92f836055a255837debf850b528997ce0201cb82adfe4be1f587d07d8457dcb02352410cddd9e730ef3fa87";
@@ -233,8 +233,7 @@ fn the_suci_of_ts_33_501_annex_c_4_are_deconcealed() {
         assert_eq!(keys.deconceal(&suci).as_deref(), Ok("imsi-274012001002086"), "{suci}");
         // The text is that of the mobile identity.
         let parsed = martlet_security::sidf::parse(&suci).expect("a SUCI");
-        let again =
-            Suci::from_nas_octets(&parsed.to_nas_octets().expect("octets")).expect("a SUCI");
+        let again = Suci::from_nas_octets(&parsed.to_nas_octets().expect("bytes")).expect("a SUCI");
         assert_eq!(again.to_string(), suci);
     }
     // Profile A under the key of profile B.
@@ -242,6 +241,6 @@ fn the_suci_of_ts_33_501_annex_c_4_are_deconcealed() {
     assert!(matches!(keys.deconceal(&crossed), Err(SidfError::Suci(_) | SidfError::Text(_))));
     let whole_point = "0472da71976234ce833a6907425867b82e074d44ef907dfb4b3e21c1c2256ebcd1\
                        5a7ded52fcbb097a4ed250e036c7b9c8c7004c4eedc4f068cd7bf8d3f900e3b4";
-    assert!(HomeNetworkPublicKey::profile_b(&octets(whole_point)).is_ok());
+    assert!(HomeNetworkPublicKey::profile_b(&bytes(whole_point)).is_ok());
     assert_eq!(u8::from(NasConnection::ThreeGpp), 1);
 }

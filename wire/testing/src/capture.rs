@@ -7,7 +7,7 @@ use std::process::Command;
 /// Packets as raw IPv4 (link type 101), each in a datagram or an SCTP chunk of its own.
 #[derive(Debug, Default)]
 pub struct Capture {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     packets: u32,
 }
 
@@ -15,20 +15,20 @@ pub struct Capture {
 const UDP: u8 = 17;
 const SCTP: u8 = 132;
 
-fn length(octets: usize) -> u16 {
-    u16::try_from(octets).unwrap_or_else(|_| panic!("{octets} octets do not fit one packet"))
+fn length(bytes: usize) -> u16 {
+    u16::try_from(bytes).unwrap_or_else(|_| panic!("{bytes} bytes do not fit one packet"))
 }
 
 impl Capture {
     /// No packets.
     pub fn new() -> Self {
-        let mut octets = Vec::new();
-        octets.extend(0xa1b2_c3d4_u32.to_be_bytes());
-        octets.extend([0, 2, 0, 4]);
-        octets.extend([0; 8]);
-        octets.extend(65_535_u32.to_be_bytes());
-        octets.extend(101_u32.to_be_bytes());
-        Self { octets, packets: 0 }
+        let mut bytes = Vec::new();
+        bytes.extend(0xa1b2_c3d4_u32.to_be_bytes());
+        bytes.extend([0, 2, 0, 4]);
+        bytes.extend([0; 8]);
+        bytes.extend(65_535_u32.to_be_bytes());
+        bytes.extend(101_u32.to_be_bytes());
+        Self { bytes, packets: 0 }
     }
 
     /// How many packets there are.
@@ -83,12 +83,12 @@ impl Capture {
         let checksum = !u16::try_from((folded & 0xffff) + (folded >> 16)).unwrap_or(0);
         packet[10..12].copy_from_slice(&checksum.to_be_bytes());
         packet.extend(payload);
-        self.octets.extend(self.packets.to_be_bytes());
-        self.octets.extend([0; 4]);
+        self.bytes.extend(self.packets.to_be_bytes());
+        self.bytes.extend([0; 4]);
         let captured = u32::from(length(packet.len())).to_be_bytes();
-        self.octets.extend(captured);
-        self.octets.extend(captured);
-        self.octets.extend(packet);
+        self.bytes.extend(captured);
+        self.bytes.extend(captured);
+        self.bytes.extend(packet);
         self.packets += 1;
     }
 
@@ -100,7 +100,7 @@ impl Capture {
         let path = std::env::temp_dir().join(format!("martlet-{name}-{}.pcap", std::process::id()));
         let mut file = std::fs::File::create(&path)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        file.write_all(&self.octets).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        file.write_all(&self.bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         path
     }
 

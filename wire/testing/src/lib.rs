@@ -12,15 +12,15 @@ pub fn lines(file: &str) -> impl Iterator<Item = Vec<&str>> {
         .map(|line| line.split('\t').collect())
 }
 
-/// The octets of hexadecimal digits.
+/// The bytes of hexadecimal digits.
 ///
 /// # Panics
 /// On anything else: a vector is then wrong.
-pub fn octets(text: &str) -> Vec<u8> {
+pub fn bytes(text: &str) -> Vec<u8> {
     hex::decode(text).unwrap_or_else(|error| panic!("{text:?} is no hexadecimal: {error}"))
 }
 
-/// The octets of the last field of each line of a file of vectors: the seeds of [`mutate`].
+/// The bytes of the last field of each line of a file of vectors: the seeds of [`mutate`].
 pub fn seeds(file: &str) -> Vec<Vec<u8>> {
-    lines(file).filter_map(|fields| fields.last().map(|text| octets(text))).collect()
+    lines(file).filter_map(|fields| fields.last().map(|text| bytes(text))).collect()
 }

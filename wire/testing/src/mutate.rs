@@ -1,9 +1,9 @@
-//! Inputs that are nearly messages, made from real ones: bits flipped, octets changed, cut short,
+//! Inputs that are nearly messages, made from real ones: bits flipped, bytes changed, cut short,
 //! spliced. The same seed gives the same inputs, so that what a test finds is found again.
 //!
 //! It stands in for a coverage-guided fuzzer where there is no nightly toolchain: `fuzz/` has that.
 
-/// SplitMix64: small, and good enough to choose octets.
+/// SplitMix64: small, and good enough to choose bytes.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 

@@ -60,7 +60,7 @@ pub fn run(script: &str, input: &str) -> Option<String> {
 }
 
 /// Have pycrate decode and encode messages again, each given as its kind, a name for the report,
-/// and its octets: `nas`, `ngap`, `lpp`, `nrppa`, or the name of a transfer. The names of those
+/// and its bytes: `nas`, `ngap`, `lpp`, `nrppa`, or the name of a transfer. The names of those
 /// that do not come back as they were, and what pycrate says. None where pycrate is not installed.
 ///
 /// # Panics
@@ -68,13 +68,13 @@ pub fn run(script: &str, input: &str) -> Option<String> {
 pub fn recode(messages: &[(String, String, Vec<u8>)]) -> Option<Vec<String>> {
     let input: String = messages
         .iter()
-        .map(|(kind, _, octets)| format!("{kind}\t{}\n", hex::encode(octets)))
+        .map(|(kind, _, bytes)| format!("{kind}\t{}\n", hex::encode(bytes)))
         .collect();
     let output = run("recode.py", &input)?;
     let answers: Vec<&str> = output.lines().collect();
     assert_eq!(answers.len(), messages.len(), "recode.py answers every line");
-    let wrong = messages.iter().zip(answers).filter_map(|((kind, name, octets), answer)| {
-        let sent = hex::encode(octets);
+    let wrong = messages.iter().zip(answers).filter_map(|((kind, name, bytes), answer)| {
+        let sent = hex::encode(bytes);
         (answer != sent).then(|| format!("{kind} {name}\n  ours    {sent}\n  pycrate {answer}"))
     });
     Some(wrong.collect())

@@ -15,21 +15,20 @@ pub enum LmfAddress {
     Ipv6(Ipv6Addr),
     /// Both.
     Both(Ipv4Addr, Ipv6Addr),
-    /// A name: labels of 1 to 63 octets of letters, digits, hyphens and underscores, with dots
+    /// A name: labels of 1 to 63 bytes of letters, digits, hyphens and underscores, with dots
     /// between them.
     Fqdn(String),
 }
 
 impl LmfAddress {
-    pub(super) fn read(octets: &[u8]) -> Result<Self, DecodeError> {
-        let (&kind, rest) = octets
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let (&kind, rest) = bytes
             .split_first()
             .ok_or(DecodeError::Length { element: "the LMF address", length: 0 })?;
-        let wrong = || DecodeError::Length { element: "the LMF address", length: octets.len() };
-        let v4 =
-            |octets: &[u8]| <[u8; 4]>::try_from(octets).map(Ipv4Addr::from).map_err(|_| wrong());
+        let wrong = || DecodeError::Length { element: "the LMF address", length: bytes.len() };
+        let v4 = |bytes: &[u8]| <[u8; 4]>::try_from(bytes).map(Ipv4Addr::from).map_err(|_| wrong());
         let v6 =
-            |octets: &[u8]| <[u8; 16]>::try_from(octets).map(Ipv6Addr::from).map_err(|_| wrong());
+            |bytes: &[u8]| <[u8; 16]>::try_from(bytes).map(Ipv6Addr::from).map_err(|_| wrong());
         match kind {
             address::IPV4 => v4(rest).map(LmfAddress::Ipv4),
             address::IPV6 => v6(rest).map(LmfAddress::Ipv6),
@@ -76,9 +75,9 @@ fn allowed(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || octet == b'-' || octet == b'_'
 }
 
-fn read_labels(mut octets: &[u8]) -> Result<String, DecodeError> {
+fn read_labels(mut bytes: &[u8]) -> Result<String, DecodeError> {
     let mut name = String::new();
-    while let Some((&length, rest)) = octets.split_first() {
+    while let Some((&length, rest)) = bytes.split_first() {
         let wrong =
             DecodeError::Length { element: "a label of the LMF's name", length: length.into() };
         if length == 0 || length > 63 {
@@ -94,7 +93,7 @@ fn read_labels(mut octets: &[u8]) -> Result<String, DecodeError> {
             }
             name.push(octet.into());
         }
-        octets = behind;
+        bytes = behind;
     }
     if name.is_empty() {
         Err(DecodeError::Length { element: "the LMF's name", length: 0 })

@@ -37,8 +37,8 @@ fn before_security_only_the_listed_messages_may_come_plain() {
         .expect("a registration request may come plain");
     assert_eq!(received.assurance, Assurance::Plain);
     // REGISTRATION COMPLETE and a session message may not.
-    for octets in [&[0x7e, 0x00, 0x43][..], &[0x2e, 0x05, 0x01, 0xc1, 0xff, 0xff]] {
-        let refused = from_ue(None, false, octets).expect_err("it may not come plain");
+    for bytes in [&[0x7e, 0x00, 0x43][..], &[0x2e, 0x05, 0x01, 0xc1, 0xff, 0xff]] {
+        let refused = from_ue(None, false, bytes).expect_err("it may not come plain");
         assert!(matches!(refused.reason, Refusal::Unprotected(_)), "{refused}");
         assert!(refused.answer.is_none());
     }
@@ -191,14 +191,14 @@ fn a_ue_believes_some_rejects_only_under_protection() {
 #[test]
 fn octets_that_are_no_message_are_discarded_or_answered_without_a_panic() {
     let (_, mut amf) = contexts();
-    for octets in [
+    for bytes in [
         &[][..],
         &[0x7e],
         &[0x7e, 0x02],
         &[0x7e, 0x02, 0, 0, 0, 0, 0],
         &[0x7e, 0x0f, 0, 0, 0, 0, 0, 0x7e],
     ] {
-        assert!(from_ue(Some(&mut amf), false, octets).is_err());
-        assert!(from_ue(None, false, octets).is_err());
+        assert!(from_ue(Some(&mut amf), false, bytes).is_err());
+        assert!(from_ue(None, false, bytes).is_err());
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use oxirush_ngap::extract_ngap_ies;
 use oxirush_ngap::ngap::*;
 
-fn octets(pdu: Result<NGAP_PDU, Error>) -> Vec<u8> {
+fn bytes(pdu: Result<NGAP_PDU, Error>) -> Vec<u8> {
     pdu.expect("a message").encode().expect("it encodes")
 }
 
@@ -31,8 +31,8 @@ fn answered(fault: &Fault) -> (String, Option<Cause>, Vec<u16>) {
 
 #[test]
 fn octets_that_are_no_message_are_a_transfer_syntax_error() {
-    for octets in [&[][..], &[0x00], &[0x00, 0x15, 0x00, 0x20, 0x00], &[0xff; 40]] {
-        let fault = read(octets).expect_err("no message");
+    for bytes in [&[][..], &[0x00], &[0x00, 0x15, 0x00, 0x20, 0x00], &[0xff; 40]] {
+        let fault = read(bytes).expect_err("no message");
         assert_eq!(
             (cause_of(&fault), fault.reaction),
             (CauseProtocol::transfer_syntax_error, Reaction::ErrorIndication)
@@ -43,7 +43,7 @@ fn octets_that_are_no_message_are_a_transfer_syntax_error() {
 
 #[test]
 fn a_message_that_is_as_it_should_be_is_read() {
-    let octets = octets(build_ngap!(
+    let bytes = bytes(build_ngap!(
         InitiatingMessage,
         UplinkNASTransport,
         UplinkNASTransport,
@@ -52,7 +52,7 @@ fn a_message_that_is_as_it_should_be_is_read() {
         NAS_PDU(vec![0x7e, 0, 0x43]),
         UserLocationInformation(location())
     ));
-    let received = read(&octets).expect("a message");
+    let received = read(&bytes).expect("a message");
     assert_eq!(UeIds::of(&received.pdu), UeIds { amf: Some(1), ran: Some(7) });
     assert!(received.diagnostics().is_none());
 }
@@ -69,7 +69,7 @@ fn location() -> UserLocationInformation<'static> {
 #[test]
 fn a_missing_element_rejects_the_procedure() {
     // With an unsuccessful outcome.
-    let request = octets(build_ngap!(
+    let request = bytes(build_ngap!(
         InitiatingMessage,
         NGSetup,
         NGSetupRequest,
@@ -80,7 +80,7 @@ fn a_missing_element_rejects_the_procedure() {
     let reject = Cause::protocol(CauseProtocol::abstract_syntax_error_reject);
     assert_eq!(answered(&fault), ("NGSetupFailure".into(), Some(reject.clone()), vec![27, 102]));
     // Without one, and with an identity.
-    let request = octets(build_ngap!(
+    let request = bytes(build_ngap!(
         InitiatingMessage,
         UplinkNASTransport,
         UplinkNASTransport,
@@ -92,7 +92,7 @@ fn a_missing_element_rejects_the_procedure() {
     assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(reject), vec![38]));
     assert_eq!(fault.ue, UeIds { amf: Some(1), ran: Some(7) });
     // With one that has to say whom it is about, and without those identities.
-    let request = octets(build_ngap!(
+    let request = bytes(build_ngap!(
         InitiatingMessage,
         InitialContextSetup,
         InitialContextSetupRequest,
@@ -103,7 +103,7 @@ fn a_missing_element_rejects_the_procedure() {
         answered(&read(&request).expect_err("elements are missing")).0,
         "InitialContextSetupFailure"
     );
-    let request = octets(build_ngap!(
+    let request = bytes(build_ngap!(
         InitiatingMessage,
         InitialContextSetup,
         InitialContextSetupRequest,
@@ -152,7 +152,7 @@ fn each_procedure_with_a_plain_failure_has_it() {
         ),
     ] {
         let fault =
-            read(&octets(request)).map(|received| received.pdu.into_owned()).expect_err(failure);
+            read(&bytes(request)).map(|received| received.pdu.into_owned()).expect_err(failure);
         assert_eq!(answered(&fault).0, failure);
     }
 }
@@ -160,7 +160,7 @@ fn each_procedure_with_a_plain_failure_has_it() {
 #[test]
 fn a_response_that_is_wrong_is_handled_locally() {
     let response =
-        octets(build_ngap!(SuccessfulOutcome, InitialContextSetup, InitialContextSetupResponse,
+        bytes(build_ngap!(SuccessfulOutcome, InitialContextSetup, InitialContextSetupResponse,
         RAN_UE_NGAP_ID(7u32), REJECT TimeToWait(TimeToWait::v1s)));
     let fault = read(&response).expect_err("an element that it cannot have");
     assert_eq!(fault.reaction, Reaction::Local);
@@ -169,7 +169,7 @@ fn a_response_that_is_wrong_is_handled_locally() {
 
 #[test]
 fn an_error_indication_is_never_answered() {
-    let indication = octets(build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication,
+    let indication = bytes(build_ngap!(InitiatingMessage, ErrorIndication, ErrorIndication,
         REJECT TimeToWait(TimeToWait::v1s)));
     let fault = read(&indication).expect_err("an element that it cannot have");
     assert_eq!((fault.reaction, fault.answer()), (Reaction::Nothing, None));
@@ -194,8 +194,8 @@ fn what_is_not_comprehended_goes_by_its_criticality() {
         let mut ies = pdu.protocol_ies().expect("elements").into_owned();
         ies.0.push(ProtocolIEField::new(65_000u16, criticality, crate::Octets::from(vec![0])));
         pdu.set_protocol_ies(ies).expect("elements");
-        let octets = pdu.encode().expect("it encodes");
-        match read(&octets) {
+        let bytes = pdu.encode().expect("it encodes");
+        match read(&bytes) {
             Err(fault) => assert_eq!(Some(cause_of(&fault)), reaction),
             Ok(received) => {
                 assert_eq!(reaction, None);
@@ -217,8 +217,8 @@ fn an_unknown_procedure_goes_by_its_criticality() {
             criticality,
             crate::Octets::from(vec![0, 0, 0]),
         );
-        let octets = NGAP_PDU::initiatingMessage(message).encode().expect("it encodes");
-        let fault = read(&octets).expect_err("an unknown procedure");
+        let bytes = NGAP_PDU::initiatingMessage(message).encode().expect("it encodes");
+        let fault = read(&bytes).expect_err("an unknown procedure");
         assert_eq!(fault.message, "procedure 250");
         match cause {
             None => assert_eq!((fault.reaction, fault.answer()), (Reaction::Nothing, None)),
@@ -260,8 +260,8 @@ fn elements_twice_or_in_the_wrong_order_are_a_falsely_constructed_message() {
             Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity))
         ),
     ] {
-        let octets = octets(request);
-        let fault = read(&octets).expect_err("falsely constructed");
+        let bytes = bytes(request);
+        let fault = read(&bytes).expect_err("falsely constructed");
         assert_eq!(
             cause_of(&fault),
             CauseProtocol::abstract_syntax_error_falsely_constructed_message
@@ -276,9 +276,9 @@ fn a_value_that_does_not_decode_is_a_transfer_syntax_error_when_it_is_read() {
         Ok(cause)
     }
     // The octet of the cause is spoiled.
-    let octets =
+    let bytes =
         hex::decode("002a4015000003000a0002002a005500020007000f4002e500").expect("hexadecimal");
-    let received = read(&octets).expect("its structure is right");
+    let received = read(&bytes).expect("its structure is right");
     let error = cause(&received.pdu).expect_err("no cause");
     let fault = Fault::of(&received.pdu, &error);
     assert_eq!(cause_of(&fault), CauseProtocol::transfer_syntax_error);
@@ -287,7 +287,7 @@ fn a_value_that_does_not_decode_is_a_transfer_syntax_error_when_it_is_read() {
 
 #[test]
 fn a_message_that_does_not_fit_the_state_says_so() {
-    let octets = octets(build_ngap!(
+    let bytes = bytes(build_ngap!(
         InitiatingMessage,
         UEContextReleaseRequest,
         UEContextReleaseRequest,
@@ -295,7 +295,7 @@ fn a_message_that_does_not_fit_the_state_says_so() {
         RAN_UE_NGAP_ID(7u32),
         Cause(Cause::radioNetwork(CauseRadioNetwork::user_inactivity))
     ));
-    let received = read(&octets).expect("a message");
+    let received = read(&bytes).expect("a message");
     let fault = Fault::state(&received.pdu, "no NG SETUP yet");
     let cause = Cause::protocol(CauseProtocol::message_not_compatible_with_receiver_state);
     assert_eq!(answered(&fault), ("ErrorIndication".into(), Some(cause), vec![]));

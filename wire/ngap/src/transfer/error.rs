@@ -7,8 +7,8 @@ use oxirush_ngap::{Decode, Deviation};
 /// A transfer that was not read, or not written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TransferError {
-    /// The octets are not the transfer in aligned PER (TS 38.413, 10.2).
-    #[error("the octets are no {transfer}: {reason}")]
+    /// The bytes are not the transfer in aligned PER (TS 38.413, 10.2).
+    #[error("the bytes are no {transfer}: {reason}")]
     Syntax {
         /// The ASN.1 name of the transfer.
         transfer: &'static str,
@@ -58,17 +58,15 @@ impl TransferError {
     }
 }
 
-/// `octets` as the ASN.1 type `T`; octets left over after the value are an error too.
-pub(super) fn read<'a, T: Decode<'a> + aper::AsnType>(
-    octets: &'a [u8],
-) -> Result<T, TransferError> {
-    if octets.is_empty() {
+/// `bytes` as the ASN.1 type `T`; bytes left over after the value are an error too.
+pub(super) fn read<'a, T: Decode<'a> + aper::AsnType>(bytes: &'a [u8]) -> Result<T, TransferError> {
+    if bytes.is_empty() {
         return Err(TransferError::Syntax {
             transfer: T::NAME,
-            reason: "there are no octets".into(),
+            reason: "there are no bytes".into(),
         });
     }
-    aper::decode(octets)
+    aper::decode(bytes)
         .map_err(|error| TransferError::Syntax { transfer: T::NAME, reason: error.to_string() })
 }
 

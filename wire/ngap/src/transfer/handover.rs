@@ -20,7 +20,7 @@ pub struct HandoverRequired {
 }
 
 impl HandoverRequired {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let direct = self
             .direct_forwarding
@@ -28,9 +28,9 @@ impl HandoverRequired {
         write(&HandoverRequiredTransfer::new(direct, None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: HandoverRequiredTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: HandoverRequiredTransfer = read(bytes)?;
         Ok(Self { direct_forwarding: transfer.direct_forwarding_path_availability.is_some() })
     }
 }
@@ -51,7 +51,7 @@ pub struct HandoverRequestAcknowledge {
 }
 
 impl HandoverRequestAcknowledge {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows = self.flows.iter().map(|&(qfi, forwarded)| {
             let accepted = forwarded.then_some(DataForwardingAccepted::data_forwarding_accepted);
@@ -68,9 +68,9 @@ impl HandoverRequestAcknowledge {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: HandoverRequestAcknowledgeTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: HandoverRequestAcknowledgeTransfer<'_> = read(bytes)?;
         let flows = transfer.qos_flow_setup_response_list.0.iter();
         Ok(Self {
             downlink: GtpTunnel::from_asn(&transfer.dl_ngu_up_tnl_information)?,
@@ -101,7 +101,7 @@ pub struct HandoverCommand {
 }
 
 impl HandoverCommand {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows = self.flows.iter().map(|&qfi| QosFlowToBeForwardedItem::new(qfi_to(qfi), None));
         write(&HandoverCommandTransfer::new(
@@ -112,9 +112,9 @@ impl HandoverCommand {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: HandoverCommandTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: HandoverCommandTransfer<'_> = read(bytes)?;
         let flows = transfer.qos_flow_to_be_forwarded_list.map(|list| list.0).unwrap_or_default();
         Ok(Self {
             forwarding: transfer
@@ -138,14 +138,14 @@ pub struct HandoverPreparationUnsuccessful {
 }
 
 impl HandoverPreparationUnsuccessful {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&HandoverPreparationUnsuccessfulTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: HandoverPreparationUnsuccessfulTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: HandoverPreparationUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }
@@ -158,14 +158,14 @@ pub struct HandoverResourceAllocationUnsuccessful {
 }
 
 impl HandoverResourceAllocationUnsuccessful {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&HandoverResourceAllocationUnsuccessfulTransfer::new(self.cause.clone(), None, None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: HandoverResourceAllocationUnsuccessfulTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: HandoverResourceAllocationUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }

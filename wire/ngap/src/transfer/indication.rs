@@ -22,7 +22,7 @@ pub struct ModifyIndication {
 }
 
 impl ModifyIndication {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceModifyIndicationTransfer::new(
             self.downlink.to_asn(),
@@ -31,9 +31,9 @@ impl ModifyIndication {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceModifyIndicationTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceModifyIndicationTransfer<'_> = read(bytes)?;
         Ok(Self {
             downlink: FlowTunnel::from_asn(&transfer.dl_qos_flow_per_tnl_information)?,
             additional_downlink: FlowTunnel::list_from(
@@ -55,7 +55,7 @@ pub struct ModifyConfirm {
 }
 
 impl ModifyConfirm {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows = self
             .flows
@@ -71,9 +71,9 @@ impl ModifyConfirm {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceModifyConfirmTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceModifyConfirmTransfer<'_> = read(bytes)?;
         let flows = transfer.qos_flow_modify_confirm_list.0;
         Ok(Self {
             flows: flows
@@ -105,7 +105,7 @@ pub struct Notify {
 }
 
 impl Notify {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let items = self.notified.iter().map(|flow| {
             let cause = if flow.fulfilled {
@@ -122,9 +122,9 @@ impl Notify {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceNotifyTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceNotifyTransfer = read(bytes)?;
         let notified = transfer.qos_flow_notify_list.map(|list| list.0).unwrap_or_default();
         Ok(Self {
             notified: notified
@@ -149,14 +149,14 @@ pub struct NotifyReleased {
 }
 
 impl NotifyReleased {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceNotifyReleasedTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceNotifyReleasedTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceNotifyReleasedTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }

@@ -1,4 +1,4 @@
-//! The N2 SM information: what SMF and gNB tell each other about one PDU session, in octets that
+//! The N2 SM information: what SMF and gNB tell each other about one PDU session, in bytes that
 //! the AMF forwards unread (TS 38.413, 9.3.4; TS 23.502, 4.3.2).
 //!
 //! Each transfer is a struct of plain Rust values with `encode` and `decode`. Addresses are
@@ -16,10 +16,10 @@
 //!     vec![QosFlow::standard(1, 9, Arp::level(8))],
 //! )
 //! .with_ambr(200_000_000, 100_000_000);
-//! let octets = request.encode()?;
+//! let bytes = request.encode()?;
 //!
 //! // The gNB reads it, and answers where downlink goes.
-//! let request = SetupRequest::decode(&octets)?;
+//! let request = SetupRequest::decode(&bytes)?;
 //! assert_eq!(request.uplink.teid, 1);
 //! let response =
 //!     SetupResponse::new(FlowTunnel::new(GtpTunnel::new([127, 0, 0, 2].into(), 0x10), vec![1]));

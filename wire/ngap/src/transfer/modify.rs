@@ -53,7 +53,7 @@ pub struct ModifyRequest {
 }
 
 impl ModifyRequest {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         type Asn = PDUSessionResourceModifyRequestTransfer<'static>;
         let refused = |error| refused::<Asn>(&error);
@@ -96,11 +96,11 @@ impl ModifyRequest {
         write(&Asn::new(ProtocolIEContainer(ies)))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         type Asn<'a> = PDUSessionResourceModifyRequestTransfer<'a>;
-        let transfer: Asn<'_> = read(octets)?;
-        let deviations = Asn::check_structure(octets).map_err(ie_error::<Asn<'_>>)?;
+        let transfer: Asn<'_> = read(bytes)?;
+        let deviations = Asn::check_structure(bytes).map_err(ie_error::<Asn<'_>>)?;
         check(Asn::NAME, &deviations)?;
         (|| {
             extract_ngap_ies!(transfer, PDUSessionResourceModifyRequestTransfer,
@@ -166,7 +166,7 @@ pub struct ModifyResponse {
 }
 
 impl ModifyResponse {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows =
             self.flows.iter().map(|&qfi| QosFlowAddOrModifyResponseItem::new(qfi_to(qfi), None));
@@ -180,9 +180,9 @@ impl ModifyResponse {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceModifyResponseTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceModifyResponseTransfer<'_> = read(bytes)?;
         let flows =
             transfer.qos_flow_add_or_modify_response_list.map(|list| list.0).unwrap_or_default();
         Ok(Self {
@@ -223,14 +223,14 @@ impl ModifyUnsuccessful {
         Self { cause }
     }
 
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceModifyUnsuccessfulTransfer::new(self.cause.clone(), None, None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceModifyUnsuccessfulTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceModifyUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }

@@ -25,7 +25,7 @@ pub struct PathSwitchRequest {
 }
 
 impl PathSwitchRequest {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows =
             self.flows.iter().map(|&qfi| QosFlowAcceptedItem::new(qfi_to(qfi), None)).collect();
@@ -40,9 +40,9 @@ impl PathSwitchRequest {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PathSwitchRequestTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PathSwitchRequestTransfer<'_> = read(bytes)?;
         let flows = &transfer.qos_flow_accepted_list.0;
         Ok(Self {
             downlink: GtpTunnel::from_asn(&transfer.dl_ngu_up_tnl_information)?,
@@ -71,7 +71,7 @@ pub struct PathSwitchAcknowledge {
 }
 
 impl PathSwitchAcknowledge {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PathSwitchRequestAcknowledgeTransfer::new(
             self.uplink.map(GtpTunnel::to_asn),
@@ -80,9 +80,9 @@ impl PathSwitchAcknowledge {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PathSwitchRequestAcknowledgeTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PathSwitchRequestAcknowledgeTransfer<'_> = read(bytes)?;
         Ok(Self {
             uplink: transfer
                 .ul_ngu_up_tnl_information
@@ -103,14 +103,14 @@ pub struct PathSwitchSetupFailed {
 }
 
 impl PathSwitchSetupFailed {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PathSwitchRequestSetupFailedTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PathSwitchRequestSetupFailedTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PathSwitchRequestSetupFailedTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }
@@ -124,14 +124,14 @@ pub struct PathSwitchUnsuccessful {
 }
 
 impl PathSwitchUnsuccessful {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PathSwitchRequestUnsuccessfulTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PathSwitchRequestUnsuccessfulTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PathSwitchRequestUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }

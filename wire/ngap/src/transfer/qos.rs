@@ -113,7 +113,7 @@ pub enum FiveQi {
         priority: Option<u8>,
         /// Averaging window, milliseconds, 0 to 4095.
         averaging_window: Option<u16>,
-        /// Maximum data burst volume, octets.
+        /// Maximum data burst volume, bytes.
         max_data_burst: Option<u64>,
     },
     /// Characteristics that are signalled in full (TS 38.413, 9.3.1.18).
@@ -135,7 +135,7 @@ pub struct DynamicFiveQi {
     pub delay_critical: Option<bool>,
     /// Averaging window, milliseconds.
     pub averaging_window: Option<u16>,
-    /// Maximum data burst volume, octets.
+    /// Maximum data burst volume, bytes.
     pub max_data_burst: Option<u64>,
 }
 

@@ -20,14 +20,14 @@ impl ReleaseCommand {
         Self { cause }
     }
 
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceReleaseCommandTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceReleaseCommandTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceReleaseCommandTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }
@@ -38,14 +38,14 @@ impl ReleaseCommand {
 pub struct ReleaseResponse;
 
 impl ReleaseResponse {
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceReleaseResponseTransfer::new(None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let _: PDUSessionResourceReleaseResponseTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let _: PDUSessionResourceReleaseResponseTransfer = read(bytes)?;
         Ok(Self)
     }
 }

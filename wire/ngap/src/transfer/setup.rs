@@ -103,7 +103,7 @@ impl SetupRequest {
         self
     }
 
-    /// The octets of the transfer. An error for a value that does not fit its field, as an empty
+    /// The bytes of the transfer. An error for a value that does not fit its field, as an empty
     /// list of flows.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         type Asn = PDUSessionResourceSetupRequestTransfer<'static>;
@@ -143,12 +143,12 @@ impl SetupRequest {
         write(&Asn::new(ProtocolIEContainer(ies)))
     }
 
-    /// The transfer that `octets` hold. Information elements that are not modelled here are passed
+    /// The transfer that `bytes` hold. Information elements that are not modelled here are passed
     /// over, unless their criticality has the receiver reject.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         type Asn<'a> = PDUSessionResourceSetupRequestTransfer<'a>;
-        let transfer: Asn<'_> = read(octets)?;
-        let deviations = Asn::check_structure(octets).map_err(ie_error::<Asn<'_>>)?;
+        let transfer: Asn<'_> = read(bytes)?;
+        let deviations = Asn::check_structure(bytes).map_err(ie_error::<Asn<'_>>)?;
         check(Asn::NAME, &deviations)?;
         (|| {
             extract_ngap_ies!(transfer, PDUSessionResourceSetupRequestTransfer,
@@ -218,7 +218,7 @@ impl SetupResponse {
         Self { downlink, additional_downlink: Vec::new(), security: None, failed_flows: Vec::new() }
     }
 
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceSetupResponseTransfer::new(
             self.downlink.to_asn(),
@@ -229,9 +229,9 @@ impl SetupResponse {
         ))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceSetupResponseTransfer<'_> = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceSetupResponseTransfer<'_> = read(bytes)?;
         Ok(Self {
             downlink: FlowTunnel::from_asn(&transfer.dl_qos_flow_per_tnl_information)?,
             additional_downlink: FlowTunnel::list_from(
@@ -256,14 +256,14 @@ impl SetupUnsuccessful {
         Self { cause }
     }
 
-    /// The octets of the transfer.
+    /// The bytes of the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceSetupUnsuccessfulTransfer::new(self.cause.clone(), None, None))
     }
 
-    /// The transfer that `octets` hold.
-    pub fn decode(octets: &[u8]) -> Result<Self, TransferError> {
-        let transfer: PDUSessionResourceSetupUnsuccessfulTransfer = read(octets)?;
+    /// The transfer that `bytes` hold.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
+        let transfer: PDUSessionResourceSetupUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }

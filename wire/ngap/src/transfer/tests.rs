@@ -1,4 +1,4 @@
-//! Round trips, and golden octets that another implementation wrote.
+//! Round trips, and golden bytes that another implementation wrote.
 
 use super::*;
 use oxirush_ngap::ngap::{Cause, CauseNas, CauseProtocol, CauseRadioNetwork};
@@ -58,8 +58,8 @@ fn setup_request_round_trips_with_everything() {
             },
         ],
     };
-    let octets = request.encode().unwrap();
-    assert_eq!(SetupRequest::decode(&octets).unwrap(), request);
+    let bytes = request.encode().unwrap();
+    assert_eq!(SetupRequest::decode(&bytes).unwrap(), request);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn a_faulty_transfer_says_the_cause_to_answer_with() {
         Cause::protocol(cause) => cause,
         other => panic!("{other:?}"),
     };
-    // No octets, and octets that end early.
+    // No bytes, and bytes that end early.
     assert_eq!(
         protocol(SetupRequest::decode(&[]).unwrap_err()),
         CauseProtocol::transfer_syntax_error

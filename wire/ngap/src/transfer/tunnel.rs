@@ -59,7 +59,7 @@ impl GtpTunnel {
             ));
         };
         let bits = &tunnel.transport_layer_address.0;
-        let octets = bits.as_octets();
+        let bytes = bits.as_octets();
         let teid = u32::from_be_bytes(tunnel.gtp_teid.0);
         let wrong = || {
             TransferError::semantic(format!(
@@ -68,15 +68,15 @@ impl GtpTunnel {
             ))
         };
         let v6 =
-            |octets: &[u8]| <[u8; 16]>::try_from(octets).map(Ipv6Addr::from).map_err(|_| wrong());
+            |bytes: &[u8]| <[u8; 16]>::try_from(bytes).map(Ipv6Addr::from).map_err(|_| wrong());
         match bits.len() {
             32 => {
-                let octets = <[u8; 4]>::try_from(octets).map_err(|_| wrong())?;
-                Ok(Self::new(IpAddr::V4(Ipv4Addr::from(octets)), teid))
+                let bytes = <[u8; 4]>::try_from(bytes).map_err(|_| wrong())?;
+                Ok(Self::new(IpAddr::V4(Ipv4Addr::from(bytes)), teid))
             }
-            128 => Ok(Self::new(IpAddr::V6(v6(octets)?), teid)),
+            128 => Ok(Self::new(IpAddr::V6(v6(bytes)?), teid)),
             160 => {
-                let (first, second) = octets.split_first_chunk::<4>().ok_or_else(wrong)?;
+                let (first, second) = bytes.split_first_chunk::<4>().ok_or_else(wrong)?;
                 Ok(Self {
                     address: IpAddr::V4(Ipv4Addr::from(*first)),
                     second_address: Some(v6(second)?),

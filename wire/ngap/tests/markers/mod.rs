@@ -4,18 +4,18 @@ use martlet_ngap::aper::protocol::Ie;
 use martlet_ngap::{Error, aper, ie};
 
 /// The value of an element as its type, encoded again.
-fn recode_as<T: Ie>(octets: &[u8]) -> Result<Vec<u8>, Error> {
-    let value: T::Value<'_> = aper::decode(octets)?;
+fn recode_as<T: Ie>(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+    let value: T::Value<'_> = aper::decode(bytes)?;
     aper::encode(&value)
 }
 
 /// The value of the element `id` as its type, encoded again; none for an identifier that is not
 /// listed here.
-pub fn recode(id: u16, octets: &[u8]) -> Option<Result<Vec<u8>, Error>> {
+pub fn recode(id: u16, bytes: &[u8]) -> Option<Result<Vec<u8>, Error>> {
     macro_rules! by_id {
         ($($marker:ident),* $(,)?) => {
             match id {
-                $(<ie::$marker as Ie>::ID => Some(recode_as::<ie::$marker>(octets)),)*
+                $(<ie::$marker as Ie>::ID => Some(recode_as::<ie::$marker>(bytes)),)*
                 _ => None,
             }
         };

@@ -166,7 +166,7 @@ pub fn transfers() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("HandoverCommandTransfer", transfer::HandoverCommand::default().encode()),
     ];
-    encoded.into_iter().map(|(name, octets)| (name, octets.expect("it encodes"))).collect()
+    encoded.into_iter().map(|(name, bytes)| (name, bytes.expect("it encodes"))).collect()
 }
 
 /// Messages of the interface itself.

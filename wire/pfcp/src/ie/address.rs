@@ -4,24 +4,24 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Takes values off the front of an element.
 pub(crate) struct Reader<'a> {
-    pub octets: &'a [u8],
+    pub bytes: &'a [u8],
     pub kind: u16,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(octets: &'a [u8], kind: u16) -> Self {
-        Reader { octets, kind }
+    pub fn new(bytes: &'a [u8], kind: u16) -> Self {
+        Reader { bytes, kind }
     }
     pub fn chunk<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (chunk, rest) =
-            self.octets.split_first_chunk::<N>().ok_or(DecodeError::Length(self.kind))?;
-        self.octets = rest;
+            self.bytes.split_first_chunk::<N>().ok_or(DecodeError::Length(self.kind))?;
+        self.bytes = rest;
         Ok(*chunk)
     }
     pub fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) =
-            self.octets.split_at_checked(length).ok_or(DecodeError::Length(self.kind))?;
-        self.octets = rest;
+            self.bytes.split_at_checked(length).ok_or(DecodeError::Length(self.kind))?;
+        self.bytes = rest;
         Ok(taken)
     }
     pub fn u8(&mut self) -> Result<u8, DecodeError> {

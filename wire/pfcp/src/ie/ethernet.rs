@@ -199,9 +199,9 @@ mod tests {
             s_tag: Some(STag(Tag { pcp: None, dei: None, vid: Some(1) })),
             sdf_filters: vec![],
         };
-        let mut octets = Vec::new();
-        filter.encode(&mut octets);
-        assert_eq!(EthernetPacketFilter::decode(&octets, 0).unwrap(), filter);
+        let mut bytes = Vec::new();
+        filter.encode(&mut bytes);
+        assert_eq!(EthernetPacketFilter::decode(&bytes, 0).unwrap(), filter);
         let mut tag = Vec::new();
         filter.c_tag.unwrap().encode(&mut tag);
         assert_eq!(tag, [7, 0xad, 0xbc]);

@@ -62,9 +62,9 @@ macro_rules! features {
                 Ok($name(value.iter().take(8).enumerate().map(|(n, octet)| u64::from(*octet) << (8 * n)).sum()))
             }
             fn encode(&self, out: &mut Vec<u8>) {
-                let octets = self.0.to_le_bytes();
+                let bytes = self.0.to_le_bytes();
                 let used = 8 - self.0.leading_zeros() as usize / 8;
-                out.extend(&octets[..used.max($least)]);
+                out.extend(&bytes[..used.max($least)]);
             }
         }
     )*};

@@ -9,8 +9,8 @@ macro_rules! number {
         impl IeValue for $name {
             const TYPE: u16 = $type;
             fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
-                let octets = value.first_chunk().ok_or(DecodeError::Length($type))?;
-                Ok($name(<$int>::from_be_bytes(*octets)))
+                let bytes = value.first_chunk().ok_or(DecodeError::Length($type))?;
+                Ok($name(<$int>::from_be_bytes(*bytes)))
             }
             fn encode(&self, out: &mut Vec<u8>) { out.extend(self.0.to_be_bytes()) }
         }

@@ -23,7 +23,7 @@ group! {
 pub struct PfdContents {
     /// Flow descriptions, as an SDF filter has them; the first and those beside it.
     pub flow_descriptions: Vec<String>,
-    /// Parts of URLs, as octets.
+    /// Parts of URLs, as bytes.
     pub urls: Vec<Vec<u8>>,
     /// Domain names, each with the protocol that tells it, if one is said.
     pub domain_names: Vec<(Vec<u8>, Option<Vec<u8>>)>,
@@ -40,8 +40,8 @@ const AFD: u8 = 0x20;
 const AURL: u8 = 0x40;
 const ADNP: u8 = 0x80;
 
-fn text(octets: &[u8]) -> Result<String, DecodeError> {
-    std::str::from_utf8(octets)
+fn text(bytes: &[u8]) -> Result<String, DecodeError> {
+    std::str::from_utf8(bytes)
         .map(str::to_string)
         .map_err(|_| DecodeError::Incorrect(PfdContents::TYPE))
 }
@@ -50,7 +50,7 @@ fn text(octets: &[u8]) -> Result<String, DecodeError> {
 fn each(field: &[u8]) -> Result<Vec<&[u8]>, DecodeError> {
     let mut reader = Reader::new(field, PfdContents::TYPE);
     let mut values = Vec::new();
-    while !reader.octets.is_empty() {
+    while !reader.bytes.is_empty() {
         values.push(sized(&mut reader)?);
     }
     Ok(values)
@@ -61,10 +61,10 @@ fn sized<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     reader.take(usize::from(length))
 }
 
-fn put(octets: &[u8], out: &mut Vec<u8>) {
-    let octets = octets.get(..usize::from(u16::MAX)).unwrap_or(octets);
-    out.extend((octets.len() as u16).to_be_bytes());
-    out.extend(octets);
+fn put(bytes: &[u8], out: &mut Vec<u8>) {
+    let bytes = bytes.get(..usize::from(u16::MAX)).unwrap_or(bytes);
+    out.extend((bytes.len() as u16).to_be_bytes());
+    out.extend(bytes);
 }
 
 fn put_all<'a>(values: impl Iterator<Item = &'a [u8]>, out: &mut Vec<u8>) {
