@@ -158,7 +158,7 @@ async fn capture(args: &CaptureArgs) -> Result<()> {
         let status = ask(&places, "capture").await?;
         if let Some(why) = status["ended"].as_str() {
             let [packets, octets, dropped] =
-                ["packets", "octets", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
+                ["packets", "bytes", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
             let path = status["path"].as_str().unwrap_or("?");
             println!(
                 "{path}: {packets} packets, {octets} octets; {dropped} packets found no room \
@@ -192,8 +192,8 @@ async fn trace(args: &TraceArgs) -> Result<()> {
                 return Ok(());
             }
         }
-        if let Some(untold @ 1..) = answer["untold"].as_u64() {
-            eprintln!("{untold} packets more were too many to tell");
+        if let Some(missed @ 1..) = answer["missed"].as_u64() {
+            eprintln!("{missed} more packets found no room in the trace buffer");
         }
         if end.is_some_and(|end| end <= Instant::now()) {
             return Ok(());

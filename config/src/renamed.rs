@@ -41,7 +41,15 @@ const CHF: &[Row] = &[
     ("chf.state.lease_ms", "chf.context_store.lease_ms", ""),
 ];
 
-const UPF: &[Row] = &[];
+const UPF: &[Row] = &[
+    ("upf.n4.names_hold_s", "upf.n4.dns_min_hold_s", ""),
+    ("upf.n4.release_s", "upf.n4.graceful_release_s", ""),
+    ("upf.n6.exits", "upf.n6.network_instances", ""),
+    ("upf.n6.exits[]", "upf.n6.network_instances[]", ""),
+    ("upf.kernel.complaints_per_second", "upf.kernel.error_indications_per_second", ""),
+    ("upf.xdp.complaints_per_second", "upf.xdp.error_indications_per_second", ""),
+    ("upf.board.simulated.batching_spares", "upf.board.simulated.batching_saving", ""),
+];
 
 const SMF: &[Row] = &[
     ("smf.state.keep", "smf.context_store.enabled", ""),

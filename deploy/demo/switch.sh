@@ -87,9 +87,9 @@ watch() {
     local status now began=0 all carried on seen=0 then=0 all_then=0 carried_then=0 took native switch
     while sleep 0.25; do
         status=$("$martlet" --log error status --json 2>/dev/null) || continue
-        now=${EPOCHREALTIME/[.,]/} all=$(says downlink_octets) carried=$(says octets) on=$(says onSwitch)
+        now=${EPOCHREALTIME/[.,]/} all=$(says downlink_bytes) carried=$(says bytes) on=$(says onSwitch)
         [ -n "$all" ] && [ -n "$carried" ] && [ -n "$on" ] || continue
-        all=$((all + $(says uplink_octets))) took=$((now - then))
+        all=$((all + $(says uplink_bytes))) took=$((now - then))
         # Octets in so many microseconds are 8 times as many Mbit/s.
         native=$(((all - all_then - carried + carried_then) * 8 / took)) switch=$(((carried - carried_then) * 8 / took))
         [ "$native" -ge 0 ] || native=0
@@ -111,5 +111,5 @@ watch=$!
 kill -TERM "$watch" 2>/dev/null || true
 status=$("$martlet" --log error status --json)
 printf '\nUsage is one, whichever path a packet took: %d octets to the phone and %d from it, of which the switch carried %d.\n' \
-    "$(says downlink_octets)" "$(says uplink_octets)" "$(says octets)"
+    "$(says downlink_bytes)" "$(says uplink_bytes)" "$(says bytes)"
 echo "The session moved onto the switch $(says movedOn) time(s) and, when it ended, off it $(says movedOff) time(s)."

@@ -87,9 +87,9 @@ impl Figures {
                 reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
                 Ue {
                     address: session["ue"].as_str().unwrap_or("?").to_string(),
-                    bits: ways.map(|way| rate(way, "octets") * 8.0),
+                    bits: ways.map(|way| rate(way, "bytes") * 8.0),
                     packets: ways.map(|way| rate(way, "packets")),
-                    octets: ways.map(|way| number(&session[way]["octets"])),
+                    octets: ways.map(|way| number(&session[way]["bytes"])),
                     drops: total(&session["drops"]),
                     reasons: reasons
                         .iter()
@@ -131,8 +131,8 @@ impl Figures {
                 "UPF {}   sessions {}   {}   {}",
                 self.now["datapath"].as_str().unwrap_or("?"),
                 self.now["sessionCount"],
-                way("up", "uplink_packets", "uplink_octets"),
-                way("down", "downlink_packets", "downlink_octets"),
+                way("up", "uplink_packets", "uplink_bytes"),
+                way("down", "downlink_packets", "downlink_bytes"),
             ),
             format!(
                 "dropped {} in all, {}/s   left to the kernel {}   time {}, {}",
@@ -146,7 +146,9 @@ impl Figures {
         let tables = self.now["tables"].as_array().into_iter().flatten();
         let tables: Vec<String> = tables
             .filter(|table| number(&table["used"]) > 0)
-            .map(|t| format!("{} {}/{}", t["table"].as_str().unwrap_or("?"), t["used"], t["most"]))
+            .map(|t| {
+                format!("{} {}/{}", t["table"].as_str().unwrap_or("?"), t["used"], t["capacity"])
+            })
             .collect();
         lines.push(format!(
             "tables {}",
@@ -214,7 +216,7 @@ fn board(board: &Value) -> Option<String> {
             parts.push(format!("{name} {:.digits$} {unit}", value * factor));
         }
     };
-    part("processor", "%", 0, 100.0);
+    part("cpu", "%", 0, 100.0);
     part("memory", "%", 0, 100.0);
     part("temperature", "°C", 1, 1.0);
     part("frequency", "MHz", 0, 1e-6);
@@ -230,13 +232,13 @@ mod tests {
     fn look(octets: u64, gate: u64) -> Value {
         serde_json::json!({
             "datapath": "xdp", "sessionCount": 2,
-            "counters": {"uplink_packets": octets / 100, "uplink_octets": octets},
-            "drops": {"gate": gate}, "tables": [{"table": "rules", "used": 4, "most": 256}],
+            "counters": {"uplink_packets": octets / 100, "uplink_bytes": octets},
+            "drops": {"gate": gate}, "tables": [{"table": "rules", "used": 4, "capacity": 256}],
             "latencyNs": {"p50": 128, "p99": null}, "board": {"temperature": 51.5},
             "sessions": [
-                {"seid": "0x1", "ue": "10.45.0.2", "uplink": {"octets": 5, "packets": 1}, "downlink": {}, "drops": {}},
-                {"seid": "0x2", "ue": "10.45.0.3", "uplink": {"octets": octets, "packets": octets / 100},
-                 "downlink": {"octets": 0, "packets": 0}, "drops": {"gate": gate}, "waiting": 3},
+                {"seid": "0x1", "ue": "10.45.0.2", "uplink": {"bytes": 5, "packets": 1}, "downlink": {}, "drops": {}},
+                {"seid": "0x2", "ue": "10.45.0.3", "uplink": {"bytes": octets, "packets": octets / 100},
+                 "downlink": {"bytes": 0, "packets": 0}, "drops": {"gate": gate}, "waiting": 3},
             ],
         })
     }

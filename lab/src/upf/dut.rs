@@ -242,7 +242,7 @@ pub fn session(rules: Rules, n: u32) -> Session {
         let local =
             (id == 1).then_some(LocalTunnel { teid: bench_teid(n), ipv4: Some(N3), ipv6: None });
         let pdr = Pdr {
-            beyond: None,
+            extras: None,
             id,
             precedence: 1000,
             source,

@@ -18,8 +18,8 @@ pub struct Sensors {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reading {
     /// Share of the processors' time that was used since the last reading: 0 to 1.
-    pub processor: Option<f64>,
-    /// Octets of memory, and of those that are available.
+    pub cpu: Option<f64>,
+    /// Bytes of memory, and of those that are available.
     pub memory: Option<(u64, u64)>,
     /// Temperatures in °C, with the names of their sensors.
     pub temperatures: Vec<(String, f64)>,
@@ -93,8 +93,7 @@ impl Sensors {
         let now = Instant::now();
         let seconds = now.duration_since(self.at).as_secs_f64();
         self.at = now;
-        let mut reading =
-            Reading { processor: self.processor(), memory: self.memory(), ..Reading::default() };
+        let mut reading = Reading { cpu: self.cpu(), memory: self.memory(), ..Reading::default() };
         let sys = self.root.join("sys");
         for (zone, folder) in folders(&sys.join("class/thermal"), "thermal_zone") {
             if let Some(celsius) =
@@ -149,7 +148,7 @@ impl Sensors {
         self.energy = energy;
     }
 
-    fn processor(&mut self) -> Option<f64> {
+    fn cpu(&mut self) -> Option<f64> {
         let stat = text(self.root.join("proc/stat"))?;
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let times: Vec<u64> =
@@ -209,7 +208,7 @@ mod tests {
         write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
         write("sys/class/powercap/intel-rapl:0/energy_uj", "1000000\n");
         let first = sensors.read();
-        assert_eq!(first.processor, None, "there is nothing to compare with");
+        assert_eq!(first.cpu, None, "there is nothing to compare with");
         assert_eq!(first.memory_used(), Some(0.75));
         assert_eq!(
             first.temperatures,
@@ -223,7 +222,7 @@ mod tests {
         write("sys/class/powercap/intel-rapl:0/energy_uj", "9000000\n");
         std::thread::sleep(std::time::Duration::from_millis(20));
         let second = sensors.read();
-        assert_eq!(second.processor, Some(0.75));
+        assert_eq!(second.cpu, Some(0.75));
         assert_eq!(second.power[1].0, "package-0");
         assert!((1.0..=400.0).contains(&second.power[1].1), "8 J within a moment: {second:?}");
         fs::remove_dir_all(root).unwrap();

@@ -183,7 +183,7 @@ mod tests {
         board.pass(10.0, 0.5);
         board.write(&root).unwrap();
         let reading = sensors.read();
-        assert_eq!(reading.processor, Some(0.5));
+        assert_eq!(reading.cpu, Some(0.5));
         assert!((reading.hottest().unwrap() - board.sensor()).abs() < 0.001);
         assert_eq!((reading.watts(), reading.frequency()), (Some(3.5), Some(1.5e9)));
         fs::remove_dir_all(root).unwrap();

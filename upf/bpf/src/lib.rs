@@ -5,11 +5,11 @@
 //! | --- | --- |
 //! | `memory` | an array of programs, or a ring of a socket, as memory of this process |
 //! | `run` | a program run on frames of ours (`BPF_PROG_TEST_RUN`) |
-//! | `fence` | waiting until the programs that run have ended |
-mod fence;
+//! | `grace_period` | waiting until the programs that run have ended |
+mod grace_period;
 mod memory;
 mod run;
 
-pub use fence::Fence;
+pub use grace_period::GracePeriod;
 pub use memory::{Access, Memory};
 pub use run::{Ran, Run};

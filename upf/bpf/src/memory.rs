@@ -21,7 +21,7 @@ pub enum Access {
 #[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
-    octets: usize,
+    bytes: usize,
 }
 
 // SAFETY: the mapping is this value's alone in this process; what is shared is read and written as
@@ -31,64 +31,62 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Maps so many octets of what a descriptor stands for; `from` is a multiple of a page.
+    /// Maps so many bytes of what a descriptor stands for; `from` is a multiple of a page.
     ///
     /// # Errors
     /// It cannot be mapped, or not so much of it.
     pub fn map(
         fd: BorrowedFd<'_>,
         from: usize,
-        octets: usize,
+        bytes: usize,
         access: Access,
     ) -> io::Result<Memory> {
         let from = libc::off_t::try_from(from).map_err(io::Error::other)?;
-        Memory::of(octets, access, libc::MAP_SHARED, fd.as_raw_fd(), from)
+        Memory::of(bytes, access, libc::MAP_SHARED, fd.as_raw_fd(), from)
     }
 
     /// Memory of our own, of zeroes.
     ///
     /// # Errors
     /// There is none.
-    pub fn new(octets: usize) -> io::Result<Memory> {
-        Memory::of(octets, Access::ReadWrite, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    pub fn new(bytes: usize) -> io::Result<Memory> {
+        Memory::of(bytes, Access::ReadWrite, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
     fn of(
-        octets: usize,
+        bytes: usize,
         access: Access,
         flags: i32,
         fd: i32,
         from: libc::off_t,
     ) -> io::Result<Memory> {
-        let octets = octets.next_multiple_of(PAGE);
+        let bytes = bytes.next_multiple_of(PAGE);
         let access = match access {
             Access::Read => libc::PROT_READ,
             Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
         };
         // SAFETY: a new mapping is asked for, at no address of ours.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), octets, access, flags, fd, from) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, fd, from) };
         match NonNull::new(start.cast::<u8>()) {
-            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
-                Ok(Memory { start, octets })
-            }
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => Ok(Memory { start, bytes }),
             _ => Err(io::Error::last_os_error()),
         }
     }
 
-    /// The place of so many octets, for who knows what lies there.
+    /// The place of so many bytes, for who knows what lies there.
     ///
     /// # Panics
     /// They are not within the memory.
-    pub fn at(&self, offset: usize, octets: usize) -> *mut u8 {
+    pub fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
         assert!(
-            offset.checked_add(octets).is_some_and(|end| end <= self.octets),
+            offset.checked_add(bytes).is_some_and(|end| end <= self.bytes),
             "within the memory"
         );
         // SAFETY: within the mapping.
         unsafe { self.start.as_ptr().add(offset) }
     }
 
-    /// A word of 4 octets that others use at the same time.
+    /// A word of 4 bytes that others use at the same time.
     ///
     /// # Panics
     /// It is not within the memory, or not at a multiple of 4.
@@ -98,7 +96,7 @@ impl Memory {
         unsafe { AtomicU32::from_ptr(self.at(offset, 4).cast()) }
     }
 
-    /// The same, of 8 octets.
+    /// The same, of 8 bytes.
     ///
     /// # Panics
     /// It is not within the memory, or not at a multiple of 8.
@@ -118,7 +116,7 @@ impl Memory {
         unsafe { AtomicI64::from_ptr(self.at(offset, 8).cast()) }
     }
 
-    /// Copies octets that nobody writes now.
+    /// Copies bytes that nobody writes now.
     ///
     /// # Panics
     /// They are not within the memory.
@@ -127,14 +125,14 @@ impl Memory {
         unsafe { self.at(offset, to.len()).copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
     }
 
-    /// Writes octets that nobody reads now.
+    /// Writes bytes that nobody reads now.
     ///
     /// # Panics
     /// They are not within the memory.
-    pub fn write(&self, offset: usize, octets: &[u8]) {
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
         // SAFETY: within the mapping; who calls keeps readers away.
         unsafe {
-            self.at(offset, octets.len()).copy_from_nonoverlapping(octets.as_ptr(), octets.len())
+            self.at(offset, bytes.len()).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
         }
     }
 
@@ -142,16 +140,16 @@ impl Memory {
     ///
     /// # Panics
     /// They are not within the memory.
-    pub fn clear(&self, offset: usize, octets: usize) {
+    pub fn clear(&self, offset: usize, bytes: usize) {
         // SAFETY: as above.
-        unsafe { self.at(offset, octets).write_bytes(0, octets) }
+        unsafe { self.at(offset, bytes).write_bytes(0, bytes) }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: our mapping, of this length, which nothing borrows any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -174,20 +172,19 @@ mod tests {
             u64::from_ne_bytes([1, 2, 3, 4, 5, 6, 7, 8])
         );
         whole.clear(PAGE, 4);
-        let mut octets = [0xff; 8];
-        second.read(0, &mut octets);
-        assert_eq!(octets, [0, 0, 0, 0, 5, 6, 7, 8]);
+        let mut bytes = [0xff; 8];
+        second.read(0, &mut bytes);
+        assert_eq!(bytes, [0, 0, 0, 0, 5, 6, 7, 8]);
     }
 
     #[test]
     fn nothing_beyond_the_memory_is_given() {
         let memory = Memory::new(16).expect("memory");
         memory.u64(PAGE - 8).store(1, Ordering::Release);
-        for (offset, octets) in [(PAGE, 1), (PAGE - 3, 4), (usize::MAX, 2)] {
-            let beyond = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                memory.at(offset, octets)
-            }));
-            assert!(beyond.is_err(), "{octets} at {offset}");
+        for (offset, bytes) in [(PAGE, 1), (PAGE - 3, 4), (usize::MAX, 2)] {
+            let extras =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.at(offset, bytes)));
+            assert!(extras.is_err(), "{bytes} at {offset}");
         }
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| memory.u32(2))).is_err());
     }

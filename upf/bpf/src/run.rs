@@ -8,7 +8,7 @@ use std::time::Duration;
 /// What a program is run on.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The frame. Programs that make frames of their own get as many octets to write to.
+    /// The frame. Programs that make frames of their own get as many bytes to write to.
     pub frame: &'a [u8],
     /// The interface that it seems to come from; 0 for none.
     pub ifindex: u32,
@@ -19,8 +19,8 @@ pub struct Run<'a> {
 pub struct Ran {
     /// What the program said the last time: one of `XDP_…`.
     pub action: u32,
-    /// Octets of the frame then.
-    pub octets: usize,
+    /// Bytes of the frame then.
+    pub bytes: usize,
     /// What one run took.
     pub duration: Duration,
 }
@@ -41,21 +41,21 @@ impl Run<'_> {
         };
         self.call(program, &mut options)?;
         let duration = Duration::from_nanos(options.duration.into());
-        Ok(Ran { action: options.retval, octets: options.data_size_out as usize, duration })
+        Ok(Ran { action: options.retval, bytes: options.data_size_out as usize, duration })
     }
 
-    /// Runs a program on so many live frames, which go where it says: Linux takes `at_once` of them
+    /// Runs a program on so many live frames, which go where it says: Linux takes `fast_teids` of them
     /// before it looks at what else comes to this processor, 256 at the most. Pages are used
     /// again: such a program writes the whole of each frame.
     ///
     /// # Errors
     /// The kernel does not do it; a signal came ([`io::ErrorKind::Interrupted`]) before all were
     /// through.
-    pub fn live(&self, program: BorrowedFd<'_>, frames: u32, at_once: u32) -> io::Result<()> {
+    pub fn live(&self, program: BorrowedFd<'_>, frames: u32, fast_teids: u32) -> io::Result<()> {
         let mut options = libbpf_sys::bpf_test_run_opts {
             repeat: frames.cast_signed(),
             flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
-            batch_size: at_once,
+            batch_size: fast_teids,
             ..Default::default()
         };
         self.call(program, &mut options)

@@ -31,7 +31,7 @@ pub struct SimulatedConfig {
     /// Load without packets, 0 to 1.
     pub base_load: f64,
     /// Share of the load of packets that is spared when they are taken in batches, 0 to 1.
-    pub batching_spares: f64,
+    pub batching_saving: f64,
     /// So many of its seconds pass in one.
     pub speed: f64,
 }
@@ -42,7 +42,7 @@ impl Default for SimulatedConfig {
             board: BoardConfig::default(),
             full_rate: 60e6,
             base_load: 0.05,
-            batching_spares: 0.1,
+            batching_saving: 0.1,
             speed: 1.0,
         }
     }

@@ -124,37 +124,41 @@ pub(super) fn check(config: &UpfConfig) -> Vec<Finding> {
     super::switch::check(config, &mut findings);
     check_pools(config, &mut findings);
     check_governor(config, &mut findings);
-    check_exits(config, &mut findings);
+    check_network_instances(config, &mut findings);
     findings
 }
 
-fn check_exits(config: &UpfConfig, findings: &mut Vec<Finding>) {
-    let exits = &config.n6.exits;
+fn check_network_instances(config: &UpfConfig, findings: &mut Vec<Finding>) {
+    let network_instances = &config.n6.network_instances;
     let mut find = |path: String, message: String| findings.push(Finding::new(path, message));
-    if exits.len() > super::MOST_EXITS {
+    if network_instances.len() > super::MAX_NETWORK_INSTANCES {
         find(
-            "n6.exits".into(),
-            format!("{} are too many: write {} at most", exits.len(), super::MOST_EXITS),
+            "n6.network_instances".into(),
+            format!(
+                "{} are too many: write {} at most",
+                network_instances.len(),
+                super::MAX_NETWORK_INSTANCES
+            ),
         );
     }
-    if !exits.is_empty() && !matches!(config.n6.mode, N6Mode::Routing | N6Mode::Nat) {
+    if !network_instances.is_empty() && !matches!(config.n6.mode, N6Mode::Routing | N6Mode::Nat) {
         find(
-            "n6.exits".into(),
+            "n6.network_instances".into(),
             "they are of no use with this n6.mode: write routing or nat".into(),
         );
     }
-    for (n, exit) in exits.iter().enumerate() {
+    for (n, exit) in network_instances.iter().enumerate() {
         if exit.network_instance.is_empty()
-            || exits[..n].iter().any(|e| e.network_instance == exit.network_instance)
+            || network_instances[..n].iter().any(|e| e.network_instance == exit.network_instance)
         {
             find(
-                format!("n6.exits[{n}].network_instance"),
+                format!("n6.network_instances[{n}].network_instance"),
                 "each exit needs a name of its own: write board".into(),
             );
         }
         if exit.interface.is_empty() || exit.interface.len() > 15 {
             find(
-                format!("n6.exits[{n}].interface"),
+                format!("n6.network_instances[{n}].interface"),
                 "not the name of an interface: write one that `ip link` shows".into(),
             );
         }

@@ -101,7 +101,7 @@ pub struct N4Config {
     pub addresses_per_application: usize,
     /// Seconds for which an address holds at least, however soon its answer ends: flows go on for
     /// longer than that.
-    pub names_hold_s: u64,
+    pub dns_min_hold_s: u64,
     /// Per cent of load from which on SMFs are asked for fewer sessions; at 100 they are asked for
     /// none.
     pub overload_percent: u8,
@@ -109,7 +109,7 @@ pub struct N4Config {
     pub overload_s: u64,
     /// Seconds that the UPF waits at its end for SMFs to move their sessions away; 0 waits for
     /// nobody.
-    pub release_s: u64,
+    pub graceful_release_s: u64,
 }
 
 impl Default for N4Config {
@@ -129,10 +129,10 @@ impl Default for N4Config {
             flows_per_application: 64,
             name_servers: Vec::new(),
             addresses_per_application: 64,
-            names_hold_s: 300,
+            dns_min_hold_s: 300,
             overload_percent: 90,
             overload_s: 10,
-            release_s: 0,
+            graceful_release_s: 0,
         }
     }
 }
@@ -179,7 +179,7 @@ impl Default for N3Config {
 }
 
 /// Exits of N6; as `bpf/structs.h` has it.
-pub const MOST_EXITS: usize = 7;
+pub const MAX_NETWORK_INSTANCES: usize = 7;
 
 /// How N6 reaches the data network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,7 +203,7 @@ pub struct N6Config {
     pub interface: String,
     /// How the data network is reached.
     pub mode: N6Mode,
-    /// Largest packet in octets. With 1400 a packet fits into its tunnel over a link of 1500.
+    /// Largest packet in bytes. With 1400 a packet fits into its tunnel over a link of 1500.
     pub mtu: u16,
     /// IPv6 networks of UEs, as `fd45::/48`. The first address of each becomes the TUN device's.
     /// They are routed, not translated.
@@ -217,7 +217,7 @@ pub struct N6Config {
     pub ethernet: Vec<EthernetConfig>,
     /// Ways to data networks beside the common one, which the kernel's routes are: packets take
     /// one by the network instance of their FAR.
-    pub exits: Vec<ExitConfig>,
+    pub network_instances: Vec<NetworkInstanceConfig>,
 }
 
 /// A data network of Ethernet sessions.
@@ -234,7 +234,7 @@ pub struct EthernetConfig {
 /// A way to a data network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ExitConfig {
+pub struct NetworkInstanceConfig {
     /// The network instance of FARs (TS 29.244, 8.2.4) whose packets take it.
     pub network_instance: String,
     /// The interface that they leave by; with the datapath `xdp` one of `xdp.interfaces`, or they
@@ -247,8 +247,8 @@ pub struct ExitConfig {
 
 impl N6Config {
     /// The network instances of the exits, in their order.
-    pub fn exit_names(&self) -> Vec<Vec<u8>> {
-        self.exits
+    pub fn network_instance_names(&self) -> Vec<Vec<u8>> {
+        self.network_instances
             .iter()
             .map(|exit| martlet_pfcp::ie::NetworkInstance::new(&exit.network_instance).0)
             .collect()
@@ -264,7 +264,7 @@ impl Default for N6Config {
             pools6: vec!["fd45::/48".into()],
             netns: None,
             ethernet: Vec::new(),
-            exits: Vec::new(),
+            network_instances: Vec::new(),
         }
     }
 }
@@ -294,7 +294,7 @@ pub struct KernelLimits {
     /// Packets that wait for all UEs.
     pub buffer_packets: usize,
     /// Error Indications and extension header notifications sent in a second.
-    pub complaints_per_second: u32,
+    pub error_indications_per_second: u32,
     /// Milliseconds of its maximum bit rate that a flow may send at once.
     pub mbr_burst_ms: u64,
     /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
@@ -303,7 +303,7 @@ pub struct KernelLimits {
     pub link_addresses: usize,
     /// Events that wait for N4.
     pub events: usize,
-    /// Octets of the sockets' buffers.
+    /// Bytes of the sockets' buffers.
     pub socket_buffer: usize,
 }
 
@@ -313,7 +313,7 @@ impl Default for KernelLimits {
             sessions: 65_536,
             buffer_packets_per_session: 256,
             buffer_packets: 65_536,
-            complaints_per_second: 100,
+            error_indications_per_second: 100,
             mbr_burst_ms: 100,
             local_switching: true,
             link_addresses: 64,

@@ -54,7 +54,7 @@ pub struct SwitchConfig {
     /// while the session moves.
     pub settle_ms: u64,
     /// A session whose volume quota has less left than so many kilobytes, or than it may carry in
-    /// ten seconds, is the native UPF's, which keeps a quota to the octet. The switch knows
+    /// ten seconds, is the native UPF's, which keeps a quota to the byte. The switch knows
     /// none: a session on it is looked at now and then.
     pub quota_margin_kb: u64,
     /// The router towards the data network. Left out, that of the default route.

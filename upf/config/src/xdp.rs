@@ -45,21 +45,21 @@ pub struct XdpConfig {
     /// Packets under way from each receive queue to the buffer over AF_XDP; a power of two, each
     /// with 2 KiB of memory. What finds no room there comes by the ring; with 0 all do.
     pub sockets: u32,
-    /// Octets of the ring in which packets to be buffered come from the programs; a power of two.
+    /// Bytes of the ring in which packets to be buffered come from the programs; a power of two.
     pub ring: u32,
     /// Packets that wait for one UE; a BAR may suggest fewer.
     pub buffer_packets_per_session: usize,
     /// Packets that wait for all UEs.
     pub buffer_packets: usize,
     /// Error Indications and extension header notifications sent in a second.
-    pub complaints_per_second: u32,
+    pub error_indications_per_second: u32,
     /// Milliseconds of its maximum bit rate that a flow may send at once.
     pub mbr_burst_ms: u64,
     /// Packets between two UEs go from one to the other; else they leave over N6 and come back.
     pub local_switching: bool,
     /// Events that wait for N4.
     pub events: usize,
-    /// Octets of the socket's buffers.
+    /// Bytes of the socket's buffers.
     pub socket_buffer: usize,
     /// Translation of addresses by the programs.
     pub nat: XdpNatConfig,
@@ -132,7 +132,7 @@ impl Default for XdpConfig {
             ring: 2 << 20,
             buffer_packets_per_session: 256,
             buffer_packets: 65_536,
-            complaints_per_second: 100,
+            error_indications_per_second: 100,
             mbr_burst_ms: 100,
             local_switching: true,
             events: 4096,

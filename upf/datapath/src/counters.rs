@@ -139,12 +139,12 @@ impl Count {
 pub struct Counters {
     /// Packets from UEs that were forwarded.
     pub uplink_packets: Count,
-    /// Their octets, without tunnel headers.
-    pub uplink_octets: Count,
+    /// Their bytes, without tunnel headers.
+    pub uplink_bytes: Count,
     /// Packets to UEs that were forwarded.
     pub downlink_packets: Count,
-    /// Their octets, without tunnel headers.
-    pub downlink_octets: Count,
+    /// Their bytes, without tunnel headers.
+    pub downlink_bytes: Count,
     /// Packets that were put into a buffer.
     pub buffered_packets: Count,
     /// Echo Requests answered.
@@ -189,9 +189,9 @@ impl Counters {
     pub fn named(&self) -> [(&'static str, u64); 16] {
         [
             ("uplink_packets", self.uplink_packets.get()),
-            ("uplink_octets", self.uplink_octets.get()),
+            ("uplink_bytes", self.uplink_bytes.get()),
             ("downlink_packets", self.downlink_packets.get()),
-            ("downlink_octets", self.downlink_octets.get()),
+            ("downlink_bytes", self.downlink_bytes.get()),
             ("buffered_packets", self.buffered_packets.get()),
             ("echo_requests", self.echo_requests.get()),
             ("error_indications_sent", self.error_indications_sent.get()),

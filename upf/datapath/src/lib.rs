@@ -15,7 +15,9 @@ pub mod tally;
 pub mod telemetry;
 
 use crate::counters::Counters;
-use crate::telemetry::{CaptureStatus, CaptureWish, Fill, TraceBatch, TraceWish, Traffic};
+use crate::telemetry::{
+    CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
+};
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_rules::dns::Answer;
@@ -26,8 +28,8 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
-/// Which TEIDs a datapath finds at once; see [`Datapath::at_once`].
-pub type AtOnce = Box<dyn Fn(u32) -> bool + Send>;
+/// Which TEIDs a datapath finds at once; see [`Datapath::fast_teids`].
+pub type TeidFilter = Box<dyn Fn(u32) -> bool + Send>;
 
 /// Carries packets as rules say.
 pub trait Datapath: Send + 'static {
@@ -64,14 +66,14 @@ pub trait Datapath: Send + 'static {
     /// Quotas count on.
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage>;
 
-    /// Octets that a session has had forwarded since it was made, from the UE and to it: to see
+    /// Bytes that a session has had forwarded since it was made, from the UE and to it: to see
     /// what is busy, not to account for.
     fn forwarded(&self, seid: u64) -> [u64; 2];
 
     /// When a session last had a packet forwarded; `None` if never.
     fn last_activity(&self, seid: u64) -> Option<Instant>;
 
-    /// Octets and packets that a session has waiting.
+    /// Bytes and packets that a session has waiting.
     fn buffered(&self, seid: u64) -> Buffered;
 
     /// Where it puts its events.
@@ -87,23 +89,27 @@ pub trait Datapath: Send + 'static {
 
     /// Says of a TEID whether packets of its tunnel would be found at once, where that is not the
     /// same for all: such ones are given out first.
-    fn at_once(&self) -> Option<AtOnce> {
+    fn fast_teids(&self) -> Option<TeidFilter> {
         None
     }
 
     /// How full its tables are.
-    fn tables(&self) -> Vec<Fill> {
+    fn tables(&self) -> Vec<TableUsage> {
         Vec::new()
     }
 
     /// Traces packets until a moment after the last call, and gives those since the call before.
     /// The error says why it cannot.
-    fn trace(&self, _wish: TraceWish) -> Result<TraceBatch, String> {
+    fn trace(&self, _wish: TraceRequest) -> Result<TraceBatch, String> {
         Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
     }
 
     /// Begins to write packets of N6 into a new file of a folder. The error says why it cannot.
-    fn begin_capture(&self, _folder: &Path, _wish: CaptureWish) -> Result<CaptureStatus, String> {
+    fn begin_capture(
+        &self,
+        _folder: &Path,
+        _wish: CaptureRequest,
+    ) -> Result<CaptureStatus, String> {
         Err(format!("the datapath {} does not capture: set upf.datapath to xdp", self.name()))
     }
 
@@ -116,8 +122,8 @@ pub trait Datapath: Send + 'static {
     /// or not.
     fn shape(&mut self, _shaping: &Shaping) {}
 
-    /// Octets forwarded of flows of each class, as [`Shaping`] has them.
-    fn class_octets(&self) -> [u64; CLASSES] {
+    /// Bytes forwarded of flows of each class, as [`Shaping`] has them.
+    fn class_bytes(&self) -> [u64; CLASSES] {
         [0; CLASSES]
     }
 
@@ -203,19 +209,19 @@ pub enum DatapathError {
 pub struct Buffered {
     /// How many.
     pub packets: usize,
-    /// Their octets.
-    pub octets: usize,
+    /// Their bytes.
+    pub bytes: usize,
 }
 
-/// What one usage reporting rule has counted: octets of IP packets that were let through.
+/// What one usage reporting rule has counted: bytes of IP packets that were let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// URR ID.
     pub urr: u32,
-    /// Octets from the UE.
-    pub uplink_octets: u64,
-    /// Octets to the UE.
-    pub downlink_octets: u64,
+    /// Bytes from the UE.
+    pub uplink_bytes: u64,
+    /// Bytes to the UE.
+    pub downlink_bytes: u64,
     /// Packets from the UE.
     pub uplink_packets: u64,
     /// Packets to the UE.
@@ -249,7 +255,7 @@ pub enum Event {
         teid: u32,
     },
     /// A name server's answer went to a UE whose session asks for names
-    /// ([`Session::asks_for_names`]).
+    /// ([`Session::asks_for_dns`]).
     Answer {
         /// The server.
         server: IpAddr,

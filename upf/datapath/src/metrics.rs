@@ -35,7 +35,7 @@ impl Packets {
         Packets {
             events: vec(
                 "martlet_upf_datapath_total",
-                "What the datapath has done, in packets or octets",
+                "What the datapath has done, in packets or bytes",
                 "what",
             ),
             drops: vec("martlet_upf_dropped_packets_total", "Packets not forwarded", "reason"),

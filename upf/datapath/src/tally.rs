@@ -4,10 +4,10 @@ use crate::Usage;
 use martlet_upf_rules::Direction;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Octets and packets from and to the UE, and when the first and the last of them came.
+/// Bytes and packets from and to the UE, and when the first and the last of them came.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    octets: [u64; 2],
+    bytes: [u64; 2],
     packets: [u64; 2],
     /// Nanoseconds since 1970; 0 for never.
     first: u64,
@@ -36,17 +36,17 @@ fn earlier(one: u64, other: u64) -> u64 {
 }
 
 impl Tally {
-    /// Adds octets and packets of a direction.
+    /// Adds bytes and packets of a direction.
     pub fn add(
         &mut self,
         direction: Direction,
-        octets: u64,
+        bytes: u64,
         packets: u64,
         first: SystemTime,
         last: SystemTime,
     ) {
         let at = place(direction);
-        self.octets[at] = self.octets[at].saturating_add(octets);
+        self.bytes[at] = self.bytes[at].saturating_add(bytes);
         self.packets[at] = self.packets[at].saturating_add(packets);
         self.first = earlier(self.first, nanoseconds(first));
         self.last = self.last.max(nanoseconds(last));
@@ -55,29 +55,29 @@ impl Tally {
     /// Adds what another one gave.
     pub fn add_usage(&mut self, usage: &Usage) {
         let both = [
-            (usage.uplink_octets, usage.uplink_packets),
-            (usage.downlink_octets, usage.downlink_packets),
+            (usage.uplink_bytes, usage.uplink_packets),
+            (usage.downlink_bytes, usage.downlink_packets),
         ];
-        for (at, (octets, packets)) in both.into_iter().enumerate() {
-            self.octets[at] = self.octets[at].saturating_add(octets);
+        for (at, (bytes, packets)) in both.into_iter().enumerate() {
+            self.bytes[at] = self.bytes[at].saturating_add(bytes);
             self.packets[at] = self.packets[at].saturating_add(packets);
         }
         self.first = earlier(self.first, usage.first.map_or(0, nanoseconds));
         self.last = self.last.max(usage.last.map_or(0, nanoseconds));
     }
 
-    /// Octets from and to the UE.
-    pub fn octets(&self) -> [u64; 2] {
-        self.octets
+    /// Bytes from and to the UE.
+    pub fn bytes(&self) -> [u64; 2] {
+        self.bytes
     }
 
     /// Gives it as a rule's, and starts anew.
     pub fn take(&mut self, urr: u32) -> Usage {
-        let Tally { octets, packets, first, last } = std::mem::take(self);
+        let Tally { bytes, packets, first, last } = std::mem::take(self);
         Usage {
             urr,
-            uplink_octets: octets[0],
-            downlink_octets: octets[1],
+            uplink_bytes: bytes[0],
+            downlink_bytes: bytes[1],
             uplink_packets: packets[0],
             downlink_packets: packets[1],
             first: time(first),
@@ -97,11 +97,11 @@ mod tests {
         tally.add(Direction::Uplink, 100, 2, at(5), at(7));
         tally.add(Direction::Downlink, 10, 1, at(4), at(6));
         let usage = tally.take(9);
-        assert_eq!((usage.urr, usage.uplink_octets, usage.uplink_packets), (9, 100, 2));
-        assert_eq!((usage.downlink_octets, usage.downlink_packets), (10, 1));
+        assert_eq!((usage.urr, usage.uplink_bytes, usage.uplink_packets), (9, 100, 2));
+        assert_eq!((usage.downlink_bytes, usage.downlink_packets), (10, 1));
         assert_eq!((usage.first, usage.last), (Some(at(4)), Some(at(7))));
         let nothing = tally.take(9);
-        assert_eq!((nothing.uplink_octets, nothing.first, nothing.last), (0, None, None));
+        assert_eq!((nothing.uplink_bytes, nothing.first, nothing.last), (0, None, None));
         tally.add_usage(&nothing);
         assert_eq!(tally, Tally::default());
         tally.add_usage(&usage);

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// The longest name of an interface, in octets (IFNAMSIZ, without the zero at its end).
+/// The longest name of an interface, in bytes (IFNAMSIZ, without the zero at its end).
 const LONGEST_NAME: usize = 15;
 
 /// What an interface may do for those who send and receive, by the command that turns it.
@@ -30,9 +30,9 @@ fn request(
     command: libc::c_ulong,
     fill: impl FnOnce(&mut libc::ifreq),
 ) -> io::Result<libc::ifreq> {
-    let octets = name.as_bytes();
+    let bytes = name.as_bytes();
     // A longer one, cut off, may be another's.
-    if octets.is_empty() || octets.len() > LONGEST_NAME || octets.contains(&0) {
+    if bytes.is_empty() || bytes.len() > LONGEST_NAME || bytes.contains(&0) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("no interface can have the name {name:?}"),
@@ -41,7 +41,7 @@ fn request(
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name.iter_mut().zip(octets) {
+    for (to, from) in request.ifr_name.iter_mut().zip(bytes) {
         *to = *from as libc::c_char;
     }
     fill(&mut request);
@@ -69,7 +69,7 @@ pub fn address(name: &str) -> io::Result<[u8; 6]> {
     Ok(std::array::from_fn(|n| data[n] as u8))
 }
 
-/// The longest packet that it sends, in octets, without the header of its link.
+/// The longest packet that it sends, in bytes, without the header of its link.
 ///
 /// # Errors
 /// There is no such interface.
@@ -86,7 +86,7 @@ struct Driver {
     name: [u8; 32],
     versions: [u8; 64],
     bus: [u8; 32],
-    /// Among others, in its octets 48 to 51, how many statistics there are.
+    /// Among others, in its bytes 48 to 51, how many statistics there are.
     rest: [u8; 64],
 }
 

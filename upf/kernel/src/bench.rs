@@ -1,8 +1,8 @@
 //! The forwarder without sockets: what would leave is kept.
 use super::Carrier;
+use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
-use super::outlet::Outlet;
 use martlet_upf_config::{KernelLimits, N3Config};
 use martlet_upf_datapath::conformance::{Rig, payload_of, udp_packet};
 use martlet_upf_datapath::{Datapath, Event};
@@ -20,7 +20,7 @@ pub struct Left {
     pub to_network: Mutex<VecDeque<Vec<u8>>>,
 }
 
-impl Outlet for Arc<Left> {
+impl Egress for Arc<Left> {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         self.to_peers.lock().unwrap().push_back((peer, datagram.to_vec()));
         Ok(())
@@ -102,9 +102,9 @@ impl Rig for Bench {
         }
     }
     fn receive_n3(&mut self) -> Option<Vec<u8>> {
-        let (peer, octets) = self.left.to_peers.lock().unwrap().pop_front()?;
+        let (peer, bytes) = self.left.to_peers.lock().unwrap().pop_front()?;
         assert_eq!(peer, GNB);
-        Some(octets)
+        Some(bytes)
     }
     fn send_n6(&mut self, port: u16, payload: &[u8]) {
         let packet = udp_packet((self.remote(), port), (self.ue(), 9000), payload);

@@ -36,25 +36,25 @@ impl Bucket {
         self.rate
     }
 
-    /// Whether a packet of this many octets may pass now.
-    pub fn has(&mut self, octets: usize, now: Instant) -> bool {
+    /// Whether a packet of this many bytes may pass now.
+    pub fn has(&mut self, bytes: usize, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.filled);
         if !passed.is_zero() {
             let filled = passed.as_nanos().saturating_mul(u128::from(self.rate));
             self.tokens = self.tokens.saturating_add(filled).min(self.burst);
             self.filled = now;
         }
-        self.tokens >= cost(octets)
+        self.tokens >= cost(bytes)
     }
 
     /// Takes the tokens of a packet that passes.
-    pub fn take(&mut self, octets: usize) {
-        self.tokens = self.tokens.saturating_sub(cost(octets));
+    pub fn take(&mut self, bytes: usize) {
+        self.tokens = self.tokens.saturating_sub(cost(bytes));
     }
 }
 
-fn cost(octets: usize) -> u128 {
-    octets as u128 * 8 * SCALE
+fn cost(bytes: usize) -> u128 {
+    bytes as u128 * 8 * SCALE
 }
 
 #[cfg(test)]
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn what_passes_is_the_rate_and_one_burst() {
         let start = Instant::now();
-        // 8 Mbit/s are 1,000 octets a millisecond; the burst of one second is 1,000,000 octets.
+        // 8 Mbit/s are 1,000 bytes a millisecond; the burst of one second is 1,000,000 bytes.
         let mut bucket = Bucket::new(8_000_000, Duration::from_secs(1), start);
         let mut passed = 0;
         for millisecond in 0..1000 {

@@ -24,8 +24,8 @@ pub(super) struct Entry {
 pub(super) struct State {
     /// Set when the session is removed, for those who still hold it.
     pub removed: bool,
-    /// See [`Session::asks_for_names`].
-    pub asks_for_names: bool,
+    /// See [`Session::asks_for_dns`].
+    pub asks_for_dns: bool,
     /// By precedence.
     pub rules: Vec<Rule>,
     pub qers: Vec<QerState>,
@@ -41,7 +41,7 @@ pub(super) struct State {
     /// See [`Session::relays`].
     pub relays: BTreeMap<u32, Tunnel>,
     pub buffer: VecDeque<Vec<u8>>,
-    pub buffered_octets: usize,
+    pub buffered_bytes: usize,
     /// Packets that may wait.
     pub buffer_limit: usize,
     pub notified: bool,
@@ -93,15 +93,15 @@ pub(super) struct UrrState {
     pub urr: Urr,
     since: Tally,
     quota_used: [u64; 2],
-    pub threshold_told: bool,
-    pub quota_told: bool,
+    pub threshold_reported: bool,
+    pub quota_reported: bool,
 }
 
 impl State {
     pub fn new(session: &Session, buffer_limit: usize, burst: Duration, now: Instant) -> Self {
         let mut state = State {
             removed: false,
-            asks_for_names: false,
+            asks_for_dns: false,
             rules: Vec::new(),
             qers: Vec::new(),
             urrs: Vec::new(),
@@ -112,7 +112,7 @@ impl State {
             lan: None,
             relays: BTreeMap::new(),
             buffer: VecDeque::new(),
-            buffered_octets: 0,
+            buffered_bytes: 0,
             buffer_limit,
             notified: false,
             last_activity: None,
@@ -176,7 +176,7 @@ impl State {
         self.ue = session.ue_addresses();
         self.teids = session.teids();
         self.relays = session.relays();
-        self.asks_for_names = session.asks_for_names();
+        self.asks_for_dns = session.asks_for_dns();
         self.routes = session.routes();
         let suggested = session.bars.values().filter_map(|bar| bar.suggested_packets).max();
         let suggested = suggested.map(usize::from).filter(|packets| *packets > 0);
@@ -273,7 +273,7 @@ impl State {
 
     /// Moves all that waits out of the buffer.
     pub fn take_buffer(&mut self) -> VecDeque<Vec<u8>> {
-        self.buffered_octets = 0;
+        self.buffered_bytes = 0;
         std::mem::take(&mut self.buffer)
     }
 }
@@ -299,13 +299,13 @@ impl QerState {
         self.open[place(direction)]
     }
 
-    pub fn has_tokens(&mut self, direction: Direction, octets: usize, now: Instant) -> bool {
-        self.buckets[place(direction)].as_mut().is_none_or(|bucket| bucket.has(octets, now))
+    pub fn has_tokens(&mut self, direction: Direction, bytes: usize, now: Instant) -> bool {
+        self.buckets[place(direction)].as_mut().is_none_or(|bucket| bucket.has(bytes, now))
     }
 
-    pub fn take_tokens(&mut self, direction: Direction, octets: usize) {
+    pub fn take_tokens(&mut self, direction: Direction, bytes: usize) {
         if let Some(bucket) = &mut self.buckets[place(direction)] {
-            bucket.take(octets);
+            bucket.take(bytes);
         }
     }
 }
@@ -317,15 +317,15 @@ impl UrrState {
                 urr: urr.clone(),
                 since: Tally::default(),
                 quota_used: [0; 2],
-                threshold_told: false,
-                quota_told: false,
+                threshold_reported: false,
+                quota_reported: false,
             };
         };
         // A quota that N4 gave anew counts from 0; `quota_given` tells it from one that merely
         // stayed.
         if state.urr.quota_given != urr.quota_given {
             state.quota_used = [0; 2];
-            state.quota_told = false;
+            state.quota_reported = false;
         }
         state.urr = urr.clone();
         state
@@ -336,11 +336,11 @@ impl UrrState {
         !self.urr.time_quota_exhausted && !self.quota_reached()
     }
 
-    pub fn count(&mut self, direction: Direction, octets: usize, wall: SystemTime) {
+    pub fn count(&mut self, direction: Direction, bytes: usize, wall: SystemTime) {
         let at = place(direction);
-        let octets = octets as u64;
-        self.since.add(direction, octets, 1, wall, wall);
-        self.quota_used[at] = self.quota_used[at].saturating_add(octets);
+        let bytes = bytes as u64;
+        self.since.add(direction, bytes, 1, wall, wall);
+        self.quota_used[at] = self.quota_used[at].saturating_add(bytes);
     }
 
     pub fn quota_reached(&self) -> bool {
@@ -349,7 +349,7 @@ impl UrrState {
     }
 
     pub fn threshold_reached(&self) -> bool {
-        let [uplink, downlink] = self.since.octets();
+        let [uplink, downlink] = self.since.bytes();
         self.urr.triggers.has(ReportingTriggers::VOLTH)
             && self
                 .urr
@@ -359,7 +359,7 @@ impl UrrState {
 
     /// What was counted since the last time.
     pub fn take(&mut self) -> Usage {
-        self.threshold_told = false;
+        self.threshold_reported = false;
         self.since.take(self.urr.id)
     }
 }

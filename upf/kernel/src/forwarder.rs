@@ -1,14 +1,14 @@
 //! Sessions by tunnel and address, and what becomes of their packets. Knows no socket: packets come
-//! as octets, and leave through an [`Outlet`].
+//! as bytes, and leave through an [`Egress`].
+use super::egress::Egress;
 use super::entry::{Entry, State};
 use super::lan::Lan;
 use super::limiter::Limiter;
-use super::outlet::Outlet;
 use super::shape::Shaper;
 use martlet_gtpu::end_marker;
 use martlet_upf_config::{KernelLimits, N3Config};
 use martlet_upf_datapath::counters::{Counters, DropReason};
-use martlet_upf_datapath::telemetry::{Fill, Traffic};
+use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{Buffered, Change, DatapathError, EventSender, Usage};
 use martlet_upf_rules::{Flow, Prefix, UeAddress};
 use std::cmp::Reverse;
@@ -24,14 +24,14 @@ const UDP: u8 = 17;
 /// changes rules.
 pub(super) struct Forwarder<O> {
     tables: RwLock<Tables>,
-    pub(super) outlet: O,
+    pub(super) egress: O,
     pub(super) counters: Arc<Counters>,
     pub(super) events: EventSender,
     pub(super) limits: KernelLimits,
     /// Packets that wait, of all sessions.
     pub(super) buffered: AtomicUsize,
     /// Network instances of exits.
-    pub(super) exits: Vec<Vec<u8>>,
+    pub(super) network_instances: Vec<Vec<u8>>,
     pub(super) shaper: Shaper,
     /// Answers to packets that nobody asked for.
     pub(super) complaints: Mutex<Limiter>,
@@ -89,17 +89,17 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<O: Outlet> Forwarder<O> {
-    pub fn new(outlet: O, limits: KernelLimits, events: EventSender) -> Self {
-        let complaints = Mutex::new(Limiter::per_second(limits.complaints_per_second));
+impl<O: Egress> Forwarder<O> {
+    pub fn new(egress: O, limits: KernelLimits, events: EventSender) -> Self {
+        let complaints = Mutex::new(Limiter::per_second(limits.error_indications_per_second));
         Forwarder {
             tables: RwLock::default(),
-            outlet,
+            egress,
             counters: Arc::default(),
             events,
             limits,
             buffered: AtomicUsize::new(0),
-            exits: Vec::new(),
+            network_instances: Vec::new(),
             shaper: Shaper::default(),
             complaints,
             lans: Vec::new(),
@@ -122,10 +122,13 @@ impl<O: Outlet> Forwarder<O> {
     }
 
     /// See [`Datapath::tables`](martlet_upf_datapath::Datapath::tables).
-    pub fn tables(&self) -> Vec<Fill> {
+    pub fn tables(&self) -> Vec<TableUsage> {
         let sessions = self.tables.read().unwrap_or_else(PoisonError::into_inner).sessions.len();
-        let fill =
-            |table, used: usize, most: usize| Fill { table, used: used as u64, most: most as u64 };
+        let fill = |table, used: usize, capacity: usize| TableUsage {
+            table,
+            used: used as u64,
+            capacity: capacity as u64,
+        };
         vec![
             fill("sessions", sessions, self.limits.sessions),
             fill("waiting", self.buffered.load(Ordering::Relaxed), self.limits.buffer_packets),
@@ -133,8 +136,8 @@ impl<O: Outlet> Forwarder<O> {
     }
 
     /// FARs with these network instances lead to exits.
-    pub fn exits(self, exits: Vec<Vec<u8>>) -> Self {
-        Forwarder { exits, ..self }
+    pub fn network_instances(self, network_instances: Vec<Vec<u8>>) -> Self {
+        Forwarder { network_instances, ..self }
     }
 
     /// Flows with these QFIs are shaped before others.
@@ -225,7 +228,7 @@ impl<O: Outlet> Forwarder<O> {
         }
         // The last packets on the old tunnels have gone, for they go while the state is locked.
         for tunnel in change.end_markers {
-            if self.outlet.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
+            if self.egress.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
                 self.counters.end_markers_sent.add(1);
             }
         }
@@ -305,8 +308,8 @@ impl<O: Outlet> Forwarder<O> {
             tables.by_route.insert((Reverse(new.length), new.network), entry.clone());
         }
         drop(tables);
-        before.difference(now).for_each(|gone| self.outlet.route(*gone, false));
-        now.difference(before).for_each(|new| self.outlet.route(*new, true));
+        before.difference(now).for_each(|gone| self.egress.route(*gone, false));
+        now.difference(before).for_each(|new| self.egress.route(*new, true));
     }
 
     /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove).
@@ -345,7 +348,7 @@ impl<O: Outlet> Forwarder<O> {
     /// See [`Datapath::forwarded`](martlet_upf_datapath::Datapath::forwarded).
     pub fn forwarded(&self, seid: u64) -> [u64; 2] {
         self.by_seid(seid)
-            .map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.octets))
+            .map_or([0; 2], |entry| lock(&entry.state).forwarded.map(|volume| volume.bytes))
     }
 
     pub fn last_activity(&self, seid: u64) -> Option<Instant> {
@@ -355,7 +358,7 @@ impl<O: Outlet> Forwarder<O> {
     pub fn buffered_of(&self, seid: u64) -> Buffered {
         let Some(entry) = self.by_seid(seid) else { return Buffered::default() };
         let state = lock(&entry.state);
-        Buffered { packets: state.buffer.len(), octets: state.buffered_octets }
+        Buffered { packets: state.buffer.len(), bytes: state.buffered_bytes }
     }
 
     fn drop_buffer(&self, state: &mut State) {

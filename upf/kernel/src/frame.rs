@@ -2,7 +2,7 @@
 use martlet_gtpu::{GPduHeader, PduSessionContainer, g_pdu_header};
 use martlet_upf_rules::Tunnel;
 
-/// Octets kept free before a packet.
+/// Bytes kept free before a packet.
 pub const HEADROOM: usize = GPduHeader::LONGEST;
 
 /// An IP packet within a buffer, from `start` to `end`.
@@ -13,7 +13,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A packet that begins `start` octets into the buffer and fills the rest.
+    /// A packet that begins `start` bytes into the buffer and fills the rest.
     pub fn new(buffer: &'a mut [u8], start: usize) -> Self {
         let (start, end) = (start.min(buffer.len()), buffer.len());
         Frame { buffer, start, end }
@@ -24,14 +24,14 @@ impl<'a> Frame<'a> {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Cuts off what lies behind so many octets of the packet.
+    /// Cuts off what lies behind so many bytes of the packet.
     pub fn trim(&mut self, length: usize) {
         self.end = self.end.min(self.start.saturating_add(length));
     }
 
-    /// Passes over so many octets.
-    pub fn skip(&mut self, octets: usize) {
-        self.start = self.start.saturating_add(octets).min(self.end);
+    /// Passes over so many bytes.
+    pub fn skip(&mut self, bytes: usize) {
+        self.start = self.start.saturating_add(bytes).min(self.end);
     }
 
     /// The packet behind the header of a G-PDU; `None` if it does not fit.

@@ -11,7 +11,7 @@ pub struct Gtpu(Vec<(IpAddr, UdpSocket)>);
 
 impl Gtpu {
     /// Binds to the addresses of N3 in the network namespace of the calling thread. `buffer` is
-    /// what each direction may hold, in octets. The error says what a person can do.
+    /// what each direction may hold, in bytes. The error says what a person can do.
     pub fn open(n3: &N3Config, buffer: usize) -> Result<Self, String> {
         let second =
             n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));

@@ -1,10 +1,10 @@
 //! The network of Ethernet sessions of one data network (TS 23.501, 5.8.2.5.3): frames go from
 //! session to session, and to a TAP device, by the addresses that were learnt.
+use super::egress::Egress;
 use super::entry::Entry;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
 use super::netlink::Netlink;
-use super::outlet::Outlet;
 use super::{netns, tun};
 use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::DatapathError;
@@ -31,11 +31,11 @@ pub(super) struct Lan {
     /// Addresses that one session may have.
     most: usize,
     members: Mutex<BTreeMap<u64, Arc<Entry>>>,
-    learnt: Mutex<Learnt>,
+    learnt: Mutex<LearnedNames>,
 }
 
 #[derive(Default)]
-struct Learnt {
+struct LearnedNames {
     /// Which session has an address, and when it was last seen.
     owners: HashMap<[u8; 6], (u64, Instant)>,
     /// How many each session has.
@@ -44,7 +44,7 @@ struct Learnt {
     cleaned: Option<Instant>,
 }
 
-impl Learnt {
+impl LearnedNames {
     fn forget(&mut self, mut gone: impl FnMut(u64, Instant) -> bool) {
         let counts = &mut self.counts;
         self.owners.retain(|_, (of, seen)| {
@@ -142,7 +142,7 @@ impl Lan {
     }
 }
 
-impl<O: Outlet> Forwarder<O> {
+impl<O: Egress> Forwarder<O> {
     /// The network of an Ethernet session.
     pub(super) fn lan_of(&self, session: &Session) -> Result<Option<Arc<Lan>>, DatapathError> {
         if session.kind != SessionKind::Ethernet {

@@ -7,16 +7,15 @@
 //! | `n3`, `packets` | what becomes of a datagram, and of a packet |
 //! | `bucket`, `limiter`, `shape` | bit rates, how often complaints are sent, and what the thermal governor asks for |
 //! | `sockets`, `batch`, `threads` | the socket and the device, and who reads from them |
-//! | `lan`, `unstructured` | frames between sessions and TAP devices; octets in datagrams |
-//! | `beside` | the sessions of frames, for a datapath that carries packets of IP alone |
+//! | `lan`, `unstructured` | frames between sessions and TAP devices; bytes in datagrams |
+//! | `non_ip` | the sessions of frames, for a datapath that carries packets of IP alone |
 //! | `netns`, `tun`, `netlink`, `n6`, `nat` | how they are made |
 pub mod batch;
 #[cfg(any(test, feature = "testing"))]
 pub mod bench;
-pub mod beside;
 mod bucket;
+mod egress;
 mod entry;
-pub mod exits;
 mod forwarder;
 pub mod frame;
 pub mod gtpu;
@@ -27,7 +26,8 @@ pub mod n6;
 pub mod nat;
 pub mod netlink;
 pub mod netns;
-mod outlet;
+pub mod network_instances;
+pub mod non_ip;
 mod packets;
 pub mod router;
 mod shape;
@@ -39,18 +39,18 @@ mod unstructured;
 #[cfg(test)]
 mod tests;
 
-use exits::Exits;
+use egress::Egress;
 use forwarder::Forwarder;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::counters::Counters;
-use martlet_upf_datapath::telemetry::{Fill, Traffic};
+use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{
     Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, Usage,
 };
 use nat::Nat;
-use outlet::Outlet;
+use network_instances::NetworkInstances;
 use sockets::Sockets;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ pub struct KernelDatapath {
     // In the order in which they end: no packet is read any more when the translation goes.
     _threads: Threads,
     _nat: Option<Nat>,
-    _exits: Exits,
+    _exits: NetworkInstances,
 }
 
 impl KernelDatapath {
@@ -74,8 +74,8 @@ impl KernelDatapath {
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;
         let nat = nat::open(config)?;
-        let ways = n6::open_exits(config)?;
-        let exits = Exits::open(config)?;
+        let ways = n6::open_instance_devices(config)?;
+        let network_instances = NetworkInstances::open(config)?;
         let lans = lan::open(config)?;
         let sockets = Sockets::open(config, device, ways)?;
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
@@ -84,7 +84,7 @@ impl KernelDatapath {
             .with(lans);
         let forwarder = forwarder
             .lowest(config.governor.lowest.clone())
-            .exits(config.n6.exit_names())
+            .network_instances(config.n6.network_instance_names())
             .ending_at(&config.n3);
         let forwarder = Arc::new(forwarder);
         martlet_upf_datapath::metrics::show(&forwarder.counters);
@@ -93,7 +93,7 @@ impl KernelDatapath {
             carrier: Carrier(forwarder),
             _threads: threads,
             _nat: nat,
-            _exits: exits,
+            _exits: network_instances,
         };
         Ok((datapath, Signals { events: receive_events, failures }))
     }
@@ -103,7 +103,7 @@ impl KernelDatapath {
 #[derive(Clone)]
 pub(crate) struct Carrier<O>(pub Arc<Forwarder<O>>);
 
-impl<O: Outlet> Datapath for Carrier<O> {
+impl<O: Egress> Datapath for Carrier<O> {
     fn name(&self) -> &'static str {
         "kernel"
     }
@@ -152,11 +152,11 @@ impl<O: Outlet> Datapath for Carrier<O> {
         self.0.shape(shaping);
     }
 
-    fn class_octets(&self) -> [u64; CLASSES] {
-        self.0.shaper.octets.each_ref().map(|octets| octets.get())
+    fn class_bytes(&self) -> [u64; CLASSES] {
+        self.0.shaper.bytes.each_ref().map(|bytes| bytes.get())
     }
 
-    fn tables(&self) -> Vec<Fill> {
+    fn tables(&self) -> Vec<TableUsage> {
         self.0.tables()
     }
 }
@@ -210,11 +210,11 @@ impl Datapath for KernelDatapath {
         Datapath::shape(&mut self.carrier, shaping);
     }
 
-    fn class_octets(&self) -> [u64; CLASSES] {
-        self.carrier.class_octets()
+    fn class_bytes(&self) -> [u64; CLASSES] {
+        self.carrier.class_bytes()
     }
 
-    fn tables(&self) -> Vec<Fill> {
+    fn tables(&self) -> Vec<TableUsage> {
         Datapath::tables(&self.carrier)
     }
 }

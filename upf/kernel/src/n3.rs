@@ -1,7 +1,7 @@
 //! A datagram that came to the GTP-U port (TS 29.281, 7).
+use super::egress::Egress;
 use super::forwarder::{Forwarder, lock};
 use super::frame::Frame;
-use super::outlet::Outlet;
 use martlet_gtpu::{
     DecodeError, Message, decode, end_marker, error_indication, supported_extension_headers,
 };
@@ -10,8 +10,8 @@ use martlet_upf_datapath::signalling::{self, Reply};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-impl<O: Outlet> Forwarder<O> {
-    /// Takes a datagram that starts `start` octets into `buffer` and fills the rest; `local` is the
+impl<O: Egress> Forwarder<O> {
+    /// Takes a datagram that starts `start` bytes into `buffer` and fills the rest; `local` is the
     /// address it came to.
     pub(super) fn take_datagram(
         &self,
@@ -48,7 +48,7 @@ impl<O: Outlet> Forwarder<O> {
             if self.complains(now) {
                 // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
                 tracing::debug!(peer = %from, teid, "G-PDU for an unknown tunnel: Error Indication");
-                if self.outlet.to_peer(&error_indication(teid, local), from.ip()).is_ok() {
+                if self.egress.to_peer(&error_indication(teid, local), from.ip()).is_ok() {
                     self.counters.error_indications_sent.add(1);
                 }
             }
@@ -72,7 +72,7 @@ impl<O: Outlet> Forwarder<O> {
         let Some(entry) = self.by_teid(teid) else { return };
         let state = lock(&entry.state);
         let Some(tunnel) = state.relays.get(&teid) else { return };
-        if self.outlet.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
+        if self.egress.to_peer(&end_marker(tunnel.teid, None), tunnel.peer).is_ok() {
             self.counters.end_markers_sent.add(1);
         }
     }

@@ -53,12 +53,12 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
 }
 
 /// Makes a TUN device for each exit, over which the kernel gets what leaves by it.
-pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
+pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, String> {
     netns::within(config.n6.netns.as_deref(), || {
         let netlink =
             Netlink::open().map_err(|error| format!("the exits of N6 cannot be made: {error}"))?;
         let open = |n: usize| {
-            let name = super::exits::interface(&config.n6, n);
+            let name = super::network_instances::interface(&config.n6, n);
             let device = tun::create(&name)?;
             let failed =
                 |error: std::io::Error| format!("the interface {name} cannot be set up: {error}");
@@ -67,7 +67,7 @@ pub(super) fn open_exits(config: &UpfConfig) -> Result<Vec<File>, String> {
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
             Ok(device)
         };
-        (1..=config.n6.exits.len()).map(open).collect()
+        (1..=config.n6.network_instances.len()).map(open).collect()
     })
 }
 

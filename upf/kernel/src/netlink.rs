@@ -100,7 +100,7 @@ impl Netlink {
     pub fn route(&self, index: u32, network: IpAddr, prefix: u8, make: bool) -> io::Result<()> {
         const NEW_ROUTE: u16 = 24;
         const DELETE_ROUTE: u16 = 25;
-        let (family, octets) = match network {
+        let (family, bytes) = match network {
             IpAddr::V4(ip) => (libc::AF_INET, ip.octets().to_vec()),
             IpAddr::V6(ip) => (libc::AF_INET6, ip.octets().to_vec()),
         };
@@ -108,7 +108,7 @@ impl Netlink {
             (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC, libc::RT_SCOPE_UNIVERSE);
         let mut body = vec![family as u8, prefix, 0, 0, table, protocol, scope, libc::RTN_UNICAST];
         body.extend([0; 4]);
-        attribute(&mut body, libc::RTA_DST, &octets);
+        attribute(&mut body, libc::RTA_DST, &bytes);
         attribute(&mut body, libc::RTA_OIF, &index.to_ne_bytes());
         match make {
             true => self.request(NEW_ROUTE, CREATE_OR_REPLACE, &body),
@@ -219,7 +219,7 @@ impl Netlink {
     fn request(&self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
         let answer = self.exchange(kind, REQUEST_WITH_ACK | flags, body)?;
         let field =
-            |at: usize| answer.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+            |at: usize| answer.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
         match (kind_of(&answer), field(HEADER).map(i32::from_ne_bytes)) {
             (Some(ERROR), Some(0)) => Ok(()),
             (Some(ERROR), Some(error)) => Err(io::Error::from_raw_os_error(error.saturating_neg())),
@@ -244,14 +244,14 @@ impl Netlink {
 }
 
 fn kind_of(answer: &[u8]) -> Option<u16> {
-    answer.get(4..6).and_then(|octets| <[u8; 2]>::try_from(octets).ok()).map(u16::from_ne_bytes)
+    answer.get(4..6).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok()).map(u16::from_ne_bytes)
 }
 
 fn no_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "an answer of rtnetlink that is none")
 }
 
-/// struct rtattr: length, type, then the value, padded to four octets.
+/// struct rtattr: length, type, then the value, padded to four bytes.
 fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
     body.extend(((4 + value.len()) as u16).to_ne_bytes());
     body.extend(kind.to_ne_bytes());

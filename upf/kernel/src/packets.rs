@@ -1,9 +1,9 @@
 //! The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1).
+use super::egress::Egress;
 use super::entry::{Entry, State, Target};
-use super::exits::exit_of;
 use super::forwarder::{Forwarder, lock};
 use super::frame::{Frame, HEADROOM};
-use super::outlet::Outlet;
+use super::network_instances::network_instance_of;
 use super::{router, unstructured};
 use martlet_gtpu::PduSessionContainer;
 use martlet_upf_datapath::counters::DropReason;
@@ -25,7 +25,7 @@ enum Next {
     Datagram(SocketAddrV6, SocketAddrV6),
 }
 
-impl<O: Outlet> Forwarder<O> {
+impl<O: Egress> Forwarder<O> {
     /// A packet that came in a tunnel of a session; `qfi` is that of its PDU session container.
     pub(super) fn take_tunnelled(
         &self,
@@ -169,7 +169,7 @@ impl<O: Outlet> Forwarder<O> {
     }
 
     fn leave(&self, frame: &Frame<'_>, exit: usize) {
-        if self.outlet.to_network(frame.packet(), exit).is_err() {
+        if self.egress.to_network(frame.packet(), exit).is_err() {
             self.counters.lost_packets.add(1);
             self.counters.dropped(DropReason::N6);
         }
@@ -189,7 +189,7 @@ impl<O: Outlet> Forwarder<O> {
         let Some(found) = state.rules.get(rule) else { return Next::Done };
         let (target, mark, direction) = (found.target, found.mark, found.pdr.direction());
         let guaranteed = found.guaranteed;
-        let exit = exit_of(&self.exits, found.network_instance.as_deref());
+        let exit = network_instance_of(&self.network_instances, found.network_instance.as_deref());
         let drop = |state: &mut State, reason| {
             state.dropped(reason);
             self.counters.dropped(reason);
@@ -214,7 +214,7 @@ impl<O: Outlet> Forwarder<O> {
         if !self.shaper.admits(class, flow.length, now) {
             return drop(state, DropReason::Thermal);
         }
-        let answer = if state.asks_for_names && direction == Direction::Downlink {
+        let answer = if state.asks_for_dns && direction == Direction::Downlink {
             answer_in(frame.packet())
         } else {
             None
@@ -236,7 +236,7 @@ impl<O: Outlet> Forwarder<O> {
                 };
                 let sent = frame
                     .encapsulated(tunnel, container)
-                    .map(|octets| self.outlet.to_peer(octets, tunnel.peer));
+                    .map(|bytes| self.egress.to_peer(bytes, tunnel.peer));
                 matches!(sent, Some(Ok(())))
             }
             // Counted here, sent when the session is let go.
@@ -250,7 +250,7 @@ impl<O: Outlet> Forwarder<O> {
             // Where N4 has too much to do, the UE asks again.
             let _ = self.events.try_send(Event::Answer { server, answer: Box::new(answer) });
         }
-        self.shaper.octets[class].add(flow.length as u64);
+        self.shaper.bytes[class].add(flow.length as u64);
         self.count(entry, state, rule, direction, flow.length);
         match target {
             Target::Network => Next::Network(exit),
@@ -268,34 +268,32 @@ impl<O: Outlet> Forwarder<O> {
         state: &mut State,
         rule: usize,
         direction: Direction,
-        octets: usize,
+        bytes: usize,
     ) {
-        let (packets, bytes) = match direction {
-            Direction::Uplink => (&self.counters.uplink_packets, &self.counters.uplink_octets),
-            Direction::Downlink => {
-                (&self.counters.downlink_packets, &self.counters.downlink_octets)
-            }
+        let (packet_count, byte_count) = match direction {
+            Direction::Uplink => (&self.counters.uplink_packets, &self.counters.uplink_bytes),
+            Direction::Downlink => (&self.counters.downlink_packets, &self.counters.downlink_bytes),
         };
-        packets.add(1);
-        bytes.add(octets as u64);
+        packet_count.add(1);
+        byte_count.add(bytes as u64);
         let forwarded = &mut state.forwarded[place(direction)];
-        (forwarded.octets, forwarded.packets) =
-            (forwarded.octets + octets as u64, forwarded.packets + 1);
+        (forwarded.bytes, forwarded.packets) =
+            (forwarded.bytes + bytes as u64, forwarded.packets + 1);
         let State { rules, urrs, .. } = state;
         let Some(rule) = rules.get(rule).filter(|rule| !rule.urrs.is_empty()) else { return };
         let wall = SystemTime::now();
         for at in &rule.urrs {
             let Some(urr) = urrs.get_mut(*at) else { continue };
-            urr.count(direction, octets, wall);
+            urr.count(direction, bytes, wall);
             let told = |limit| {
                 let event = Event::UsageReached { seid: entry.seid, urr: urr.urr.id, limit };
                 self.events.try_send(event).is_ok()
             };
-            if !urr.quota_told && urr.quota_reached() {
-                urr.quota_told = told(Reached::Quota);
+            if !urr.quota_reported && urr.quota_reached() {
+                urr.quota_reported = told(Reached::Quota);
             }
-            if !urr.threshold_told && urr.threshold_reached() {
-                urr.threshold_told = told(Reached::Threshold);
+            if !urr.threshold_reported && urr.threshold_reached() {
+                urr.threshold_reported = told(Reached::Threshold);
             }
         }
     }
@@ -320,7 +318,7 @@ impl<O: Outlet> Forwarder<O> {
             if let Some(place) = kept.get_mut(HEADROOM..) {
                 place.copy_from_slice(packet);
             }
-            state.buffered_octets += packet.len();
+            state.buffered_bytes += packet.len();
             state.buffer.push_back(kept);
             self.buffered.fetch_add(1, Ordering::Relaxed);
             self.counters.buffered_packets.add(1);
@@ -343,7 +341,7 @@ fn enforce(
     state: &mut State,
     rule: usize,
     direction: Direction,
-    octets: usize,
+    bytes: usize,
     now: Instant,
 ) -> Result<(), DropReason> {
     let State { rules, qers, urrs, .. } = state;
@@ -358,13 +356,13 @@ fn enforce(
         if !qer.is_open(direction) {
             return Err(DropReason::Gate);
         }
-        if !qer.has_tokens(direction, octets, now) {
+        if !qer.has_tokens(direction, bytes, now) {
             return Err(DropReason::Rate);
         }
     }
     for at in &rule.qers {
         if let Some(qer) = qers.get_mut(*at) {
-            qer.take_tokens(direction, octets);
+            qer.take_tokens(direction, bytes);
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ pub fn is_solicitation(packet: &[u8], flow: &Flow) -> bool {
     here && icmp && packet.get(7) == Some(&255) && packet.get(40..42) == Some(&[SOLICITATION, 0])
 }
 
-/// ROUTER ADVERTISEMENT with a prefix of 64 bits, given by its upper half, behind so many octets of
+/// ROUTER ADVERTISEMENT with a prefix of 64 bits, given by its upper half, behind so many bytes of
 /// headroom.
 pub fn advertisement(headroom: usize, to: IpAddr, prefix: u64) -> Vec<u8> {
     let to = match to {

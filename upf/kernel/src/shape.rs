@@ -1,7 +1,7 @@
 //! Flows of low priority shaped, for the board to stay cool.
 use super::bucket::Bucket;
+use super::egress::Egress;
 use super::forwarder::{Forwarder, lock};
-use super::outlet::Outlet;
 use martlet_board::governor::CLASSES;
 use martlet_upf_datapath::Shaping;
 use martlet_upf_datapath::counters::Count;
@@ -21,20 +21,20 @@ pub(super) struct Shaper {
     on: AtomicBool,
     buckets: Mutex<[Option<Bucket>; CLASSES]>,
     batching: AtomicBool,
-    pub octets: [Count; CLASSES],
+    pub bytes: [Count; CLASSES],
 }
 
 impl Shaper {
     /// Whether a packet of a class may pass; its tokens are taken then.
-    pub fn admits(&self, class: usize, octets: usize, now: Instant) -> bool {
+    pub fn admits(&self, class: usize, bytes: usize, now: Instant) -> bool {
         if !self.on.load(Ordering::Relaxed) {
             return true;
         }
         let mut buckets = lock(&self.buckets);
         let Some(Some(bucket)) = buckets.get_mut(class) else { return true };
-        let has = bucket.has(octets, now);
+        let has = bucket.has(bytes, now);
         if has {
-            bucket.take(octets);
+            bucket.take(bytes);
         }
         has
     }
@@ -47,7 +47,7 @@ impl Shaper {
     }
 }
 
-impl<O: Outlet> Forwarder<O> {
+impl<O: Egress> Forwarder<O> {
     /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
     pub fn shape(&self, shaping: &Shaping) {
         let now = Instant::now();

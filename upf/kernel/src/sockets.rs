@@ -1,7 +1,7 @@
 //! The GTP-U sockets and the TUN device, if there is one.
+use super::egress::Egress;
 use super::netlink::Netlink;
 use super::netns;
-use super::outlet::Outlet;
 use crate::gtpu::Gtpu;
 use martlet_upf_config::UpfConfig;
 use martlet_upf_rules::Prefix;
@@ -13,7 +13,7 @@ pub(super) struct Sockets {
     pub gtpu: Gtpu,
     pub device: Option<File>,
     /// Devices of exits.
-    exits: Vec<File>,
+    network_instances: Vec<File>,
     /// Network namespace and name of the device.
     n6: (Option<String>, String),
 }
@@ -22,27 +22,27 @@ impl Sockets {
     pub fn open(
         config: &UpfConfig,
         device: Option<File>,
-        exits: Vec<File>,
+        network_instances: Vec<File>,
     ) -> Result<Self, String> {
         let buffer = config.kernel.socket_buffer;
         let gtpu = netns::within(config.n3.netns.as_deref(), || Gtpu::open(&config.n3, buffer))?;
         Ok(Sockets {
             gtpu,
             device,
-            exits,
+            network_instances,
             n6: (config.n6.netns.clone(), config.n6.interface.clone()),
         })
     }
 }
 
-impl Outlet for Sockets {
+impl Egress for Sockets {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         self.gtpu.send(datagram, peer)
     }
 
     fn to_network(&self, packet: &[u8], exit: usize) -> io::Result<()> {
         let device = match exit.checked_sub(1) {
-            Some(n) => self.exits.get(n),
+            Some(n) => self.network_instances.get(n),
             None => self.device.as_ref(),
         };
         let mut device = device.ok_or(io::ErrorKind::NotConnected)?;

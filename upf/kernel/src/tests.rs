@@ -14,12 +14,12 @@ fn the_forwarder_conforms() {
 
 proptest! {
     #[test]
-    fn any_datagram_is_taken_without_a_panic(octets: Vec<u8>, teid in 0u32..3, payload: Vec<u8>) {
+    fn any_datagram_is_taken_without_a_panic(bytes: Vec<u8>, teid in 0u32..3, payload: Vec<u8>) {
         use conformance::Rig;
         let mut bench = Bench::new(KernelLimits::default());
         let session = conformance::session(&bench, 1, 1, bench.ue());
         bench.datapath().apply(&martlet_upf_datapath::Change::to(&session)).unwrap();
-        bench.send_n3(&octets);
+        bench.send_n3(&bytes);
         bench.send_n3(&conformance::g_pdu(teid, Some(1), &payload));
         let mut ip = payload.clone();
         if let Some(first) = ip.first_mut() { *first = 0x45; }

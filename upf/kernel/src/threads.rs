@@ -1,9 +1,9 @@
 //! The threads that carry packets: one from each address of N3, one from N6 where there is one.
 use super::batch::Batch;
+use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
-use super::outlet::Outlet;
 use super::sockets::Sockets;
 use martlet_upf_datapath::counters::DropReason;
 use nix::errno::Errno;
@@ -37,7 +37,7 @@ impl Threads {
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let stopped = Arc::new(stopped);
         let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
-        for (local, _) in forwarder.outlet.gtpu.each() {
+        for (local, _) in forwarder.egress.gtpu.each() {
             let (n3, stopped, failure) = (forwarder.clone(), stopped.clone(), failure.clone());
             threads
                 .spawn("upf-n3", failure, move || from_n3(&n3, local, &stopped))
@@ -45,14 +45,14 @@ impl Threads {
         }
         let n6 = forwarder.clone();
         threads.read_lans(forwarder, &stopped, &failure).map_err(failed)?;
-        if n6.outlet.device.is_some() {
+        if n6.egress.device.is_some() {
             threads.spawn("upf-n6", failure, move || from_n6(&n6, &stopped)).map_err(failed)?;
         }
         Ok(threads)
     }
 
     /// Those of the networks of Ethernet sessions alone.
-    pub fn of_lans<O: Outlet>(
+    pub fn of_lans<O: Egress>(
         forwarder: &Arc<Forwarder<O>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, String> {
@@ -64,7 +64,7 @@ impl Threads {
         Ok(threads)
     }
 
-    fn read_lans<O: Outlet>(
+    fn read_lans<O: Egress>(
         &mut self,
         forwarder: &Arc<Forwarder<O>>,
         stopped: &Arc<UnixStream>,
@@ -127,7 +127,7 @@ fn readable(source: &impl AsFd, stopped: &UnixStream) -> io::Result<bool> {
 }
 
 fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) -> io::Result<()> {
-    let mut sockets = forwarder.outlet.gtpu.each();
+    let mut sockets = forwarder.egress.gtpu.each();
     let Some((_, socket)) = sockets.find(|(address, _)| *address == local) else { return Ok(()) };
     let mut batch = Batch::new();
     while readable(socket, stopped)? {
@@ -157,7 +157,7 @@ fn from_n3(forwarder: &Forwarder<Sockets>, local: IpAddr, stopped: &UnixStream) 
 }
 
 fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<()> {
-    let Some(mut device) = forwarder.outlet.device.as_ref() else { return Ok(()) };
+    let Some(mut device) = forwarder.egress.device.as_ref() else { return Ok(()) };
     let mut buffer = vec![0; HEADROOM + 65_535];
     while readable(device, stopped)? {
         forwarder.shaper.gather();
@@ -182,7 +182,7 @@ fn from_n6(forwarder: &Forwarder<Sockets>, stopped: &UnixStream) -> io::Result<(
     Ok(())
 }
 
-fn from_lan<O: Outlet>(
+fn from_lan<O: Egress>(
     forwarder: &Forwarder<O>,
     lan: &Lan,
     stopped: &UnixStream,

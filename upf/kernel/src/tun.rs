@@ -29,7 +29,7 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
     })?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // The last octet stays 0.
+    // The last byte stays 0.
     let room = request.ifr_name.len() - 1;
     for (to, from) in request.ifr_name.iter_mut().take(room).zip(name.bytes()) {
         *to = from as libc::c_char;

@@ -1,10 +1,10 @@
 //! Unstructured sessions on N6: what the UE sends is the payload of UDP over IPv6 between an
 //! address that stands for the session and a server of the data network (TS 23.501, 5.6.10.3; TS
 //! 29.561, 7.2).
+use super::egress::Egress;
 use super::entry::State;
 use super::forwarder::Forwarder;
 use super::frame::Frame;
-use super::outlet::Outlet;
 use martlet_upf_datapath::checksum;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_rules::{Direction, Flow};
@@ -52,11 +52,11 @@ fn datagram(from: SocketAddrV6, to: SocketAddrV6, payload: &[u8]) -> Option<Vec<
     Some([&[0x60, 0, 0, 0, length[0], length[1], UDP, 64][..], &addresses, &udp].concat())
 }
 
-impl<O: Outlet> Forwarder<O> {
-    /// Sends octets of a UE to its server.
+impl<O: Egress> Forwarder<O> {
+    /// Sends bytes of a UE to its server.
     pub(super) fn datagram(&self, from: SocketAddrV6, to: SocketAddrV6, payload: &[u8]) {
         let sent = datagram(from, to, payload)
-            .is_some_and(|packet| self.outlet.to_network(&packet, 0).is_ok());
+            .is_some_and(|packet| self.egress.to_network(&packet, 0).is_ok());
         if !sent {
             self.counters.dropped(DropReason::N6);
         }

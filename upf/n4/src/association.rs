@@ -1,9 +1,9 @@
 //! PFCP association setup, update and release (TS 29.244, 6.2.6 to 6.2.8).
-use super::alarms::Alarm;
 use super::context::Context;
+use super::deadlines::Deadline;
 use super::establishment::cp_address;
-use super::load::Told;
-use super::release::Farewell;
+use super::graceful_release::GracefulRelease;
+use super::load::ReportedLoad;
 use super::{Moment, N4};
 use crate::metrics;
 use martlet_pfcp::ie::{
@@ -34,9 +34,9 @@ pub(super) struct Association {
     /// What it can do.
     pub features: CpFunctionFeatures,
     /// What it was last told of our load.
-    pub told: Told,
+    pub told: ReportedLoad,
     /// It is about to be released: usage of its sessions is reported.
-    pub farewell: Option<Farewell>,
+    pub graceful_release: Option<GracefulRelease>,
 }
 
 impl N4 {
@@ -66,7 +66,7 @@ impl N4 {
             tracing::info!(smf = %from.ip(), "the association is set up anew");
             self.end_association(old);
         }
-        if self.leaving.is_some() {
+        if self.releasing.is_some() {
             tracing::info!(smf = %from.ip(), "association refused: the UPF ends");
             return self.setup_response(Cause::REJECTED).into();
         }
@@ -84,13 +84,13 @@ impl N4 {
             reachable: true,
             sessions: BTreeSet::new(),
             features: request.cp_features.unwrap_or_default(),
-            told: Told::default(),
-            farewell: None,
+            told: ReportedLoad::default(),
+            graceful_release: None,
         };
         self.associations.insert(id, association);
         metrics::ASSOCIATIONS.set(self.associations.len() as i64);
         if let Some(interval) = self.settings.heartbeat {
-            self.alarms.set(Alarm::Heartbeat { association: id }, now.instant + interval);
+            self.deadlines.set(Deadline::Heartbeat { association: id }, now.instant + interval);
         }
         tracing::info!(smf = %from.ip(), "association set up");
         self.setup_response(Cause::ACCEPTED).into()
@@ -201,8 +201,8 @@ impl N4 {
         let Some(association) = self.associations.remove(&id) else { return };
         let sessions: Vec<u64> = association.sessions.iter().copied().collect();
         self.forget_sessions(&sessions);
-        self.alarms.cancel(Alarm::Heartbeat { association: id });
-        self.alarms.cancel(Alarm::Retention { association: id });
+        self.deadlines.cancel(Deadline::Heartbeat { association: id });
+        self.deadlines.cancel(Deadline::Retention { association: id });
         metrics::ASSOCIATIONS.set(self.associations.len() as i64);
         if !association.sessions.is_empty() {
             tracing::info!(smf = %association.peer.ip(), sessions = association.sessions.len(), "sessions removed");

@@ -3,12 +3,12 @@ use super::Moment;
 use super::ue_address::Lease;
 use martlet_pfcp::ie::*;
 use martlet_upf_datapath::Usage;
-use martlet_upf_rules::{ById, KeptSession, Session, Urr};
+use martlet_upf_rules::{ById, Session, StoredSession, Urr};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A session.
 pub(super) struct Context {
-    kept: KeptSession,
+    kept: StoredSession,
     /// The association that it belongs to.
     pub association: u64,
     pub established: Instant,
@@ -136,7 +136,7 @@ impl Context {
             start: clock.wall,
             end: now.wall,
             volume: urr.volume.then(|| VolumeMeasurement {
-                octets: triple(usage.uplink_octets, usage.downlink_octets),
+                octets: triple(usage.uplink_bytes, usage.downlink_bytes),
                 packets: triple(usage.uplink_packets, usage.downlink_packets),
             }),
             duration: urr.duration.then(|| now.instant.saturating_duration_since(clock.since)),

@@ -1,7 +1,7 @@
 //! PFCP session deletion (TS 29.244, 6.3.4).
-use super::alarms::Alarm;
-use super::establishment::{cp_address, refused};
-use super::refusal::Refusal;
+use super::deadlines::Deadline;
+use super::establishment::{cp_address, rejected};
+use super::rejection::Rejection;
 use super::{Moment, N4};
 use crate::metrics;
 use martlet_pfcp::ie::{Cause, UsageReportInDeletion, UsageReportTrigger};
@@ -40,7 +40,7 @@ impl N4 {
             metrics::N4_SESSIONS.with_label_values(&["deletion", "refused"]).inc();
             return (
                 Some(0),
-                deletion_refusal(&Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND)).into(),
+                deletion_rejection(&Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND)).into(),
             );
         };
         let cp = context.cp();
@@ -50,10 +50,10 @@ impl N4 {
         self.forget_removed(seid);
         let answer = SessionDeletionResponse {
             usage_reports: reports.into_iter().map(UsageReportInDeletion::from).collect(),
-            ..deletion_refusal(&Refusal::from(Cause::ACCEPTED))
+            ..deletion_rejection(&Rejection::from(Cause::ACCEPTED))
         };
         tracing::debug!(seid, "session deleted");
-        metrics::N4_SESSIONS.with_label_values(&["deletion", refused(answer.cause)]).inc();
+        metrics::N4_SESSIONS.with_label_values(&["deletion", rejected(answer.cause)]).inc();
         (Some(cp.seid), answer.into())
     }
 
@@ -69,13 +69,13 @@ impl N4 {
         let session = context.session();
         self.unindex_remote(&session);
         self.teids.release(session.teids());
-        self.addresses.give_back(context.leases);
+        self.addresses.release(context.leases);
         self.by_cp.remove(cp_address(&session.cp), &session.cp.seid);
         for urr in session.urrs.keys() {
             self.cancel_urr(seid, *urr);
         }
-        self.alarms.cancel(Alarm::Notification { seid });
-        self.alarms.cancel(Alarm::Inactivity { seid });
+        self.deadlines.cancel(Deadline::Notification { seid });
+        self.deadlines.cancel(Deadline::Inactivity { seid });
         if let Some(association) = self.associations.get_mut(&context.association) {
             association.sessions.remove(&seid);
         }
@@ -83,10 +83,10 @@ impl N4 {
     }
 }
 
-pub(super) fn deletion_refusal(refusal: &Refusal) -> SessionDeletionResponse {
+pub(super) fn deletion_rejection(rejection: &Rejection) -> SessionDeletionResponse {
     SessionDeletionResponse {
-        cause: refusal.cause,
-        offending_ie: refusal.offending_ie(),
+        cause: rejection.cause,
+        offending_ie: rejection.offending_ie(),
         load: None,
         overload: None,
         usage_reports: Vec::new(),

@@ -1,6 +1,6 @@
 //! PFCP session establishment (TS 29.244, 6.3.2).
 use super::context::Context;
-use super::refusal::Refusal;
+use super::rejection::Rejection;
 use super::rules;
 use super::teid::Choice;
 use super::ue_address::Leasing;
@@ -24,19 +24,19 @@ impl N4 {
             Ok((seid, created_pdrs)) => SessionEstablishmentResponse {
                 up_fseid: Some(FSeid::new(seid, self.settings.address)),
                 created_pdrs,
-                ..self.establishment_refusal(&Refusal::from(Cause::ACCEPTED))
+                ..self.establishment_refusal(&Rejection::from(Cause::ACCEPTED))
             },
-            Err(refusal) => {
+            Err(rejection) => {
                 tracing::warn!(
                     cp_seid = cp.seid,
-                    cause = refusal.cause.0,
-                    why = refusal.why,
+                    cause = rejection.cause.0,
+                    why = rejection.why,
                     "session refused"
                 );
-                self.establishment_refusal(&refusal)
+                self.establishment_refusal(&rejection)
             }
         };
-        metrics::N4_SESSIONS.with_label_values(&["establishment", refused(answer.cause)]).inc();
+        metrics::N4_SESSIONS.with_label_values(&["establishment", rejected(answer.cause)]).inc();
         (Some(cp.seid), answer.into())
     }
 
@@ -45,10 +45,10 @@ impl N4 {
         from: IpAddr,
         request: SessionEstablishmentRequest,
         now: Moment,
-    ) -> Result<(u64, Vec<CreatedPdr>), Refusal> {
+    ) -> Result<(u64, Vec<CreatedPdr>), Rejection> {
         let association = self.association_from(&request.node_id, from);
-        let association = association.ok_or(Refusal::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
-        if self.is_leaving(association) {
+        let association = association.ok_or(Rejection::from(Cause::NO_ESTABLISHED_ASSOCIATION))?;
+        if self.is_releasing(association) {
             let why = "the association is about to be released";
             return Err(RuleError::other(Cause::REJECTED, why).into());
         }
@@ -66,10 +66,10 @@ impl N4 {
             return Err(RuleError { offending, ..RuleError::other(Cause::REJECTED, why) }.into());
         }
         if request.create_pdrs.is_empty() {
-            return Err(Refusal::missing::<martlet_pfcp::ie::CreatePdr>());
+            return Err(Rejection::missing::<martlet_pfcp::ie::CreatePdr>());
         }
         if request.create_fars.is_empty() {
-            return Err(Refusal::missing::<martlet_pfcp::ie::CreateFar>());
+            return Err(Rejection::missing::<martlet_pfcp::ie::CreateFar>());
         }
         let mut session = Session::new(self.free_seid(), request.cp_fseid, request.node_id.clone());
         session.kind = request.pdn_type.into();
@@ -84,15 +84,18 @@ impl N4 {
         );
         let outcome = rules::create(&mut session, &(&request).into(), &mut choice)
             .and_then(|created| session.resolve(&self.settings.rules).map(|()| created))
-            .map_err(Refusal::from)
+            .map_err(Rejection::from)
             .and_then(|created| {
-                self.datapath.apply(&Change::to(&session)).map_err(Refusal::from).map(|()| created)
+                self.datapath
+                    .apply(&Change::to(&session))
+                    .map_err(Rejection::from)
+                    .map(|()| created)
             });
         let (created, leases) = match outcome {
             Ok(created) => (created, choice.keep(&session.teids())),
-            Err(refusal) => {
-                choice.give_back();
-                return Err(refusal);
+            Err(rejection) => {
+                choice.release();
+                return Err(rejection);
             }
         };
         let seid = session.seid;
@@ -123,16 +126,19 @@ impl N4 {
         }
     }
 
-    pub(super) fn establishment_refusal(&self, refusal: &Refusal) -> SessionEstablishmentResponse {
+    pub(super) fn establishment_refusal(
+        &self,
+        rejection: &Rejection,
+    ) -> SessionEstablishmentResponse {
         SessionEstablishmentResponse {
             node_id: self.settings.node_id.clone(),
-            cause: refusal.cause,
-            offending_ie: refusal.offending_ie(),
+            cause: rejection.cause,
+            offending_ie: rejection.offending_ie(),
             up_fseid: None,
             created_pdrs: Vec::new(),
             load: None,
             overload: None,
-            failed_rule: refusal.failed,
+            failed_rule: rejection.failed,
         }
     }
 
@@ -156,6 +162,6 @@ pub(super) fn cp_address(cp: &FSeid) -> IpAddr {
 }
 
 /// A metric's label.
-pub(super) fn refused(cause: Cause) -> &'static str {
+pub(super) fn rejected(cause: Cause) -> &'static str {
     if cause.is_accepted() { "accepted" } else { "refused" }
 }

@@ -1,6 +1,6 @@
 //! Heartbeats both ways, restart of an SMF, and one that is out of reach (TS 29.244, 6.2.2; TS
 //! 23.527, 4.2 and 4.3).
-use super::alarms::Alarm;
+use super::deadlines::Deadline;
 use super::report::Pending;
 use super::{Moment, N4};
 use martlet_pfcp::ie::RecoveryTimeStamp;
@@ -38,9 +38,9 @@ impl N4 {
             association.reachable = true;
             tracing::info!(smf = %association.peer.ip(), "the SMF answers again");
         }
-        self.alarms.cancel(Alarm::Retention { association: id });
+        self.deadlines.cancel(Deadline::Retention { association: id });
         if let Some(interval) = self.settings.heartbeat {
-            self.alarms.set(Alarm::Heartbeat { association: id }, now.instant + interval);
+            self.deadlines.set(Deadline::Heartbeat { association: id }, now.instant + interval);
         }
     }
 
@@ -53,7 +53,7 @@ impl N4 {
         if !self.send(peer, None, request.into(), Pending::Heartbeat { association }, now)
             && let Some(interval) = self.settings.heartbeat
         {
-            self.alarms.set(Alarm::Heartbeat { association }, now.instant + interval);
+            self.deadlines.set(Deadline::Heartbeat { association }, now.instant + interval);
         }
     }
 
@@ -65,10 +65,10 @@ impl N4 {
             association.reachable = false;
             let retention = self.settings.retention;
             tracing::warn!(smf = %association.peer.ip(), ?retention, "the SMF does not answer heartbeats");
-            self.alarms.set(Alarm::Retention { association: id }, now.instant + retention);
+            self.deadlines.set(Deadline::Retention { association: id }, now.instant + retention);
         }
         if let Some(interval) = self.settings.heartbeat {
-            self.alarms.set(Alarm::Heartbeat { association: id }, now.instant + interval);
+            self.deadlines.set(Deadline::Heartbeat { association: id }, now.instant + interval);
         }
     }
 

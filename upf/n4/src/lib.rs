@@ -2,21 +2,21 @@
 //!
 //! [`N4`] knows no socket and no clock: datagrams, events of the datapath and the time come in,
 //! datagrams go out. [`run`] puts it on a UDP socket. One file for each procedure.
-mod alarms;
 mod association;
 mod by_peer;
 mod clock;
 mod context;
+mod deadlines;
 mod deletion;
+mod dns;
 mod establishment;
+mod graceful_release;
 mod heartbeat;
 mod load;
 pub mod metrics;
 mod modification;
-mod names;
 mod pfd;
-mod refusal;
-mod release;
+mod rejection;
 mod remote;
 mod report;
 mod rules;
@@ -33,7 +33,7 @@ mod usage;
 pub use clock::Moment;
 pub use server::{N4, Outgoing};
 pub use settings::Settings;
-pub use top::{SessionTraffic, Watched};
+pub use top::{SessionTraffic, Snapshot};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ const WINDOW: Duration = Duration::from_millis(500);
 
 /// What an SMF was last told.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedLoad {
     load: Option<u8>,
     overload: Option<(u8, Instant)>,
 }
@@ -64,7 +64,7 @@ impl N4 {
     /// The share of new sessions that SMFs are to go elsewhere with, in per cent.
     pub(super) fn reduction(&self, load: u8) -> u8 {
         let from = self.settings.overload_percent.min(100);
-        if self.leaving.is_some() {
+        if self.releasing.is_some() {
             return 100;
         }
         if load < from || load == 0 {
@@ -76,7 +76,7 @@ impl N4 {
 
     /// Adds to a message what its receiver wants to know of load, where that has changed since it
     /// was told.
-    pub(super) fn tell_load(&mut self, to: IpAddr, message: &mut Message, now: Moment) {
+    pub(super) fn add_load_control(&mut self, to: IpAddr, message: &mut Message, now: Moment) {
         let (load, overload) = match message {
             Message::SessionEstablishmentResponse(m) => (&mut m.load, &mut m.overload),
             Message::SessionModificationResponse(m) => (&mut m.load, &mut m.overload),
@@ -102,17 +102,17 @@ impl N4 {
             told.load = Some(metric);
         }
         let reduction = self.reduction(metric);
-        // Told anew before it is over, and once more when it ends.
+        // ReportedLoad anew before it is over, and once more when it ends.
         let period = self.settings.overload;
         let known =
             told.overload.filter(|(_, at)| now.instant.saturating_duration_since(*at) < period / 2);
-        let is_news = match known {
+        let changed = match known {
             Some((before, _)) => {
                 before.abs_diff(reduction) >= STEP || (before > 0) != (reduction > 0)
             }
             None => reduction > 0 || told.overload.is_some_and(|(before, _)| before > 0),
         };
-        if features.has(CpFunctionFeatures::OVRL) && is_news {
+        if features.has(CpFunctionFeatures::OVRL) && changed {
             let sequence_number = self.load_sequence();
             let timer = if reduction > 0 { Timer::of(period) } else { Timer(0) };
             let flags = Some(OciFlags(1));

@@ -22,15 +22,15 @@ macro_rules! counter_vec {
 
 counter_vec! {
     N4_REQUESTS = "martlet_upf_n4_requests_total", "PFCP requests received", ["message"];
-    N4_DROPPED = "martlet_upf_n4_dropped_total", "PFCP messages that were not acted on", ["reason"];
-    N4_SESSIONS = "martlet_upf_n4_session_requests_total", "Session requests by outcome", ["request", "outcome"];
-    N4_REPORTS = "martlet_upf_n4_reports_total", "Session reports sent", ["report"];
-    NAMES = "martlet_upf_names_total", "Answers of name servers to UEs whose applications are known by names", ["outcome"];
-    N4_UNANSWERED = "martlet_upf_n4_unanswered_total", "Requests sent that nobody answered", ["request"];
+    N4_DROPPED = "martlet_upf_n4_dropped_total", "PFCP messages dropped", ["reason"];
+    N4_SESSIONS = "martlet_upf_n4_session_requests_total", "PFCP session requests by outcome", ["request", "outcome"];
+    N4_REPORTS = "martlet_upf_n4_reports_total", "PFCP session reports sent", ["report"];
+    DNS_RESPONSES = "martlet_upf_dns_responses_total", "DNS responses to UEs that were used to detect applications", ["outcome"];
+    N4_UNANSWERED = "martlet_upf_n4_unanswered_total", "PFCP requests sent that timed out", ["request"];
 }
 
 pub(crate) static N4_REPEATED: LazyLock<IntCounter> = LazyLock::new(|| {
-    register_int_counter!("martlet_upf_n4_repeated_total", "PFCP requests received again")
+    register_int_counter!("martlet_upf_n4_repeated_total", "Retransmitted PFCP requests received")
         .expect("registered once")
 });
 pub(crate) static SESSIONS: LazyLock<IntGauge> = LazyLock::new(|| {

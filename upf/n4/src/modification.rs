@@ -1,6 +1,6 @@
 //! PFCP session modification (TS 29.244, 6.3.3).
-use super::establishment::{cp_address, refused};
-use super::refusal::Refusal;
+use super::establishment::{cp_address, rejected};
+use super::rejection::Rejection;
 use super::rules::{self, Updated};
 use super::teid::Choice;
 use super::ue_address::Leasing;
@@ -34,8 +34,8 @@ impl N4 {
             .filter(|_| takes_over)
             .map(Box::as_ref))
         else {
-            let refusal = Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND);
-            return (Some(0), modification_refusal(&refusal).into());
+            let rejection = Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND);
+            return (Some(0), modification_rejection(&rejection).into());
         };
         // The session is of the association of who takes it over: it does not end with the one of
         // before.
@@ -56,20 +56,20 @@ impl N4 {
                 SessionModificationResponse {
                     created_pdrs: updated.created,
                     usage_reports,
-                    ..modification_refusal(&Refusal::from(Cause::ACCEPTED))
+                    ..modification_rejection(&Rejection::from(Cause::ACCEPTED))
                 }
             }
-            Err(refusal) => {
+            Err(rejection) => {
                 tracing::warn!(
                     seid,
-                    cause = refusal.cause.0,
-                    why = refusal.why,
+                    cause = rejection.cause.0,
+                    why = rejection.why,
                     "session modification refused"
                 );
-                modification_refusal(&refusal)
+                modification_rejection(&rejection)
             }
         };
-        metrics::N4_SESSIONS.with_label_values(&["modification", refused(answer.cause)]).inc();
+        metrics::N4_SESSIONS.with_label_values(&["modification", rejected(answer.cause)]).inc();
         (Some(cp.seid), answer.into())
     }
 
@@ -90,9 +90,9 @@ impl N4 {
         seid: u64,
         request: SessionModificationRequest,
         now: Moment,
-    ) -> Result<(Updated, Vec<UsageReportInModification>), Refusal> {
+    ) -> Result<(Updated, Vec<UsageReportInModification>), Rejection> {
         let context =
-            self.sessions.get(&seid).ok_or(Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
+            self.sessions.get(&seid).ok_or(Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND))?;
         let old = context.session();
         let mut session = old.clone();
         session.cp = request.cp_fseid.unwrap_or(session.cp);
@@ -103,19 +103,19 @@ impl N4 {
         if let Some(query) =
             request.query_urrs.iter().find(|query| !old.urrs.contains_key(&query.urr_id.0))
         {
-            return Err(Refusal::no_rule(martlet_pfcp::ie::FailedRuleId::Urr(query.urr_id.0)));
+            return Err(Rejection::no_rule(martlet_pfcp::ie::FailedRuleId::Urr(query.urr_id.0)));
         }
         let leasing = Leasing::new(&mut self.addresses, &self.settings, context.leases.clone());
         let mut choice =
             Choice::new(&mut self.teids, &self.settings, old.teids(), leasing, &self.applications);
         let outcome = rules::modify(&mut session, &request, &mut choice)
             .and_then(|updated| session.resolve(&self.settings.rules).map(|()| updated))
-            .map_err(Refusal::from);
+            .map_err(Rejection::from);
         let mut updated = match outcome {
             Ok(updated) => updated,
-            Err(refusal) => {
-                choice.give_back();
-                return Err(refusal);
+            Err(rejection) => {
+                choice.release();
+                return Err(rejection);
             }
         };
         if flags & SNDEM != 0 {
@@ -138,7 +138,7 @@ impl N4 {
             renotify: updated.renotify,
         };
         if let Err(error) = self.datapath.apply(&change) {
-            choice.give_back();
+            choice.release();
             return Err(error.into());
         }
         let leases = choice.keep(&session.teids());
@@ -181,14 +181,14 @@ fn changed_tunnels(old: &Session, new: &Session) -> Vec<martlet_upf_rules::Tunne
     gone.filter(|tunnel| !kept.contains(&(tunnel.peer, tunnel.teid))).collect()
 }
 
-pub(super) fn modification_refusal(refusal: &Refusal) -> SessionModificationResponse {
+pub(super) fn modification_rejection(rejection: &Rejection) -> SessionModificationResponse {
     SessionModificationResponse {
-        cause: refusal.cause,
-        offending_ie: refusal.offending_ie(),
+        cause: rejection.cause,
+        offending_ie: rejection.offending_ie(),
         created_pdrs: Vec::new(),
         load: None,
         overload: None,
         usage_reports: Vec::new(),
-        failed_rule: refusal.failed,
+        failed_rule: rejection.failed,
     }
 }

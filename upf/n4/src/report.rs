@@ -1,6 +1,6 @@
 //! PFCP session reports (TS 29.244, 6.3.5): what the datapath tells becomes a request to the SMF.
-use super::alarms::Alarm;
 use super::context::Notification;
+use super::deadlines::Deadline;
 use super::{Moment, N4};
 use crate::metrics;
 use martlet_pfcp::ie::*;
@@ -18,7 +18,7 @@ pub(super) enum Pending {
     Usage { seid: u64 },
     Inactivity { seid: u64 },
     Release { association: u64 },
-    Farewell { association: u64, seid: u64 },
+    GracefulRelease { association: u64, seid: u64 },
 }
 
 impl Pending {
@@ -30,7 +30,7 @@ impl Pending {
             Pending::Usage { .. } => "usage",
             Pending::Inactivity { .. } => "inactivity",
             Pending::Release { .. } => "release",
-            Pending::Farewell { .. } => "farewell",
+            Pending::GracefulRelease { .. } => "farewell",
         }
     }
 }
@@ -64,7 +64,7 @@ impl N4 {
         };
         metrics::N4_REPORTS.with_label_values(&[pending.name()]).inc();
         let to = SocketAddr::new(ip, self.settings.peer_port);
-        self.tell_load(ip, &mut request, now);
+        self.add_load_control(ip, &mut request, now);
         self.send(to, Some(cp.seid), request, pending, now)
     }
 
@@ -85,7 +85,7 @@ impl N4 {
         if delay.is_zero() {
             self.notify(seid, now);
         } else {
-            self.alarms.set(Alarm::Notification { seid }, now.instant + delay);
+            self.deadlines.set(Deadline::Notification { seid }, now.instant + delay);
         }
     }
 
@@ -151,9 +151,12 @@ impl N4 {
                 | Pending::Inactivity { seid },
                 Message::SessionReportResponse(response),
             ) => self.report_answered(seid, pending, response),
-            (Pending::Farewell { association, seid }, Message::SessionReportResponse(response)) => {
+            (
+                Pending::GracefulRelease { association, seid },
+                Message::SessionReportResponse(response),
+            ) => {
                 self.report_answered(seid, pending, response);
-                self.go_on_with_farewell(association, 1, now);
+                self.continue_graceful_release(association, 1, now);
             }
             (Pending::Release { association }, Message::AssociationUpdateResponse(response)) => {
                 if response.cause == Cause::NO_ESTABLISHED_ASSOCIATION {
@@ -204,7 +207,9 @@ impl N4 {
         match pending {
             Pending::Heartbeat { association } => self.heartbeat_failed(association, now),
             Pending::DownlinkData { seid } => self.notify_again(seid),
-            Pending::Farewell { association, .. } => self.go_on_with_farewell(association, 1, now),
+            Pending::GracefulRelease { association, .. } => {
+                self.continue_graceful_release(association, 1, now)
+            }
             Pending::ErrorIndication { .. }
             | Pending::Usage { .. }
             | Pending::Inactivity { .. }

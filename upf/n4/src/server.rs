@@ -1,19 +1,19 @@
 //! What comes in on N4, and who takes care of it.
-use super::alarms::{Alarm, Alarms};
 use super::association::Association;
 use super::by_peer::ByPeer;
 use super::clock::ntp_seconds;
 use super::context::Context;
+use super::deadlines::{Deadline, Deadlines};
 use super::deletion::Removed;
+use super::dns::LearnedAddresses;
 use super::load::Work;
-use super::names::Learned;
 use super::pfd::Applications;
 use super::remote::Remote;
 use super::report::Pending;
 use super::settings::Settings;
 use super::teid::Teids;
 use super::ue_address::Addresses;
-use super::{Moment, refusal};
+use super::{Moment, rejection};
 use crate::metrics;
 use martlet_pfcp::ie::RecoveryTimeStamp;
 use martlet_pfcp::transaction::{Answers, Due, Requests, Seen};
@@ -32,7 +32,7 @@ pub struct Outgoing {
     /// To whom.
     pub to: SocketAddr,
     /// What.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// The PFCP entity of a UP function.
@@ -50,12 +50,12 @@ pub struct N4 {
     pub(super) teids: Teids,
     pub(super) addresses: Addresses,
     pub(super) applications: Applications,
-    pub(super) addresses_of: Learned,
+    pub(super) addresses_of: LearnedAddresses,
     pub(super) work: Work,
     pub(super) last_load: u32,
     /// It ends, at this time at the latest.
-    pub(super) leaving: Option<Instant>,
-    pub(super) alarms: Alarms,
+    pub(super) releasing: Option<Instant>,
+    pub(super) deadlines: Deadlines,
     pub(super) pending: HashMap<u32, Pending>,
     requests: Requests,
     answers: Answers,
@@ -67,7 +67,7 @@ impl N4 {
     /// it.
     pub fn new(settings: Settings, datapath: Box<dyn Datapath>, start: Moment) -> Self {
         let limits = settings.transactions;
-        let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.at_once()));
+        let (addresses, teids) = (Addresses::new(&settings), Teids::new(datapath.fast_teids()));
         N4 {
             settings,
             recovery: RecoveryTimeStamp(ntp_seconds(start.wall)),
@@ -80,12 +80,12 @@ impl N4 {
             teids,
             addresses,
             applications: Applications::new(),
-            addresses_of: Learned::default(),
+            addresses_of: LearnedAddresses::default(),
             work: Work::default(),
             // Newer than what was told before a restart, for a thousand messages a second.
             last_load: ntp_seconds(start.wall).wrapping_mul(1000),
-            leaving: None,
-            alarms: Alarms::default(),
+            releasing: None,
+            deadlines: Deadlines::default(),
             pending: HashMap::new(),
             requests: Requests::new(limits, rand::random()),
             answers: Answers::new(limits),
@@ -100,15 +100,15 @@ impl N4 {
 
     /// When [`poll`](Self::poll) has to be called next.
     pub fn next_timeout(&self) -> Option<Instant> {
-        [self.alarms.next(), self.requests.next_due()].into_iter().flatten().min()
+        [self.deadlines.next(), self.requests.next_due()].into_iter().flatten().min()
     }
 
     /// Takes a datagram.
-    pub fn receive(&mut self, from: SocketAddr, octets: &[u8], now: Moment) {
-        let (header, body) = match Header::decode(octets) {
+    pub fn receive(&mut self, from: SocketAddr, bytes: &[u8], now: Moment) {
+        let (header, body) = match Header::decode(bytes) {
             Ok(header) => header,
             Err(DecodeError::Version(version)) => {
-                return self.refuse_version(from, octets, version);
+                return self.refuse_version(from, bytes, version);
             }
             Err(error) => {
                 metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
@@ -116,39 +116,39 @@ impl N4 {
             }
         };
         if is_request(header.message_type) {
-            self.receive_request(from, octets, header, body, now);
+            self.receive_request(from, bytes, header, body, now);
         } else {
-            self.receive_response(from, octets, header, now);
+            self.receive_response(from, bytes, header, now);
         }
     }
 
-    fn refuse_version(&mut self, from: SocketAddr, octets: &[u8], version: u8) {
+    fn refuse_version(&mut self, from: SocketAddr, bytes: &[u8], version: u8) {
         metrics::N4_DROPPED.with_label_values(&["version"]).inc();
         tracing::warn!(peer = %from, version, "PFCP version is not supported");
-        if let Some(octets) = Packet::refuse_version(octets) {
-            self.out.push(Outgoing { to: from, octets });
+        if let Some(bytes) = Packet::refuse_version(bytes) {
+            self.out.push(Outgoing { to: from, bytes });
         }
     }
 
     fn receive_request(
         &mut self,
         from: SocketAddr,
-        octets: &[u8],
+        bytes: &[u8],
         header: Header,
         body: &[u8],
         now: Moment,
     ) {
-        if !self.is_new(from, octets, &header, now) {
+        if !self.is_new(from, bytes, &header, now) {
             return;
         }
-        let decoded = Packet::decode(octets);
+        let decoded = Packet::decode(bytes);
         let name = decoded.as_ref().map_or("malformed", |packet| packet.message.name());
         metrics::N4_REQUESTS.with_label_values(&[name]).inc();
         let answer = match decoded {
             Ok(packet) => self.carry_out(from, packet, now),
             Err(error) => {
                 tracing::warn!(peer = %from, message_type = header.message_type, %error, "malformed PFCP request");
-                refusal::of_malformed(self, from.ip(), &header, body, &error)
+                rejection::of_malformed(self, from.ip(), &header, body, &error)
             }
         };
         if let Some(answer) = answer {
@@ -157,13 +157,13 @@ impl N4 {
     }
 
     /// Whether a request has not come before; if it has, it gets the same answer again.
-    fn is_new(&mut self, from: SocketAddr, octets: &[u8], header: &Header, now: Moment) -> bool {
-        match self.answers.seen_as(from, header.sequence, octets, now.instant) {
+    fn is_new(&mut self, from: SocketAddr, bytes: &[u8], header: &Header, now: Moment) -> bool {
+        match self.answers.seen_as(from, header.sequence, bytes, now.instant) {
             Seen::New => return true,
             Seen::UnderWay => {}
-            Seen::Answered(octets) => {
+            Seen::Answered(bytes) => {
                 metrics::N4_REPEATED.inc();
-                self.out.push(Outgoing { to: from, octets });
+                self.out.push(Outgoing { to: from, bytes });
             }
         }
         false
@@ -176,10 +176,10 @@ impl N4 {
         (seid, mut message): (Option<u64>, Message),
         now: Moment,
     ) {
-        self.tell_load(to.ip(), &mut message, now);
-        let octets = Packet { seid, sequence, message }.encode();
-        self.answers.answer(to, sequence, &octets);
-        self.out.push(Outgoing { to, octets });
+        self.add_load_control(to.ip(), &mut message, now);
+        let bytes = Packet { seid, sequence, message }.encode();
+        self.answers.answer(to, sequence, &bytes);
+        self.out.push(Outgoing { to, bytes });
     }
 
     /// Takes datagrams that came together, in their order. Deletions of sessions that follow upon
@@ -190,18 +190,18 @@ impl N4 {
         now: Moment,
     ) {
         let mut deletions = Vec::new();
-        for (from, octets) in datagrams {
+        for (from, bytes) in datagrams {
             let packet =
-                Header::decode(octets).ok().filter(|(header, _)| header.message_type == DELETION);
-            match packet.and_then(|(header, _)| Some((header, Packet::decode(octets).ok()?))) {
+                Header::decode(bytes).ok().filter(|(header, _)| header.message_type == DELETION);
+            match packet.and_then(|(header, _)| Some((header, Packet::decode(bytes).ok()?))) {
                 Some((header, packet)) => {
-                    if self.is_new(from, octets, &header, now) {
+                    if self.is_new(from, bytes, &header, now) {
                         deletions.push((from, packet));
                     }
                 }
                 None => {
                     self.delete_together(&mut deletions, now);
-                    self.receive(from, octets, now);
+                    self.receive(from, bytes, now);
                 }
             }
         }
@@ -251,7 +251,7 @@ impl N4 {
             }
             Message::PfdManagementRequest(request) => (None, self.manage_pfds_of(from, request)),
             Message::SessionSetDeletionRequest(_) => {
-                (None, refusal::not_supported(self, &packet.message)?)
+                (None, rejection::not_supported(self, &packet.message)?)
             }
             other => {
                 tracing::warn!(peer = %from, message = other.name(), "a UP function gets no such request");
@@ -260,8 +260,8 @@ impl N4 {
         })
     }
 
-    fn receive_response(&mut self, from: SocketAddr, octets: &[u8], header: Header, now: Moment) {
-        let packet = match Packet::decode(octets) {
+    fn receive_response(&mut self, from: SocketAddr, bytes: &[u8], header: Header, now: Moment) {
+        let packet = match Packet::decode(bytes) {
             Ok(packet) => packet,
             Err(error) => {
                 metrics::N4_DROPPED.with_label_values(&["malformed"]).inc();
@@ -288,13 +288,13 @@ impl N4 {
     ) -> bool {
         let name = message.name();
         let build = |sequence| Packet { seid, sequence, message }.encode();
-        let Some((sequence, octets)) = self.requests.send(to, now.instant, build) else {
+        let Some((sequence, bytes)) = self.requests.send(to, now.instant, build) else {
             metrics::N4_DROPPED.with_label_values(&["too_many_requests"]).inc();
             tracing::warn!(peer = %to, request = name, "not sent: too many PFCP requests wait for an answer");
             return false;
         };
         self.pending.insert(sequence, pending);
-        self.out.push(Outgoing { to, octets });
+        self.out.push(Outgoing { to, bytes });
         true
     }
 
@@ -314,7 +314,7 @@ impl N4 {
     pub fn poll(&mut self, now: Moment) {
         for due in self.requests.due(now.instant) {
             match due {
-                Due::Resend { to, octets } => self.out.push(Outgoing { to, octets }),
+                Due::Resend { to, octets: bytes } => self.out.push(Outgoing { to, bytes }),
                 Due::Failed { to, sequence } => {
                     if let Some(pending) = self.pending.remove(&sequence) {
                         tracing::warn!(peer = %to, request = pending.name(), "no answer on N4");
@@ -323,16 +323,16 @@ impl N4 {
                 }
             }
         }
-        while let Some(alarm) = self.alarms.due(now.instant) {
-            match alarm {
-                Alarm::Heartbeat { association } => self.send_heartbeat(association, now),
-                Alarm::Retention { association } => self.give_up(association),
-                Alarm::Notification { seid } => self.notify(seid, now),
-                Alarm::Period { seid, urr } => self.period_over(seid, urr, now),
-                Alarm::TimeThreshold { seid, urr } => self.time_reached(seid, urr, now),
-                Alarm::TimeQuota { seid, urr } => self.time_quota_over(seid, urr, now),
-                Alarm::Names => self.names_due(now),
-                Alarm::Inactivity { seid } => self.maybe_idle(seid, now),
+        while let Some(deadline) = self.deadlines.due(now.instant) {
+            match deadline {
+                Deadline::Heartbeat { association } => self.send_heartbeat(association, now),
+                Deadline::Retention { association } => self.give_up(association),
+                Deadline::Notification { seid } => self.notify(seid, now),
+                Deadline::Period { seid, urr } => self.period_over(seid, urr, now),
+                Deadline::TimeThreshold { seid, urr } => self.time_reached(seid, urr, now),
+                Deadline::TimeQuota { seid, urr } => self.time_quota_over(seid, urr, now),
+                Deadline::Names => self.names_due(now),
+                Deadline::Inactivity { seid } => self.maybe_idle(seid, now),
             }
         }
     }

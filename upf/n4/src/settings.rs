@@ -43,7 +43,7 @@ pub struct Settings {
     /// Addresses of one application that are known by its names.
     pub addresses_per_application: usize,
     /// How long they hold at least.
-    pub names_hold: Duration,
+    pub dns_min_hold: Duration,
     /// Per cent of load from which on SMFs are asked for fewer sessions.
     pub overload_percent: u8,
     /// For how long.
@@ -86,10 +86,10 @@ impl From<&UpfConfig> for Settings {
             flows_per_application: config.n4.flows_per_application,
             name_servers: config.n4.name_servers.clone(),
             addresses_per_application: config.n4.addresses_per_application,
-            names_hold: Duration::from_secs(config.n4.names_hold_s),
+            dns_min_hold: Duration::from_secs(config.n4.dns_min_hold_s),
             overload_percent: config.n4.overload_percent,
             overload: Duration::from_secs(config.n4.overload_s),
-            release: Duration::from_secs(config.n4.release_s),
+            release: Duration::from_secs(config.n4.graceful_release_s),
             pools: config
                 .dnns
                 .iter()

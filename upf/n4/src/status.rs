@@ -1,8 +1,8 @@
 //! What N4 says of itself.
 use super::N4;
-use crate::top::{SessionTraffic, Watched, top};
+use crate::top::{SessionTraffic, Snapshot, top};
 use martlet_upf_datapath::counters::DropReason;
-use martlet_upf_datapath::telemetry::{CaptureWish, TraceWish};
+use martlet_upf_datapath::telemetry::{CaptureRequest, TraceRequest};
 use martlet_upf_rules::{Action, Session, UeAddress};
 use serde_json::{Map, Value, json};
 use std::time::UNIX_EPOCH;
@@ -80,18 +80,18 @@ impl N4 {
     }
 
     /// What metrics are made of.
-    pub fn watched(&self) -> Watched {
+    pub fn snapshot(&self) -> Snapshot {
         let most = self.settings.telemetry.sessions;
-        Watched {
+        Snapshot {
             counters: self.datapath.counters(),
             sessions: self.traffic(most),
             tables: self.datapath.tables(),
         }
     }
 
-    /// See [`Datapath::class_octets`](martlet_upf_datapath::Datapath::class_octets).
-    pub fn class_octets(&self) -> [u64; martlet_board::governor::CLASSES] {
-        self.datapath.class_octets()
+    /// See [`Datapath::class_bytes`](martlet_upf_datapath::Datapath::class_bytes).
+    pub fn class_bytes(&self) -> [u64; martlet_board::governor::CLASSES] {
+        self.datapath.class_bytes()
     }
 
     /// See [`Datapath::shape`](martlet_upf_datapath::Datapath::shape).
@@ -111,13 +111,13 @@ impl N4 {
 
     /// What `martlet top` shows.
     pub fn top(&self) -> Value {
-        let Watched { counters, sessions, tables } = self.watched();
+        let Snapshot { counters, sessions, tables } = self.snapshot();
         top(self.datapath.name(), &counters, &sessions, self.sessions.len(), &tables)
     }
 
     /// Packets since the last call, for who traces; the error says why there are none.
-    pub fn trace(&self, wish: TraceWish) -> Result<Value, String> {
-        let batch = self.datapath.trace(wish)?;
+    pub fn trace(&self, request: TraceRequest) -> Result<Value, String> {
+        let batch = self.datapath.trace(request)?;
         let session =
             |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| c.session());
         let packets: Vec<Value> = batch
@@ -130,19 +130,19 @@ impl N4 {
                 told
             })
             .collect();
-        Ok(json!({"packets": packets, "untold": batch.untold}))
+        Ok(json!({"packets": packets, "missed": batch.missed}))
     }
 
-    /// Begins a capture of N6, as four numbers say (see [`CaptureWish::parse`]).
-    pub fn begin_capture(&self, wish: &str) -> Result<Value, String> {
-        let wish = CaptureWish::parse(wish)
-            .ok_or("a capture is SNAP/PACKETS/OCTETS/SECONDS, none of them 0")?;
+    /// Begins a capture of N6, as four numbers say (see [`CaptureRequest::parse`]).
+    pub fn begin_capture(&self, request: &str) -> Result<Value, String> {
+        let request = CaptureRequest::parse(request)
+            .ok_or("a capture is SNAP/PACKETS/BYTES/SECONDS, none of them 0")?;
         let Some(folder) = &self.settings.telemetry.captures else {
             return Err("captures need a folder, for they hold what people say: set \
                         upf.telemetry.captures"
                 .into());
         };
-        self.datapath.begin_capture(folder, wish).map(|status| json!(status))
+        self.datapath.begin_capture(folder, request).map(|status| json!(status))
     }
 
     /// How far it is; with `end` it ends.

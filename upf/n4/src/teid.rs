@@ -4,7 +4,7 @@ use super::settings::Settings;
 use super::ue_address::{Lease, Leasing};
 use martlet_pfcp::IeValue;
 use martlet_pfcp::ie::{Cause, CreatedPdr, FTeid, FailedRuleId, Pdi, PdrId};
-use martlet_upf_datapath::AtOnce;
+use martlet_upf_datapath::TeidFilter;
 use martlet_upf_rules::{Found, LocalTunnel, RuleError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,13 +15,13 @@ const TRIES: usize = 8;
 #[derive(Default)]
 pub(super) struct Teids {
     used: HashSet<u32>,
-    at_once: Option<AtOnce>,
+    fast_teids: Option<TeidFilter>,
 }
 
 impl Teids {
-    /// None is in use. `at_once` says which ones the datapath finds at once.
-    pub fn new(at_once: Option<AtOnce>) -> Self {
-        Teids { used: HashSet::new(), at_once }
+    /// None is in use. `fast_teids` says which ones the datapath finds at once.
+    pub fn new(fast_teids: Option<TeidFilter>) -> Self {
+        Teids { used: HashSet::new(), fast_teids }
     }
 
     fn draw(&mut self) -> Option<u32> {
@@ -31,8 +31,8 @@ impl Teids {
         let mut free =
             drawn.filter(|teid| *teid != 0 && !used.contains(teid)).take(TRIES).peekable();
         let first = free.peek().copied()?;
-        let teid = match &self.at_once {
-            Some(at_once) => free.find(|teid| at_once(*teid)).unwrap_or(first),
+        let teid = match &self.fast_teids {
+            Some(fast_teids) => free.find(|teid| fast_teids(*teid)).unwrap_or(first),
             None => first,
         };
         self.used.insert(teid);
@@ -178,10 +178,10 @@ impl<'a> Choice<'a> {
     }
 
     /// The request is refused.
-    pub fn give_back(self) {
+    pub fn release(self) {
         let Choice { teids, taken, leasing, .. } = self;
         teids.release(taken);
-        leasing.give_back();
+        leasing.release();
     }
 
     /// The request is carried out; tunnels that the session no longer uses are free again. Gives

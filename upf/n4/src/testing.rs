@@ -95,18 +95,18 @@ impl Smf {
         answer
     }
 
-    pub fn receive(&mut self, octets: &[u8]) -> Vec<Packet> {
-        self.n4.receive(address(), octets, self.now);
+    pub fn receive(&mut self, bytes: &[u8]) -> Vec<Packet> {
+        self.n4.receive(address(), bytes, self.now);
         self.sent()
     }
 
     /// What somebody else's datagram is answered with.
-    pub fn receive_from(&mut self, from: IpAddr, octets: &[u8]) -> Vec<Packet> {
-        self.n4.receive(SocketAddr::new(from, PORT), octets, self.now);
+    pub fn receive_from(&mut self, from: IpAddr, bytes: &[u8]) -> Vec<Packet> {
+        self.n4.receive(SocketAddr::new(from, PORT), bytes, self.now);
         self.n4
             .take_outgoing()
             .iter()
-            .map(|out| Packet::decode(&out.octets).expect("what was sent reads"))
+            .map(|out| Packet::decode(&out.bytes).expect("what was sent reads"))
             .collect()
     }
 
@@ -114,7 +114,7 @@ impl Smf {
     pub fn sent(&mut self) -> Vec<Packet> {
         let read = |out: Outgoing| {
             assert_eq!(out.to, address());
-            Packet::decode(&out.octets).expect("what was sent reads")
+            Packet::decode(&out.bytes).expect("what was sent reads")
         };
         self.n4.take_outgoing().into_iter().map(read).collect()
     }

@@ -1,6 +1,6 @@
 //! Everything as JSON, for who shows it.
 use martlet_upf_datapath::counters::{Counters, DropReason};
-use martlet_upf_datapath::telemetry::{Fill, Traffic, Volume, balance};
+use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume, balance};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub struct SessionTraffic {
 
 /// What is gathered of one UPF.
 #[derive(Default)]
-pub struct Watched {
+pub struct Snapshot {
     /// What its datapath has counted.
     pub counters: Arc<Counters>,
     /// Traffic of its first sessions.
     pub sessions: Vec<SessionTraffic>,
     /// How full its tables are.
-    pub tables: Vec<Fill>,
+    pub tables: Vec<TableUsage>,
 }
 
 /// Drops by the names of their reasons, without those that are 0.
@@ -43,7 +43,7 @@ pub(crate) fn top(
     counters: &Counters,
     sessions: &[SessionTraffic],
     count: usize,
-    fill: &[Fill],
+    fill: &[TableUsage],
 ) -> Value {
     let numbers: Map<String, Value> =
         counters.named().into_iter().map(|(n, v)| (n.to_string(), v.into())).collect();
@@ -52,7 +52,7 @@ pub(crate) fn top(
     let sessions: Vec<Value> = sessions
         .iter()
         .map(|s| {
-            let volume = |v: Volume| json!({"octets": v.octets, "packets": v.packets});
+            let volume = |v: Volume| json!({"bytes": v.bytes, "packets": v.packets});
             json!({
                 "seid": format!("{:#018x}", s.seid), "ue": s.ue, "waiting": s.waiting,
                 "uplink": volume(s.traffic.uplink), "downlink": volume(s.traffic.downlink),
@@ -60,8 +60,10 @@ pub(crate) fn top(
             })
         })
         .collect();
-    let tables: Vec<Value> =
-        fill.iter().map(|f| json!({"table": f.table, "used": f.used, "most": f.most})).collect();
+    let tables: Vec<Value> = fill
+        .iter()
+        .map(|f| json!({"table": f.table, "used": f.used, "capacity": f.capacity}))
+        .collect();
     let latency = &counters.latency;
     json!({
         "datapath": datapath, "counters": numbers, "sessionCount": count, "sessions": sessions, "tables": tables,

@@ -85,7 +85,7 @@ impl Addresses {
         Some(Lease { network, address })
     }
 
-    pub fn give_back(&mut self, leases: impl IntoIterator<Item = Lease>) {
+    pub fn release(&mut self, leases: impl IntoIterator<Item = Lease>) {
         for lease in leases {
             let (runs, value) = match lease.address {
                 UeAddress::V4(address) => {
@@ -181,8 +181,8 @@ impl<'a> Leasing<'a> {
     }
 
     /// The request is refused.
-    pub fn give_back(self) {
-        self.addresses.give_back(self.taken);
+    pub fn release(self) {
+        self.addresses.release(self.taken);
     }
 
     /// The request is carried out: what the session has now.

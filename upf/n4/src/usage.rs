@@ -1,6 +1,6 @@
 //! Usage reports and idleness (TS 29.244, 5.2.2.2 and 5.11).
-use super::alarms::Alarm;
 use super::context::{Measured, UrrClock};
+use super::deadlines::Deadline;
 use super::report::{Pending, report};
 use super::{Moment, N4};
 use martlet_pfcp::SessionReportRequest;
@@ -36,42 +36,44 @@ impl N4 {
             }
             context.set_clock(urr.id, clock);
             let on = |trigger, after: Option<Duration>| after.filter(|_| urr.triggers.has(trigger));
-            let alarms = [
+            let deadlines = [
                 (
-                    Alarm::Period { seid, urr: urr.id },
+                    Deadline::Period { seid, urr: urr.id },
                     now.instant,
                     on(ReportingTriggers::PERIO, urr.period),
                 ),
                 (
-                    Alarm::TimeThreshold { seid, urr: urr.id },
+                    Deadline::TimeThreshold { seid, urr: urr.id },
                     clock.since,
                     on(ReportingTriggers::TIMTH, urr.time_threshold),
                 ),
                 (
-                    Alarm::TimeQuota { seid, urr: urr.id },
+                    Deadline::TimeQuota { seid, urr: urr.id },
                     clock.quota_since,
                     urr.time_quota.filter(|_| !urr.time_quota_exhausted),
                 ),
             ];
-            for (alarm, from, after) in alarms {
+            for (deadline, from, after) in deadlines {
                 match after {
-                    Some(after) => self.alarms.set(alarm, from + after),
-                    None => self.alarms.cancel(alarm),
+                    Some(after) => self.deadlines.set(deadline, from + after),
+                    None => self.deadlines.cancel(deadline),
                 }
             }
         }
         if old.is_none_or(|old| old.inactivity != context.rules().inactivity) {
             match context.rules().inactivity {
-                Some(timeout) => self.alarms.set(Alarm::Inactivity { seid }, now.instant + timeout),
-                None => self.alarms.cancel(Alarm::Inactivity { seid }),
+                Some(timeout) => {
+                    self.deadlines.set(Deadline::Inactivity { seid }, now.instant + timeout)
+                }
+                None => self.deadlines.cancel(Deadline::Inactivity { seid }),
             }
         }
     }
 
     pub(super) fn cancel_urr(&mut self, seid: u64, urr: u32) {
-        self.alarms.cancel(Alarm::Period { seid, urr });
-        self.alarms.cancel(Alarm::TimeThreshold { seid, urr });
-        self.alarms.cancel(Alarm::TimeQuota { seid, urr });
+        self.deadlines.cancel(Deadline::Period { seid, urr });
+        self.deadlines.cancel(Deadline::TimeThreshold { seid, urr });
+        self.deadlines.cancel(Deadline::TimeQuota { seid, urr });
     }
 
     /// A rule is gone.
@@ -127,7 +129,7 @@ impl N4 {
             .filter(|rule| rule.triggers.has(ReportingTriggers::TIMTH))
             .and_then(|r| r.time_threshold);
         if let Some(threshold) = threshold.filter(|threshold| !threshold.is_zero()) {
-            self.alarms.set(Alarm::TimeThreshold { seid, urr }, now.instant + threshold);
+            self.deadlines.set(Deadline::TimeThreshold { seid, urr }, now.instant + threshold);
         }
     }
 
@@ -142,7 +144,7 @@ impl N4 {
     pub(super) fn period_over(&mut self, seid: u64, urr: u32, now: Moment) {
         let rule = self.sessions.get(&seid).and_then(|context| context.rules().urrs.get(&urr));
         let Some(period) = rule.and_then(|rule| rule.period) else { return };
-        self.alarms.set(Alarm::Period { seid, urr }, now.instant + period);
+        self.deadlines.set(Deadline::Period { seid, urr }, now.instant + period);
         self.report_usage(seid, urr, UsageReportTrigger::PERIO, now);
     }
 
@@ -170,9 +172,9 @@ impl N4 {
         let last = self.datapath.last_activity(seid).unwrap_or(context.established);
         let due = last + timeout;
         if due > now.instant {
-            return self.alarms.set(Alarm::Inactivity { seid }, due);
+            return self.deadlines.set(Deadline::Inactivity { seid }, due);
         }
-        self.alarms.set(Alarm::Inactivity { seid }, now.instant + timeout);
+        self.deadlines.set(Deadline::Inactivity { seid }, now.instant + timeout);
         if context.idle_since != Some(last) {
             context.idle_since = Some(last);
             self.send_report(seid, report(ReportType::UPIR), Pending::Inactivity { seid }, now);

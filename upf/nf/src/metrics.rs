@@ -2,14 +2,14 @@
 //! counted once only.
 use martlet_upf_datapath::counters::Count;
 use martlet_upf_datapath::telemetry::{CLASSES, upper_end};
-use martlet_upf_n4::Watched;
+use martlet_upf_n4::Snapshot;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Bucket, Histogram, Metric, MetricFamily, MetricType};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 
-type Source = dyn Fn() -> Option<Watched> + Send + Sync;
+type Source = dyn Fn() -> Option<Snapshot> + Send + Sync;
 
 static SOURCES: Mutex<Vec<Weak<Source>>> = Mutex::new(Vec::new());
 
@@ -29,18 +29,19 @@ pub(crate) fn watch(source: Arc<Source>) -> Arc<Source> {
 
 struct Export {
     packets: IntCounterVec,
-    octets: IntCounterVec,
+    bytes: IntCounterVec,
     session_packets: IntCounterVec,
-    session_octets: IntCounterVec,
+    session_bytes: IntCounterVec,
     session_drops: IntCounterVec,
-    session_waiting: IntGaugeVec,
+    session_buffered: IntGaugeVec,
     used: IntGaugeVec,
     most: IntGaugeVec,
     latency: Desc,
 }
 
 const LATENCY: &str = "martlet_upf_packet_seconds";
-const LATENCY_HELP: &str = "Time that packets took in the datapath, of one in upf.telemetry.sample";
+const LATENCY_HELP: &str =
+    "Time that a packet takes in the datapath, sampled by upf.telemetry.sample";
 
 impl Export {
     fn new() -> Self {
@@ -54,42 +55,42 @@ impl Export {
         Export {
             packets: counters(
                 "martlet_upf_packets_total",
-                "Packets of UEs that were forwarded",
+                "Forwarded packets of UEs",
                 &["direction"],
             ),
-            octets: counters(
-                "martlet_upf_octets_total",
-                "Their octets, without tunnel headers",
+            bytes: counters(
+                "martlet_upf_bytes_total",
+                "Forwarded bytes of UEs without tunnel headers",
                 &["direction"],
             ),
             session_packets: counters(
                 "martlet_upf_session_packets_total",
-                "Packets of a session that were forwarded, of the first upf.telemetry.sessions",
+                "Forwarded packets of a session, for the first upf.telemetry.sessions sessions",
                 &session,
             ),
-            session_octets: counters(
-                "martlet_upf_session_octets_total",
-                "Octets of a session",
+            session_bytes: counters(
+                "martlet_upf_session_bytes_total",
+                "Forwarded bytes of a session",
                 &session,
             ),
             session_drops: counters(
                 "martlet_upf_session_dropped_packets_total",
-                "Packets of a session that were not forwarded",
+                "Dropped packets of a session",
                 &["seid", "ue", "reason"],
             ),
-            session_waiting: gauges(
-                "martlet_upf_session_waiting_packets",
-                "Packets that wait for a UE",
+            session_buffered: gauges(
+                "martlet_upf_session_buffered_packets",
+                "Buffered packets of a session",
                 &["seid", "ue"],
             ),
             used: gauges(
                 "martlet_upf_table_entries",
-                "Places of a table of the datapath in use",
+                "Entries of a datapath table in use",
                 &["table"],
             ),
             most: gauges(
                 "martlet_upf_table_capacity",
-                "Places of a table of the datapath",
+                "Capacity of a datapath table in entries",
                 &["table"],
             ),
             latency: Desc::new(LATENCY.into(), LATENCY_HELP.into(), vec![], HashMap::new())
@@ -100,53 +101,53 @@ impl Export {
     fn counters(&self) -> [&IntCounterVec; 5] {
         [
             &self.packets,
-            &self.octets,
+            &self.bytes,
             &self.session_packets,
-            &self.session_octets,
+            &self.session_bytes,
             &self.session_drops,
         ]
     }
 
     fn gauges(&self) -> [&IntGaugeVec; 3] {
-        [&self.session_waiting, &self.used, &self.most]
+        [&self.session_buffered, &self.used, &self.most]
     }
 
-    fn add(&self, watched: &Watched) {
-        let counters = &watched.counters;
-        for (direction, packets, octets) in [
-            ("uplink", &counters.uplink_packets, &counters.uplink_octets),
-            ("downlink", &counters.downlink_packets, &counters.downlink_octets),
+    fn add(&self, snapshot: &Snapshot) {
+        let counters = &snapshot.counters;
+        for (direction, packets, bytes) in [
+            ("uplink", &counters.uplink_packets, &counters.uplink_bytes),
+            ("downlink", &counters.downlink_packets, &counters.downlink_bytes),
         ] {
             self.packets.with_label_values(&[direction]).inc_by(packets.get());
-            self.octets.with_label_values(&[direction]).inc_by(octets.get());
+            self.bytes.with_label_values(&[direction]).inc_by(bytes.get());
         }
-        for session in &watched.sessions {
+        for session in &snapshot.sessions {
             let (seid, ue) = (format!("{:#018x}", session.seid), session.ue.as_str());
             let traffic = &session.traffic;
             for (direction, volume) in [("uplink", traffic.uplink), ("downlink", traffic.downlink)]
             {
                 let labels = [seid.as_str(), ue, direction];
                 self.session_packets.with_label_values(&labels).inc_by(volume.packets);
-                self.session_octets.with_label_values(&labels).inc_by(volume.octets);
+                self.session_bytes.with_label_values(&labels).inc_by(volume.bytes);
             }
             for (reason, packets) in &traffic.drops {
                 self.session_drops
                     .with_label_values(&[seid.as_str(), ue, reason.name()])
                     .inc_by(*packets);
             }
-            self.session_waiting
+            self.session_buffered
                 .with_label_values(&[seid.as_str(), ue])
                 .set(session.waiting as i64);
         }
-        for fill in &watched.tables {
-            self.used.with_label_values(&[fill.table]).add(fill.used as i64);
-            self.most.with_label_values(&[fill.table]).add(fill.most as i64);
+        for usage in &snapshot.tables {
+            self.used.with_label_values(&[usage.table]).add(usage.used as i64);
+            self.most.with_label_values(&[usage.table]).add(usage.capacity as i64);
         }
     }
 }
 
 /// The times of all datapaths as one histogram, in seconds.
-fn histogram(all: &[Watched]) -> MetricFamily {
+fn histogram(all: &[Snapshot]) -> MetricFamily {
     let mut histogram = Histogram::default();
     let (mut sum, mut buckets) = (0, Vec::new());
     for class in 0..CLASSES {
@@ -189,13 +190,13 @@ impl Collector for Export {
             all.retain(|source| source.strong_count() > 0);
             all.iter().filter_map(Weak::upgrade).collect()
         };
-        let watched: Vec<Watched> = sources.iter().filter_map(|source| source()).collect();
+        let snapshot: Vec<Snapshot> = sources.iter().filter_map(|source| source()).collect();
         self.counters().into_iter().for_each(IntCounterVec::reset);
         self.gauges().into_iter().for_each(IntGaugeVec::reset);
-        watched.iter().for_each(|watched| self.add(watched));
+        snapshot.iter().for_each(|snapshot| self.add(snapshot));
         let all = self.counters().into_iter().flat_map(Collector::collect);
         all.chain(self.gauges().into_iter().flat_map(Collector::collect))
-            .chain([histogram(&watched)])
+            .chain([histogram(&snapshot)])
             .collect()
     }
 }

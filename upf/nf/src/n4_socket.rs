@@ -34,7 +34,7 @@ pub async fn run(
         act(&mut n4);
         let now = Moment::now();
         n4.worked(now.instant - before, now);
-        (n4.take_outgoing(), n4.next_timeout(), n4.leaves_at(now))
+        (n4.take_outgoing(), n4.next_timeout(), n4.release_deadline(now))
     };
     let (_, mut timeout, mut end) = with(&mut |_| {});
     let mut ending = false;
@@ -47,7 +47,7 @@ pub async fn run(
         let due = sleep_until(Instant::from_std(
             next.unwrap_or(now + std::time::Duration::from_secs(3600)),
         ));
-        let (outgoing, next, leaves_at) = tokio::select! {
+        let (outgoing, next, release_deadline) = tokio::select! {
             () = &mut shutdown, if !ending => {
                 ending = true;
                 let mut waits = false;
@@ -66,7 +66,7 @@ pub async fn run(
                     {
                         datagrams.push((from, buffer.get(..length).unwrap_or_default().to_vec()));
                     }
-                    let together = || datagrams.iter().map(|(from, octets)| (*from, octets.as_slice()));
+                    let together = || datagrams.iter().map(|(from, bytes)| (*from, bytes.as_slice()));
                     with(&mut |n4| n4.receive_all(together(), Moment::now()))
                 }
                 // An SMF that is not there shows at the next receive; that is no reason to end.
@@ -81,9 +81,9 @@ pub async fn run(
             }
             () = due => with(&mut |n4| n4.poll(Moment::now())),
         };
-        (timeout, end) = (next, leaves_at);
+        (timeout, end) = (next, release_deadline);
         for datagram in outgoing {
-            if let Err(error) = socket.send_to(&datagram.octets, datagram.to).await {
+            if let Err(error) = socket.send_to(&datagram.bytes, datagram.to).await {
                 tracing::warn!(peer = %datagram.to, %error, "PFCP message not sent");
             }
         }

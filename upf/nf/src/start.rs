@@ -1,10 +1,10 @@
 //! The UPF put together: datapath, N4, status.
 use crate::{metrics, n4_socket, thermal};
 use martlet_upf_config::{DatapathChoice, UpfConfig};
-use martlet_upf_datapath::telemetry::TraceWish;
+use martlet_upf_datapath::telemetry::TraceRequest;
 use martlet_upf_datapath::{Datapath, Signals};
 use martlet_upf_kernel::KernelDatapath;
-use martlet_upf_n4::{Moment, N4, Settings, Watched};
+use martlet_upf_n4::{Moment, N4, Settings, Snapshot};
 use martlet_upf_offload::SwitchDatapath;
 use martlet_upf_xdp::XdpDatapath;
 use serde_json::Value;
@@ -53,7 +53,7 @@ pub struct UpfHandle {
     address: SocketAddr,
     task: JoinHandle<Result<(), UpfError>>,
     /// Metrics are shown while it is kept.
-    _watched: Arc<dyn Fn() -> Option<Watched> + Send + Sync>,
+    _watched: Arc<dyn Fn() -> Option<Snapshot> + Send + Sync>,
     /// The board, and what keeps it cool.
     thermal: Arc<thermal::Shared>,
     _thermal: tokio::task::JoinSet<()>,
@@ -97,9 +97,9 @@ pub async fn start(
     let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
     let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
     let (thermal, tasks) = thermal::run(&config, &n4);
-    let watched = Arc::downgrade(&n4);
-    let watched = metrics::watch(Arc::new(move || {
-        Some(watched.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).watched())
+    let snapshot = Arc::downgrade(&n4);
+    let snapshot = metrics::watch(Arc::new(move || {
+        Some(snapshot.upgrade()?.lock().unwrap_or_else(PoisonError::into_inner).snapshot())
     }));
     let (alive, dropped) = oneshot::channel::<()>();
     let served = n4.clone();
@@ -120,7 +120,7 @@ pub async fn start(
         outcome
     });
     tracing::info!(n4 = %address, "the UPF is ready");
-    Ok(UpfHandle { n4, address, task, _watched: watched, thermal, _thermal: tasks, _alive: alive })
+    Ok(UpfHandle { n4, address, task, _watched: snapshot, thermal, _thermal: tasks, _alive: alive })
 }
 
 impl UpfHandle {
@@ -151,8 +151,8 @@ impl UpfHandle {
                     (top["board"], top["governor"]) = (thermal.board.top(), thermal.top());
                     Some(Ok(top))
                 }
-                "trace" => Some(n4.trace(TraceWish { forwarded: false })),
-                "trace/all" => Some(n4.trace(TraceWish { forwarded: true })),
+                "trace" => Some(n4.trace(TraceRequest { forwarded: false })),
+                "trace/all" => Some(n4.trace(TraceRequest { forwarded: true })),
                 "renew" => Some(n4.renew(None)),
                 "capture" => Some(n4.capture(false)),
                 "capture/end" => Some(n4.capture(true)),

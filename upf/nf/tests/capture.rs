@@ -1,4 +1,4 @@
-//! Packets of N6 written to a file: octet for octet as they are there, within bounds, and those
+//! Packets of N6 written to a file: byte for byte as they are there, within bounds, and those
 //! that find no room counted.
 mod common;
 
@@ -10,7 +10,7 @@ use martlet_upf::UpfConfig;
 use martlet_upf::config::{DatapathChoice, N6Mode};
 use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
 use martlet_upf::datapath::Change;
-use martlet_upf::telemetry::{CaptureStatus, CaptureWish};
+use martlet_upf::telemetry::{CaptureRequest, CaptureStatus};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -51,8 +51,8 @@ impl Drop for Folder {
     }
 }
 
-const WISH: CaptureWish =
-    CaptureWish { snap: 2048, packets: 1000, octets: 1 << 20, time: Duration::from_secs(60) };
+const WISH: CaptureRequest =
+    CaptureRequest { snap: 2048, packets: 1000, bytes: 1 << 20, time: Duration::from_secs(60) };
 
 fn ended(rig: &mut PeersRig, end: bool) -> CaptureStatus {
     rig.datapath().capture(end);
@@ -66,14 +66,14 @@ fn ended(rig: &mut PeersRig, end: bool) -> CaptureStatus {
     panic!("the capture does not end");
 }
 
-/// Time, length, and octets of each packet of a file.
+/// Time, length, and bytes of each packet of a file.
 fn read(status: &CaptureStatus) -> Vec<(Duration, u32, Vec<u8>)> {
-    let octets = std::fs::read(&status.path).expect("the file");
-    assert_eq!(octets.len() as u64, status.octets);
-    let (mut rest, mut all) = (&octets[24..], Vec::new());
+    let bytes = std::fs::read(&status.path).expect("the file");
+    assert_eq!(bytes.len() as u64, status.bytes);
+    let (mut rest, mut all) = (&bytes[24..], Vec::new());
     while let Some((head, more)) = rest.split_at_checked(16) {
         let word =
-            |n: usize| u32::from_le_bytes(head[4 * n..4 * n + 4].try_into().expect("4 octets"));
+            |n: usize| u32::from_le_bytes(head[4 * n..4 * n + 4].try_into().expect("4 bytes"));
         let (packet, more) = more.split_at(word(2) as usize);
         all.push((Duration::new(word(0).into(), word(1)), word(3), packet.to_vec()));
         rest = more;
@@ -89,8 +89,8 @@ fn younger(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-fn in_tunnel(octets: &[u8]) -> Vec<u8> {
-    let Ok(Message::GPdu(pdu)) = martlet_gtpu::decode(octets) else { panic!("no G-PDU") };
+fn in_tunnel(bytes: &[u8]) -> Vec<u8> {
+    let Ok(Message::GPdu(pdu)) = martlet_gtpu::decode(bytes) else { panic!("no G-PDU") };
     pdu.payload.to_vec()
 }
 
@@ -176,7 +176,7 @@ fn a_capture_has_its_bounds() {
             assert!(rig.receive_n3().is_some());
         };
         rig.datapath()
-            .begin_capture(&folder.0, CaptureWish { packets: 3, snap: 60, ..WISH })
+            .begin_capture(&folder.0, CaptureRequest { packets: 3, snap: 60, ..WISH })
             .expect("a capture");
         (0..5).for_each(|n| send(&mut rig, n));
         let status = ended(&mut rig, false);
@@ -184,11 +184,11 @@ fn a_capture_has_its_bounds() {
             read(&status).iter().map(|(_, length, packet)| (*length, packet.len())).collect();
         assert_eq!(cut, [(528, 60); 3]);
         rig.datapath()
-            .begin_capture(&folder.0, CaptureWish { octets: 24 + 2 * 544, ..WISH })
+            .begin_capture(&folder.0, CaptureRequest { bytes: 24 + 2 * 544, ..WISH })
             .expect("a capture");
         (0..5).for_each(|n| send(&mut rig, n));
         assert_eq!(read(&ended(&mut rig, false)).len(), 2);
-        let short = CaptureWish { time: Duration::from_millis(1), ..WISH };
+        let short = CaptureRequest { time: Duration::from_millis(1), ..WISH };
         rig.datapath().begin_capture(&folder.0, short).expect("a capture");
         assert!(ended(&mut rig, false).ended.is_some_and(|why| why.contains("time")));
         let nowhere =
@@ -203,8 +203,8 @@ fn a_capture_has_its_bounds() {
 fn what_finds_no_room_is_counted() {
     in_namespace(|| {
         let (mut rig, folder) = (rig(false), Folder::new("speed"));
-        let wish = CaptureWish { packets: 1 << 30, octets: 1 << 30, ..WISH };
-        rig.datapath().begin_capture(&folder.0, wish).expect("a capture");
+        let request = CaptureRequest { packets: 1 << 30, bytes: 1 << 30, ..WISH };
+        rig.datapath().begin_capture(&folder.0, request).expect("a capture");
         let socket = rig.network.within(|| UdpSocket::bind((HOST, 7005)).expect("a port"));
         for n in 0..20_000u32 {
             socket.send_to(&n.to_be_bytes().repeat(200), (UE, 9000)).expect("sent");
@@ -216,7 +216,7 @@ fn what_finds_no_room_is_counted() {
         assert_eq!(status.packets + status.dropped, forwarded, "{status:?}");
         let numbers: Vec<u32> = read(&status)
             .iter()
-            .map(|(.., packet)| u32::from_be_bytes(packet[28..32].try_into().expect("4 octets")))
+            .map(|(.., packet)| u32::from_be_bytes(packet[28..32].try_into().expect("4 bytes")))
             .collect();
         assert!(numbers.is_sorted());
         eprintln!("{} written and {} dropped of {forwarded}", status.packets, status.dropped);

@@ -117,10 +117,10 @@ fn programs_of_a_ue_reach_the_data_network_with_a_translated_address() {
         assert!(ping.contains(" 0% packet loss"), "{ping}");
         let ping = output(&ue, &format!("ping -c 2 -i 0.2 -W 3 -s 3000 {HOST}"));
         assert!(ping.contains(" 0% packet loss"), "{ping}");
-        let refused = within(&ue, &format!("ping -c 1 -W 1 -M do -s 1450 {HOST}"))
+        let rejected = within(&ue, &format!("ping -c 1 -W 1 -M do -s 1450 {HOST}"))
             .output()
             .expect("ping runs");
-        assert!(!refused.status.success(), "more than 1,400 octets do not fit into the UE's link");
+        assert!(!rejected.status.success(), "more than 1,400 bytes do not fit into the UE's link");
 
         let listener = rig.network.within(|| TcpListener::bind((HOST, 8080)).expect("a port"));
         let served = std::thread::spawn(move || {

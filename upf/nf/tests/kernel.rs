@@ -2,7 +2,7 @@
 //! its own.
 mod common;
 
-use common::rig::{GNB, HERE, PATIENCE, SocketRig, UE, config};
+use common::rig::{GNB, HERE, SocketRig, TIMEOUT, UE, config};
 use common::{REMOTE, in_namespace};
 use martlet_upf::config::{N6Mode, UpfConfig};
 use martlet_upf::conformance::{Rig, checks, udp_packet};
@@ -26,7 +26,7 @@ fn a_packet_of_the_largest_size_passes_both_ways() {
         let mut rig = SocketRig::new(config());
         let session = martlet_upf::conformance::session(&rig, 1, 7, UE);
         rig.datapath().apply(&martlet_upf::datapath::Change::to(&session)).expect("the session");
-        // 1400 octets are the MTU of the device: 28 of them are headers.
+        // 1400 bytes are the MTU of the device: 28 of them are headers.
         let payload = vec![b'x'; 1372];
         rig.send_n3(&martlet_upf::conformance::g_pdu(
             7,
@@ -35,7 +35,7 @@ fn a_packet_of_the_largest_size_passes_both_ways() {
         ));
         assert_eq!(rig.receive_n6(), Some(payload.clone()));
         rig.send_n6(7000, &payload);
-        assert_eq!(rig.receive_n3().map(|octets| octets.len()), Some(16 + 1400));
+        assert_eq!(rig.receive_n3().map(|bytes| bytes.len()), Some(16 + 1400));
     });
 }
 
@@ -50,7 +50,7 @@ fn what_it_made_is_gone_with_it() {
         assert!(error.contains("martlet-n6") && error.contains("in use"), "{error}");
         drop(rig);
         // The kernel clears up a moment later where it is busy.
-        let give_up = std::time::Instant::now() + PATIENCE;
+        let give_up = std::time::Instant::now() + TIMEOUT;
         while exists() && std::time::Instant::now() < give_up {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
@@ -64,7 +64,7 @@ fn without_n6_there_is_no_interface_and_ues_reach_each_other() {
         let mut config = UpfConfig::default();
         config.n6.mode = N6Mode::None;
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
-        gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         let (datapath, signals) = open_datapath(&config).expect("the datapath");
         assert!(!std::path::Path::new("/proc/sys/net/ipv4/conf/martlet-n6").exists());
         let mut rig = SocketRig { datapath, signals, gnb, hosts: Vec::new(), at: HERE };

@@ -35,7 +35,7 @@ fn session() -> Session {
     for (id, source) in [(1, Interface::Access), (2, Interface::Core)] {
         let local = (id == 1).then_some(LocalTunnel { teid: 7, ipv4: Some(N3), ipv6: None });
         let pdr = Pdr {
-            beyond: None,
+            extras: None,
             id,
             precedence: 1,
             source,

@@ -134,7 +134,7 @@ fn an_smf_in_go_has_its_way_with_the_upf() {
             config.n6.mode = N6Mode::Routing;
             config.n3.restoration_s = 0;
             config.n4.heartbeat_s = 1;
-            config.n4.release_s = 20;
+            config.n4.graceful_release_s = 20;
             config.n4.sessions = 1001;
             config.dnns = vec![DnnConfig {
                 name: "internet".into(),

@@ -11,7 +11,7 @@ use martlet_upf::conformance::{Rig, g_pdu, measure, session, udp_packet};
 use martlet_upf::counters::DropReason;
 use martlet_upf::datapath::{Change, Datapath, Shaping};
 use martlet_upf::rules::{Action, BitRate};
-use martlet_upf::telemetry::{TraceWish, balance, summary};
+use martlet_upf::telemetry::{TraceRequest, balance, summary};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::net::Ipv4Addr;
@@ -61,8 +61,8 @@ fn a_session_has_its_traffic_and_its_drops() {
         let foreign = udp_packet((Ipv4Addr::new(10, 45, 0, 9), 9000), (HOST, 7000), &[0; 10]);
         assert_eq!(bench.run_n3(&uplink(&bench, TEID, &foreign)).0, Verdict::Drop);
         let traffic = bench.datapath.traffic(&[1, 2]);
-        assert_eq!((traffic[0].uplink.packets, traffic[0].uplink.octets), (3, 300));
-        assert_eq!((traffic[0].downlink.packets, traffic[0].downlink.octets), (1, 50));
+        assert_eq!((traffic[0].uplink.packets, traffic[0].uplink.bytes), (3, 300));
+        assert_eq!((traffic[0].downlink.packets, traffic[0].downlink.bytes), (1, 50));
         assert_eq!(traffic[0].drops, [(DropReason::ForeignSource, 1), (DropReason::Gate, 1)]);
         assert_eq!(traffic[1], Default::default(), "there is no session 2");
         // Rules of before have counted, too, once they are gone; and the next session of the slot
@@ -101,7 +101,7 @@ fn the_time_of_some_packets_is_taken() {
 fn a_drop_is_traced_to_its_rule() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
-        let dropped = TraceWish { forwarded: false };
+        let dropped = TraceRequest { forwarded: false };
         bench.run_n3(&uplink(&bench, TEID, &up(10)));
         assert_eq!(
             bench.datapath.trace(dropped).expect("it traces").packets,
@@ -116,7 +116,7 @@ fn a_drop_is_traced_to_its_rule() {
         bench.run_n3(&frame);
         let told = bench.datapath.trace(dropped).expect("it traces");
         assert_eq!(
-            (told.packets.len(), told.untold),
+            (told.packets.len(), told.missed),
             (1, 0),
             "unknown tunnels are for user space to answer: {told:?}"
         );
@@ -129,14 +129,14 @@ fn a_drop_is_traced_to_its_rule() {
         assert_eq!(packet.frame, frame[..256]);
         let line = summary(&packet.frame, packet.length);
         assert!(
-            line.ends_with("TEID 0x01010101: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 428 octets"),
+            line.ends_with("TEID 0x01010101: UDP 10.45.0.2:9000 > 10.98.0.2:7000, 428 bytes"),
             "{line}"
         );
         let json = packet.told(Some(&session));
         assert_eq!((&json["reason"], &json["why"]), (&"action".into(), &"FAR 1 says so".into()));
         assert_eq!((&json["far"], &json["qers"]), (&1.into(), &serde_json::json!([1])));
         // Also of what is forwarded, for who asks for that.
-        let all = TraceWish { forwarded: true };
+        let all = TraceRequest { forwarded: true };
         bench.datapath.trace(all).expect("it traces");
         session.fars.get_mut(&1).expect("the FAR").action = Action::Forward;
         bench.apply(&session);
@@ -187,7 +187,7 @@ fn everything(rig: &mut impl Rig) {
         }
     };
     for round in 0..4 {
-        let mut send = |octets: &[u8]| rig.send_n3(octets);
+        let mut send = |bytes: &[u8]| rig.send_n3(bytes);
         send_all(&mut send);
         for port in [7000, 7001] {
             rig.send_n6(port, &[0; 200]);
@@ -273,11 +273,11 @@ fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
             }
             passed
         };
-        // A bucket holds 65,535 octets at the least, and 10,000 come in a second.
+        // A bucket holds 65,535 bytes at the least, and 10,000 come in a second.
         let [shaped, free] = passed(&bench);
         assert!((65..100).contains(&shaped) && free == 200, "{shaped} and {free}");
         assert_eq!(bench.drops(DropReason::Thermal), 200 - u64::from(shaped));
-        assert_eq!(bench.datapath.class_octets(), [0, u64::from(shaped) * 1000, 200_000]);
+        assert_eq!(bench.datapath.class_bytes(), [0, u64::from(shaped) * 1000, 200_000]);
         // New rules of a class that is shaped are, too.
         bench.apply(&first);
         assert!(passed(&bench)[0] < 40);
@@ -288,7 +288,7 @@ fn flows_of_the_lowest_priority_are_shaped_and_others_are_not() {
 }
 
 /// A frame as it may come from a gNB or the data network: of a session that may be there or not,
-/// and every now and then cut off, with an octet that is another one, or of nothing at all.
+/// and every now and then cut off, with an byte that is another one, or of nothing at all.
 fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
     let n = random.random_range(0..10u8);
     let ue = Ipv4Addr::new(10, 45, 0, 10 + n);
@@ -311,7 +311,7 @@ fn any_frame(bench: &Bench, random: &mut StdRng) -> (bool, Vec<u8>) {
         0 => frame.truncate(random.random_range(0..=frame.len())),
         1 => {
             let at = random.random_range(0..frame.len().max(1));
-            frame.iter_mut().skip(at).take(1).for_each(|octet| *octet = random.random());
+            frame.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.random());
         }
         _ => {}
     }

@@ -92,17 +92,17 @@ fn full_tables_refuse_what_is_more_and_nothing_else() {
             assert_eq!(rig.receive_n6().as_deref(), Some(&b"through"[..]));
         };
         carries(&mut rig);
-        let refused =
+        let rejected =
             |rig: &mut SocketRig, session| match rig.datapath().apply(&Change::to(&session)) {
                 Err(DatapathError::NoResources(why)) => why,
                 other => panic!("{other:?}"),
             };
         let more = session(&rig, 1000, 1000, ue(1000));
-        assert!(refused(&mut rig, more).contains("upf.xdp.rules"));
+        assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
         let mut more = sessions[SESSIONS as usize - 1].clone();
         more.pdrs
             .insert(3, martlet_upf::rules::Pdr { id: 3, precedence: 200, ..more.pdrs[&1].clone() });
-        assert!(refused(&mut rig, more).contains("upf.xdp.rules"));
+        assert!(rejected(&mut rig, more).contains("upf.xdp.rules"));
         carries(&mut rig);
         // What is deleted makes room for others at once.
         for round in 60..64 {
@@ -133,8 +133,8 @@ fn addresses_are_translated(mode: XdpMode) {
             let (length, from) = host.recv_from(&mut buffer).expect("the packet of the UE");
             assert_eq!((&buffer[..length], from), (&[n; 100][..], (public, 9000).into()));
             host.send_to(&[n; 50], from).expect("sent");
-            let octets = rig.receive_n3().expect("the answer");
-            let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&octets) else {
+            let bytes = rig.receive_n3().expect("the answer");
+            let Ok(martlet_gtpu::Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes) else {
                 panic!("no G-PDU")
             };
             assert_eq!(martlet_upf::conformance::payload_of(pdu.payload), Some(&[n; 50][..]));
@@ -176,12 +176,12 @@ fn socket(discover: libc::c_int) -> UdpSocket {
 fn what_does_not_fit_the_kernel_divides_or_answers() {
     in_namespace(|| {
         let mut rig = with_session();
-        // 1,400 octets fit. Two fragments go into the tunnel, each with a header of its own.
+        // 1,400 bytes fit. Two fragments go into the tunnel, each with a header of its own.
         rig.network.within(|| {
             socket(libc::IP_PMTUDISC_DONT).send_to(&[0; 1450], (UE, 9000)).expect("sent")
         });
         let parts: Vec<usize> =
-            (0..2).filter_map(|_| rig.receive_n3()).map(|octets| octets.len() - 16).collect();
+            (0..2).filter_map(|_| rig.receive_n3()).map(|bytes| bytes.len() - 16).collect();
         assert_eq!(parts.iter().sum::<usize>(), 1450 + 8 + 2 * 20, "{parts:?}");
         // A host that does not want its packets divided is told what fits.
         let told = rig.network.within(|| {
@@ -222,7 +222,7 @@ fn it_says_where_programs_are_and_how_full_the_tables_are() {
 fn what_comes_in_parts_is_put_together_and_forwarded() {
     in_namespace(|| {
         let mut rig = with_session();
-        // It comes over a link of 1,500 octets, in two parts, and leaves over one, in two parts.
+        // It comes over a link of 1,500 bytes, in two parts, and leaves over one, in two parts.
         let mut packet = udp_packet((UE, 9000), (HOST, 7000), &[b'u'; 1900]);
         packet[6] = 0;
         packet[10..12].fill(0);
@@ -233,7 +233,7 @@ fn what_comes_in_parts_is_put_together_and_forwarded() {
         packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
         rig.send_n3(&g_pdu(7, Some(1), &packet));
         assert_eq!(rig.receive_n6(), Some(vec![b'u'; 1900]));
-        assert_eq!(rig.datapath().counters().uplink_octets.get(), 1928);
+        assert_eq!(rig.datapath().counters().uplink_bytes.get(), 1928);
     });
 }
 

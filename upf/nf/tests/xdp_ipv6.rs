@@ -1,4 +1,4 @@
-//! N3 and N9 over IPv6: what the programs make of packets, octet for octet (`BPF_PROG_TEST_RUN`),
+//! N3 and N9 over IPv6: what the programs make of packets, byte for byte (`BPF_PROG_TEST_RUN`),
 //! and what the socket sends.
 mod common;
 
@@ -44,12 +44,12 @@ fn aged(mut packet: Vec<u8>) -> Vec<u8> {
 
 /// A G-PDU with a container, of the uplink (1) or the downlink (0), of QoS flow 9.
 fn g_pdu(teid: u32, kind: u8, packet: &[u8]) -> Vec<u8> {
-    let mut octets = vec![0x34, 255];
-    octets.extend((8 + packet.len() as u16).to_be_bytes());
-    octets.extend(teid.to_be_bytes());
-    octets.extend([0, 0, 0, 0x85, 1, kind << 4, 9, 0]);
-    octets.extend(packet);
-    octets
+    let mut bytes = vec![0x34, 255];
+    bytes.extend((8 + packet.len() as u16).to_be_bytes());
+    bytes.extend(teid.to_be_bytes());
+    bytes.extend([0, 0, 0, 0x85, 1, kind << 4, 9, 0]);
+    bytes.extend(packet);
+    bytes
 }
 
 /// GTP-U over IPv6, behind extension headers of a kind; UDP has no checksum.
@@ -187,9 +187,9 @@ fn what_the_programs_cannot_send_the_socket_does() {
             let (verdict, _) =
                 bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &packet));
             assert_eq!(verdict, Verdict::Drop, "the socket sends it");
-            let (octets, from) = gnb.recv_from(&mut buffer).expect("a packet");
+            let (bytes, from) = gnb.recv_from(&mut buffer).expect("a packet");
             assert_eq!(from, SocketAddr::from((N3, 2152)));
-            assert_eq!(buffer[..octets], g_pdu(0xa0a0_a0a0, 0, &aged(packet))[..]);
+            assert_eq!(buffer[..bytes], g_pdu(0xa0a0_a0a0, 0, &aged(packet))[..]);
         }
         assert_eq!(bench.drops(DropReason::N3), 0);
         drop(bench);

@@ -1,8 +1,8 @@
-//! What the programs make of packets whose addresses they translate, octet for octet
+//! What the programs make of packets whose addresses they translate, byte for byte
 //! (`BPF_PROG_TEST_RUN`).
 mod common;
-#[path = "xdp_nat/recent.rs"]
-mod recent;
+#[path = "xdp_nat/rule_cache.rs"]
+mod rule_cache;
 
 use common::links::{
     Bench, GNB, HOST, OTHER_GNB_TEID, OTHER_TEID, OTHER_UE, UE, ethernet, ip4, udp4,
@@ -40,10 +40,9 @@ type End = (Ipv4Addr, u16);
 
 /// A checksum by the book (RFC 1071).
 fn sum(parts: &[&[u8]]) -> u16 {
-    let octets = parts.concat();
-    let words = octets
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let bytes = parts.concat();
+    let words =
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let mut sum: u32 = words.sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -215,10 +214,10 @@ fn a_port_keeps_its_public_one_and_no_two_have_the_same() {
             let (_, frame) = down(&bench, &udp((HOST, 7000), (PUBLIC, other), b"to the other"));
             assert_eq!(frame[46..50], OTHER_GNB_TEID.to_be_bytes());
             assert_eq!(frame[58..], aged(udp((HOST, 7000), (OTHER_UE, 9000), b"to the other")));
-            let stranger = udp((HOST, 7777), (PUBLIC, 9000), b"x");
+            let unknown_peer = udp((HOST, 7777), (PUBLIC, 9000), b"x");
             assert_eq!(
-                down(&bench, &stranger),
-                (Verdict::Pass, ethernet(bench.n6.own, bench.n6.peer, 0x0800, &stranger))
+                down(&bench, &unknown_peer),
+                (Verdict::Pass, ethernet(bench.n6.own, bench.n6.peer, 0x0800, &unknown_peer))
             );
         },
     );
@@ -230,11 +229,17 @@ fn with_a_full_cone_strangers_reach_the_port_of_a_ue() {
         |config| config.xdp.nat.full_cone = true,
         |bench| {
             out(&bench, &udp((UE, 9000), (HOST, 7000), b"x"));
-            let stranger = Ipv4Addr::new(10, 98, 0, 77);
-            let packet = udp((stranger, 7777), (PUBLIC, 9000), b"hello");
-            assert_eq!(inward(&bench, &packet), aged(udp((stranger, 7777), (UE, 9000), b"hello")));
+            let unknown_peer = Ipv4Addr::new(10, 98, 0, 77);
+            let packet = udp((unknown_peer, 7777), (PUBLIC, 9000), b"hello");
+            assert_eq!(
+                inward(&bench, &packet),
+                aged(udp((unknown_peer, 7777), (UE, 9000), b"hello"))
+            );
             // Another port is nobody's.
-            assert_eq!(down(&bench, &udp((stranger, 7777), (PUBLIC, 9001), b"x")).0, Verdict::Pass);
+            assert_eq!(
+                down(&bench, &udp((unknown_peer, 7777), (PUBLIC, 9001), b"x")).0,
+                Verdict::Pass
+            );
         },
     );
 }
@@ -287,7 +292,7 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
                     aged(icmp(router, UE, [3, 4], [0, 0, 5, 0], &here))
                 );
             }
-            // Of TCP only the first 8 octets, or all of them.
+            // Of TCP only the first 8 bytes, or all of them.
             let sent = out(&bench, &tcp(ue, host, SYN, b"abc"));
             let public = (public.0, port(&sent));
             let (there, here) = (tcp(public, host, SYN, b"abc"), tcp(ue, host, SYN, b"abc"));
@@ -325,11 +330,11 @@ fn icmp_errors_are_translated_with_what_they_are_about() {
     );
 }
 
-/// Divides a packet behind so many octets of its IP payload.
+/// Divides a packet behind so many bytes of its IP payload.
 fn divided(packet: &[u8], at: usize) -> [Vec<u8>; 2] {
-    let part = |octets: &[u8], field: u16| {
+    let part = |bytes: &[u8], field: u16| {
         let mut part = packet[..20].to_vec();
-        part.extend(octets);
+        part.extend(bytes);
         let length = part.len() as u16;
         part[2..4].copy_from_slice(&length.to_be_bytes());
         part[6..8].copy_from_slice(&field.to_be_bytes());

@@ -1,4 +1,4 @@
-//! What the programs make of packets, octet for octet (`BPF_PROG_TEST_RUN`).
+//! What the programs make of packets, byte for byte (`BPF_PROG_TEST_RUN`).
 mod common;
 #[path = "xdp_packets/filters.rs"]
 mod filters;
@@ -23,12 +23,12 @@ const THERE: (Ipv4Addr, u16) = (HOST, 7000);
 /// A G-PDU with what is between its fixed header and the packet, and its flags.
 fn g_pdu(teid: u32, flags: u8, between: &[u8], packet: &[u8]) -> Vec<u8> {
     let length = (between.len() + packet.len()) as u16;
-    let mut octets = vec![0x30 | flags, 255];
-    octets.extend(length.to_be_bytes());
-    octets.extend(teid.to_be_bytes());
-    octets.extend(between);
-    octets.extend(packet);
-    octets
+    let mut bytes = vec![0x30 | flags, 255];
+    bytes.extend(length.to_be_bytes());
+    bytes.extend(teid.to_be_bytes());
+    bytes.extend(between);
+    bytes.extend(packet);
+    bytes
 }
 
 /// The container of an uplink packet of QoS flow 9, as the last extension header.
@@ -106,7 +106,7 @@ fn an_uplink_packet_leaves_without_its_tunnel_whatever_the_header() {
             let frame = uplink(&bench, &g_pdu(TEID, flags, between, &packet));
             assert_eq!(bench.run_n3(&frame), due, "{flags} {between:?}");
         }
-        // Octets behind the message do not leave with it.
+        // Bytes behind the message do not leave with it.
         let mut long = g_pdu(TEID, 4, &CONTAINER, &packet);
         long.extend([0xff; 9]);
         assert_eq!(bench.run_n3(&uplink(&bench, &long)), due);
@@ -216,9 +216,9 @@ fn what_is_no_packet_is_dropped_for_its_reason() {
             ])
             .collect();
         let n = cases.len() as u64;
-        for octets in cases {
-            let frame = uplink(&bench, &octets);
-            assert_eq!(bench.run_n3(&frame).0, Verdict::Drop, "{octets:02x?}");
+        for bytes in cases {
+            let frame = uplink(&bench, &bytes);
+            assert_eq!(bench.run_n3(&frame).0, Verdict::Drop, "{bytes:02x?}");
         }
         assert_eq!(bench.drops(DropReason::Malformed), n);
         let foreign = udp_packet((Ipv4Addr::new(10, 45, 0, 77), 9), THERE, b"x");
@@ -275,18 +275,18 @@ fn ues_reach_each_other() {
 
 /// A UDP packet over IPv6, behind so many options for destinations.
 fn udp6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), options: usize) -> Vec<u8> {
-    let mut octets = vec![0x60, 0, 0, 0];
-    octets.extend(((options * 8 + 12) as u16).to_be_bytes());
-    octets.extend([if options > 0 { 60 } else { 17 }, 64]);
-    octets.extend(from.0.octets());
-    octets.extend(to.0.octets());
+    let mut bytes = vec![0x60, 0, 0, 0];
+    bytes.extend(((options * 8 + 12) as u16).to_be_bytes());
+    bytes.extend([if options > 0 { 60 } else { 17 }, 64]);
+    bytes.extend(from.0.octets());
+    bytes.extend(to.0.octets());
     for n in 1..=options {
-        octets.extend([if n == options { 17 } else { 60 }, 0, 1, 4, 0, 0, 0, 0]);
+        bytes.extend([if n == options { 17 } else { 60 }, 0, 1, 4, 0, 0, 0, 0]);
     }
-    octets.extend(from.1.to_be_bytes());
-    octets.extend(to.1.to_be_bytes());
-    octets.extend([0, 12, 0, 0, 1, 2, 3, 4]);
-    octets
+    bytes.extend(from.1.to_be_bytes());
+    bytes.extend(to.1.to_be_bytes());
+    bytes.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+    bytes
 }
 
 #[test]
@@ -344,8 +344,8 @@ fn a_next_hop_that_changes_is_followed() {
         // to forward.
         run("ip", &format!("neigh del {HOST} dev n6a"));
         std::thread::sleep(std::time::Duration::from_millis(2200));
-        let (verdict, octets) = bench.run_n3(&frame);
-        assert_eq!((verdict, &octets[14..]), (Verdict::Redirect(0), &packet[..]));
+        let (verdict, bytes) = bench.run_n3(&frame);
+        assert_eq!((verdict, &bytes[14..]), (Verdict::Redirect(0), &packet[..]));
     });
 }
 
@@ -388,7 +388,7 @@ fn every_session_is_found_wherever_its_rules_have_found_room() {
             let down = udp_packet(THERE, (ue(n), 9000), b"down");
             let down = bench.run_n6(&ethernet(bench.n6.own, bench.n6.peer, 0x0800, &down)).1;
             // The tunnel's TEID at the gNB, if it went there: behind Ethernet, IP, UDP and four
-            // octets of GTP-U.
+            // bytes of GTP-U.
             let to = down
                 .get(46..50)
                 .filter(|_| down.len() > 80)
@@ -438,9 +438,11 @@ fn networks_behind_a_ue_are_reached_through_it_and_speak_through_it() {
                         length.parse().expect("a number"),
                     )
                 };
-                let beyond =
-                    Beyond { routes: routes.iter().map(prefix).collect(), ..Beyond::default() };
-                session.pdrs.get_mut(id).expect("the PDR").beyond = Some(beyond.into());
+                let extras = PdrExtras {
+                    routes: routes.iter().map(prefix).collect(),
+                    ..PdrExtras::default()
+                };
+                session.pdrs.get_mut(id).expect("the PDR").extras = Some(extras.into());
             }
         };
         let mut session = bench.session_of(1, 0x0101_0101, UE);

@@ -36,7 +36,7 @@ fn change(rig: &mut PeersRig, waits: bool) -> Session {
     session
 }
 
-/// What the n-th packet carries: of any length, and of octets that tell it from others.
+/// What the n-th packet carries: of any length, and of bytes that tell it from others.
 fn payload(n: u32) -> Vec<u8> {
     let rest = (0..(n as usize * 37) % 1300).map(|at| (at as u32 ^ n) as u8);
     n.to_be_bytes().into_iter().chain(rest).collect()
@@ -62,8 +62,8 @@ fn send(
 
 /// The next packet at the gNB.
 fn receive(rig: &mut PeersRig) -> Option<Vec<u8>> {
-    let octets = rig.receive_n3()?;
-    let Ok(Message::GPdu(pdu)) = martlet_gtpu::decode(&octets) else { panic!("no G-PDU") };
+    let bytes = rig.receive_n3()?;
+    let Ok(Message::GPdu(pdu)) = martlet_gtpu::decode(&bytes) else { panic!("no G-PDU") };
     Some(payload_of(pdu.payload).expect("a UDP packet").to_vec())
 }
 
@@ -80,7 +80,7 @@ fn waits(rig: &mut PeersRig, packets: usize) {
     assert!(come, "{} wait, and not {packets}", rig.datapath().buffered(1).packets);
 }
 
-/// Packets wait, go on coming while they are let go, and arrive all, octet for octet and in their
+/// Packets wait, go on coming while they are let go, and arrive all, byte for byte and in their
 /// order.
 fn come_in_order(mode: XdpMode, room: u32, due: u64) {
     in_namespace(move || {

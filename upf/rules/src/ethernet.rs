@@ -35,7 +35,7 @@ impl Flow {
         Some(Flow { ethernet: Some(header), length: frame.len(), ..inner.unwrap_or(other) })
     }
 
-    /// What is known of octets without a form (TS 23.501, 5.6.10.3): between whom they go.
+    /// What is known of bytes without a form (TS 23.501, 5.6.10.3): between whom they go.
     pub fn between(source: IpAddr, destination: IpAddr, length: usize) -> Flow {
         Flow {
             source,
@@ -55,9 +55,9 @@ impl EthernetHeader {
     /// The header, and where what it carries begins.
     pub fn of(frame: &[u8]) -> Option<(EthernetHeader, usize)> {
         let address =
-            |at: usize| frame.get(at..at + 6).and_then(|octets| <[u8; 6]>::try_from(octets).ok());
+            |at: usize| frame.get(at..at + 6).and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
         let word =
-            |at: usize| frame.get(at..at + 2).and_then(|octets| <[u8; 2]>::try_from(octets).ok());
+            |at: usize| frame.get(at..at + 2).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok());
         let (destination, source) = (address(0)?, address(6)?);
         let (mut c_tag, mut s_tag, mut at) = (None, None, 12);
         let ethertype = loop {

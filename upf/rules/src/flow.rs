@@ -21,7 +21,7 @@ pub struct Flow {
     pub flow_label: Option<u32>,
     /// The frame in which the packet is, in an Ethernet session.
     pub ethernet: Option<EthernetHeader>,
-    /// Octets of the packet as its header says, which may be fewer than were received.
+    /// Bytes of the packet as its header says, which may be fewer than were received.
     pub length: usize,
 }
 
@@ -77,18 +77,18 @@ impl Flow {
         let destination = <[u8; 16]>::try_from(header.get(24..40)?).ok()?;
         let mut protocol = header[6];
         for _ in 0..MOST_EXTENSIONS {
-            let Some(octets) = payload else { break };
+            let Some(bytes) = payload else { break };
             // Hop-by-hop options, routing, destination options; a fragment header is of fixed
             // length.
             let skip = match protocol {
-                0 | 43 | 60 => (usize::from(*octets.get(1)?) + 1) * 8,
+                0 | 43 | 60 => (usize::from(*bytes.get(1)?) + 1) * 8,
                 44 => 8,
                 _ => break,
             };
             let later_fragment = protocol == 44
-                && u16::from_be_bytes([*octets.get(2)?, *octets.get(3)?]) & 0xfff8 != 0;
-            protocol = *octets.first()?;
-            payload = octets.get(skip..).filter(|_| !later_fragment);
+                && u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]) & 0xfff8 != 0;
+            protocol = *bytes.first()?;
+            payload = bytes.get(skip..).filter(|_| !later_fragment);
         }
         let (ports, security_parameter_index) = transport(protocol, payload);
         Some(Flow {
@@ -114,7 +114,7 @@ impl Flow {
 fn transport(protocol: u8, payload: Option<&[u8]>) -> (Option<(u16, u16)>, Option<u32>) {
     let Some(payload) = payload else { return (None, None) };
     let word =
-        |at: usize| payload.get(at..at + 4).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+        |at: usize| payload.get(at..at + 4).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
     match protocol {
         TCP | UDP | SCTP => {
             let ports =

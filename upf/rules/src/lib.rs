@@ -2,35 +2,35 @@
 //! datapath carries out.
 mod application;
 mod bar;
-mod beyond;
 mod by_id;
 pub mod dns;
 mod error;
 mod ethernet;
+mod extras;
 mod far;
 mod flow;
-mod kept;
 mod pdr;
 mod qer;
 mod sdf;
 mod session;
 mod shared;
+mod stored;
 mod urr;
 
 pub use application::Application;
 pub use bar::Bar;
-pub use beyond::{Beyond, Prefix};
 pub use by_id::ById;
 pub use error::RuleError;
 pub use ethernet::{EthernetHeader, FrameRule};
+pub use extras::{PdrExtras, Prefix};
 pub use far::{Action, Far, Tunnel};
 pub use flow::Flow;
-pub use kept::KeptSession;
 pub use pdr::{Found, LocalTunnel, Pdr, UeAddress};
 pub use qer::{BitRate, Qer};
 pub use sdf::{Network, SdfRule, SdfRuleError, Side};
 pub use session::{RuleLimits, Session, SessionKind};
 pub use shared::{SharedById, shared};
+pub use stored::StoredSession;
 pub use urr::{Urr, VolumeLimit};
 
 /// Which way a packet goes.

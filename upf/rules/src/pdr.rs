@@ -1,5 +1,5 @@
 //! Packet detection rules (TS 29.244, 5.2.1A).
-use super::{Application, Beyond, Direction, Flow, Prefix, RuleError, SdfRule, shared};
+use super::{Application, Direction, Flow, PdrExtras, Prefix, RuleError, SdfRule, shared};
 use martlet_pfcp::ie::{
     CreatePdr, FTeid, FailedRuleId, FarId, Interface, OuterHeaderRemoval, Pdi, SdfFilter,
     UeIpAddress, UpdatePdr,
@@ -90,7 +90,7 @@ pub struct Pdr {
     /// over (TS 23.502, 4.9.1.3). Found out by [`Session::resolve`](super::Session::resolve).
     pub returns: bool,
     /// What few PDRs have.
-    pub beyond: Option<Box<Beyond>>,
+    pub extras: Option<Box<PdrExtras>>,
 }
 
 impl Pdr {
@@ -124,7 +124,7 @@ impl Pdr {
             qers: ie.qer_ids.iter().map(|qer| qer.0).collect(),
             urrs: ie.urr_ids.iter().map(|urr| urr.0).collect(),
             returns: false,
-            beyond: None,
+            extras: None,
         };
         pdr.detect(&ie.pdi, found)?;
         Ok(pdr)
@@ -177,7 +177,7 @@ impl Pdr {
         self.ue.extend(found.ue);
         self.filters = pdi.sdf_filters.clone();
         self.qfis = pdi.qfis.iter().map(|qfi| qfi.0 & 0x3f).collect();
-        self.beyond = Beyond::of(self.id, pdi)?;
+        self.extras = PdrExtras::of(self.id, pdi)?;
         match (self.local, self.source) {
             (None, Interface::Access) => {
                 let why = format!(
@@ -207,12 +207,12 @@ impl Pdr {
 
     /// Whether it is for frames.
     pub fn is_ethernet(&self) -> bool {
-        self.beyond.as_ref().is_some_and(|beyond| beyond.ethernet)
+        self.extras.as_ref().is_some_and(|extras| extras.ethernet)
     }
 
     /// Networks behind the UE.
     pub fn routes(&self) -> &[Prefix] {
-        self.beyond.as_ref().map_or(&[], |beyond| &beyond.routes)
+        self.extras.as_ref().map_or(&[], |extras| &extras.routes)
     }
 
     fn routes_to(&self, address: IpAddr) -> bool {
@@ -228,7 +228,7 @@ impl Pdr {
             Direction::Downlink => flow.destination,
         };
         (self.ue.is_empty() || self.ue.contains(&UeAddress::of(address)) || self.routes_to(address))
-            && self.beyond.as_ref().is_none_or(|beyond| beyond.matches(flow, direction))
+            && self.extras.as_ref().is_none_or(|extras| extras.matches(flow, direction))
             && (self.qfis.is_empty() || qfi.is_some_and(|qfi| self.qfis.contains(&qfi)))
             && (self.rules.is_empty()
                 || self.rules.iter().any(|rule| rule.matches(flow, direction)))

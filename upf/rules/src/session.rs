@@ -65,7 +65,7 @@ pub enum SessionKind {
     Ip,
     /// Ethernet frames, without their check sequence.
     Ethernet,
-    /// Octets that nobody here knows.
+    /// Bytes that nobody here knows.
     Unstructured,
 }
 
@@ -218,7 +218,7 @@ impl Session {
     }
 
     /// Whether it detects an application by names, so that its UE's answers of DNS are to be seen.
-    pub fn asks_for_names(&self) -> bool {
+    pub fn asks_for_dns(&self) -> bool {
         self.pdrs
             .values()
             .any(|pdr| pdr.application.as_ref().is_some_and(|known| !known.names.is_empty()))

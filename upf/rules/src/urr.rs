@@ -4,7 +4,7 @@ use martlet_pfcp::ie::{CreateUrr, FailedRuleId, MeasurementPeriod, ReportingTrig
 use martlet_pfcp::ie::{VolumeQuota, VolumeThreshold};
 use std::time::Duration;
 
-/// Octets after which something happens; each that is there counts for itself.
+/// Bytes after which something happens; each that is there counts for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct VolumeLimit {
     /// Both ways together.
@@ -16,7 +16,7 @@ pub struct VolumeLimit {
 }
 
 impl VolumeLimit {
-    /// Whether this much, in octets, reaches it.
+    /// Whether this much, in bytes, reaches it.
     pub fn reached(&self, uplink: u64, downlink: u64) -> bool {
         let at = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
         at(self.total, uplink.saturating_add(downlink))

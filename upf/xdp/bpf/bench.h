@@ -3,7 +3,7 @@
  * counts sessions from 0 and gives them TEIDs and addresses in the same way. */
 #pragma once
 
-#include "gtp.h"
+#include "gtpu.h"
 
 #define BENCH_FIRST_UE 0x0a000002	/* 10.0.0.2 */
 #define BENCH_PEERS 4
@@ -11,7 +11,7 @@
 struct bench {
 	__u32 sessions;
 	__u32 state;
-	__u32 length;		/* octets of a UE's packet */
+	__u32 length;		/* bytes of a UE's packet */
 	__be32 n3;		/* our address, and the first of the gNBs */
 	__be32 gnb;
 	__be32 host;
@@ -32,13 +32,13 @@ struct bench_public {
 TABLE(bench_publics, BPF_MAP_TYPE_ARRAY, __u32, struct bench_public, 1, BPF_F_MMAPABLE);
 
 /* What came to the sink, on each processor, and how long it took: eighths of a power of two of nanoseconds. */
-#define SUNK_CLASSES 256
-struct bench_sunk {
+#define RECEIVED_CLASSES 256
+struct bench_received {
 	__u64 packets;
-	__u64 octets;
-	__u64 took[SUNK_CLASSES];
+	__u64 bytes;
+	__u64 latency[RECEIVED_CLASSES];
 };
-TABLE(bench_sunk, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct bench_sunk, 1, 0);
+TABLE(bench_received, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct bench_received, 1, 0);
 
 /* TEIDs look random, and no two sessions have the same. */
 inline_always __u32 bench_teid(__u32 n)
@@ -181,30 +181,30 @@ inline_always int bench_send(struct xdp_md *ctx, __u32 inner)
 }
 
 /* The least that a receiver does: counts a packet of ours, and how long it took. */
-inline_always int bench_sink(struct xdp_md *ctx)
+inline_always int bench_count(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
-	struct bench_sunk *sunk = bpf_map_lookup_elem(&bench_sunk, &zero);
+	struct bench_received *received = bpf_map_lookup_elem(&bench_received, &zero);
 	struct ethhdr *eth = data_of(ctx);
 	struct iphdr *ip = (void *)(eth + 1);
 	__u32 at = bench.stamp_at;
-	if (!sunk || (void *)(ip + 1) > end_of(ctx) || eth->h_proto != bpf_htons(ETH_P_IP) || ip->protocol != IPPROTO_UDP)
+	if (!received || (void *)(ip + 1) > end_of(ctx) || eth->h_proto != bpf_htons(ETH_P_IP) || ip->protocol != IPPROTO_UDP)
 		return XDP_PASS;
-	sunk->packets++;
-	sunk->octets += end_of(ctx) - data_of(ctx);
+	received->packets++;
+	received->bytes += end_of(ctx) - data_of(ctx);
 	struct bench_stamp *stamp = (void *)eth + at;
 	if (!at || at > 256 || (void *)(stamp + 1) > end_of(ctx))
 		return XDP_DROP;
-	__u64 took = bpf_ktime_get_ns() - stamp->made;
+	__u64 latency_ns = bpf_ktime_get_ns() - stamp->made;
 	__u32 class = 0;
-	if (took >= 8) {
+	if (latency_ns >= 8) {
 		__u32 power = 3;
 #pragma unroll
-		for (int step = 16; step; step >>= 1)
-			if (took >> power >> step)
-				power += step;
-		class = (power - 2) * 8 + (took >> (power - 3) & 7);
+		for (int shift = 16; shift; shift >>= 1)
+			if (latency_ns >> power >> shift)
+				power += shift;
+		class = (power - 2) * 8 + (latency_ns >> (power - 3) & 7);
 	}
-	sunk->took[class & (SUNK_CLASSES - 1)]++;
+	received->latency[class & (RECEIVED_CLASSES - 1)]++;
 	return XDP_DROP;
 }

@@ -2,25 +2,25 @@
 /* From a tunnel or an address to the rule of a packet (TS 29.244, 5.2.1). */
 #pragma once
 
-#include "gtp.h"
+#include "gtpu.h"
 
 /* Groups of filters that a packet is compared with; user space makes no longer list. */
-#define MOST_GROUPS 128
+#define MAX_GROUPS 128
 
 inline_always struct rule *rule_at(__u32 index)
 {
 	return bpf_map_lookup_elem(&rules, &index);
 }
 
-inline_always struct rule_rest *rest_of(struct rule *rule)
+inline_always struct rule_cold *cold_of(struct rule *rule)
 {
 	__u32 index = rule->rest;
-	return bpf_map_lookup_elem(&rule_rests, &index);
+	return bpf_map_lookup_elem(&cold_rules, &index);
 }
 
 inline_always __u32 session_of(struct rule *rule)
 {
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	return rest ? rest->session : NONE;
 }
 
@@ -32,7 +32,7 @@ inline_always int matches_ue(struct rule *rule, struct flow *flow)
 		return rule->flags & RULE_UE4 && rule->ue4 == (up ? flow->source4 : flow->destination4);
 	if (!(rule->flags & RULE_UE6))
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	return rest && rest->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
 }
 
@@ -45,7 +45,7 @@ inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunn
 	if (flags & RULE_MATCH_UE && !matches_ue(rule, flow))
 		return 0;
 	if (flags & RULE_MATCH_QFI) {
-		struct rule_rest *rest = rest_of(rule);
+		struct rule_cold *rest = cold_of(rule);
 		return rest && tunnel->has_qfi && rest->qfis >> (tunnel->qfi & 63) & 1;
 	}
 	return 1;
@@ -105,21 +105,21 @@ struct search {
 };
 
 /* Whether the rest of what candidate `at` and its rule ask for is so; only for those whose first part is. */
-global int matches_rest(__u32 at, __u32 found, struct flow *flow, struct tunnelled *tunnel, int up)
+global int matches_details(__u32 at, __u32 found, struct flow *flow, struct tunnelled *tunnel, int up)
 {
 	if (!flow || !tunnel)
 		return 0;
 	struct rule *rule = rule_at(found & CANDIDATE_RULE);
 	if (!rule || !matches_rule(rule, flow, tunnel))
 		return 0;
-	return !(found & CANDIDATE_MORE) || matches_more(at, flow, up);
+	return !(found & CANDIDATE_FILTER) || matches_more(at, flow, up);
 }
 
 /* Groups that a step passes over. */
 #define STRIDE 4
 
 /* One step of a search, up to the next group that may have what it looks for; 1 ends it. */
-static long step(__u32 i, struct search *search)
+static long search_step(__u32 i, struct search *search)
 {
 	__u32 at = search->next, remote = search->remote, any = search->any, kind = search->kind;
 	__u64 ports = search->ports, guarded = ports | PORT_GUARD;
@@ -152,8 +152,8 @@ static long step(__u32 i, struct search *search)
 		if (miss | (in ^ PORT_GUARD))
 			continue;
 		__u32 rule = c->rule;
-		if (likely(!(rule & (CANDIDATE_MORE | CANDIDATE_RULE_ASKS))) ||
-		    matches_rest((at - 1) * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
+		if (likely(!(rule & (CANDIDATE_FILTER | CANDIDATE_RULE_FIELDS))) ||
+		    matches_details((at - 1) * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
 			search->found = rule & CANDIDATE_RULE;
 			return 1;
 		}
@@ -162,7 +162,7 @@ static long step(__u32 i, struct search *search)
 }
 
 /* The first rule of a list that takes the packet. */
-global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, int up)
+global __u32 find_in_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, int up)
 {
 	if (!flow || !tunnel)
 		return NONE;
@@ -178,39 +178,39 @@ global __u32 of_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, i
 		.kind = flow->protocol | flow->tos << 8,
 		.up = up,
 	};
-	bpf_loop(MOST_GROUPS, step, &search, 0);
+	bpf_loop(MAX_GROUPS, search_step, &search, 0);
 	return search.found;
 }
 
 /* The first rule of an entrance, whichever it is: to know the session. */
-inline_always struct rule *any_of(__u32 entrance)
+inline_always struct rule *any_rule_of(__u32 target)
 {
-	if (entrance & ENTRANCE_LIST) {
-		__u32 at = entrance & ~ENTRANCE_LIST;
+	if (target & TARGET_LIST) {
+		__u32 at = target & ~TARGET_LIST;
 		struct group *group = bpf_map_lookup_elem(&groups, &at);
 		return group ? rule_at(group->candidate[0].rule & CANDIDATE_RULE) : NULL;
 	}
-	return rule_at(entrance);
+	return rule_at(target);
 }
 
 /* The rule of a packet; `offset` is that of its IP header. */
 inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct tunnelled *tunnel,
-				    __u32 entrance, int up)
+				    __u32 target, int up)
 {
-	if (likely(!(entrance & ENTRANCE_LIST))) {
-		struct rule *rule = rule_at(entrance);
+	if (likely(!(target & TARGET_LIST))) {
+		struct rule *rule = rule_at(target);
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
 	/* A packet from one UE to another comes here twice. */
 	if (!flow->read && !read_ports4(ctx, offset, flow))
 		read_transport(ctx, offset, flow);
 	flow->read = 1;
-	__u32 found = of_list(flow, tunnel, entrance & ~ENTRANCE_LIST, up);
+	__u32 found = find_in_list(flow, tunnel, target & ~TARGET_LIST, up);
 	return found ? rule_at(found) : NULL;
 }
 
 /* A number from 0 to less than `most`, the same in user space. */
-inline_always __u32 place_of(__u32 key, __u32 most)
+inline_always __u32 hash_index(__u32 key, __u32 most)
 {
 	key ^= key >> 16;
 	key *= 0x7feb352d;
@@ -220,7 +220,7 @@ inline_always __u32 place_of(__u32 key, __u32 most)
 }
 
 /* What lies at a place, if it is that of a key: the rule, or the list that it leads to; else none. */
-inline_always __u32 at_home(__u32 index, __be32 key, __u32 of_teid)
+inline_always __u32 cache_match(__u32 index, __be32 key, __u32 of_teid)
 {
 	struct rule *rule = rule_at(index);
 	if (!rule)
@@ -233,27 +233,27 @@ inline_always __u32 at_home(__u32 index, __be32 key, __u32 of_teid)
 	/* What is read of the rule from here on is as new as its key, for its place hangs on that. */
 	barrier_var(differ);
 	if (unlikely((__u32)(first >> 32) & RULE_LIST))
-		return ENTRANCE_LIST | rule->rest;
+		return TARGET_LIST | rule->rest;
 	return index + differ;
 }
 
 /* Keys that follow each other lie evenly spread then, as those of most sessions do, and no three of them in a pair: addresses
  * of UEs come from pools. Other keys lie as if drawn at random. */
-#define HOME_SPREAD 0x2fdad06b
+#define CACHE_HASH 0x2fdad06b
 
 /* The first two places are nobody's; then come those of TEIDs, and then those of addresses. Which one of a pair is looked at
  * first, the hash says, too. */
-inline_always __u32 home_of(__be32 key, __u32 of_teid)
+inline_always __u32 cache_slot_of(__be32 key, __u32 of_teid)
 {
-	__u32 hash = bpf_ntohl(key) * HOME_SPREAD;
-	return ((__u64)hash * settings.homes >> 32) + (of_teid ? 2 : settings.homes + 2);
+	__u32 hash = bpf_ntohl(key) * CACHE_HASH;
+	return ((__u64)hash * settings.cache_slots >> 32) + (of_teid ? 2 : settings.cache_slots + 2);
 }
 
-inline_always __u32 find_home(__be32 key, __u32 of_teid)
+inline_always __u32 cache_find(__be32 key, __u32 of_teid)
 {
-	__u32 place = home_of(key, of_teid);
-	__u32 found = at_home(place, key, of_teid);
-	return likely(found) ? found : at_home(place ^ 1, key, of_teid);
+	__u32 place = cache_slot_of(key, of_teid);
+	__u32 found = cache_match(place, key, of_teid);
+	return likely(found) ? found : cache_match(place ^ 1, key, of_teid);
 }
 
 /* Has the line in which a rule lies come from memory. By a write that nobody reads: after it the processor goes on with its
@@ -261,17 +261,17 @@ inline_always __u32 find_home(__be32 key, __u32 of_teid)
  * to, which has to wait for this write. */
 inline_always void expect_rule(__be32 key, __u32 of_teid)
 {
-	struct rule *rule = rule_at(home_of(key, of_teid));
+	struct rule *rule = rule_at(cache_slot_of(key, of_teid));
 	if (rule)
 		*(volatile __u8 *)&rule->unused = 0;
 }
 
 inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 of_teid)
 {
-	__u32 home = find_home(key, of_teid);
+	__u32 home = cache_find(key, of_teid);
 	if (likely(home))
 		return home;
-	__u32 place = place_of(key, most);
+	__u32 place = hash_index(key, most);
 	struct cells *cells = bpf_map_lookup_elem(table, &place);
 	if (!cells)
 		return NONE;
@@ -282,15 +282,15 @@ inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 
 			return cell >> 32;
 	}
 	if (unlikely(cells->more)) {
-		__u32 *entrance = bpf_map_lookup_elem(more, &key);
-		if (entrance)
-			return *entrance;
+		__u32 *target = bpf_map_lookup_elem(more, &key);
+		if (target)
+			return *target;
 	}
 	/* A rule that went from one place to another meanwhile was seen at neither: by now it is there. */
-	return find_home(key, of_teid);
+	return cache_find(key, of_teid);
 }
 
-inline_always __u32 entrance_of_teid(__be32 teid)
+inline_always __u32 lookup_teid(__be32 teid)
 {
 	return find(&teid_cells, &by_teid, teid, settings.teid_cells, RULE_BY_TEID);
 }
@@ -298,22 +298,22 @@ inline_always __u32 entrance_of_teid(__be32 teid)
 /* The entrance of the longest network behind a UE that an address is in. */
 global __u32 routed(struct flow *flow, int source)
 {
-	__u32 *entrance;
+	__u32 *target;
 	if (!flow)
 		return NONE;
 	if (flow->version == 4) {
 		struct route4 key = { .length = 32, .network = source ? flow->source4 : flow->destination4 };
-		entrance = bpf_map_lookup_elem(&routes4, &key);
+		target = bpf_map_lookup_elem(&routes4, &key);
 	} else {
 		__be64 *address = source ? flow->source6 : flow->destination6;
 		__u64 upper = address[0], lower = address[1];
 		struct route6 key = { .length = 128, .network = { upper, upper >> 32, lower, lower >> 32 } };
-		entrance = bpf_map_lookup_elem(&routes6, &key);
+		target = bpf_map_lookup_elem(&routes6, &key);
 	}
-	return entrance ? *entrance : NONE;
+	return target ? *target : NONE;
 }
 
-inline_always __u32 entrance_of_ue(struct flow *flow, int source)
+inline_always __u32 lookup_ue(struct flow *flow, int source)
 {
 	__u32 found = NONE;
 	if (flow->version == 4) {
@@ -323,9 +323,9 @@ inline_always __u32 entrance_of_ue(struct flow *flow, int source)
 			found = find(&ue4_cells, &by_ue4, key, settings.ue4_cells, 0);
 	} else {
 		__be64 key = source ? flow->source6[0] : flow->destination6[0];
-		__u32 *entrance = bpf_map_lookup_elem(&by_ue6, &key);
-		if (entrance)
-			found = *entrance;
+		__u32 *target = bpf_map_lookup_elem(&by_ue6, &key);
+		if (target)
+			found = *target;
 	}
 	if (unlikely(!found && globals.routes))
 		found = routed(flow, source);
@@ -346,15 +346,15 @@ global int is_foreign(struct rule *rule, struct flow *flow)
 			return 0;
 	} else {
 		if (flags & RULE_UE6) {
-			struct rule_rest *rest = rest_of(rule);
+			struct rule_cold *rest = cold_of(rule);
 			if ((rest && rest->ue6 == flow->source6[0]) ||
 			    (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) == bpf_cpu_to_be64(0xfe8ull << 52))
 				return 0;
 		}
 	}
 	if (flags & RULE_UE_MANY) {
-		__u32 entrance = entrance_of_ue(flow, 1);
-		struct rule *other = entrance ? any_of(entrance) : NULL;
+		__u32 target = lookup_ue(flow, 1);
+		struct rule *other = target ? any_rule_of(target) : NULL;
 		if (other && other->incarnation == rule->incarnation)
 			return 0;
 	}

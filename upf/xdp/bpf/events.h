@@ -4,39 +4,39 @@
 
 #include "telemetry.h"
 
-inline_always struct stats *own_stats(void)
+inline_always struct stats *cpu_stats(void)
 {
 	__u32 zero = 0;
 	return bpf_map_lookup_elem(&stats, &zero);
 }
 
-#define COUNT(what) \
+#define COUNT_STAT(what) \
 	do { \
-		struct stats *own = own_stats(); \
+		struct stats *own = cpu_stats(); \
 		if (own) \
 			own->what++; \
 	} while (0)
 
 /* A packet that user space answers, such as one in an unknown tunnel: it gets there, as often as is allowed. */
-global int complain(int reason)
+global int answer_in_user_space(int reason)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
-	if (bucket && take_tokens(&bucket->full_at, bucket->burst, bucket->per_octet, bpf_ktime_get_ns() << 4))
-		return not_ours();
+	if (bucket && take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte, bpf_ktime_get_ns() << 4))
+		return pass_to_kernel();
 	return dropped(reason);
 }
 
-global int tell(struct rule *rule, __u32 kind, __u32 argument)
+global int send_event(struct rule *rule, __u32 kind, __u32 argument)
 {
 	if (!rule)
 		return 0;
 	struct event *event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 	if (!event) {
-		COUNT(lost_events);
+		COUNT_STAT(lost_events);
 		return 0;
 	}
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	event->kind = kind;
 	event->session = rest ? rest->session : NONE;
 	event->argument = argument;
@@ -57,11 +57,11 @@ inline_always int trim(struct xdp_md *ctx, __u32 end)
 /* An event with a packet in it. */
 struct event_short {
 	struct event event;
-	__u8 octets[BUFFERED_SHORT];
+	__u8 bytes[BUFFERED_SHORT];
 };
 struct event_long {
 	struct event event;
-	__u8 octets[BUFFERED_LONG];
+	__u8 bytes[BUFFERED_LONG];
 };
 
 #define GIVE(type, most) \
@@ -77,10 +77,10 @@ struct event_long {
 		e->event.argument = argument; \
 		e->event.length = length; \
 		/* Older kernels need to be shown that it is from 1 to the most, at this place. */ \
-		__u32 octets = length - 1; \
-		barrier_var(octets); \
-		octets = (octets & (most - 1)) + 1; \
-		if (bpf_xdp_load_bytes(ctx, offset, e->octets, octets)) { \
+		__u32 bytes = length - 1; \
+		barrier_var(bytes); \
+		bytes = (bytes & (most - 1)) + 1; \
+		if (bpf_xdp_load_bytes(ctx, offset, e->bytes, bytes)) { \
 			bpf_ringbuf_discard(e, 0); \
 			return 0; \
 		} \
@@ -90,7 +90,7 @@ struct event_long {
 
 /* Gives the packet at an offset to user space through the ring. Of `whose` the lower half is the session, and the upper half the
  * number of the packet. 0: there is no room. */
-global int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
+global int give_to_ring(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
 {
 	if (length <= BUFFERED_SHORT)
 		GIVE(event_short, BUFFERED_SHORT);
@@ -99,14 +99,14 @@ global int give(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u
 
 /* The same through a socket at the queue that the frame came from, with an event in place of what is before the packet. Gives the
  * verdict; less than 0: there is no socket, or no room in it. */
-global int hand_over(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
+global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
 {
 	struct socket_key key = { .ifindex = ctx->ingress_ifindex, .queue = ctx->rx_queue_index };
 	__u32 *index = bpf_map_lookup_elem(&socket_of, &key);
-	if (!index || offset > 1024 || length > SOCKET_LONGEST - sizeof(struct event))
+	if (!index || offset > 1024 || length > SOCKET_FRAME_MAX - sizeof(struct event))
 		return -1;
 	__u32 at = *index;
-	struct socket_room *socket = bpf_map_lookup_elem(&socket_rooms, &at);
+	struct socket_queue *socket = bpf_map_lookup_elem(&socket_queues, &at);
 	if (!socket)
 		return -1;
 	__u64 before = __sync_fetch_and_add(&socket->given, 1);
@@ -132,7 +132,7 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 {
 	if (!rule)
 		return XDP_DROP;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return XDP_DROP;
 	__u32 index = rest->session;
@@ -145,13 +145,13 @@ global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *r
 		return dropped_of(rule, DROP_BUFFER_FULL);
 	}
 	__u64 whose = index | (__u64)__sync_fetch_and_add(&session->number, 1) << 32;
-	int verdict = live ? hand_over(ctx, offset, length, whose, argument) : -1;
+	int verdict = live ? give_to_socket(ctx, offset, length, whose, argument) : -1;
 	if (verdict < 0)
-		verdict = give(ctx, offset, length, whose, argument) ? XDP_DROP : -1;
+		verdict = give_to_ring(ctx, offset, length, whose, argument) ? XDP_DROP : -1;
 	if (verdict < 0) {
 		__sync_fetch_and_add(&session->pending, -1);
 		return dropped_of(rule, DROP_BUFFER_FULL);
 	}
-	COUNT(buffered);
+	COUNT_STAT(buffered);
 	return verdict;
 }

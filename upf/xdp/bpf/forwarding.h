@@ -41,16 +41,16 @@ struct gtp_extension {
 };
 
 /* Takes 1 from the TTL and corrects the checksum (RFC 1624). */
-inline_always void age4(struct iphdr *ip)
+inline_always void decrement_ttl4(struct iphdr *ip)
 {
 	__u32 sum = ip->check + bpf_htons(0x0100);
 	ip->check = sum + (sum >= 0xffff);
 	ip->ttl--;
 }
 
-inline_always struct hop *hop_of(__be32 destination, __u32 exit)
+inline_always struct hop *hop_of(__be32 destination, __u32 instance)
 {
-	__u32 hash = destination ^ exit;
+	__u32 hash = destination ^ instance;
 	hash ^= hash >> 16;
 	hash = hash * 0x9e3779b1 >> 22;
 	__u32 slot = hash & (HOPS - 1);
@@ -63,14 +63,14 @@ inline_always int usable(__u32 ifindex)
 }
 
 /* Asks the kernel's routes and neighbours, and keeps what it says. */
-global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination, __u32 exit)
+global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination, __u32 instance)
 {
 	if (!hop)
 		return 0;
 	struct bpf_fib_lookup fib = {
 		.family = 2 /* AF_INET */,
 		.l4_protocol = IPPROTO_UDP,
-		.ifindex = exit ? settings.exit_outer[exit & (EXITS - 1)] : ctx->ingress_ifindex,
+		.ifindex = instance ? settings.instance_outer[instance & (INSTANCES - 1)] : ctx->ingress_ifindex,
 		.ipv4_src = source,
 		.ipv4_dst = destination,
 	};
@@ -81,7 +81,7 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	hop->local = (found >= BPF_FIB_LKUP_RET_BLACKHOLE && found <= BPF_FIB_LKUP_RET_NOT_FWDED) ||
 		     fib.ifindex == settings.outer_ifindex;
 	hop->destination[0] = destination;
-	hop->destination[1] = exit;
+	hop->destination[1] = instance;
 	hop->ifindex = ok ? fib.ifindex : 0;
 	hop->mtu = fib.mtu_result;
 	__builtin_memcpy(hop->to, fib.dmac, 6);
@@ -93,21 +93,21 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 }
 
 /* What is known of the way to an address. */
-inline_always struct hop *way4(struct xdp_md *ctx, __be32 source, __be32 destination, __u32 exit)
+inline_always struct hop *cached_hop4(struct xdp_md *ctx, __be32 source, __be32 destination, __u32 instance)
 {
-	struct hop *hop = hop_of(destination, exit);
+	struct hop *hop = hop_of(destination, instance);
 	if (!hop)
 		return NULL;
-	if (unlikely(hop->destination[0] != destination || hop->destination[1] != exit ||
+	if (unlikely(hop->destination[0] != destination || hop->destination[1] != instance ||
 		     hop->generation != globals.generation))
-		find_hop4(ctx, hop, source, destination, exit);
+		find_hop4(ctx, hop, source, destination, instance);
 	return hop;
 }
 
 /* The next hop towards an address, or nothing where the kernel has to find the way. */
 inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 destination)
 {
-	struct hop *hop = way4(ctx, source, destination, 0);
+	struct hop *hop = cached_hop4(ctx, source, destination, 0);
 	return hop && hop->ifindex ? hop : NULL;
 }
 
@@ -121,7 +121,7 @@ inline_always int is_n3_ip6(const __be32 *address)
 #define HOP_IP6 0x80000000u
 
 /* The same as `find_hop4` for the end of a tunnel over IPv6. */
-global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_rest *rest)
+global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_cold *rest)
 {
 	if (!hop || !rest)
 		return 0;
@@ -149,7 +149,7 @@ global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_rest *rest
 }
 
 /* The next hop towards the end of a tunnel over IPv6, or nothing where the kernel has to find the way. */
-inline_always struct hop *next_hop6(struct xdp_md *ctx, struct rule_rest *rest)
+inline_always struct hop *next_hop6(struct xdp_md *ctx, struct rule_cold *rest)
 {
 	struct hop *hop = hop_of(rest->peer6[2] ^ rest->peer6[3], rest->peer6[1]);
 	if (!hop)
@@ -179,7 +179,7 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 	return settings.transmit && ifindex == ctx->ingress_ifindex ? XDP_TX : bpf_redirect(ifindex, 0);
 }
 
-inline_always int leave(struct xdp_md *ctx, struct hop *hop, enum origin origin)
+inline_always int send_to_hop(struct xdp_md *ctx, struct hop *hop, enum origin origin)
 {
 	return send_to(ctx, hop->ifindex, origin);
 }
@@ -207,14 +207,14 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 	struct ethhdr *eth = data_of(ctx);
 	if ((void *)(eth + 1) > end_of(ctx))
 		return lost(DROP_N3);
-	COUNT(to_kernel);
+	COUNT_STAT(to_kernel);
 	link_to(eth, own, own, protocol);
 	if (origin == FROM_KERNEL)
 		return XDP_PASS;
 	return send_to(ctx, settings.outer_ifindex, origin);
 }
 
-/* Puts a packet into its tunnel and sends it. It lies `offset` octets into the frame, and its link header is replaced.
+/* Puts a packet into its tunnel and sends it. It lies `offset` bytes into the frame, and its link header is replaced.
  * `qfi` is that of the container, if there is to be one. */
 inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi,
 			       enum origin origin)
@@ -260,7 +260,7 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	if (unlikely(!hop || whole > hop->mtu))
 		return tunnelled_to_kernel(ctx, origin, bpf_htons(ETH_P_IP));
 	link_to(eth, hop->to, hop->from, bpf_htons(ETH_P_IP));
-	return leave(ctx, hop, origin);
+	return send_to_hop(ctx, hop, origin);
 }
 
 /* The same over IPv6. UDP goes without a checksum there, as tunnels may (RFC 6935): what is within has its own. Of `place` the
@@ -269,7 +269,7 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int qfi, int origin)
 {
 	__u32 offset = place & 2047, length = place >> 32;
-	struct rule_rest *rest = rule ? rest_of(rule) : NULL;
+	struct rule_cold *rest = rule ? cold_of(rule) : NULL;
 	if (!rule || !rest)
 		return lost(DROP_N3);
 	__u32 extension = qfi >= 0 ? sizeof(struct gtp_extension) : 0;
@@ -306,13 +306,13 @@ global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int 
 	__u32 whole = length + headers;
 	struct hop *hop = next_hop6(ctx, rest);
 	if (unlikely(!hop || whole > hop->mtu)) {
-		if (!give(ctx, sizeof(*eth), whole, NONE, ARGUMENT_SEND))
+		if (!give_to_ring(ctx, sizeof(*eth), whole, NONE, ARGUMENT_SEND))
 			return lost(DROP_N3);
-		COUNT(to_kernel);
+		COUNT_STAT(to_kernel);
 		return XDP_DROP;
 	}
 	link_to(eth, hop->to, hop->from, bpf_htons(ETH_P_IPV6));
-	return leave(ctx, hop, origin);
+	return send_to_hop(ctx, hop, origin);
 }
 
 inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi, enum origin origin)
@@ -323,13 +323,13 @@ inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, st
 }
 
 /* Shows a packet that leaves for N6 to who captures. */
-global int show(struct xdp_md *ctx, __u32 length)
+global int capture_n6(struct xdp_md *ctx, __u32 length)
 {
 	capture_begin(ctx, sizeof(struct ethhdr), length);
 	return capture_end();
 }
 
-/* A packet for the data network without its tunnel: it lies `offset` octets into the frame, which has no link header of
+/* A packet for the data network without its tunnel: it lies `offset` bytes into the frame, which has no link header of
  * its own yet. With a rule it is a UE's, whose address may be translated. */
 inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
@@ -343,10 +343,10 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	if ((void *)(ip + 1) > end_of(ctx))
 		return lost(DROP_N6);
 	__be16 protocol = flow->version == 4 ? bpf_htons(ETH_P_IP) : bpf_htons(ETH_P_IPV6);
-	__u32 exit = rule ? rule->qfi & (EXITS - 1) : 0;
+	__u32 instance = rule ? rule->qfi & (INSTANCES - 1) : 0;
 	if (settings.direct && flow->version == 4 && flow->ttl > 1) {
 		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
-		struct hop *hop = way4(ctx, source, flow->destination4, exit);
+		struct hop *hop = cached_hop4(ctx, source, flow->destination4, instance);
 		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
 		/* What the kernel takes or answers has the UE's address. */
 		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
@@ -358,22 +358,22 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 				return lost(DROP_N6);
 		}
 		if (likely(fits)) {
-			age4(ip);
+			decrement_ttl4(ip);
 			link_to(eth, hop->to, hop->from, protocol);
 			if (unlikely(trace.capture) && rule)
-				show(ctx, flow->length);
-			return leave(ctx, hop, origin);
+				capture_n6(ctx, flow->length);
+			return send_to_hop(ctx, hop, origin);
 		}
 	}
 	if (!settings.has_n6)
 		return lost(DROP_N6);
 	if (unlikely(trace.capture) && rule)
-		show(ctx, flow->length);
-	COUNT(to_kernel);
+		capture_n6(ctx, flow->length);
+	COUNT_STAT(to_kernel);
 	if (settings.bounce) {
 		link_to(eth, own, bounce, protocol);
-		return send_to(ctx, exit ? settings.exit_outer[exit] : settings.outer_ifindex, origin);
+		return send_to(ctx, instance ? settings.instance_outer[instance] : settings.outer_ifindex, origin);
 	}
 	link_to(eth, own, own, protocol);
-	return send_to(ctx, exit ? settings.exit_inner[exit] : settings.inner_ifindex, origin);
+	return send_to(ctx, instance ? settings.instance_inner[instance] : settings.inner_ifindex, origin);
 }

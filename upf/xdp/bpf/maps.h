@@ -30,14 +30,14 @@ TABLE(routes6, BPF_MAP_TYPE_LPM_TRIE, struct route6, __u32, 1024, BPF_F_NO_PREAL
 
 TABLE(rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule, 1024, BPF_F_MMAPABLE);
 TABLE(rates, BPF_MAP_TYPE_ARRAY, __u32, struct rate, RATES, BPF_F_MMAPABLE);
-TABLE(rule_rests, BPF_MAP_TYPE_ARRAY, __u32, struct rule_rest, 1024, BPF_F_MMAPABLE);
+TABLE(cold_rules, BPF_MAP_TYPE_ARRAY, __u32, struct rule_cold, 1024, BPF_F_MMAPABLE);
 TABLE(groups, BPF_MAP_TYPE_ARRAY, __u32, struct group, 1024, BPF_F_MMAPABLE);
 /* By the place of their candidate. */
 TABLE(filters, BPF_MAP_TYPE_ARRAY, __u32, struct filter, 1024, BPF_F_MMAPABLE);
 TABLE(sessions, BPF_MAP_TYPE_ARRAY, __u32, struct session, 1024, BPF_F_MMAPABLE);
-/* The first one is for packets that user space gets to see though nobody asked for them: see `complain`. */
+/* The first one is for packets that user space gets to see though nobody asked for them: see `answer_in_user_space`. */
 TABLE(buckets, BPF_MAP_TYPE_ARRAY, __u32, struct bucket, 1024, BPF_F_MMAPABLE);
-/* Octets that are left of a volume threshold or quota. */
+/* Bytes that are left of a volume threshold or quota. */
 TABLE(limits, BPF_MAP_TYPE_ARRAY, __u32, __s64, 1024, BPF_F_MMAPABLE);
 
 TABLE(stats, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct stats, 1, 0);
@@ -60,11 +60,11 @@ struct {
 	__uint(value_size, 4);
 } nat_free SEC(".maps");
 /* Flows that a processor is making. */
-TABLE(nat_making, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1024, 0);
+TABLE(nat_creating, BPF_MAP_TYPE_HASH, struct nat_key, __u32, 1024, 0);
 /* Bindings by the UE's end, and by the public one. */
 TABLE(nat_of_ue, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, BPF_F_NO_PREALLOC);
 TABLE(nat_of_public, BPF_MAP_TYPE_HASH, struct nat_end, struct nat_binding, 1, BPF_F_NO_PREALLOC);
-TABLE(nat_parts, BPF_MAP_TYPE_LRU_HASH, struct nat_part, struct nat_part_of, 4096, 0);
+TABLE(nat_fragments, BPF_MAP_TYPE_LRU_HASH, struct nat_fragment, struct nat_fragment_owner, 4096, 0);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -79,21 +79,21 @@ struct {
 	__type(value, __u32);
 } sockets SEC(".maps");
 TABLE(socket_of, BPF_MAP_TYPE_HASH, struct socket_key, __u32, SOCKETS, 0);
-TABLE(socket_rooms, BPF_MAP_TYPE_ARRAY, __u32, struct socket_room, SOCKETS, BPF_F_MMAPABLE);
+TABLE(socket_queues, BPF_MAP_TYPE_ARRAY, __u32, struct socket_queue, SOCKETS, BPF_F_MMAPABLE);
 
 /* An update of it returns once every program that ran before has ended. */
-struct fence_inner {
+struct grace_inner {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} fence_slot SEC(".maps");
+} grace_slot SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__array(values, struct fence_inner);
-} fence SEC(".maps") = { .values = { &fence_slot } };
+	__array(values, struct grace_inner);
+} grace_period SEC(".maps") = { .values = { &grace_slot } };
 
 const volatile struct settings settings;
 

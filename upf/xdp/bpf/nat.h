@@ -2,14 +2,14 @@
 /* Translation of the IPv4 addresses of UEs to public ones (RFC 4787, RFC 5382, RFC 5508). */
 #pragma once
 
-#include "nat_recent.h"
+#include "nat_rule_cache.h"
 
 /* Makes a packet that came from outside the ICMP message that answers it. */
-global int nat_answer(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
+global int nat_icmp_reply(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
-	if (!bucket || !take_tokens(&bucket->full_at, bucket->burst, bucket->per_octet, bpf_ktime_get_ns() << 4))
+	if (!bucket || !take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte, bpf_ktime_get_ns() << 4))
 		return NAT_LOST;
 	struct ethhdr link;
 	struct ethhdr *eth = data_of(ctx);
@@ -51,7 +51,7 @@ global int nat_answer(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
 	for (int i = 0; i < 18; i++)
 		sum += words[i];
 	icmp->checksum = ~fold16(sum);
-	return NAT_ANSWERED_BACK;
+	return NAT_REPLIED;
 }
 
 /* Translates the parts of packets behind the first, and what has no ports of its own, on their way out. */
@@ -84,14 +84,14 @@ global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 i
 	}
 	__u32 index = nat_find_slow(&key);
 	if (!index)
-		index = nat_begin(&key, session, incarnation);
+		index = nat_create(&key, session, incarnation);
 	struct nat_flow *flow = nat_flow_at(index);
 	if (!index || !flow)
 		return 0;
 	__u32 ticks = bpf_jiffies64();
-	if ((flow->incarnation != incarnation || nat_is_over(flow, &key, ticks)) && !nat_renew(&key, session, incarnation))
+	if ((flow->incarnation != incarnation || nat_is_expired(flow, &key, ticks)) && !nat_restart(&key, session, incarnation))
 		return 0;
-	nat_see(flow, &key, 0, ticks);
+	nat_seen(flow, &key, 0, ticks);
 	ip->check = changed(ip->check, nat_address_change(flow));
 	ip->saddr = flow->other;
 	if (icmp) {
@@ -114,10 +114,10 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 		return 0;
 	void *end = end_of(ctx);
 	struct iphdr *ip = data_of(ctx) + offset;
-	struct nat_place place = {};
+	struct nat_l4 place = {};
 	if ((void *)(ip + 1) > end)
 		return 0;
-	if (unlikely(!nat_places(ip, end, 0, &place)))
+	if (unlikely(!nat_find_l4(ip, end, 0, &place)))
 		return 0;
 	struct nat_key key = {
 		.near = ip->saddr,
@@ -127,7 +127,7 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 		.kind = nat_kind(ip->protocol, 0),
 	};
 	__u32 ticks = bpf_jiffies64();
-	__u64 hash = nat_hash(&key), note = nat_note_of(&key, hash, ticks), noted = *nat_noted(rule);
+	__u64 hash = nat_hash(&key), note = nat_cache_key(&key, hash, ticks), noted = *nat_cached(rule);
 	__be32 address;
 	__be16 port;
 	if (!((noted ^ note) & 0xffffffffffff) && likely(rule->ue4 == key.near && !nat_is_special(&place))) {
@@ -137,22 +137,22 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 	}
 	struct nat_flow *flow = nat_find(&key, hash);
 	if (unlikely(!flow)) {
-		__u32 index = nat_begin(&key, session_of(rule), rule->incarnation);
+		__u32 index = nat_create(&key, session_of(rule), rule->incarnation);
 		flow = nat_flow_at(index);
 		if (!index || !flow)
 			return 0;
-	} else if (unlikely(flow->incarnation != rule->incarnation || nat_is_over(flow, &key, ticks) ||
+	} else if (unlikely(flow->incarnation != rule->incarnation || nat_is_expired(flow, &key, ticks) ||
 			    (place.flags & TCP_SYN && nat_lifetime(nat_state(flow)) == settings.nat.tcp_transitory &&
 			     nat_state(flow) & (NAT_RESET | NAT_FIN_IN | NAT_FIN_OUT)))) {
-		if (!nat_renew(&key, session_of(rule), rule->incarnation))
+		if (!nat_restart(&key, session_of(rule), rule->incarnation))
 			return 0;
 	}
 	__u32 state = nat_state(flow);
 	address = flow->other;
 	port = state >> NAT_PORT_SHIFT;
-	nat_see(flow, &key, nat_bits(0, nat_protocol(state), place.flags, state), ticks);
+	nat_seen(flow, &key, nat_bits(0, nat_protocol(state), place.flags, state), ticks);
 	if (nat_is_settled(state, nat_protocol(state), 0) && !nat_is_special(&place) && !(rule->flags & RULE_TUNNEL))
-		*nat_noted(rule) = note | (__u64)port << 48;
+		*nat_cached(rule) = note | (__u64)port << 48;
 known:;
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
@@ -169,9 +169,9 @@ inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *f
 	return nat_out_slow(ctx, offset, session_of(rule), rule->incarnation);
 }
 
-inline_always struct nat_part nat_part_key(struct iphdr *ip)
+inline_always struct nat_fragment nat_fragment_key(struct iphdr *ip)
 {
-	struct nat_part part = { .far = ip->saddr, .public4 = ip->daddr, .id = ip->id, .protocol = ip->protocol };
+	struct nat_fragment part = { .far = ip->saddr, .public4 = ip->daddr, .id = ip->id, .protocol = ip->protocol };
 	return part;
 }
 
@@ -185,10 +185,10 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	if ((void *)(ip + 1) > end)
 		return NAT_LOST;
 	if (ip->frag_off & bpf_htons(IP_OFFSET)) {
-		struct nat_part part = nat_part_key(ip);
-		struct nat_part_of *of = bpf_map_lookup_elem(&nat_parts, &part);
+		struct nat_fragment part = nat_fragment_key(ip);
+		struct nat_fragment_owner *of = bpf_map_lookup_elem(&nat_fragments, &part);
 		if (!of)
-			return NAT_FOREIGN;
+			return NAT_NO_FLOW;
 		packet->incarnation = of->incarnation;
 		packet->destination4 = of->ue;
 		ip->check = changed(ip->check, fold16(change32(ip->daddr, of->ue)));
@@ -201,33 +201,33 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		__u32 header = ip->ihl * 4;
 		icmp = (void *)ip + header;
 		if ((void *)(icmp + 1) > end)
-			return NAT_FOREIGN;
+			return NAT_NO_FLOW;
 		if (is_icmp_error(icmp)) {
 			__u32 about = nat_error(ctx, offset, 1);
 			struct nat_flow *flow = nat_flow_at(about);
 			if (!about || !flow)
-				return NAT_FOREIGN;
+				return NAT_NO_FLOW;
 			packet->incarnation = flow->incarnation;
 			packet->destination4 = flow->other;
 			return NAT_DONE;
 		}
 		if (icmp->type != ICMP_ECHO_REPLY && icmp->type != ICMP_TIMESTAMP_REPLY)
-			return NAT_FOREIGN;
+			return NAT_NO_FLOW;
 		key.near_port = icmp->id;
 	}
 	__u32 index = nat_find_slow(&key);
 	struct nat_flow *flow = nat_flow_at(index);
 	__u32 ticks = bpf_jiffies64();
-	if (!index || !flow || nat_is_over(flow, &key, ticks))
-		return NAT_FOREIGN;
-	nat_see(flow, &key, NAT_ANSWERED, ticks);
+	if (!index || !flow || nat_is_expired(flow, &key, ticks))
+		return NAT_NO_FLOW;
+	nat_seen(flow, &key, NAT_ANSWERED, ticks);
 	packet->incarnation = flow->incarnation;
 	packet->destination4 = flow->other;
 	if (packet->fragment) {
 		/* Its later parts are the UE's, too. */
-		struct nat_part part = nat_part_key(ip);
-		struct nat_part_of of = { .ue = flow->other, .incarnation = flow->incarnation };
-		if (bpf_map_update_elem(&nat_parts, &part, &of, BPF_ANY))
+		struct nat_fragment part = nat_fragment_key(ip);
+		struct nat_fragment_owner of = { .ue = flow->other, .incarnation = flow->incarnation };
+		if (bpf_map_update_elem(&nat_fragments, &part, &of, BPF_ANY))
 			return NAT_LOST;
 	}
 	ip->check = changed(ip->check, nat_address_change(flow));
@@ -240,14 +240,14 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 }
 
 /* The later parts of a packet are those of a UE, too. */
-global int nat_expect_parts(struct xdp_md *ctx, __u32 offset, __be32 ue, __u32 incarnation)
+global int nat_expect_fragments(struct xdp_md *ctx, __u32 offset, __be32 ue, __u32 incarnation)
 {
 	struct iphdr *ip = data_of(ctx) + offset;
 	if (offset > 1024 || (void *)(ip + 1) > end_of(ctx))
 		return 0;
-	struct nat_part part = nat_part_key(ip);
-	struct nat_part_of of = { .ue = ue, .incarnation = incarnation };
-	return !bpf_map_update_elem(&nat_parts, &part, &of, BPF_ANY);
+	struct nat_fragment part = nat_fragment_key(ip);
+	struct nat_fragment_owner of = { .ue = ue, .incarnation = incarnation };
+	return !bpf_map_update_elem(&nat_fragments, &part, &of, BPF_ANY);
 }
 
 /* Gives a packet from outside, which has ports, the address of its UE. */
@@ -257,11 +257,11 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		return NAT_LOST;
 	void *end = end_of(ctx);
 	struct iphdr *ip = data_of(ctx) + offset;
-	struct nat_place place = {};
+	struct nat_l4 place = {};
 	if ((void *)(ip + 1) > end)
 		return NAT_LOST;
-	if (unlikely(!nat_places(ip, end, 1, &place)))
-		return NAT_FOREIGN;
+	if (unlikely(!nat_find_l4(ip, end, 1, &place)))
+		return NAT_NO_FLOW;
 	struct nat_key key = {
 		.near = ip->daddr,
 		.far = ip->saddr,
@@ -274,8 +274,8 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	__be32 address;
 	__be16 port;
 	int plain = packet->ttl > 1 && !packet->fragment && packet->length <= settings.n6_mtu && !nat_is_special(&place);
-	packet->entrance = hint && likely(plain) ? nat_recall(hint, hash, ticks, &address) : NONE;
-	if (packet->entrance) {
+	packet->target = hint && likely(plain) ? nat_cache_lookup(hint, hash, ticks, &address) : NONE;
+	if (packet->target) {
 		port = hint >> 48;
 		goto known;
 	}
@@ -284,22 +284,22 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		__u32 index = settings.nat.full_cone ? nat_accept(&key) : NONE;
 		flow = nat_flow_at(index);
 		if (!index || !flow)
-			return NAT_FOREIGN;
+			return NAT_NO_FLOW;
 	}
-	if (unlikely(nat_is_over(flow, &key, ticks)))
-		return NAT_FOREIGN;
+	if (unlikely(nat_is_expired(flow, &key, ticks)))
+		return NAT_NO_FLOW;
 	/* The kernel would answer what it got with the address of the UE. */
 	if (unlikely(packet->ttl <= 1))
-		return nat_answer(ctx, offset, ICMP_EXCEEDED << 8, 0);
+		return nat_icmp_reply(ctx, offset, ICMP_EXCEEDED << 8, 0);
 	if (unlikely(packet->dont_fragment && packet->length > settings.n6_mtu))
-		return nat_answer(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE, settings.n6_mtu);
+		return nat_icmp_reply(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE, settings.n6_mtu);
 	__u32 state = nat_state(flow);
 	address = flow->other;
 	port = state >> NAT_PORT_SHIFT;
 	packet->incarnation = flow->incarnation;
-	nat_see(flow, &key, nat_bits(1, nat_protocol(state), place.flags, state), ticks);
+	nat_seen(flow, &key, nat_bits(1, nat_protocol(state), place.flags, state), ticks);
 	if (unlikely(packet->fragment))
-		nat_expect_parts(ctx, offset, address, packet->incarnation);
+		nat_expect_fragments(ctx, offset, address, packet->incarnation);
 	if (plain && nat_is_settled(state, nat_protocol(state), 1)) {
 		packet->nat_mark = nat_mark(hash, port, ticks);
 		packet->nat_hash = hash;

@@ -8,9 +8,9 @@
 
 /* What became of a packet from outside. */
 enum nat_outcome {
-	NAT_FOREIGN,	/* nobody's: the kernel may know it */
+	NAT_NO_FLOW,	/* nobody's: the kernel may know it */
 	NAT_DONE,
-	NAT_ANSWERED_BACK, /* the frame is the answer to it now */
+	NAT_REPLIED, /* the frame is the answer to it now */
 	NAT_LOST,
 };
 
@@ -39,7 +39,7 @@ inline_always __u16 changed(__u16 checksum, __u16 change)
 /* A UE has one public address, whatever it talks to (RFC 4787, REQ-2). */
 inline_always __be32 nat_address_of(__be32 ue)
 {
-	__u32 n = settings.nat.addresses > 1 ? place_of(ue, settings.nat.addresses) : 0;
+	__u32 n = settings.nat.addresses > 1 ? hash_index(ue, settings.nat.addresses) : 0;
 	return settings.nat.address[n & (NAT_ADDRESSES - 1)];
 }
 
@@ -81,14 +81,14 @@ inline_always __u64 nat_addresses(struct nat_key *key)
 	return key->near | (__u64)key->far << 32;
 }
 
-inline_always __u64 nat_rest(struct nat_key *key)
+inline_always __u64 nat_ports_and_kind(struct nat_key *key)
 {
 	return key->near_port | (__u32)key->far_port << 16 | (__u64)key->kind << 32;
 }
 
 inline_always __u64 nat_hash(struct nat_key *key)
 {
-	__u64 rest = nat_rest(key), x = (nat_addresses(key) ^ settings.nat.seed) * 0x9e3779b97f4a7c15ull;
+	__u64 rest = nat_ports_and_kind(key), x = (nat_addresses(key) ^ settings.nat.seed) * 0x9e3779b97f4a7c15ull;
 	x ^= x >> 32;
 	x = (x ^ rest) * 0xd6e8feb86659fd93ull;
 	return x ^ x >> 32;
@@ -105,7 +105,7 @@ inline_always __u64 nat_differs(struct nat_flow *flow, struct nat_key *key)
 {
 	const __u64 kind = 0xffffffffull | (__u64)NAT_KIND << 32;
 	__u64 addresses = *(volatile __u64 *)flow, rest = *((volatile __u64 *)flow + 1);
-	return (addresses ^ nat_addresses(key)) | ((rest ^ nat_rest(key)) & kind);
+	return (addresses ^ nat_addresses(key)) | ((rest ^ nat_ports_and_kind(key)) & kind);
 }
 
 inline_always int nat_is(struct nat_flow *flow, struct nat_key *key)
@@ -138,7 +138,7 @@ inline_always struct nat_flow *nat_flow_at(__u32 index)
 }
 
 /* A flow that lies where its key, which is on the stack, does not say: its place. */
-inline_always __u32 nat_find_listed(struct nat_key *key)
+inline_always __u32 nat_find_in_table(struct nat_key *key)
 {
 	if (!globals.nat_next)
 		return NONE;
@@ -147,13 +147,13 @@ inline_always __u32 nat_find_listed(struct nat_key *key)
 	return flow && nat_is(flow, key) ? *index : NONE;
 }
 
-global __u32 nat_find_other(struct nat_key *key)
+global __u32 nat_find_overflow(struct nat_key *key)
 {
 	if (!key)
 		return NONE;
 	/* Older kernels take keys from the stack alone. */
 	struct nat_key own = *key;
-	return nat_find_listed(&own);
+	return nat_find_in_table(&own);
 }
 
 inline_always struct nat_flow *nat_find(struct nat_key *key, __u64 hash)
@@ -165,7 +165,7 @@ inline_always struct nat_flow *nat_find(struct nat_key *key, __u64 hash)
 	flow = nat_in_line(line ^ 1, key);
 	if (likely(flow))
 		return flow;
-	__u32 index = nat_find_other(key);
+	__u32 index = nat_find_overflow(key);
 	return index ? nat_flow_at(index) : NULL;
 }
 
@@ -182,11 +182,11 @@ global __u32 nat_find_slow(struct nat_key *key)
 		if (flow && nat_is(flow, &own))
 			return index;
 	}
-	return nat_find_listed(&own);
+	return nat_find_in_table(&own);
 }
 
 /* What packets of the other direction look like. */
-inline_always void nat_turn(struct nat_flow *flow, struct nat_key *other)
+inline_always void nat_reverse(struct nat_flow *flow, struct nat_key *other)
 {
 	__u32 state = nat_state(flow);
 	other->near = flow->other;
@@ -215,7 +215,7 @@ inline_always __u32 nat_lifetime(__u32 state)
 }
 
 /* So late the time of a packet may be written down: a line that is only read costs less. For as long again packets may not
- * even look at it (`nat_recent.h`). */
+ * even look at it (`nat_rule_cache.h`). */
 inline_always __u32 nat_delay(void)
 {
 	return 1u << settings.nat.epoch_shift;
@@ -227,7 +227,7 @@ inline_always int nat_is_late(struct nat_flow *flow, __u32 ticks, __u32 lifetime
 }
 
 /* Whether no packet has come in either direction for as long as the flow lives. */
-global int nat_is_over_slow(__u32 index, __u32 ticks)
+global int nat_is_expired_slow(__u32 index, __u32 ticks)
 {
 	struct nat_flow *flow = nat_flow_at(index);
 	if (!flow)
@@ -236,18 +236,18 @@ global int nat_is_over_slow(__u32 index, __u32 ticks)
 	if (!nat_is_late(flow, ticks, lifetime))
 		return 0;
 	struct nat_key key = {};
-	nat_turn(flow, &key);
+	nat_reverse(flow, &key);
 	struct nat_flow *other = nat_flow_at(nat_find_slow(&key));
 	return !other || !nat_is(other, &key) || nat_is_late(other, ticks, lifetime);
 }
 
-inline_always int nat_is_over(struct nat_flow *flow, struct nat_key *key, __u32 ticks)
+inline_always int nat_is_expired(struct nat_flow *flow, struct nat_key *key, __u32 ticks)
 {
-	return unlikely(nat_is_late(flow, ticks, settings.nat.shortest)) && nat_is_over_slow(nat_find_slow(key), ticks);
+	return unlikely(nat_is_late(flow, ticks, settings.nat.shortest)) && nat_is_expired_slow(nat_find_slow(key), ticks);
 }
 
 /* Notes what was seen of a flow for both directions. */
-global int nat_note(struct nat_key *key, __u32 seen)
+global int nat_mark_seen(struct nat_key *key, __u32 seen)
 {
 	if (!key)
 		return 0;
@@ -257,15 +257,15 @@ global int nat_note(struct nat_key *key, __u32 seen)
 		if (!flow || !nat_is(flow, &own))
 			return 0;
 		__sync_fetch_and_or(&flow->state, seen & NAT_SEEN);
-		nat_turn(flow, &own);
+		nat_reverse(flow, &own);
 	}
 	return 1;
 }
 
-inline_always void nat_see(struct nat_flow *flow, struct nat_key *key, __u32 bits, __u32 ticks)
+inline_always void nat_seen(struct nat_flow *flow, struct nat_key *key, __u32 bits, __u32 ticks)
 {
 	if (unlikely((nat_state(flow) & bits) != bits))
-		nat_note(key, bits);
+		nat_mark_seen(key, bits);
 	if (unlikely(ticks - flow->last > nat_delay()))
 		*(volatile __u32 *)&flow->last = ticks;
 }

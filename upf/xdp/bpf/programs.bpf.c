@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 /* The programs: one for interfaces, one for the link with the kernel, one for packets that waited in user space. */
-#include "packets.h"
-#include "bare.h"
+#include "pipeline.h"
+#include "baseline.h"
 
 inline_always int handle(struct xdp_md *ctx, enum origin origin)
 {
@@ -9,38 +9,38 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	__be16 protocol = 0;
 	__u32 offset = link_header(data, end, &protocol);
 	if (!offset)
-		return not_ours();
+		return pass_to_kernel();
 	struct flow flow = {};
-	/* Octets of the outer IP header of a tunnelled packet. */
+	/* Bytes of the outer IP header of a tunnelled packet. */
 	__u32 header = 0;
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
 		if ((void *)(ip + 1) > end)
-			return not_ours();
+			return pass_to_kernel();
 		if (ip->daddr == settings.n3_ip4) {
 			header = ip->ihl * 4;
 			/* The kernel puts parts together; user space then has the whole. */
 			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) ||
 			    ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
-				return not_ours();
+				return pass_to_kernel();
 		} else if (!settings.nat.addresses) {
 			expect_rule(ip->daddr, 0);
 		}
 	} else if (settings.has_ip6 && protocol == bpf_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = data + offset;
 		if ((void *)(ip + 1) > end)
-			return not_ours();
+			return pass_to_kernel();
 		if (is_n3_ip6((__be32 *)&ip->daddr)) {
 			header = likely(ip->nexthdr == IPPROTO_UDP) ? sizeof(*ip) : udp_behind(ctx, offset);
 			if (!header)
-				return not_ours();
+				return pass_to_kernel();
 		}
 	}
 	if (header) {
 		header &= 511;
 		struct udphdr *udp = data + offset + header;
 		if ((void *)(udp + 1) > end || udp->dest != bpf_htons(GTP_PORT))
-			return not_ours();
+			return pass_to_kernel();
 		struct tunnelled tunnel;
 		__u32 at = offset + header + sizeof(*udp);
 		switch (read_gtp(ctx, at, &tunnel)) {
@@ -49,23 +49,23 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 				expect_rule(tunnel.teid, RULE_BY_TEID);
 			return from_tunnel(ctx, &tunnel, &flow, origin);
 		case GTP_SIGNALLING:
-			return not_ours();
+			return pass_to_kernel();
 		case GTP_UNKNOWN_EXTENSION:
-			return complain(DROP_UNKNOWN_EXTENSION);
+			return answer_in_user_space(DROP_UNKNOWN_EXTENSION);
 		case GTP_MALFORMED:
 			return dropped(DROP_MALFORMED);
 		}
 	}
 	if (!read_ip(data + offset, end, protocol, &flow))
-		return not_ours();
+		return pass_to_kernel();
 	if (unlikely(trace.capture))
 		capture_begin(ctx, offset, flow.length);
 	if (origin == FROM_PORT && flow.version == 4 && is_public(flow.destination4)) {
 		switch (translate_in(ctx, offset, &flow)) {
-		case NAT_FOREIGN:
-			return not_ours();
-		case NAT_ANSWERED_BACK:
-			NOTE(answered);
+		case NAT_NO_FLOW:
+			return pass_to_kernel();
+		case NAT_REPLIED:
+			COUNT_PACKET(answered);
 			return settings.transmit ? XDP_TX : bpf_redirect(ctx->ingress_ifindex, 0);
 		case NAT_LOST:
 			return dropped(DROP_NAT);
@@ -73,34 +73,34 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		data = data_of(ctx);
 		end = end_of(ctx);
 	}
-	__u32 entrance = flow.version == 4 ? flow.entrance : NONE;
-	if (!entrance)
-		entrance = entrance_of_ue(&flow, 0);
+	__u32 target = flow.version == 4 ? flow.target : NONE;
+	if (!target)
+		target = lookup_ue(&flow, 0);
 	/* On each of its links the kernel says which groups it listens to: that is for no UE, and lost to none. */
-	if (unlikely(!entrance) && origin == FROM_KERNEL && is_multicast(&flow))
-		return not_ours();
-	if (!entrance)
-		return origin == FROM_PORT && !flow.incarnation ? not_ours() : dropped(DROP_UNKNOWN_UE);
+	if (unlikely(!target) && origin == FROM_KERNEL && is_multicast(&flow))
+		return pass_to_kernel();
+	if (!target)
+		return origin == FROM_PORT && !flow.incarnation ? pass_to_kernel() : dropped(DROP_UNKNOWN_UE);
 	if (unlikely(trace.capture) && origin != FROM_BUFFER)
 		capture_end();
 	/* What does not fit, and what has come too far, the kernel answers. */
 	if (origin == FROM_PORT) {
 		if (flow.ttl <= 1 || (settings.has_n6 && flow.length > settings.n6_mtu))
-			return not_ours();
+			return pass_to_kernel();
 		struct iphdr *ip = data + offset;
 		struct ipv6hdr *ip6 = data + offset;
 		if (flow.version == 4 && (void *)(ip + 1) <= end)
-			age4(ip);
+			decrement_ttl4(ip);
 		else if ((void *)(ip6 + 1) <= end)
 			ip6->hop_limit--;
 	}
-	return to_ue(ctx, offset, &flow, entrance, origin);
+	return to_ue(ctx, offset, &flow, target, origin);
 }
 
 /* The same, counted, and watched where somebody asks for it. */
 inline_always int observe(struct xdp_md *ctx, enum origin origin)
 {
-	struct lane *lane = own_lane();
+	struct lane *lane = cpu_counters();
 	if (!lane)
 		return XDP_ABORTED;
 	__u64 start = 0;
@@ -110,7 +110,7 @@ inline_always int observe(struct xdp_md *ctx, enum origin origin)
 		trace_begin(ctx, origin);
 	int verdict = handle(ctx, origin);
 	if (unlikely(start))
-		took(start);
+		record_latency(start);
 	if (unlikely(trace.wanted))
 		trace_end(verdict);
 	return verdict;
@@ -226,7 +226,7 @@ int bench_send_down(struct xdp_md *ctx)
 SEC("xdp")
 int bench_receive(struct xdp_md *ctx)
 {
-	return bench_sink(ctx);
+	return bench_count(ctx);
 }
 
 char LICENSE[] SEC("license") = "GPL";

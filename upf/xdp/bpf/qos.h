@@ -42,17 +42,17 @@ inline_always int take_tokens(__u64 *place, __u64 burst, __u64 cost, __u64 now)
 	return 1;
 }
 
-inline_always __u64 cost_of(__u64 per_octet, __u32 octets)
+inline_always __u64 cost_of(__u64 per_byte, __u32 bytes)
 {
-	return octets * per_octet >> 16;
+	return bytes * per_byte >> 16;
 }
 
 /* All buckets that a rule shares give tokens, or none does. */
-global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
+global int within_shared_rates(struct rule *rule, __u32 bytes, __u64 now)
 {
 	if (!rule)
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return 0;
 	__u32 count = rest->bucket_count;
@@ -64,7 +64,7 @@ global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
 		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
 		if (!bucket)
 			return 0;
-		if (!take_tokens(&bucket->full_at, bucket->burst, cost_of(bucket->per_octet, octets), now)) {
+		if (!take_tokens(&bucket->full_at, bucket->burst, cost_of(bucket->per_byte, bytes), now)) {
 			refused = 1;
 			break;
 		}
@@ -78,36 +78,36 @@ global int within_shared_rates(struct rule *rule, __u32 octets, __u64 now)
 		__u32 index = rest->buckets[i];
 		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
 		if (bucket)
-			__sync_fetch_and_add(&bucket->full_at, -cost_of(bucket->per_octet, octets));
+			__sync_fetch_and_add(&bucket->full_at, -cost_of(bucket->per_byte, bytes));
 	}
 	return 0;
 }
 
-/* Whether all rates of a rule let a packet pass. Those that it shares count it; for its own one `spend_own` does. */
-inline_always int within_rates(struct rule *rule, __u32 octets, __u64 now)
+/* Whether all rates of a rule let a packet pass. Those that it shares count it; for its own one `spend_own_rate` does. */
+inline_always int within_rates(struct rule *rule, __u32 bytes, __u64 now)
 {
 	now <<= 4;
 	__u32 which = rule->rate;
 	if (which) {
 		struct rate *rate = bpf_map_lookup_elem(&rates, &which);
 		if (!rate ||
-		    !has_tokens(*(volatile __u64 *)&rule->full_at, rate->burst, cost_of(rate->per_octet, octets), now))
+		    !has_tokens(*(volatile __u64 *)&rule->full_at, rate->burst, cost_of(rate->per_byte, bytes), now))
 			return 0;
 	}
-	return likely(!(rule->flags & RULE_SHARED)) || within_shared_rates(rule, octets, now);
+	return likely(!(rule->flags & RULE_SHARED)) || within_shared_rates(rule, bytes, now);
 }
 
-inline_always void spend_own(struct rule *rule, __u32 octets, __u64 now)
+inline_always void spend_own_rate(struct rule *rule, __u32 bytes, __u64 now)
 {
 	__u32 which = rule->rate;
 	if (!which)
 		return;
 	struct rate *rate = bpf_map_lookup_elem(&rates, &which);
 	if (rate)
-		spend_tokens(&rule->full_at, cost_of(rate->per_octet, octets), now << 4);
+		spend_tokens(&rule->full_at, cost_of(rate->per_byte, bytes), now << 4);
 }
 
-inline_always __s64 *limit_of(struct rule_rest *rest, int i)
+inline_always __s64 *limit_of(struct rule_cold *rest, int i)
 {
 	__u32 index = rest->limits + rest->limit[i];
 	return bpf_map_lookup_elem(&limits, &index);
@@ -118,7 +118,7 @@ global int used_up(struct rule *rule)
 {
 	if (!rule)
 		return 1;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return 1;
 	__u32 quotas = rest->quotas;
@@ -134,14 +134,14 @@ global int used_up(struct rule *rule)
 	return 0;
 }
 
-int tell(struct rule *rule, __u32 kind, __u32 argument);
+int send_event(struct rule *rule, __u32 kind, __u32 argument);
 
 /* Counts a packet against limits that are near, and tells of those that it reaches. */
-global int count_exactly(struct rule *rule, __u32 octets)
+global int count_exactly(struct rule *rule, __u32 bytes)
 {
 	if (!rule)
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return 0;
 	__u32 count = rest->limit_count;
@@ -151,9 +151,9 @@ global int count_exactly(struct rule *rule, __u32 octets)
 		__s64 *left = limit_of(rest, i);
 		if (!left)
 			break;
-		__s64 before = __sync_fetch_and_add(left, -(__s64)octets);
-		if (unlikely(before > 0 && before <= octets))
-			tell(rule, EVENT_LIMIT, rest->limit[i]);
+		__s64 before = __sync_fetch_and_add(left, -(__s64)bytes);
+		if (unlikely(before > 0 && before <= bytes))
+			send_event(rule, EVENT_LIMIT, rest->limit[i]);
 	}
 	return 0;
 }
@@ -163,7 +163,7 @@ global int count_first(struct rule *rule, __u64 ticks)
 {
 	if (!rule)
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (rest)
 		rest->first = ticks;
 	__sync_fetch_and_and(&rule->flags, ~RULE_FRESH);
@@ -175,41 +175,41 @@ global int stops(struct rule *rule)
 {
 	if (!rule)
 		return 1;
-	struct rule_rest *rest = rest_of(rule);
-	return !rest || *(volatile __u64 *)&rule->octets >= *(volatile __u64 *)&rest->stop_at;
+	struct rule_cold *rest = cold_of(rule);
+	return !rest || *(volatile __u64 *)&rule->bytes >= *(volatile __u64 *)&rest->stop_at;
 }
 
 /* The same, once a packet has been counted: whether user space is told. Again from time to time, in case nobody heard it. */
-global int tell_mark(struct rule *rule, __u64 before, __u64 after)
+global int report_mark(struct rule *rule, __u64 before, __u64 after)
 {
 	if (!rule)
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return 0;
 	__u64 check_at = *(volatile __u64 *)&rest->check_at;
 	if (after >= check_at && (before < check_at || before >> 20 != after >> 20))
-		tell(rule, EVENT_MARK, 0);
+		send_event(rule, EVENT_MARK, 0);
 	return 0;
 }
 
 /* Counts a packet that is forwarded. That comes last: the processor waits here for the rule's line of the cache, and has done
  * the rest of its work until then. */
-inline_always void count(struct rule *rule, __u32 octets)
+inline_always void count(struct rule *rule, __u32 bytes)
 {
 	/* Asked for once more, for there is little room to keep it. */
 	__u64 ticks = bpf_jiffies64();
-	spend_own(rule, octets, ticks * settings.tick);
-	__u64 before = __sync_fetch_and_add(&rule->octets, octets), after = before + octets;
+	spend_own_rate(rule, bytes, ticks * settings.tick);
+	__u64 before = __sync_fetch_and_add(&rule->bytes, bytes), after = before + bytes;
 	__sync_fetch_and_add(&rule->packets, 1);
 	__u32 flags = rule->flags;
 	if (unlikely(flags & RULE_FRESH))
 		count_first(rule, ticks);
 	*(volatile __u32 *)&rule->last = ticks;
 	if (flags & RULE_EXACT)
-		count_exactly(rule, octets);
+		count_exactly(rule, bytes);
 	else if (unlikely(after >> MARK_SHIFT >= rule->mark))
-		tell_mark(rule, before, after);
+		report_mark(rule, before, after);
 }
 
 /* Rates of classes of flows, which the thermal governor sets. */
@@ -219,14 +219,14 @@ struct governor {
 };
 volatile struct governor governor SEC(".data.governor");
 
-global int within_budget(__u32 flags, __u32 octets, __u64 now)
+global int within_budget(__u32 flags, __u32 bytes, __u64 now)
 {
 	volatile struct bucket *bucket = &governor.of_class[flags >> RULE_CLASS_SHIFT & 3];
-	return take_tokens((__u64 *)&bucket->full_at, bucket->burst, cost_of(bucket->per_octet, octets), now << 4);
+	return take_tokens((__u64 *)&bucket->full_at, bucket->burst, cost_of(bucket->per_byte, bytes), now << 4);
 }
 
 /* Gates, quotas and bit rates. Gives the reason of a drop, or less than 0. */
-inline_always int enforce(struct rule *rule, __u32 octets, __u64 ticks)
+inline_always int enforce(struct rule *rule, __u32 bytes, __u64 ticks)
 {
 	__u32 flags = rule->flags;
 	if (unlikely(flags & (RULE_QUOTA | RULE_GATE | RULE_EXACT | RULE_SHAPED))) {
@@ -234,10 +234,10 @@ inline_always int enforce(struct rule *rule, __u32 octets, __u64 ticks)
 			return DROP_QUOTA;
 		if (flags & RULE_GATE)
 			return DROP_GATE;
-		if (flags & RULE_SHAPED && !within_budget(flags, octets, ticks * settings.tick))
+		if (flags & RULE_SHAPED && !within_budget(flags, bytes, ticks * settings.tick))
 			return DROP_THERMAL;
 	}
-	if (unlikely(*(volatile __u64 *)&rule->octets >> MARK_SHIFT >= rule->mark) && stops(rule))
+	if (unlikely(*(volatile __u64 *)&rule->bytes >> MARK_SHIFT >= rule->mark) && stops(rule))
 		return DROP_QUOTA;
-	return within_rates(rule, octets, ticks * settings.tick) ? -1 : DROP_RATE;
+	return within_rates(rule, bytes, ticks * settings.tick) ? -1 : DROP_RATE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* What the programs and user space share. User space has the same types from this object's BTF, through the skeleton:
- * they are defined here and nowhere else. No struct has padding that the compiler adds, so each is as many octets there
+ * they are defined here and nowhere else. No struct has padding that the compiler adds, so each is as many bytes there
  * as here and can be written as a whole. Fields of type __be16 and __be32 are in network byte order, all others in the
  * machine's own. */
 #pragma once
@@ -35,14 +35,14 @@ enum rule_flag {
 	RULE_UE4 = 1 << 12,	/* the session's UE has one IPv4 address, `ue4` */
 	RULE_UE6 = 1 << 13,	/* and an IPv6 prefix, `ue6` */
 	RULE_UE_MANY = 1 << 14,	/* and others, found by the tables */
-	RULE_NAMES = 1 << 15,	/* packets may be answers of DNS that user space has to see */
+	RULE_DNS = 1 << 15,	/* packets may be answers of DNS that user space has to see */
 	RULE_EXACT = 1 << 16,	/* limits are near, and counted */
 	/* Bits 24 and 25: the class of the flow. */
 	RULE_SHAPED = 1 << 26,	/* the thermal governor shapes its class */
 	RULE_BY_TEID = 1 << 17,	/* `key` is a TEID; else the address of a UE */
 	RULE_FRESH = 1 << 18,	/* no packet has come since user space took the time of the first one */
 	RULE_SHARED = 1 << 19,	/* QER: rates that it shares with other rules */
-	RULE_SOCKET = 1 << 21,	/* user space carries what comes in its tunnel, or to its address */
+	RULE_USER_SPACE = 1 << 21,	/* user space carries what comes in its tunnel, or to its address */
 	RULE_TUNNEL6 = 1 << 20,	/* FAR: whose end has an IPv6 address, `peer6` */
 	RULE_LIST = 1 << 22,	/* it is no rule: `key` leads to a list of candidates, whose first group is `rest` */
 };
@@ -51,25 +51,25 @@ enum rule_flag {
  * while packets can find the rule, but for flags and the mark: user space writes another rule and has packets find that one.
  * Counters of both are added up by user space.
  *
- * Most rules lie where a hash of their TEID, or of the UE's address, says: one of two places beside each other (`home_of`).
+ * Most rules lie where a hash of their TEID, or of the UE's address, says: one of two places beside each other (`cache_slot_of`).
  * A packet that finds its key there has found its rule. */
 struct rule {
 	__be32 key;		/* 0: packets do not find it here, but from `struct cells` or a list, if at all */
 	__u32 flags;
 	/* Written by packets. */
-	__u64 octets;
+	__u64 bytes;
 	__u64 packets;
 	__u64 full_at;		/* see `struct bucket` */
 	__u32 last;		/* the time of the last packet, in ticks; 0: there was none */
 	/* Within. */
-	__u32 mark;		/* from so many times 2^MARK_SHIFT octets on, `struct rule_rest` says what is to be done */
-	__u32 rest;		/* its place in `rule_rests` */
+	__u32 mark;		/* from so many times 2^MARK_SHIFT bytes on, `struct rule_cold` says what is to be done */
+	__u32 rest;		/* its place in `cold_rules` */
 	__u32 incarnation;	/* of the session: no two of them have had the same */
 	__u16 rate;		/* a rate that the rule shares with no other one, in `rates`; 0: there is none */
 	__u8 qfi;		/* as the PDU session container has it, with the reflective QoS indicator; without a tunnel the exit */
 	__u8 unused;
-	__be32 ue4;		/* of what comes from the data network: see `nat_recall` */
-	/* The other end of a tunnel. Without one: see `nat_note_of`. */
+	__be32 ue4;		/* of what comes from the data network: see `nat_cache_lookup` */
+	/* The other end of a tunnel. Without one: see `nat_cache_key`. */
 	__be32 teid;
 	__be32 peer4;
 };
@@ -77,7 +77,7 @@ _Static_assert(sizeof(struct rule) == 64, "a rule is one line of the cache");
 #define MARK_SHIFT 20
 
 /* What common packets do not need of a rule. */
-struct rule_rest {
+struct rule_cold {
 	__u32 session;		/* index in `sessions` */
 	__u32 pdr;
 	__u64 first;		/* the time of the first packet since user space took it; in ticks */
@@ -99,7 +99,7 @@ struct rule_rest {
 /* What several rules have alike of a rate: see `struct bucket`. */
 struct rate {
 	__u64 burst;
-	__u64 per_octet;
+	__u64 per_byte;
 };
 #define RATES 65536
 
@@ -121,12 +121,12 @@ struct route6 {
 };
 
 /* Where a tunnel or an address leads: a rule, or with this bit a list of candidates, by its first group. */
-#define ENTRANCE_LIST 0x80000000u
+#define TARGET_LIST 0x80000000u
 
 /* In `struct candidate.rule`, beside the index: `filters` has more to compare, at the candidate's place; and the rule has
  * more to ask for. */
-#define CANDIDATE_MORE 0x40000000u
-#define CANDIDATE_RULE_ASKS 0x20000000u
+#define CANDIDATE_FILTER 0x40000000u
+#define CANDIDATE_RULE_FIELDS 0x20000000u
 #define CANDIDATE_RULE 0x0fffffffu
 
 /* One filter of a PDR. All of it is compared, with few instructions and without branches: what matches any packet has a
@@ -190,7 +190,7 @@ struct socket_key {
 	__u32 ifindex;
 	__u32 queue;
 };
-struct socket_room {
+struct socket_queue {
 	__u64 given;		/* frames; by programs */
 	__u64 room;		/* for so many at a time */
 	__u64 unused[6];
@@ -199,14 +199,14 @@ struct socket_room {
 };
 #define SOCKETS 64
 /* The longest frame that a chunk of a socket's memory takes, with the event before the packet. */
-#define SOCKET_LONGEST 1792
+#define SOCKET_FRAME_MAX 1792
 
 /* A maximum bit rate, by the generic cell rate algorithm: packets conform while the time at which the bucket would be
  * full again is not further away than the burst. Times are in sixteenths of a nanosecond. */
 struct bucket {
 	__u64 full_at;
 	__u64 burst;
-	__u64 per_octet;	/* times 2^16 */
+	__u64 per_byte;	/* times 2^16 */
 	__u64 unused;
 };
 
@@ -254,7 +254,7 @@ struct event {
 	__u32 kind;
 	__u32 session;
 	__u32 argument;		/* of a packet: its PDR ID, and 65536 where the CP function is to be notified */
-	__u32 length;		/* octets of the packet */
+	__u32 length;		/* bytes of the packet */
 	__u32 number;		/* of a packet: packets of a session that wait leave in this order */
 	__u32 unused;
 };
@@ -280,7 +280,7 @@ struct hop {
 	__u8 unused[3];
 };
 
-/* What became of an injected packet, before its octets. */
+/* What became of an injected packet, before its bytes. */
 struct verdict {
 	__u32 action;		/* enum xdp_action */
 	__u32 ifindex;		/* with XDP_REDIRECT */
@@ -353,14 +353,14 @@ struct nat_binding {
 };
 
 /* Packets that came in parts: whose the later ones are. */
-struct nat_part {
+struct nat_fragment {
 	__be32 far;
 	__be32 public4;
 	__be16 id;
 	__u8 protocol;
 	__u8 unused;
 };
-struct nat_part_of {
+struct nat_fragment_owner {
 	__be32 ue;
 	__u32 incarnation;
 };
@@ -390,7 +390,7 @@ struct nat_settings {
 };
 
 /* Ways to data networks beside the common one, counted from 1. A rule without a tunnel has it in place of the QFI. */
-#define EXITS 8
+#define INSTANCES 8
 
 /* Settings, fixed before the programs are loaded. */
 struct settings {
@@ -404,13 +404,13 @@ struct settings {
 	__u32 bounce;		/* packets to the kernel are first sent to our own end, for their checksums are not to be trusted */
 	__u32 teid_cells;	/* how many there are of `struct cells` */
 	__u32 ue4_cells;
-	__u32 homes;		/* how many places there are for rules by their TEID, and as many by address; even */
+	__u32 cache_slots;		/* how many places there are for rules by their TEID, and as many by address; even */
 	__u32 has_ip6;		/* N3 has `n3_ip6` */
 	__u32 tick;		/* nanoseconds */
 	__u32 transmit;		/* frames may go back where they came from */
 	/* Links with the kernel for what leaves by an exit of its own; the first is for none. */
-	__u32 exit_outer[EXITS];
-	__u32 exit_inner[EXITS];
+	__u32 instance_outer[INSTANCES];
+	__u32 instance_inner[INSTANCES];
 	__be32 n3_ip6[4];
 	struct nat_settings nat;
 };

@@ -18,10 +18,10 @@ struct lane {
 	__u64 answered;		/* sent back with an answer */
 	__u64 switched;		/* from one UE to another: counted in both directions */
 	__u64 lost;		/* counted by a rule, and dropped after that */
-	__u64 took_sum;		/* nanoseconds of those in `took` */
-	__u64 took[LATENCY_CLASSES];
-	__u64 untold;		/* traced packets that found no room */
-	__u64 uncaptured;	/* captured ones */
+	__u64 latency_sum;		/* nanoseconds of those in `took` */
+	__u64 latency[LATENCY_CLASSES];
+	__u64 missed;		/* traced packets that found no room */
+	__u64 capture_missed;	/* captured ones */
 	__u64 unused;
 };
 TABLE(lanes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct lane, 1, 0);
@@ -42,11 +42,11 @@ struct trace {
 	__u32 wanted;		/* 1: packets that are dropped, 2: all of ours */
 	__u32 reasons;		/* bit n: reason n; of those that are dropped */
 	__u32 session;		/* 0: of all, and of none */
-	__u32 capture;		/* so many octets are shown of each packet of N6; 0: none is shown */
+	__u32 capture;		/* so many bytes are shown of each packet of N6; 0: none is shown */
 };
 volatile struct trace trace SEC(".data.trace");
 
-#define TRACED_OCTETS 256
+#define TRACED_BYTES 256
 #define TRACED_FORWARDED 0xff
 
 /* A packet as it came in, and what became of it. */
@@ -60,7 +60,7 @@ struct traced {
 	__u32 length;		/* of the frame; as many of them as there is room for follow */
 	__u32 reason;		/* or TRACED_FORWARDED */
 	__u32 origin;
-	__u8 octets[TRACED_OCTETS];
+	__u8 bytes[TRACED_BYTES];
 };
 TABLE(tracing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct traced, 1, 0);
 struct {
@@ -68,14 +68,14 @@ struct {
 	__uint(max_entries, 1 << 18);
 } traces SEC(".maps");
 
-#define CAPTURED_OCTETS 2048
+#define CAPTURED_BYTES 2048
 
 /* A packet as it is on N6. */
 struct captured {
 	__u64 time;		/* nanoseconds since the machine started */
 	__u32 length;		/* of the packet */
-	__u32 kept;		/* octets of it that follow */
-	__u8 octets[CAPTURED_OCTETS];
+	__u32 kept;		/* bytes of it that follow */
+	__u8 bytes[CAPTURED_BYTES];
 };
 TABLE(capturing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct captured, 1, 0);
 struct {
@@ -83,15 +83,15 @@ struct {
 	__uint(max_entries, 1 << 22);
 } captures SEC(".maps");
 
-inline_always struct lane *own_lane(void)
+inline_always struct lane *cpu_counters(void)
 {
 	__u32 zero = 0;
 	return bpf_map_lookup_elem(&lanes, &zero);
 }
 
-#define NOTE(what) \
+#define COUNT_PACKET(what) \
 	do { \
-		struct lane *lane = own_lane(); \
+		struct lane *lane = cpu_counters(); \
 		if (lane) \
 			lane->what++; \
 	} while (0)
@@ -103,7 +103,7 @@ global int trace_rule(struct rule *rule)
 	struct traced *t = bpf_map_lookup_elem(&tracing, &zero);
 	if (!t || !rule)
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return 0;
 	t->session = rest->session;
@@ -122,20 +122,20 @@ global int trace_begin(struct xdp_md *ctx, __u32 origin)
 		return 0;
 	long whole = end_of(ctx) - data_of(ctx);
 	barrier_var(whole);
-	__u32 length = whole, octets = length;
+	__u32 length = whole, bytes = length;
 	t->time = bpf_ktime_get_ns();
 	t->session = t->incarnation = t->pdr = t->flags = 0;
 	t->ifindex = ctx->ingress_ifindex;
 	t->length = length;
 	t->reason = TRACED_FORWARDED;
 	t->origin = origin;
-	if (octets > TRACED_OCTETS)
-		octets = TRACED_OCTETS;
+	if (bytes > TRACED_BYTES)
+		bytes = TRACED_BYTES;
 	/* Older kernels need to be shown that it is from 1 to the most, at this place. */
-	octets -= 1;
-	barrier_var(octets);
-	octets = (octets & (TRACED_OCTETS - 1)) + 1;
-	bpf_xdp_load_bytes(ctx, 0, t->octets, octets);
+	bytes -= 1;
+	barrier_var(bytes);
+	bytes = (bytes & (TRACED_BYTES - 1)) + 1;
+	bpf_xdp_load_bytes(ctx, 0, t->bytes, bytes);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ global int trace_end(int verdict)
 	if (trace.session && trace.session != t->session)
 		return 0;
 	if (bpf_ringbuf_output(&traces, t, sizeof(*t), 0))
-		NOTE(untold);
+		COUNT_PACKET(missed);
 	return 1;
 }
 
@@ -166,20 +166,20 @@ global int capture_begin(struct xdp_md *ctx, __u32 offset, __u32 length)
 	struct captured *c = bpf_map_lookup_elem(&capturing, &zero);
 	if (!c)
 		return 0;
-	__u32 octets = trace.capture;
+	__u32 bytes = trace.capture;
 	c->time = bpf_ktime_get_ns();
 	c->length = length;
 	c->kept = 0;
-	if (octets > length)
-		octets = length;
-	if (octets > CAPTURED_OCTETS)
-		octets = CAPTURED_OCTETS;
+	if (bytes > length)
+		bytes = length;
+	if (bytes > CAPTURED_BYTES)
+		bytes = CAPTURED_BYTES;
 	/* As in `trace_begin`. */
-	octets -= 1;
-	barrier_var(octets);
-	octets = (octets & (CAPTURED_OCTETS - 1)) + 1;
-	if (!bpf_xdp_load_bytes(ctx, offset, c->octets, octets))
-		c->kept = octets;
+	bytes -= 1;
+	barrier_var(bytes);
+	bytes = (bytes & (CAPTURED_BYTES - 1)) + 1;
+	if (!bpf_xdp_load_bytes(ctx, offset, c->bytes, bytes))
+		c->kept = bytes;
 	return 0;
 }
 
@@ -190,14 +190,14 @@ global int capture_end(void)
 	struct captured *c = bpf_map_lookup_elem(&capturing, &zero);
 	if (!c)
 		return 0;
-	__u32 octets = c->kept;
-	if (!octets)
+	__u32 bytes = c->kept;
+	if (!bytes)
 		return 0;
-	octets -= 1;
-	barrier_var(octets);
-	octets = (octets & (CAPTURED_OCTETS - 1)) + 1;
-	if (bpf_ringbuf_output(&captures, c, __builtin_offsetof(struct captured, octets) + octets, 0))
-		NOTE(uncaptured);
+	bytes -= 1;
+	barrier_var(bytes);
+	bytes = (bytes & (CAPTURED_BYTES - 1)) + 1;
+	if (bpf_ringbuf_output(&captures, c, __builtin_offsetof(struct captured, bytes) + bytes, 0))
+		COUNT_PACKET(capture_missed);
 	return 0;
 }
 
@@ -235,20 +235,20 @@ global int dropped_of(struct rule *rule, int reason)
 /* A packet that its rule has counted ends here all the same. */
 global int lost(int reason)
 {
-	NOTE(lost);
+	COUNT_PACKET(lost);
 	return dropped(reason);
 }
 
-inline_always int not_ours(void)
+inline_always int pass_to_kernel(void)
 {
-	NOTE(passed);
+	COUNT_PACKET(passed);
 	return XDP_PASS;
 }
 
 /* How long a packet took that came at `start`. */
-global int took(__u64 start)
+global int record_latency(__u64 start)
 {
-	struct lane *lane = own_lane();
+	struct lane *lane = cpu_counters();
 	__u64 ns = bpf_ktime_get_ns() - start, rest = ns >> LATENCY_FIRST;
 	__u32 class = 0;
 	if (!lane)
@@ -261,7 +261,7 @@ global int took(__u64 start)
 	}
 	if (class >= LATENCY_CLASSES)
 		class = LATENCY_CLASSES - 1;
-	lane->took_sum += ns;
-	lane->took[class]++;
+	lane->latency_sum += ns;
+	lane->latency[class]++;
 	return 0;
 }

@@ -41,7 +41,7 @@ fn the_kernel_takes_every_program() {
     let programs = Programs::load(settings, &sizes).unwrap_or_else(|error| panic!("{error}"));
     eprintln!("loaded in {:?}", start.elapsed());
     let start = Instant::now();
-    programs.fence().expect("a fence");
+    programs.grace_period().expect("a fence");
     eprintln!("a fence in {:?}", start.elapsed());
     let start = Instant::now();
     drop(programs);

@@ -8,7 +8,7 @@ use martlet_tests::{
 #[test]
 fn sessions_leave_a_upf_before_it_stops() {
     in_namespace(|| async {
-        let upf = SeparateUpf::start_with(|config| config.n4.release_s = 60).await?;
+        let upf = SeparateUpf::start_with(|config| config.n4.graceful_release_s = 60).await?;
         let core = TestCore::start(Sbi::Local, SeparateUpf::replace_core_upf).await?;
         let gnb = core.gnb(1).await?;
         let (one, _) = core.ue_with_session(&gnb, 1).await?;

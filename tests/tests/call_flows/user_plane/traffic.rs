@@ -87,7 +87,7 @@ async fn traffic(mode: N6Mode) -> Result<()> {
     let counters = core.status("upf")["counters"].clone();
     let count = |name: &str| counters[name].as_u64().unwrap_or(0);
     ensure!(
-        count("uplink_octets") > up && count("downlink_octets") > down,
+        count("uplink_bytes") > up && count("downlink_bytes") > down,
         "the UPF carried it: {counters}"
     );
 

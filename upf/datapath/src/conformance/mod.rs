@@ -35,7 +35,7 @@ pub fn checks<R: Rig>() -> Vec<(&'static str, Check<R>)> {
         ("an unknown tunnel is indicated", an_unknown_tunnel_is_indicated),
         ("an extension header that must be understood is told", an_extension_header_is_told),
         ("a foreign source does not pass", a_foreign_source_does_not_pass),
-        ("octets that are nothing do no harm", octets_that_are_nothing_do_no_harm),
+        ("bytes that are nothing do no harm", bytes_that_are_nothing_do_no_harm),
         ("a tunnel within a tunnel leads nowhere", a_tunnel_within_a_tunnel_leads_nowhere),
         ("a closed gate stops its direction", a_closed_gate_stops_its_direction),
         ("a bit rate of zero stops its direction", a_bit_rate_of_zero_stops_its_direction),
@@ -92,8 +92,8 @@ fn settle(rig: &mut impl Rig) {
 
 /// What came through the tunnel of the session: payload and QoS flow.
 fn downlink(rig: &mut impl Rig) -> Option<(Vec<u8>, u8)> {
-    let octets = rig.receive_n3()?;
-    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
+    let bytes = rig.receive_n3()?;
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
     let container = pdu.container.expect("a PDU session container");
     assert_eq!(container.direction, GtpuDirection::Downlink);
     Some((payload_of(pdu.payload).expect("a UDP packet").to_vec(), container.qfi))
@@ -107,11 +107,11 @@ fn uplink_packets_lose_their_tunnel<R: Rig>(rig: &mut R) {
     established(rig);
     send_uplink(rig, 1, 7000, b"up");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"up"[..]));
-    // Without a PDU session container, and with octets behind the message.
+    // Without a PDU session container, and with bytes behind the message.
     let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"plain");
-    let mut octets = g_pdu(TEID, None, &packet);
-    octets.extend([0xff; 3]);
-    rig.send_n3(&octets);
+    let mut bytes = g_pdu(TEID, None, &packet);
+    bytes.extend([0xff; 3]);
+    rig.send_n3(&bytes);
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"plain"[..]));
     assert_eq!(rig.datapath().counters().uplink_packets.get(), 2);
 }
@@ -119,15 +119,15 @@ fn uplink_packets_lose_their_tunnel<R: Rig>(rig: &mut R) {
 fn downlink_packets_get_their_tunnel_and_qos_flow<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     rig.send_n6(7000, b"down");
-    let octets = rig.receive_n3().expect("a G-PDU");
-    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    let bytes = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU") };
     assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
     assert_eq!(payload_of(pdu.payload), Some(&b"down"[..]));
     session.qers.get_mut(&1).expect("QER 1").reflective = true;
     apply(rig, &session);
     rig.send_n6(7000, b"down");
-    let octets = rig.receive_n3().expect("a G-PDU");
-    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    let bytes = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU") };
     assert!(pdu.container.is_some_and(|container| container.rqi));
 }
 
@@ -144,8 +144,8 @@ fn a_ue_is_told_its_prefix<R: Rig>(rig: &mut R) {
         own.octets().into_iter().chain(routers.octets()).chain([133, 0, 0x7b, 0x8a, 0, 0, 0, 0]),
     );
     rig.send_n3(&g_pdu(TEID, Some(1), &asked));
-    let octets = rig.receive_n3().expect("an advertisement");
-    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU: {octets:02x?}") };
+    let bytes = rig.receive_n3().expect("an advertisement");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU: {bytes:02x?}") };
     assert_eq!((pdu.teid, pdu.container), (REMOTE, Some(PduSessionContainer::downlink(9))));
     let told = pdu.payload;
     assert_eq!((&told[6..8], &told[24..40], told[40]), (&[58, 255][..], &own.octets()[..], 134));
@@ -165,16 +165,16 @@ fn an_unknown_tunnel_is_indicated<R: Rig>(rig: &mut R) {
     established(rig);
     let packet = udp_packet((rig.ue(), 9000), (rig.remote(), 7000), b"lost");
     rig.send_n3(&g_pdu(0xdead, Some(1), &packet));
-    let octets = rig.receive_n3().expect("an Error Indication");
-    assert_eq!(decode(&octets), Ok(Message::ErrorIndication { teid: 0xdead, peer: rig.n3() }));
+    let bytes = rig.receive_n3().expect("an Error Indication");
+    assert_eq!(decode(&bytes), Ok(Message::ErrorIndication { teid: 0xdead, peer: rig.n3() }));
 }
 
 fn an_extension_header_is_told<R: Rig>(rig: &mut R) {
     established(rig);
     // A PDCP PDU number, which only gNBs exchange.
     rig.send_n3(&[0x34, 255, 0, 8, 1, 1, 1, 1, 0, 0, 0, 0xc0, 1, 0, 0, 0]);
-    let octets = rig.receive_n3().expect("a Supported Extension Headers Notification");
-    assert_eq!(decode(&octets), Ok(Message::SupportedExtensionHeaders(&[0x85])));
+    let bytes = rig.receive_n3().expect("a Supported Extension Headers Notification");
+    assert_eq!(decode(&bytes), Ok(Message::SupportedExtensionHeaders(&[0x85])));
 }
 
 fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
@@ -196,16 +196,16 @@ fn a_foreign_source_does_not_pass<R: Rig>(rig: &mut R) {
     assert_eq!(dropped(rig), 2);
 }
 
-fn octets_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
+fn bytes_that_are_nothing_do_no_harm<R: Rig>(rig: &mut R) {
     established(rig);
-    for octets in [
+    for bytes in [
         &[][..],
         &[0x30],
         &[0x50, 1, 0, 0],
         &[0x34, 255, 0, 4, 1, 1, 1, 1, 0, 0, 0, 0x85],
         &[0xff; 40],
     ] {
-        rig.send_n3(octets);
+        rig.send_n3(bytes);
     }
     // A tunnel with what is no IP packet, or one that is cut off.
     for inner in [
@@ -329,8 +329,8 @@ fn forwarded_data_go_back_to_the_access<R: Rig>(rig: &mut R) {
     apply(rig, &session);
     let packet = udp_packet((rig.remote(), 7000), (rig.ue(), 9000), b"forwarded");
     rig.send_n3(&g_pdu(FORWARDING, Some(9), &packet));
-    let octets = rig.receive_n3().expect("a G-PDU");
-    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    let bytes = rig.receive_n3().expect("a G-PDU");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU") };
     assert_eq!((pdu.teid, pdu.container), (0xcccc, Some(PduSessionContainer::downlink(9))));
     assert_eq!(payload_of(pdu.payload), Some(&b"forwarded"[..]));
     rig.send_n3(&martlet_gtpu::end_marker(FORWARDING, None));
@@ -365,8 +365,8 @@ fn end_markers_follow_the_last_packet<R: Rig>(rig: &mut R) {
     assert_eq!(payload(rig).as_deref(), Some("last"));
     let marker = rig.receive_n3().expect("an End Marker");
     assert_eq!(decode(&marker), Ok(Message::EndMarker { teid: REMOTE }));
-    let octets = rig.receive_n3().expect("a G-PDU");
-    assert!(matches!(decode(&octets), Ok(Message::GPdu(pdu)) if pdu.teid == 0xbbbb));
+    let bytes = rig.receive_n3().expect("a G-PDU");
+    assert!(matches!(decode(&bytes), Ok(Message::GPdu(pdu)) if pdu.teid == 0xbbbb));
 }
 
 fn an_error_indication_is_told<R: Rig>(rig: &mut R) {
@@ -384,8 +384,8 @@ fn a_removed_session_is_gone<R: Rig>(rig: &mut R) {
     assert_eq!(rig.datapath().remove(1), []);
     assert_eq!(rig.datapath().buffered(1).packets, 0);
     send_uplink(rig, 1, 7000, b"lost");
-    let octets = rig.receive_n3().expect("an Error Indication");
-    assert_eq!(decode(&octets), Ok(Message::ErrorIndication { teid: TEID, peer: rig.n3() }));
+    let bytes = rig.receive_n3().expect("an Error Indication");
+    assert_eq!(decode(&bytes), Ok(Message::ErrorIndication { teid: TEID, peer: rig.n3() }));
     assert_eq!(rig.datapath().remove(1), []);
     // Its tunnel and address are free.
     let again = super::conformance::session(rig, 2, TEID, rig.ue());
@@ -399,8 +399,8 @@ fn tunnels_and_addresses_belong_to_one_session<R: Rig>(rig: &mut R) {
     for other in
         [session(rig, 2, TEID, Ipv4Addr::new(10, 45, 0, 3)), session(rig, 2, 0x0202_0202, rig.ue())]
     {
-        let refused = rig.datapath().apply(&Change::to(&other));
-        assert!(matches!(refused, Err(DatapathError::Pdr { .. })), "{refused:?}");
+        let rejected = rig.datapath().apply(&Change::to(&other));
+        assert!(matches!(rejected, Err(DatapathError::Pdr { .. })), "{rejected:?}");
     }
     send_uplink(rig, 1, 7000, b"as before");
     assert_eq!(rig.receive_n6().as_deref(), Some(&b"as before"[..]));
@@ -414,8 +414,8 @@ fn ues_reach_each_other<R: Rig>(rig: &mut R) {
     apply(rig, &second);
     let packet = udp_packet((rig.ue(), 9000), (other, 9000), b"hello");
     rig.send_n3(&g_pdu(TEID, Some(1), &packet));
-    let octets = rig.receive_n3().expect("a G-PDU to the other UE");
-    let Ok(Message::GPdu(pdu)) = decode(&octets) else { panic!("no G-PDU") };
+    let bytes = rig.receive_n3().expect("a G-PDU to the other UE");
+    let Ok(Message::GPdu(pdu)) = decode(&bytes) else { panic!("no G-PDU") };
     assert_eq!((pdu.teid, payload_of(pdu.payload)), (0xcccc, Some(&b"hello"[..])));
     assert_eq!(pdu.container, Some(PduSessionContainer::downlink(9)));
 }

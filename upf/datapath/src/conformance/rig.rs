@@ -36,7 +36,7 @@ pub fn session(rig: &impl Rig, seid: u64, teid: u32, ue: Ipv4Addr) -> Session {
     let mut session = Session::new(seid, FSeid::new(seid, rig.gnb()), NodeId::Ip(rig.gnb()));
     let local = LocalTunnel { teid, ipv4: Some(n3), ipv6: None };
     let pdr = |id: u16, source, local| Pdr {
-        beyond: None,
+        extras: None,
         id,
         precedence: 100,
         source,

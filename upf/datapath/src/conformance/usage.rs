@@ -31,7 +31,7 @@ pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
     let mut session = established(rig);
     measure(&mut session, Some(200), None);
     apply(rig, &session);
-    // 100 octets of IP each.
+    // 100 bytes of IP each.
     send_uplink(rig, 1, 7000, &[b'u'; 72]);
     assert!(rig.receive_n6().is_some());
     assert_eq!(rig.event(), None);
@@ -43,7 +43,7 @@ pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
     assert_eq!(rig.event(), Some(told.clone()));
     let usage = rig.datapath().take_usage(1, &[1]);
     let [usage] = usage[..] else { panic!("one rule, not {}", usage.len()) };
-    assert_eq!((usage.uplink_octets, usage.downlink_octets), (100, 200));
+    assert_eq!((usage.uplink_bytes, usage.downlink_bytes), (100, 200));
     assert_eq!((usage.uplink_packets, usage.downlink_packets), (1, 2));
     assert!(usage.first <= usage.last && usage.first.is_some());
     assert_eq!(rig.event(), None);
@@ -57,7 +57,7 @@ pub(super) fn usage_is_counted_and_told<R: Rig>(rig: &mut R) {
     assert_eq!(rig.event(), Some(told));
     let rest = rig.datapath().remove(1);
     assert_eq!(
-        rest.first().map(|usage| (usage.uplink_octets, usage.downlink_octets)),
+        rest.first().map(|usage| (usage.uplink_bytes, usage.downlink_bytes)),
         Some((0, 200))
     );
 }

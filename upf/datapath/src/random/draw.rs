@@ -112,7 +112,7 @@ impl Draw {
                 let pdr = Pdr {
                     returns: false,
                     application: None,
-                    beyond: None,
+                    extras: None,
                     id,
                     precedence: if last { 1000 } else { self.0.random_range(1..20) },
                     source,
@@ -185,16 +185,16 @@ impl Draw {
     /// The transport part of a packet, and its protocol.
     fn transport(&mut self, from: u16, to: u16) -> (u8, Vec<u8>) {
         let length = self.0.random_range(0..60);
-        let mut octets = [from.to_be_bytes(), to.to_be_bytes()].concat();
+        let mut bytes = [from.to_be_bytes(), to.to_be_bytes()].concat();
         match self.0.random_range(0..8) {
-            0 => (6, [&octets[..], &[0; 16]].concat()),
+            0 => (6, [&bytes[..], &[0; 16]].concat()),
             1 => (1, vec![8, 0, 0, 0, 0, 1, 0, 1]),
             2 => (50, vec![0x12, 0x34, 0x56, 0x78, 0, 0, 0, 1]),
-            3 => (17, octets[..self.0.random_range(0..4)].to_vec()),
+            3 => (17, bytes[..self.0.random_range(0..4)].to_vec()),
             _ => {
-                octets.extend((8 + length as u16).to_be_bytes());
-                octets.extend(vec![7; 2 + length]);
-                (17, octets)
+                bytes.extend((8 + length as u16).to_be_bytes());
+                bytes.extend(vec![7; 2 + length]);
+                (17, bytes)
             }
         }
     }
@@ -290,19 +290,19 @@ impl Draw {
         }
     }
 
-    /// Changes an octet, or cuts something off or adds it, now and then.
-    fn spoil(&mut self, octets: &mut Vec<u8>, percent: u32) {
-        if !self.chance(percent) || octets.is_empty() {
+    /// Changes an byte, or cuts something off or adds it, now and then.
+    fn spoil(&mut self, bytes: &mut Vec<u8>, percent: u32) {
+        if !self.chance(percent) || bytes.is_empty() {
             return;
         }
         self.1 = true;
         match self.0.random_range(0..3) {
             0 => {
-                let at = self.0.random_range(0..octets.len());
-                octets[at] = self.0.random();
+                let at = self.0.random_range(0..bytes.len());
+                bytes[at] = self.0.random();
             }
-            1 => octets.truncate(self.0.random_range(0..octets.len())),
-            _ => octets.extend(vec![0xee; self.0.random_range(1..20)]),
+            1 => bytes.truncate(self.0.random_range(0..bytes.len())),
+            _ => bytes.extend(vec![0xee; self.0.random_range(1..20)]),
         }
     }
 }

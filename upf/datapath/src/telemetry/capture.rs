@@ -12,39 +12,39 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Most octets of a packet that are kept; as `bpf/telemetry.h` has it.
+/// Most bytes of a packet that are kept; as `bpf/telemetry.h` has it.
 pub const LONGEST: u32 = 2048;
-/// What a file begins with, and what precedes each packet, in octets.
+/// What a file begins with, and what precedes each packet, in bytes.
 const FILE_HEADER: u64 = 24;
 const PACKET_HEADER: u64 = 16;
-/// Octets that are written at once.
+/// Bytes that are written at once.
 const AT_ONCE: usize = 1 << 18;
 
 /// What is captured, and how much at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CaptureWish {
-    /// Octets of each packet, at most [`LONGEST`].
+pub struct CaptureRequest {
+    /// Bytes of each packet, at most [`LONGEST`].
     pub snap: u32,
     /// Packets.
     pub packets: u64,
-    /// Octets of the file.
-    pub octets: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
     /// Time.
     pub time: Duration,
 }
 
-impl CaptureWish {
-    /// Reads `SNAP/PACKETS/OCTETS/SECONDS`.
+impl CaptureRequest {
+    /// Reads `SNAP/PACKETS/BYTES/SECONDS`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('/').map(|number| number.parse::<u64>().ok());
         let mut next = || numbers.next()?.filter(|number| *number > 0);
-        let wish = CaptureWish {
+        let request = CaptureRequest {
             snap: u32::try_from(next()?).ok()?.min(LONGEST),
             packets: next()?,
-            octets: next()?,
+            bytes: next()?,
             time: Duration::from_secs(next()?.min(86_400)),
         };
-        numbers.next().is_none().then_some(wish)
+        numbers.next().is_none().then_some(request)
     }
 }
 
@@ -56,8 +56,8 @@ pub struct CaptureStatus {
     pub path: PathBuf,
     /// Packets in it.
     pub packets: u64,
-    /// Octets of it.
-    pub octets: u64,
+    /// Bytes of it.
+    pub bytes: u64,
     /// Packets that were to be captured and found no room on their way to it.
     pub dropped: u64,
     /// Why it ended; none while it goes on.
@@ -67,16 +67,16 @@ pub struct CaptureStatus {
 /// A file under way.
 pub struct CaptureFile {
     file: PcapWriter<BufWriter<File>>,
-    wish: CaptureWish,
+    request: CaptureRequest,
     packets: u64,
-    octets: u64,
+    bytes: u64,
     /// What is added to the machine's time since its start.
     clock: Duration,
 }
 
 impl CaptureFile {
     /// Makes a file of its own in a folder; nobody but its owner may read it.
-    pub fn create(folder: &Path, wish: CaptureWish) -> io::Result<(Self, PathBuf)> {
+    pub fn create(folder: &Path, request: CaptureRequest) -> io::Result<(Self, PathBuf)> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl CaptureFile {
             folder.join(format!("n6-{}-{}-{number}.pcap", since.as_secs(), std::process::id()));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         let header = PcapHeader {
-            snaplen: wish.snap,
+            snaplen: request.snap,
             // IPv4 or IPv6 packets without a link header.
             datalink: DataLink::RAW,
             ts_resolution: TsResolution::NanoSecond,
@@ -94,27 +94,27 @@ impl CaptureFile {
         let file = PcapWriter::with_header(BufWriter::with_capacity(AT_ONCE, file), header)
             .map_err(failed)?;
         let clock = since.saturating_sub(since_start());
-        Ok((CaptureFile { file, wish, packets: 0, octets: FILE_HEADER, clock }, path))
+        Ok((CaptureFile { file, request, packets: 0, bytes: FILE_HEADER, clock }, path))
     }
 
     /// Writes a packet that came at a time since the machine started, as far as it is there, of
-    /// `length` octets. False: there is no room for it any more.
+    /// `length` bytes. False: there is no room for it any more.
     pub fn write(&mut self, time: Duration, packet: &[u8], length: u32) -> io::Result<bool> {
-        let packet = packet.get(..self.wish.snap as usize).unwrap_or(packet);
-        let octets = PACKET_HEADER + packet.len() as u64;
-        if self.packets >= self.wish.packets || self.octets + octets > self.wish.octets {
+        let packet = packet.get(..self.request.snap as usize).unwrap_or(packet);
+        let bytes = PACKET_HEADER + packet.len() as u64;
+        if self.packets >= self.request.packets || self.bytes + bytes > self.request.bytes {
             return Ok(false);
         }
         self.file
             .write_packet(&PcapPacket::new(self.clock + time, length, packet))
             .map_err(failed)?;
-        (self.packets, self.octets) = (self.packets + 1, self.octets + octets);
+        (self.packets, self.bytes) = (self.packets + 1, self.bytes + bytes);
         Ok(true)
     }
 
-    /// Packets and octets so far.
+    /// Packets and bytes so far.
     pub fn written(&self) -> (u64, u64) {
-        (self.packets, self.octets)
+        (self.packets, self.bytes)
     }
 
     /// Writes what is still here.
@@ -146,7 +146,7 @@ pub struct Shared {
 impl Shared {
     pub fn new(path: PathBuf) -> Self {
         let status =
-            CaptureStatus { path, packets: 0, octets: FILE_HEADER, dropped: 0, ended: None };
+            CaptureStatus { path, packets: 0, bytes: FILE_HEADER, dropped: 0, ended: None };
         Shared { status: Mutex::new(status), end: AtomicBool::new(false) }
     }
 
@@ -170,9 +170,9 @@ impl Shared {
     }
 
     /// Tells how far it is.
-    pub fn tell(&self, (packets, octets): (u64, u64), dropped: u64, ended: Option<String>) {
+    pub fn tell(&self, (packets, bytes): (u64, u64), dropped: u64, ended: Option<String>) {
         let status = &mut *self.lock();
-        (status.packets, status.octets, status.dropped) = (packets, octets, dropped);
+        (status.packets, status.bytes, status.dropped) = (packets, bytes, dropped);
         status.ended = ended;
     }
 }
@@ -181,15 +181,19 @@ impl Shared {
 mod tests {
     use super::*;
 
-    fn wish(packets: u64, octets: u64) -> CaptureWish {
-        CaptureWish { snap: 100, packets, octets, time: Duration::from_secs(1) }
+    fn request(packets: u64, bytes: u64) -> CaptureRequest {
+        CaptureRequest { snap: 100, packets, bytes, time: Duration::from_secs(1) }
     }
 
     #[test]
     fn a_wish_is_four_numbers() {
-        let due = CaptureWish { snap: 96, packets: 5, octets: 1000, time: Duration::from_secs(3) };
-        assert_eq!(CaptureWish::parse("96/5/1000/3"), Some(due));
-        assert_eq!(CaptureWish::parse("9000/5/1000/3").map(|wish| wish.snap), Some(LONGEST));
+        let due =
+            CaptureRequest { snap: 96, packets: 5, bytes: 1000, time: Duration::from_secs(3) };
+        assert_eq!(CaptureRequest::parse("96/5/1000/3"), Some(due));
+        assert_eq!(
+            CaptureRequest::parse("9000/5/1000/3").map(|request| request.snap),
+            Some(LONGEST)
+        );
         for wrong in [
             "",
             "96/5/1000",
@@ -199,7 +203,7 @@ mod tests {
             "x/5/1000/3",
             "96/0/1000/3",
         ] {
-            assert_eq!(CaptureWish::parse(wrong), None, "{wrong}");
+            assert_eq!(CaptureRequest::parse(wrong), None, "{wrong}");
         }
     }
 
@@ -207,22 +211,22 @@ mod tests {
     fn a_file_has_its_bounds_and_is_nobody_elses() {
         use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir();
-        let (mut file, path) = CaptureFile::create(&folder, wish(2, 10_000)).unwrap();
+        let (mut file, path) = CaptureFile::create(&folder, request(2, 10_000)).unwrap();
         assert!(file.write(Duration::from_millis(1500), &[0x45; 20], 20).unwrap());
         assert!(file.write(Duration::from_secs(2), &[0x45; 200], 200).unwrap());
         assert!(!file.write(Duration::from_secs(3), &[0x45; 20], 20).unwrap(), "two packets");
         assert_eq!(file.written(), (2, 24 + 36 + 116));
         file.finish().unwrap();
-        let octets = std::fs::read(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(octets.len(), 24 + 36 + 116);
-        assert_eq!(octets[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
-        assert_eq!((octets[20], &octets[32..40]), (101, &[20, 0, 0, 0, 20, 0, 0, 0][..]));
-        assert_eq!(octets[68..76], [100, 0, 0, 0, 200, 0, 0, 0]);
+        assert_eq!(bytes.len(), 24 + 36 + 116);
+        assert_eq!(bytes[..4], [0x4d, 0x3c, 0xb2, 0xa1]);
+        assert_eq!((bytes[20], &bytes[32..40]), (101, &[20, 0, 0, 0, 20, 0, 0, 0][..]));
+        assert_eq!(bytes[68..76], [100, 0, 0, 0, 200, 0, 0, 0]);
         std::fs::remove_file(path).unwrap();
-        let (mut file, path) = CaptureFile::create(&folder, wish(10, 24 + 36)).unwrap();
+        let (mut file, path) = CaptureFile::create(&folder, request(10, 24 + 36)).unwrap();
         assert!(file.write(Duration::ZERO, &[0x45; 20], 20).unwrap());
-        assert!(!file.write(Duration::ZERO, &[0x45; 20], 20).unwrap(), "sixty octets");
+        assert!(!file.write(Duration::ZERO, &[0x45; 20], 20).unwrap(), "sixty bytes");
         std::fs::remove_file(path).unwrap();
     }
 }

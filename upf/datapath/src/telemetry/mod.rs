@@ -13,18 +13,18 @@ mod packet;
 mod trace;
 
 pub use capture::{CaptureFile, Shared as CaptureShared};
-pub use capture::{CaptureStatus, CaptureWish};
+pub use capture::{CaptureRequest, CaptureStatus};
 pub use latency::{CLASSES, Latency, upper_end};
 pub use packet::summary;
-pub use trace::{TraceBatch, TraceWish, Traced};
+pub use trace::{TraceBatch, TraceRequest, Traced};
 
 use crate::counters::{Counters, DropReason};
 
-/// Packets of one direction, and their octets without tunnel headers.
+/// Packets of one direction, and their bytes without tunnel headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Volume {
-    /// Octets.
-    pub octets: u64,
+    /// Bytes.
+    pub bytes: u64,
     /// Packets.
     pub packets: u64,
 }
@@ -42,13 +42,13 @@ pub struct Traffic {
 
 /// How full a table is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fill {
+pub struct TableUsage {
     /// Its name.
     pub table: &'static str,
     /// Places in use.
     pub used: u64,
     /// Places.
-    pub most: u64,
+    pub capacity: u64,
 }
 
 /// Packets that came in, and packets of which it is known what became: equal whenever none is on

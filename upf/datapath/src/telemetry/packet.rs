@@ -3,7 +3,7 @@ use martlet_gtpu::Message;
 use martlet_upf_rules::Flow;
 use std::fmt::Write as _;
 
-/// Octets of the link header with its tags, and the protocol behind it.
+/// Bytes of the link header with its tags, and the protocol behind it.
 fn link(frame: &[u8]) -> Option<(usize, u16)> {
     let word = |at: usize| {
         frame.get(at..at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok()).map(u16::from_be_bytes)
@@ -19,10 +19,10 @@ fn link(frame: &[u8]) -> Option<(usize, u16)> {
 
 /// One line of a frame, which may be cut off. `length` is what it had.
 pub fn summary(frame: &[u8], length: u32) -> String {
-    let Some((at, protocol)) = link(frame) else { return format!("{length} octets, cut off") };
+    let Some((at, protocol)) = link(frame) else { return format!("{length} bytes, cut off") };
     let packet = frame.get(at..).unwrap_or_default();
     let Some((flow, start)) = flow(packet) else {
-        return format!("{length} octets of protocol {protocol:#06x}");
+        return format!("{length} bytes of protocol {protocol:#06x}");
     };
     let mut out = String::new();
     let udp = packet.get(start..start + 8);
@@ -60,9 +60,9 @@ fn flow(packet: &[u8]) -> Option<(Flow, usize)> {
 
 fn of_flow(out: &mut String, flow: &Flow, packet: &[u8], start: usize) {
     let port = |at: usize| {
-        let octets =
+        let bytes =
             packet.get(start + at..start + at + 2).and_then(|o| <[u8; 2]>::try_from(o).ok());
-        octets.map(u16::from_be_bytes)
+        bytes.map(u16::from_be_bytes)
     };
     let name = match flow.protocol {
         1 => "ICMP".to_string(),
@@ -78,7 +78,7 @@ fn of_flow(out: &mut String, flow: &Flow, packet: &[u8], start: usize) {
         }
         _ => write!(out, "{name} {} > {}", flow.source, flow.destination),
     };
-    let _ = write!(out, ", {} octets", flow.length);
+    let _ = write!(out, ", {} bytes", flow.length);
 }
 
 /// Tunnel and packet of a G-PDU, whose end may be cut off.
@@ -118,17 +118,17 @@ mod tests {
         );
         let frame = ethernet(&outer);
         let told = "GTP-U 192.168.70.2 > 192.168.70.1 TEID 0x00000007: UDP 10.45.0.2:9000 > \
-                    10.98.0.2:7000, 328 octets";
+                    10.98.0.2:7000, 328 bytes";
         assert_eq!(summary(&frame, frame.len() as u32), told);
         assert_eq!(summary(&frame[..128], frame.len() as u32), told);
     }
 
     #[test]
     fn anything_is_told_in_some_way() {
-        assert_eq!(summary(&[0; 10], 60), "60 octets, cut off");
-        assert_eq!(summary(&ethernet(&[])[..], 14), "14 octets of protocol 0x0800");
+        assert_eq!(summary(&[0; 10], 60), "60 bytes, cut off");
+        assert_eq!(summary(&ethernet(&[])[..], 14), "14 bytes of protocol 0x0800");
         let packet = udp_packet(([10, 98, 0, 2].into(), 53), ([10, 45, 0, 2].into(), 9000), b"x");
-        assert_eq!(summary(&ethernet(&packet), 43), "UDP 10.98.0.2:53 > 10.45.0.2:9000, 29 octets");
+        assert_eq!(summary(&ethernet(&packet), 43), "UDP 10.98.0.2:53 > 10.45.0.2:9000, 29 bytes");
         for length in 0..packet.len() {
             let _ = summary(&ethernet(&packet[..length]), 43);
         }

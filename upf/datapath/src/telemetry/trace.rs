@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// What is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TraceWish {
+pub struct TraceRequest {
     /// Also packets that are forwarded.
     pub forwarded: bool,
 }
@@ -24,7 +24,7 @@ pub struct Traced {
     pub pdr: Option<u16>,
     /// The interface that it came from.
     pub ifindex: u32,
-    /// Octets of the frame.
+    /// Bytes of the frame.
     pub length: u32,
     /// The first of them.
     pub frame: Vec<u8>,
@@ -36,14 +36,14 @@ pub struct TraceBatch {
     /// Packets, in the order in which each processor saw them.
     pub packets: Vec<Traced>,
     /// So many found no room.
-    pub untold: u64,
+    pub missed: u64,
 }
 
 impl Traced {
     /// As JSON, with what its rules say. `session` is the session that it met.
     pub fn told(&self, session: Option<&Session>) -> Value {
         let pdr = self.pdr.and_then(|id| session?.pdrs.get(&id));
-        let hex: String = self.frame.iter().map(|octet| format!("{octet:02x}")).collect();
+        let hex: String = self.frame.iter().map(|byte| format!("{byte:02x}")).collect();
         json!({
             "time": self.time,
             "verdict": if self.drop.is_some() { "dropped" } else { "forwarded" },
@@ -57,7 +57,7 @@ impl Traced {
             "ifindex": self.ifindex,
             "length": self.length,
             "packet": packet::summary(&self.frame, self.length),
-            "octets": hex,
+            "bytes": hex,
         })
     }
 }

@@ -151,7 +151,7 @@ fn an_application_is_detected_by_names_through_the_answers_that_ues_get() {
     let mut smf = Smf::with(|config| {
         config.n4.heartbeat_s = 0;
         config.n4.name_servers = vec![server.into()];
-        config.n4.names_hold_s = 60;
+        config.n4.dns_min_hold_s = 60;
         config.n4.addresses_per_application = 2;
     });
     smf.associate(1);

@@ -27,7 +27,7 @@ fn a_released_association_takes_its_sessions_along() {
     let release = || AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF) };
     let Message::AssociationReleaseResponse(answer) = smf.node(release()) else { panic!() };
     assert_eq!((answer.cause, smf.n4.counts()), (Cause::ACCEPTED, (0, 0)));
-    assert_eq!(smf.n4.alarms.len(), 0);
+    assert_eq!(smf.n4.deadlines.len(), 0);
     assert!(!smf.bench.has_tunnel(teid));
     let Message::AssociationReleaseResponse(answer) = smf.node(release()) else { panic!() };
     assert_eq!(answer.cause, Cause::NO_ESTABLISHED_ASSOCIATION);
@@ -89,7 +89,7 @@ fn an_smf_that_stays_away_loses_its_sessions_in_the_end() {
     assert_eq!(smf.n4.counts(), (1, 1));
     smf.pass(Duration::from_secs(2));
     assert_eq!(smf.n4.counts(), (0, 0));
-    assert_eq!(smf.n4.alarms.len(), 0);
+    assert_eq!(smf.n4.deadlines.len(), 0);
 }
 
 #[test]

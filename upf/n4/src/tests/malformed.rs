@@ -4,15 +4,15 @@ use martlet_pfcp::ie::*;
 use martlet_pfcp::*;
 use proptest::prelude::*;
 
-/// A message with elements as octets.
+/// A message with elements as bytes.
 fn raw(message_type: u8, seid: Option<u64>, elements: &[u8]) -> Vec<u8> {
     Header { message_type, seid, sequence: 9, priority: None }.encode(|out| out.extend(elements))
 }
 
 #[test]
-fn octets_that_are_no_message_get_no_answer() {
+fn bytes_that_are_no_message_get_no_answer() {
     let mut smf = Smf::associated();
-    for octets in [
+    for bytes in [
         &[][..],
         &[0x20],
         &[0x20, 1, 0, 4, 0, 0],
@@ -20,19 +20,19 @@ fn octets_that_are_no_message_get_no_answer() {
         &raw(2, None, &[]),
         &raw(56, Some(1), &[]),
     ] {
-        assert_eq!(smf.receive(octets), [], "{octets:02x?}");
+        assert_eq!(smf.receive(bytes), [], "{bytes:02x?}");
     }
 }
 
 #[test]
 fn another_version_is_told_ours() {
     let mut smf = Smf::associated();
-    let mut octets = raw(1, None, &[0, 96, 0, 4, 0, 0, 0, 1]);
-    octets[0] = 0x40;
-    assert_eq!(smf.receive(&octets), [Packet::node(9, VersionNotSupported {})]);
+    let mut bytes = raw(1, None, &[0, 96, 0, 4, 0, 0, 0, 1]);
+    bytes[0] = 0x40;
+    assert_eq!(smf.receive(&bytes), [Packet::node(9, VersionNotSupported {})]);
     // An answer of another version is no occasion for one.
-    octets[1] = 2;
-    assert_eq!(smf.receive(&octets), []);
+    bytes[1] = 2;
+    assert_eq!(smf.receive(&bytes), []);
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn a_missing_element_is_named() {
     assert_eq!(answer.cause, Cause::MANDATORY_IE_MISSING);
     // An establishment without its Node ID, whose CP F-SEID tells where the answer goes.
     let fseid = [0, 57, 0, 13, 2, 0, 0, 0, 0, 0, 0, 0x50, 1, 127, 0, 0, 7];
-    let mut octets = raw(50, Some(0), &fseid);
-    octets[14] = 10;
-    let answers = smf.receive(&octets);
+    let mut bytes = raw(50, Some(0), &fseid);
+    bytes[14] = 10;
+    let answers = smf.receive(&bytes);
     let [
         Packet {
             seid: Some(CP_SEID), message: Message::SessionEstablishmentResponse(answer), ..
@@ -66,7 +66,7 @@ fn a_missing_element_is_named() {
 #[test]
 fn a_wrong_length_is_named() {
     let (mut smf, seid, _) = Smf::in_session();
-    // Update FAR with a FAR ID of two octets.
+    // Update FAR with a FAR ID of two bytes.
     let elements = [0, 10, 0, 6, 0, 108, 0, 2, 0, 1];
     let answers = smf.receive(&raw(52, Some(seid), &elements));
     let [
@@ -117,21 +117,21 @@ proptest! {
     fn near_messages_do_no_harm(which in 0usize..4, changes in prop::collection::vec((any::<u16>(), any::<u8>()), 1..6), cut: u16) {
         let (mut smf, seid, _) = Smf::in_session();
         let urr = measured(establishment(), ReportingTriggers::PERIO, |urr| urr.measurement_period = Some(MeasurementPeriod(1)));
-        let mut octets = match which {
+        let mut bytes = match which {
             0 => Packet::session(0, 5, urr).encode(),
             1 => Packet::session(seid, 5, to_gnb(1)).encode(),
             2 => Packet::session(seid, 5, SessionDeletionRequest {}).encode(),
             _ => Packet::node(5, HeartbeatRequest { recovery: RecoveryTimeStamp(1) }).encode(),
         };
         for (at, value) in changes {
-            let at = usize::from(at) % octets.len();
-            octets[at] = value;
+            let at = usize::from(at) % bytes.len();
+            bytes[at] = value;
         }
-        smf.n4.receive(address(), &octets, smf.now);
-        octets.truncate(usize::from(cut) % octets.len());
-        smf.n4.receive(address(), &octets, smf.now);
+        smf.n4.receive(address(), &bytes, smf.now);
+        bytes.truncate(usize::from(cut) % bytes.len());
+        smf.n4.receive(address(), &bytes, smf.now);
         for out in smf.n4.take_outgoing() {
-            prop_assert!(Packet::decode(&out.octets).is_ok());
+            prop_assert!(Packet::decode(&out.bytes).is_ok());
         }
         smf.n4.status();
     }

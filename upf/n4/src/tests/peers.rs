@@ -7,7 +7,7 @@ use martlet_pfcp::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-const STRANGER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
+const UNKNOWN_PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
 
 fn dropped(reason: &str) -> u64 {
     metrics::N4_DROPPED.with_label_values(&[reason]).get()
@@ -20,7 +20,7 @@ fn a_stranger_does_nothing_to_sessions() {
     let node_id = || NodeId::Ip(SMF);
     // It says that it is the SMF, and knows its session's identifiers.
     let mut other = establishment();
-    other.cp_fseid = FSeid::new(9, STRANGER);
+    other.cp_fseid = FSeid::new(9, UNKNOWN_PEER);
     let cause_of = |sent: Vec<Packet>| match &sent[..] {
         [Packet { message: Message::SessionEstablishmentResponse(m), .. }] => m.cause,
         [Packet { message: Message::SessionModificationResponse(m), .. }] => m.cause,
@@ -37,7 +37,7 @@ fn a_stranger_does_nothing_to_sessions() {
                 seid,
                 3,
                 SessionModificationRequest {
-                    cp_fseid: Some(FSeid::new(9, STRANGER)),
+                    cp_fseid: Some(FSeid::new(9, UNKNOWN_PEER)),
                     ..Default::default()
                 },
             ),
@@ -54,16 +54,16 @@ fn a_stranger_does_nothing_to_sessions() {
         ),
     ];
     for (packet, cause) in requests {
-        assert_eq!(cause_of(smf.receive_from(STRANGER, &packet.encode())), cause, "{packet:?}");
+        assert_eq!(cause_of(smf.receive_from(UNKNOWN_PEER, &packet.encode())), cause, "{packet:?}");
     }
     // A malformed one does not even learn that the session is there.
     let malformed = Header { message_type: 52, seid: Some(seid), sequence: 7, priority: None };
     let malformed = malformed.encode(|out| out.extend([0, 10, 0, 6, 0, 108, 0, 2, 0, 1]));
-    let sent = smf.receive_from(STRANGER, &malformed);
+    let sent = smf.receive_from(UNKNOWN_PEER, &malformed);
     assert_eq!((sent[0].seid, cause_of(sent)), (Some(0), Cause::SESSION_CONTEXT_NOT_FOUND));
     // A heartbeat anyone may ask for; what it says of a restart is not the SMF's word.
     let beat = HeartbeatRequest { recovery: RecoveryTimeStamp(999) };
-    assert_eq!(smf.receive_from(STRANGER, &Packet::node(8, beat).encode()).len(), 1);
+    assert_eq!(smf.receive_from(UNKNOWN_PEER, &Packet::node(8, beat).encode()).len(), 1);
     assert_eq!(smf.n4.counts(), (1, 1));
     assert!(smf.bench.has_tunnel(teid));
     assert!(dropped("unknown_peer") >= before + 6);
@@ -74,29 +74,30 @@ fn a_stranger_does_nothing_to_sessions() {
 fn another_smf_that_is_associated_takes_a_session_over_and_else_does_not_touch_it() {
     let (mut smf, seid, _) = Smf::in_session();
     let request = AssociationSetupRequest {
-        node_id: NodeId::Ip(STRANGER),
+        node_id: NodeId::Ip(UNKNOWN_PEER),
         recovery: RecoveryTimeStamp(5),
         up_features: None,
         cp_features: None,
         retention: None,
     };
-    smf.receive_from(STRANGER, &Packet::node(1, request).encode());
+    smf.receive_from(UNKNOWN_PEER, &Packet::node(1, request).encode());
     let cause = |sent: Vec<Packet>| match &sent[0].message {
         Message::SessionModificationResponse(m) => (sent[0].seid, m.cause),
         other => panic!("{other:?}"),
     };
-    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 2, idle()).encode());
+    let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 2, idle()).encode());
     assert_eq!(cause(sent), (Some(0), Cause::SESSION_CONTEXT_NOT_FOUND));
     // With its own end it is the session's SMF from here on (TS 29.244, 5.22.2).
-    let change = SessionModificationRequest { cp_fseid: Some(FSeid::new(77, STRANGER)), ..idle() };
-    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 3, change).encode());
+    let change =
+        SessionModificationRequest { cp_fseid: Some(FSeid::new(77, UNKNOWN_PEER)), ..idle() };
+    let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 3, change).encode());
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
-    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 4, to_gnb(REMOTE)).encode());
+    let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 4, to_gnb(REMOTE)).encode());
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
     // The association of before takes nothing of it along as it ends.
     let release = AssociationReleaseRequestMessage { node_id: NodeId::Ip(SMF) };
     smf.receive(&Packet::node(9, release).encode());
-    let sent = smf.receive_from(STRANGER, &Packet::session(seid, 5, idle()).encode());
+    let sent = smf.receive_from(UNKNOWN_PEER, &Packet::session(seid, 5, idle()).encode());
     assert_eq!(cause(sent), (Some(77), Cause::ACCEPTED));
 }
 
@@ -108,15 +109,15 @@ fn an_establishment_that_comes_again_much_later_makes_no_second_session() {
     for pdr in &mut request.create_pdrs {
         pdr.pdi.ue_ip_addresses[0].ipv4 = Some(UE);
     }
-    let octets = Packet::session(0, 7, request).encode();
-    let first = smf.receive(&octets);
+    let bytes = Packet::session(0, 7, request).encode();
+    let first = smf.receive(&bytes);
     let Message::SessionEstablishmentResponse(made) = &first[0].message else { panic!() };
     let seid = made.up_fseid.unwrap().seid;
     smf.pass(Duration::from_secs(60));
-    let again = smf.receive(&octets);
-    let Message::SessionEstablishmentResponse(refused) = &again[0].message else { panic!() };
+    let again = smf.receive(&bytes);
+    let Message::SessionEstablishmentResponse(rejected) = &again[0].message else { panic!() };
     assert_eq!(
-        (refused.cause, refused.offending_ie),
+        (rejected.cause, rejected.offending_ie),
         (Cause::REJECTED, Some(OffendingIe(FSeid::TYPE)))
     );
     assert_eq!(smf.n4.counts(), (1, 1));
@@ -124,7 +125,7 @@ fn an_establishment_that_comes_again_much_later_makes_no_second_session() {
     // Deleted, and its end free for another one.
     smf.delete(seid);
     smf.pass(Duration::from_secs(60));
-    let Message::SessionEstablishmentResponse(made) = &smf.receive(&octets)[0].message else {
+    let Message::SessionEstablishmentResponse(made) = &smf.receive(&bytes)[0].message else {
         panic!()
     };
     assert_eq!(made.cause, Cause::ACCEPTED);
@@ -149,7 +150,10 @@ fn sequence_numbers_need_no_order_and_answers_to_nothing_count() {
     // An answer of a stranger to a request of ours is none.
     let sent = smf.pass(Duration::from_secs(10));
     let answer = HeartbeatResponse { recovery: RecoveryTimeStamp(42) };
-    assert_eq!(smf.receive_from(STRANGER, &Packet::node(sent[0].sequence, answer).encode()), []);
+    assert_eq!(
+        smf.receive_from(UNKNOWN_PEER, &Packet::node(sent[0].sequence, answer).encode()),
+        []
+    );
     assert_eq!(smf.n4.counts(), (1, 1));
 }
 
@@ -178,7 +182,7 @@ fn asking_for_more_than_there_is_leaves_nothing_behind() {
     for n in 2..=4 {
         seids.push(ask(&mut smf, nth(n)).up_fseid.unwrap().seid);
     }
-    let alarms = smf.n4.alarms.len();
+    let deadlines = smf.n4.deadlines.len();
     for round in 0..100u8 {
         // Too many sessions; too many rules in a session that is there; a tunnel and an address
         // that are another one's.
@@ -196,7 +200,10 @@ fn asking_for_more_than_there_is_leaves_nothing_behind() {
             SessionModificationRequest { create_pdrs: vec![foreign], ..Default::default() };
         assert_eq!(smf.modify(seids[0], foreign).cause, Cause::RULE_CREATION_FAILURE, "{round}");
     }
-    assert_eq!((smf.n4.counts(), smf.n4.alarms.len(), smf.n4.by_cp.len()), ((3, 1), alarms, 3));
+    assert_eq!(
+        (smf.n4.counts(), smf.n4.deadlines.len(), smf.n4.by_cp.len()),
+        ((3, 1), deadlines, 3)
+    );
     assert_eq!(smf.n4.teids.len(), 3);
     for seid in seids {
         smf.accepted(seid, to_gnb(REMOTE));

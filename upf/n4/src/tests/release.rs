@@ -20,7 +20,7 @@ fn release() -> AssociationReleaseRequestMessage {
 fn at_its_end_the_upf_lets_smfs_move_their_sessions_away() {
     let mut smf = Smf::with(|config| {
         config.n4.heartbeat_s = 0;
-        config.n4.release_s = 20;
+        config.n4.graceful_release_s = 20;
     });
     smf.associate(1);
     let (seid, teid) = smf.establish(establishment());
@@ -37,19 +37,19 @@ fn at_its_end_the_upf_lets_smfs_move_their_sessions_away() {
     assert!(smf.bench.receive_n6().is_some());
     let mut other = establishment();
     other.cp_fseid.seid = 2;
-    let Message::SessionEstablishmentResponse(refused) = smf.session(0, other).message else {
+    let Message::SessionEstablishmentResponse(rejected) = smf.session(0, other).message else {
         panic!()
     };
-    assert_eq!(refused.cause, Cause::REJECTED);
-    assert!(smf.n4.leaves_at(smf.now).is_some_and(|at| at > smf.now.instant));
+    assert_eq!(rejected.cause, Cause::REJECTED);
+    assert!(smf.n4.release_deadline(smf.now).is_some_and(|at| at > smf.now.instant));
     smf.delete(seid);
     smf.node(release());
-    assert_eq!(smf.n4.leaves_at(smf.now), Some(smf.now.instant));
+    assert_eq!(smf.n4.release_deadline(smf.now), Some(smf.now.instant));
 }
 
 #[test]
 fn an_end_without_anybody_to_ask_waits_for_nobody() {
-    let mut alone = Smf::with(|config| config.n4.release_s = 20);
+    let mut alone = Smf::with(|config| config.n4.graceful_release_s = 20);
     assert!(!alone.n4.leave(alone.now));
     let mut hasty = Smf::associated();
     assert!(!hasty.n4.leave(hasty.now));

@@ -100,8 +100,8 @@ fn an_answer_from_elsewhere_is_none() {
         offending_ie: None,
         flags: None,
     };
-    let octets = Packet::session(seid, report.sequence, response).encode();
-    smf.n4.receive("127.0.0.66:8805".parse().unwrap(), &octets, smf.now);
+    let bytes = Packet::session(seid, report.sequence, response).encode();
+    smf.n4.receive("127.0.0.66:8805".parse().unwrap(), &bytes, smf.now);
     assert_eq!(smf.n4.counts(), (1, 1));
 }
 

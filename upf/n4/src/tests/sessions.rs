@@ -12,8 +12,8 @@ fn a_session_carries_packets_both_ways() {
     smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
     assert_eq!(smf.bench.receive_n6().as_deref(), Some(&b"up"[..]));
     smf.bench.send_n6(7000, b"down");
-    let octets = smf.bench.receive_n3().unwrap();
-    assert!(matches!(martlet_gtpu::decode(&octets), Ok(Gtpu::GPdu(pdu)) if pdu.teid == REMOTE));
+    let bytes = smf.bench.receive_n3().unwrap();
+    assert!(matches!(martlet_gtpu::decode(&bytes), Ok(Gtpu::GPdu(pdu)) if pdu.teid == REMOTE));
 }
 
 #[test]
@@ -307,12 +307,12 @@ fn a_path_switch_sends_an_end_marker_on_the_old_path() {
             }
         }
         smf.accepted(seid, switch);
-        let octets = smf.bench.receive_n3().unwrap();
-        assert_eq!(martlet_gtpu::decode(&octets), Ok(Gtpu::EndMarker { teid: REMOTE }));
+        let bytes = smf.bench.receive_n3().unwrap();
+        assert_eq!(martlet_gtpu::decode(&bytes), Ok(Gtpu::EndMarker { teid: REMOTE }));
         assert_eq!(smf.bench.receive_n3(), None);
         smf.bench.send_n6(7000, b"new path");
-        let octets = smf.bench.receive_n3().unwrap();
-        assert!(matches!(martlet_gtpu::decode(&octets), Ok(Gtpu::GPdu(pdu)) if pdu.teid == 0xcafe));
+        let bytes = smf.bench.receive_n3().unwrap();
+        assert!(matches!(martlet_gtpu::decode(&bytes), Ok(Gtpu::GPdu(pdu)) if pdu.teid == 0xcafe));
     }
 }
 
@@ -345,6 +345,6 @@ fn a_deleted_session_leaves_nothing() {
     assert_eq!(smf.n4.counts(), (0, 1));
     assert!(!smf.bench.has_tunnel(teid) && smf.n4.remote.is_empty());
     // The alarm for the heartbeat alone.
-    assert_eq!(smf.n4.alarms.len(), 1);
+    assert_eq!(smf.n4.deadlines.len(), 1);
     assert_eq!(smf.n4.status()["sessionCount"], 0);
 }

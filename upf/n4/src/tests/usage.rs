@@ -5,7 +5,7 @@ use martlet_pfcp::*;
 use martlet_upf_datapath::conformance::{Rig, g_pdu, udp_packet};
 use std::time::Duration;
 
-/// 100 octets from the UE.
+/// 100 bytes from the UE.
 fn up(smf: &mut Smf, teid: u32) {
     let packet = udp_packet((UE, 9000), (smf.bench.remote(), 7000), &[0; 72]);
     smf.bench.send_n3(&g_pdu(teid, Some(9), &packet));
@@ -213,7 +213,7 @@ fn deletions_that_come_together_are_answered_one_by_one_in_order() {
         heartbeat,
         delete(906, seids[1]),
     ];
-    smf.n4.receive_all(all.iter().map(|octets| (address(), octets.as_slice())), smf.now);
+    smf.n4.receive_all(all.iter().map(|bytes| (address(), bytes.as_slice())), smf.now);
     let sent = smf.sent();
     assert_eq!(
         sent.iter().map(|packet| packet.sequence).collect::<Vec<_>>(),
@@ -230,7 +230,7 @@ fn deletions_that_come_together_are_answered_one_by_one_in_order() {
         })
         .collect();
     let gone = (Cause::SESSION_CONTEXT_NOT_FOUND, None);
-    let accepted = |octets| (Cause::ACCEPTED, Some(octets));
+    let accepted = |bytes| (Cause::ACCEPTED, Some(bytes));
     assert_eq!(answers, [accepted(0), accepted(100), gone, accepted(0), gone]);
     assert_eq!((smf.n4.sessions.len(), smf.n4.by_cp.len(), smf.n4.teids.len()), (0, 0, 0));
 }

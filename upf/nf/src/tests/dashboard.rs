@@ -121,11 +121,11 @@ fn with_traffic<T>(act: impl FnOnce() -> T) -> T {
     smf.bench.send_n3(&g_pdu(teid, Some(9), &foreign));
     smf.bench.send_n6(7000, b"waits");
     let n4 = Arc::new(Mutex::new(smf.n4));
-    let watched = n4.clone();
+    let snapshot = n4.clone();
     let shown = metrics::watch(Arc::new(move || {
-        Some(watched.lock().unwrap_or_else(PoisonError::into_inner).watched())
+        Some(snapshot.lock().unwrap_or_else(PoisonError::into_inner).snapshot())
     }));
-    martlet_upf_datapath::metrics::show(&n4.lock().unwrap().watched().counters);
+    martlet_upf_datapath::metrics::show(&n4.lock().unwrap().snapshot().counters);
     // Board and governor are one each in a process.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -61,7 +61,7 @@ async fn burden(governed: bool, seconds: f64) -> Outcome {
     sender.join().unwrap();
     let n4 = n4.lock().unwrap();
     outcome.shaped = n4.drops(DropReason::Thermal);
-    outcome.forwarded = n4.class_octets().iter().sum();
+    outcome.forwarded = n4.class_bytes().iter().sum();
     drop(tasks);
     std::fs::remove_dir_all(root).unwrap();
     outcome

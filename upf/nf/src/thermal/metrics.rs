@@ -15,26 +15,25 @@ macro_rules! gauges {
 }
 
 gauges! {
-    SET_POINT = "martlet_governor_set_point_celsius", "Temperature below which the governor keeps the board";
-    PREDICTED = "martlet_governor_predicted_celsius", "Temperature of the board in a window, with the load of now";
-    ALLOWED = "martlet_governor_allowed_load_ratio", "Load with which the board stays below the set point";
-    BATCHING = "martlet_governor_batching", "Whether packets are taken in batches";
+    SET_POINT = "martlet_governor_set_point_celsius", "Temperature that the governor keeps the board below";
+    PREDICTED = "martlet_governor_predicted_celsius", "Predicted temperature at the end of the window at the current load";
+    ALLOWED = "martlet_governor_allowed_load_ratio", "CPU load at which the board stays below the set point";
+    BATCHING = "martlet_governor_batching", "1 while packets are processed in batches";
 }
 pub(super) static LIMIT: LazyLock<GaugeVec> = LazyLock::new(|| {
-    let help =
-        "Bits per second that flows of a class may have together; -1 for as many as there are";
+    let help = "Rate limit of a flow class in bits per second; -1 for no limit";
     register_gauge_vec!("martlet_governor_limit_bits_per_second", help, &["class"])
         .expect("registered once")
 });
 pub(super) static MODEL: LazyLock<GaugeVec> = LazyLock::new(|| {
-    let help = "What the governor has learnt of the board: seconds, kelvin of full load, degrees \
-                Celsius when idle";
+    let help = "Thermal model of the board: time constant in seconds, temperature rise at full load \
+                in kelvin, idle temperature in degrees Celsius";
     register_gauge_vec!("martlet_governor_model", help, &["parameter"]).expect("registered once")
 });
 pub(super) static ACTIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
     register_int_counter_vec!(
         "martlet_governor_actions_total",
-        "Changes that the governor made",
+        "Actions of the governor",
         &["action"]
     )
     .expect("registered once")
@@ -57,7 +56,7 @@ pub(super) fn show(board: &Arc<Board>) {
 }
 
 struct Sensed {
-    processor: GaugeVec,
+    cpu: GaugeVec,
     memory: GaugeVec,
     temperature: GaugeVec,
     frequency: GaugeVec,
@@ -71,29 +70,21 @@ impl Sensed {
             GaugeVec::new(Opts::new(name, help), labels).expect("constants that fit")
         };
         Sensed {
-            processor: gauge(
-                "martlet_board_processor_ratio",
-                "Share of the processors' time in use",
-                &[],
-            ),
-            memory: gauge("martlet_board_memory_octets", "Memory of the board", &["kind"]),
+            cpu: gauge("martlet_board_cpu_ratio", "CPU time in use, 0 to 1", &[]),
+            memory: gauge("martlet_board_memory_bytes", "Memory of the board in bytes", &["kind"]),
             temperature: gauge(
                 "martlet_board_temperature_celsius",
                 "Temperatures of the board",
                 &["sensor"],
             ),
-            frequency: gauge(
-                "martlet_board_frequency_hertz",
-                "Frequencies of the processors",
-                &["processor"],
-            ),
-            power: gauge("martlet_board_power_watts", "Power that the board draws", &["sensor"]),
+            frequency: gauge("martlet_board_frequency_hertz", "CPU frequencies", &["cpu"]),
+            power: gauge("martlet_board_power_watts", "Power draw of the board", &["sensor"]),
             collecting: Mutex::new(()),
         }
     }
 
     fn all(&self) -> [&GaugeVec; 5] {
-        [&self.processor, &self.memory, &self.temperature, &self.frequency, &self.power]
+        [&self.cpu, &self.memory, &self.temperature, &self.frequency, &self.power]
     }
 }
 
@@ -108,8 +99,8 @@ impl Collector for Sensed {
         let board = BOARD.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
         self.all().into_iter().for_each(GaugeVec::reset);
         if let Some(reading) = board.map(|board| board.reading()) {
-            if let Some(share) = reading.processor {
-                self.processor.with_label_values::<&str>(&[]).set(share);
+            if let Some(share) = reading.cpu {
+                self.cpu.with_label_values::<&str>(&[]).set(share);
             }
             if let Some((all, available)) = reading.memory {
                 self.memory.with_label_values(&["all"]).set(all as f64);

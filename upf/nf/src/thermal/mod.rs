@@ -31,10 +31,10 @@ impl Board {
     fn look(&self, fresh: Duration) -> Reading {
         let (sensors, last, at) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if at.is_none_or(|at| at.elapsed() >= fresh) {
-            let processor = last.processor;
+            let cpu = last.cpu;
             *last = sensors.read();
             // Two readings within one tick of the clock say nothing of the processor.
-            last.processor = last.processor.or(processor);
+            last.cpu = last.cpu.or(cpu);
             *at = Some(Instant::now());
         }
         last.clone()
@@ -54,7 +54,7 @@ impl Board {
     pub fn top(&self) -> Value {
         let reading = self.reading();
         json!({
-            "processor": reading.processor, "memory": reading.memory_used(), "temperature": reading.hottest(),
+            "cpu": reading.cpu, "memory": reading.memory_used(), "temperature": reading.hottest(),
             "frequency": reading.frequency(), "power": reading.watts(),
         })
     }

@@ -13,7 +13,7 @@ const STEP: Duration = Duration::from_millis(10);
 /// Has it warm and cool, and writes its sensors below `root`, for as long as it is not dropped.
 pub(super) async fn run(config: SimulatedConfig, root: PathBuf, shared: Arc<Shared>) {
     let mut board = SimulatedBoard::new(config.board.clone());
-    let (mut at, mut octets) = (Instant::now(), shared.octets().iter().sum::<u64>());
+    let (mut at, mut bytes) = (Instant::now(), shared.bytes().iter().sum::<u64>());
     let mut throttled = false;
     loop {
         if let Err(error) = board.write(&root) {
@@ -21,12 +21,12 @@ pub(super) async fn run(config: SimulatedConfig, root: PathBuf, shared: Arc<Shar
             return;
         }
         tokio::time::sleep(STEP).await;
-        let (now, sum) = (Instant::now(), shared.octets().iter().sum::<u64>());
+        let (now, sum) = (Instant::now(), shared.bytes().iter().sum::<u64>());
         let seconds = now.duration_since(at).as_secs_f64();
-        let rate = sum.saturating_sub(octets) as f64 * 8.0 / seconds;
-        (at, octets) = (now, sum);
+        let rate = sum.saturating_sub(bytes) as f64 * 8.0 / seconds;
+        (at, bytes) = (now, sum);
         let cost = if shared.batching.load(Ordering::Relaxed) {
-            1.0 - config.batching_spares
+            1.0 - config.batching_saving
         } else {
             1.0
         };

@@ -25,11 +25,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Octets that each class has forwarded.
-    pub fn octets(&self) -> [u64; CLASSES] {
+    /// Bytes that each class has forwarded.
+    pub fn bytes(&self) -> [u64; CLASSES] {
         let n4 = self.n4.upgrade();
         n4.map_or([0; CLASSES], |n4| {
-            n4.lock().unwrap_or_else(PoisonError::into_inner).class_octets()
+            n4.lock().unwrap_or_else(PoisonError::into_inner).class_bytes()
         })
     }
 
@@ -101,7 +101,7 @@ pub(crate) fn run(
 async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     let interval = Duration::from_secs_f64(config.interval_s / speed);
     let mut governor = Governor::new(config.clone());
-    let (mut octets, mut at) = (shared.octets(), Instant::now());
+    let (mut bytes, mut at) = (shared.bytes(), Instant::now());
     let mut dropped = None;
     let mut last = Decision::default();
     let mut looks = 0u32;
@@ -115,7 +115,7 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(interval).await;
         let reading = shared.board.look_now();
-        let (Some(temperature), Some(load)) = (reading.hottest(), reading.processor) else {
+        let (Some(temperature), Some(load)) = (reading.hottest(), reading.cpu) else {
             if !std::mem::replace(&mut blind, true) {
                 tracing::error!(
                     "the board has no sensor of temperature: the thermal governor can do nothing"
@@ -124,11 +124,11 @@ async fn govern(config: GovernorConfig, speed: f64, shared: Arc<Shared>) {
             continue;
         };
         blind = false;
-        let (now, sums) = (Instant::now(), shared.octets());
+        let (now, sums) = (Instant::now(), shared.bytes());
         let seconds = now.duration_since(at).as_secs_f64();
         let rates =
-            std::array::from_fn(|n| sums[n].saturating_sub(octets[n]) as f64 * 8.0 / seconds);
-        (octets, at) = (sums, now);
+            std::array::from_fn(|n| sums[n].saturating_sub(bytes[n]) as f64 * 8.0 / seconds);
+        (bytes, at) = (sums, now);
         let Some(n4) = shared.n4.upgrade() else { return };
         let drops = n4.lock().unwrap_or_else(PoisonError::into_inner).drops(DropReason::Thermal);
         let met = dropped.replace(drops).is_some_and(|before| drops > before);

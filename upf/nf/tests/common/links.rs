@@ -30,7 +30,7 @@ impl Link {
     /// Makes a link, of which `NAMEa` is ours with an address, and `NAMEb` leads to a neighbour.
     pub fn new(name: &str, number: u8, address: Ipv4Addr, neighbour: Ipv4Addr) -> Link {
         let (own, peer) = ([2, 0, 0, 0, number, 1], [2, 0, 0, 0, number, 2]);
-        let text = |a: [u8; 6]| a.map(|octet| format!("{octet:02x}")).join(":");
+        let text = |a: [u8; 6]| a.map(|byte| format!("{byte:02x}")).join(":");
         run(
             "ip",
             &format!(
@@ -119,7 +119,7 @@ impl Bench {
         for (id, source) in [(1, Interface::Access), (2, Interface::Core)] {
             let local = (id == 1).then_some(LocalTunnel { teid, ipv4: Some(N3), ipv6: None });
             let pdr = Pdr {
-                beyond: None,
+                extras: None,
                 id,
                 precedence: 100,
                 source,

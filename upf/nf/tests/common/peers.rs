@@ -18,7 +18,7 @@ pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 pub const N3: Ipv4Addr = Ipv4Addr::new(192, 168, 70, 1);
 
 /// Something comes within this time, if it comes at all.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A named network namespace at the end of a link, gone with this.
 pub struct Peer(pub String);
@@ -70,11 +70,11 @@ impl Peer {
     }
 }
 
-/// Gives a socket room for so many octets of packets that nobody has read yet.
-pub fn room(socket: &UdpSocket, octets: libc::c_int) {
+/// Gives a socket room for so many bytes of packets that nobody has read yet.
+pub fn room(socket: &UdpSocket, bytes: libc::c_int) {
     // SAFETY: the option is an integer, which outlives the call; the socket is open.
     let set = unsafe {
-        let value = (&raw const octets).cast();
+        let value = (&raw const bytes).cast();
         libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, value, 4)
     };
     assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
@@ -93,7 +93,7 @@ impl PeersRig {
         let network = Peer::connect("n6", Ipv4Addr::new(10, 98, 0, 1), HOST);
         run("ip", &format!("-n {} route add 10.45.0.0/16 via 10.98.0.1", network.0));
         let gnb = access.within(|| UdpSocket::bind((GNB, 2152)).expect("the gNB's port"));
-        gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         room(&gnb, 16 << 20);
         let host = |port| {
             let socket =

@@ -12,7 +12,7 @@ pub const N3: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 45, 0, 2);
 
 /// Something comes within this time, if it comes at all.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Who is who around a datapath.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ impl SocketRig {
     /// The datapath that `config` asks for.
     pub fn new(config: UpfConfig) -> Self {
         let gnb = UdpSocket::bind((GNB, 2152)).expect("the gNB's port");
-        gnb.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        gnb.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
         let host = |port| {
             let socket = UdpSocket::bind((REMOTE, port)).expect("the host's port");
             socket.set_nonblocking(true).expect("no waiting");
@@ -79,7 +79,7 @@ impl Rig for SocketRig {
         self.hosts[usize::from(port - 7000)].send_to(payload, (self.at.ue, 9000)).expect("sent");
     }
     fn receive_n6(&mut self) -> Option<Vec<u8>> {
-        from_any(&self.hosts, PATIENCE)
+        from_any(&self.hosts, TIMEOUT)
     }
     fn event(&mut self) -> Option<Event> {
         told(&mut self.signals)

@@ -5,7 +5,7 @@ use super::*;
 fn a_rate_lets_its_share_pass_and_no_more() {
     Bench::each(|mut bench| {
         let mut session = bench.session();
-        // 8 kbit/s are 1,000 octets a second; the burst is one packet of the largest size.
+        // 8 kbit/s are 1,000 bytes a second; the burst is one packet of the largest size.
         let rate = BitRate { uplink: 8_000, downlink: 0 };
         session.qers.get_mut(&1).unwrap().mbr = Some(rate);
         bench.apply(&session);
@@ -48,7 +48,7 @@ fn what_one_rate_refuses_costs_the_other_nothing() {
 }
 
 #[test]
-fn limits_that_are_far_away_are_met_to_the_octet() {
+fn limits_that_are_far_away_are_met_to_the_byte() {
     Bench::each(|mut bench| {
         // Both begin so far away that packets are not counted against them one by one.
         const PACKET: u64 = 1400;
@@ -60,7 +60,7 @@ fn limits_that_are_far_away_are_met_to_the_octet() {
         let send = |bench: &Bench, packets: u64| {
             (0..packets).filter(|_| bench.run_n3(&frame).0 != Verdict::Drop).count() as u64
         };
-        // A breath before the end, as the last octets of a limit never come at once.
+        // A breath before the end, as the last bytes of a limit never come at once.
         assert_eq!(send(&bench, 150_000), 150_000);
         std::thread::sleep(std::time::Duration::from_millis(100));
         assert_eq!(send(&bench, PACKETS - 501 - 150_000), PACKETS - 501 - 150_000);
@@ -77,6 +77,6 @@ fn limits_that_are_far_away_are_met_to_the_octet() {
         );
         assert_eq!(bench.drops(DropReason::Quota), 100);
         let usage = bench.datapath.take_usage(1, &[1]);
-        assert_eq!((usage[0].uplink_octets, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));
+        assert_eq!((usage[0].uplink_bytes, usage[0].uplink_packets), (PACKETS * PACKET, PACKETS));
     });
 }

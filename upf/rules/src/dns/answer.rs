@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const DNS_PORT: u16 = 53;
 /// Records of one answer that are looked at.
 const MOST_RECORDS: usize = 64;
-/// Octets of a name, and jumps within one.
+/// Bytes of a name, and jumps within one.
 const LONGEST: usize = 255;
 const MOST_JUMPS: usize = 16;
 
@@ -96,7 +96,7 @@ fn name(message: &[u8], start: usize) -> Option<(String, usize)> {
                 if !name.is_empty() {
                     name.push('.');
                 }
-                name.extend(label.iter().map(|octet| char::from(octet.to_ascii_lowercase())));
+                name.extend(label.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
                 at += 1 + length;
             }
             3 => {
@@ -152,14 +152,14 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_makes_it_panic(
-            octets in proptest::collection::vec(any::<u8>(), 0..300),
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
             at in 0usize..200,
             value in any::<u8>(),
         ) {
-            let _ = answer_in(&octets);
+            let _ = answer_in(&bytes);
             let mut near = message("www.example.com", Some("edge.example.net"), &[[192, 0, 2, 1].into()], 30);
-            if let Some(octet) = near.get_mut(at) {
-                *octet = value;
+            if let Some(byte) = near.get_mut(at) {
+                *byte = value;
             }
             let _ = read(&near);
         }

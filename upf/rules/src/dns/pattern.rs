@@ -3,7 +3,7 @@
 use regex::bytes::{Regex, RegexBuilder};
 use std::hash::{Hash, Hasher};
 
-/// Octets of a compiled expression.
+/// Bytes of a compiled expression.
 const LARGEST: usize = 64 << 10;
 
 /// What names an application's hosts have.
@@ -41,11 +41,11 @@ impl NamePattern {
     ///
     /// # Errors
     /// It is neither a name nor an expression, or an expression that needs too much memory.
-    pub fn read(octets: &[u8]) -> Result<NamePattern, NameError> {
-        let text = String::from_utf8_lossy(octets);
+    pub fn read(bytes: &[u8]) -> Result<NamePattern, NameError> {
+        let text = String::from_utf8_lossy(bytes);
         let plain = text
             .bytes()
-            .all(|octet| octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'_' | b'.'));
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
         let text =
             if plain { text.trim_end_matches('.').to_ascii_lowercase() } else { text.into_owned() };
         let wrong = |why: String| NameError { text: text.clone(), why };

@@ -11,9 +11,9 @@ use std::time::SystemTime;
 pub(super) struct Account {
     pub urr: u32,
     since: Tally,
-    /// Octets on the switch since the quota was given.
+    /// Bytes on the switch since the quota was given.
     quota: [u64; 2],
-    /// Octets on the native UPF since then, as far as they have been taken from it.
+    /// Bytes on the native UPF since then, as far as they have been taken from it.
     native_quota: [u64; 2],
     quota_given: u32,
     /// The threshold was told of.
@@ -32,7 +32,7 @@ impl Account {
         }
     }
 
-    /// The switch has forwarded so many packets and octets, some time between the two.
+    /// The switch has forwarded so many packets and bytes, some time between the two.
     pub fn count(
         &mut self,
         direction: Direction,
@@ -47,8 +47,8 @@ impl Account {
     /// Takes over what the native UPF has counted.
     pub fn carry(&mut self, usage: &Usage) {
         self.since.add_usage(usage);
-        self.native_quota[0] += usage.uplink_octets;
-        self.native_quota[1] += usage.downlink_octets;
+        self.native_quota[0] += usage.uplink_bytes;
+        self.native_quota[1] += usage.downlink_bytes;
     }
 
     /// Gives it all, and starts anew.
@@ -62,7 +62,7 @@ impl Account {
         let reached = urr.triggers.has(ReportingTriggers::VOLTH)
             && urr
                 .volume_threshold
-                .is_some_and(|limit| limit.reached(self.since.octets()[0], self.since.octets()[1]));
+                .is_some_and(|limit| limit.reached(self.since.bytes()[0], self.since.bytes()[1]));
         reached && !std::mem::replace(&mut self.told, true)
     }
 
@@ -71,7 +71,7 @@ impl Account {
         self.told = false;
     }
 
-    /// Octets that may still pass before the quota is used up; `None` without one.
+    /// Bytes that may still pass before the quota is used up; `None` without one.
     pub fn quota_left(&self, urr: &Urr) -> Option<u64> {
         let used = [self.quota[0] + self.native_quota[0], self.quota[1] + self.native_quota[1]];
         let limit = urr.volume_quota?;
@@ -132,7 +132,7 @@ impl Accounts {
     /// when all together reaches the limit.
     pub fn adjusted(&self, session: &Session) -> Option<Session> {
         let counts =
-            |account: &&Account| account.since.octets() != [0; 2] || account.quota != [0; 2];
+            |account: &&Account| account.since.bytes() != [0; 2] || account.quota != [0; 2];
         let limited = |account: &&Account| {
             session
                 .urrs
@@ -147,7 +147,7 @@ impl Accounts {
             let Some(urr) = adjusted.urrs.get_mut(&account.urr) else { continue };
             // What was told of already, and not asked for yet, is not told of a second time.
             let threshold = urr.volume_threshold.filter(|_| !account.told);
-            urr.volume_threshold = Account::less(threshold, account.since.octets());
+            urr.volume_threshold = Account::less(threshold, account.since.bytes());
             urr.volume_quota = Account::less(urr.volume_quota, account.quota);
         }
         Some(adjusted)
@@ -162,8 +162,8 @@ impl Accounts {
                 continue;
             };
             // What was taken from the native UPF is no more in its count, but is of the quota.
-            account.native_quota[0] += native.uplink_octets;
-            account.native_quota[1] += native.downlink_octets;
+            account.native_quota[0] += native.uplink_bytes;
+            account.native_quota[1] += native.downlink_bytes;
             let mut both = Tally::default();
             both.add_usage(native);
             both.add_usage(&own);
@@ -200,8 +200,8 @@ mod tests {
         let (none, at) = (0, Some(SystemTime::UNIX_EPOCH + Duration::from_secs(uplink)));
         Usage {
             urr: 1,
-            uplink_octets: uplink,
-            downlink_octets: none,
+            uplink_bytes: uplink,
+            downlink_bytes: none,
             uplink_packets: 1,
             downlink_packets: none,
             first: at,
@@ -237,7 +237,7 @@ mod tests {
         let mut all = vec![usage(7)];
         accounts.add_to(&mut all, |_| true);
         assert_eq!(
-            (all[0].uplink_octets, all[0].downlink_octets, all[0].downlink_packets),
+            (all[0].uplink_bytes, all[0].downlink_bytes, all[0].downlink_packets),
             (107, 900, 4)
         );
         assert_eq!(all[0].first, usage(7).first);

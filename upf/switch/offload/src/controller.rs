@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is asked of the switch.
 pub(super) enum Ask {
@@ -20,9 +20,9 @@ pub(super) enum Ask {
     Connect,
     /// Write all, or nothing.
     Write(Vec<Update>),
-    /// Set meters: array, index, octets in a second and at once.
+    /// Set meters: array, index, bytes in a second and at once.
     Meters(Vec<MeterSetting>),
-    /// Packets and octets of counters of rules.
+    /// Packets and bytes of counters of rules.
     Counts(Vec<u32>),
     /// All entries.
     Entries,
@@ -89,7 +89,7 @@ impl Controller {
         if jobs.try_send((ask, answer)).is_err() {
             return lost();
         }
-        receive.recv_timeout(PATIENCE + Duration::from_millis(500)).unwrap_or_else(|_| lost())
+        receive.recv_timeout(TIMEOUT + Duration::from_millis(500)).unwrap_or_else(|_| lost())
     }
 }
 
@@ -113,14 +113,11 @@ async fn serve(
         if let (Ask::Connect, Some(process)) = (&ask, &mut process) {
             process.keep_alive();
         }
-        let told = match tokio::time::timeout(
-            PATIENCE,
-            carry_out(ask, &mut client, address, device),
-        )
-        .await
+        let told = match tokio::time::timeout(TIMEOUT, carry_out(ask, &mut client, address, device))
+            .await
         {
             Ok(told) => told,
-            Err(_) => Told::Lost(format!("no answer within {PATIENCE:?}")),
+            Err(_) => Told::Lost(format!("no answer within {TIMEOUT:?}")),
         };
         if let Told::Lost(_) = told {
             client = None;

@@ -113,7 +113,7 @@ impl Pair {
             .for_each(|of| of.write(&updates).expect("entries that the switch takes"));
     }
 
-    /// Packets and octets of a rule: on both engines the same.
+    /// Packets and bytes of a rule: on both engines the same.
     fn counter(&self, index: u32) -> (u64, u64) {
         let all = self.written.iter().map(|of| of.target().counter(0, index).expect("a counter"));
         let all: Vec<(u64, u64)> = all.collect();
@@ -138,7 +138,7 @@ impl Pair {
         let mut placed = self.tables.place(&plan, &hop).expect("room");
         for of in &mut placed.counted {
             // Counters go on from wherever they are.
-            (of.packets, of.octets) = self.counter(of.index);
+            (of.packets, of.bytes) = self.counter(of.index);
         }
         for (array, index, rate) in &placed.meters {
             self.written
@@ -155,9 +155,9 @@ impl Pair {
         let to_network: Vec<Vec<u8>> =
             self.kernel.left.to_network.lock().unwrap().drain(..).collect();
         let tunnelled =
-            to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
+            to_peers.into_iter().find(|(_, bytes)| matches!(decode(bytes), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((peer, octets)), None) => Out::Tunnel(peer, octets),
+            (Some((peer, bytes)), None) => Out::Tunnel(peer, bytes),
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
@@ -210,10 +210,10 @@ fn left_by(port: u32, frame: &[u8], to: u32, left: &[u8]) -> Option<Out> {
     let packet = &left[14..];
     Some(match to {
         ACCESS if left[12..14] == [0x86, 0xdd] => {
-            let octets =
-                |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 octets") };
-            assert_eq!((octets(8), &packet[40..44]), (n3_ip6().octets(), &[8, 0x68, 8, 0x68][..]));
-            Out::Tunnel(Ipv6Addr::from(octets(24)).into(), packet[48..].to_vec())
+            let bytes =
+                |at: usize| -> [u8; 16] { packet[at..at + 16].try_into().expect("16 bytes") };
+            assert_eq!((bytes(8), &packet[40..44]), (n3_ip6().octets(), &[8, 0x68, 8, 0x68][..]));
+            Out::Tunnel(Ipv6Addr::from(bytes(24)).into(), packet[48..].to_vec())
         }
         ACCESS => {
             assert_eq!(
@@ -242,7 +242,7 @@ fn tame(session: &mut Session) {
     }
 }
 
-/// Octets and packets by usage reporting rule, from UEs and to them.
+/// Bytes and packets by usage reporting rule, from UEs and to them.
 type Counts = BTreeMap<u32, [u64; 4]>;
 
 fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
@@ -299,8 +299,8 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
             for usage in pair.kernel.datapath().take_usage(session.seid, &[1, 2]) {
                 let counts = due.entry(usage.urr).or_default();
                 let more = [
-                    usage.uplink_octets,
-                    usage.downlink_octets,
+                    usage.uplink_bytes,
+                    usage.downlink_bytes,
                     usage.uplink_packets,
                     usage.downlink_packets,
                 ];
@@ -313,12 +313,12 @@ fn one_set(pair: &mut Pair, seed: u64) -> (usize, usize) {
         let Some(placed) = placed else { continue };
         let mut counted = Counts::new();
         for of in &placed.counted {
-            let (packets, octets) = pair.counter(of.index);
-            let (packets, octets) = (packets - of.packets, octets - of.octets);
+            let (packets, bytes) = pair.counter(of.index);
+            let (packets, bytes) = (packets - of.packets, bytes - of.bytes);
             let at = usize::from(of.direction == martlet_upf_rules::Direction::Downlink);
             for urr in &of.urrs {
                 let counts = counted.entry(*urr).or_default();
-                counts[at] += octets;
+                counts[at] += bytes;
                 counts[2 + at] += packets;
             }
         }

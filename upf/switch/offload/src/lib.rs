@@ -32,7 +32,7 @@ use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::{DatapathChoice, Pool, UpfConfig};
 use martlet_upf_datapath::counters::Counters;
-use martlet_upf_datapath::telemetry::{Fill, TraceBatch, TraceWish, Traffic};
+use martlet_upf_datapath::telemetry::{TableUsage, TraceBatch, TraceRequest, Traffic};
 use martlet_upf_datapath::{
     Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage,
 };
@@ -76,7 +76,7 @@ impl SwitchDatapath {
                 false => Ues::default(),
             },
             longest: config.n6.mtu,
-            exits: config.n6.exit_names(),
+            network_instances: config.n6.network_instance_names(),
         };
         let controller = Controller::start(&config.switch)?;
         let tables = Tables::new(program.info, config.n3.addresses(), burst);
@@ -177,7 +177,7 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).traffic(seids)
     }
 
-    fn tables(&self) -> Vec<Fill> {
+    fn tables(&self) -> Vec<TableUsage> {
         lock(&self.state).native.tables()
     }
 
@@ -185,16 +185,16 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.fullness()
     }
 
-    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
-        lock(&self.state).native.trace(wish)
+    fn trace(&self, request: TraceRequest) -> Result<TraceBatch, String> {
+        lock(&self.state).native.trace(request)
     }
 
     fn shape(&mut self, shaping: &Shaping) {
         lock(&self.state).native.shape(shaping);
     }
 
-    fn class_octets(&self) -> [u64; CLASSES] {
-        lock(&self.state).native.class_octets()
+    fn class_bytes(&self) -> [u64; CLASSES] {
+        lock(&self.state).native.class_bytes()
     }
 
     fn renew(&self, sample: Option<u32>) -> Result<(), String> {
@@ -210,7 +210,7 @@ impl Datapath for SwitchDatapath {
                 "connected": state.connected,
                 "policy": state.config.policy,
                 "sessions": {"onSwitch": state.on_switch(), "most": state.config.sessions, "known": state.known.len()},
-                "octets": happened.octets,
+                "bytes": happened.bytes,
                 "movedOn": happened.moved_on,
                 "movedOff": happened.moved_off,
                 "failed": happened.failed,

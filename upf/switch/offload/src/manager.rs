@@ -113,16 +113,11 @@ fn look(state: &Mutex<State>, hops: &mut Instant) -> Vec<u64> {
         let more = |at: usize| forwarded[at].saturating_sub(known.seen[at]);
         // What was carried in a rest did not come at once.
         let carried = std::mem::take(&mut known.carried) / u64::from(state.spread);
-        let octets = more(0) + more(1) + carried;
+        let bytes = more(0) + more(1) + carried;
         known.seen = forwarded;
         let on_switch = matches!(known.place, Place::Switch(_));
         let settled = on_switch || known.changed.elapsed() >= CHANGED;
-        samples.push(Sample {
-            seid,
-            octets,
-            on_switch,
-            eligible: known.wanted && settled && !near,
-        });
+        samples.push(Sample { seid, bytes, on_switch, eligible: known.wanted && settled && !near });
     }
     let decision = state.policy.look(Instant::now(), &samples);
     state.take_off(&decision.off);

@@ -93,8 +93,8 @@ fn neighbour(table: &str, interface: &str, address: Ipv4Addr) -> Option<u64> {
 
 fn link_address(interface: &str) -> Option<u64> {
     getifaddrs().ok()?.filter(|found| found.interface_name == interface).find_map(|found| {
-        let octets = found.address?.as_link_addr()?.addr()?;
-        Some(octets.into_iter().fold(0, |all, octet| all << 8 | u64::from(octet)))
+        let bytes = found.address?.as_link_addr()?.addr()?;
+        Some(bytes.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte)))
     })
 }
 
@@ -207,7 +207,7 @@ pub(super) fn hop(to: IpAddr) -> Result<Hop, Away> {
 
 fn neighbour6(interface: &str, address: Ipv6Addr) -> std::io::Result<Option<u64>> {
     let found = Netlink::open()?.neighbour(if_nametoindex(interface)?, address)?;
-    Ok(found.map(|octets| octets.into_iter().fold(0, |all, octet| all << 8 | u64::from(octet))))
+    Ok(found.map(|bytes| bytes.into_iter().fold(0, |all, byte| all << 8 | u64::from(byte))))
 }
 
 /// Has the kernel find out the link address of a neighbour.

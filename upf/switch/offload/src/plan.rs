@@ -82,7 +82,7 @@ pub(super) enum Towards {
     Native,
     /// Out to the data network.
     Network,
-    /// Into a tunnel, with the octet of the container that has the QoS flow.
+    /// Into a tunnel, with the byte of the container that has the QoS flow.
     Gnb { tunnel: u32, peer: IpAddr, qfi: u8 },
 }
 
@@ -152,9 +152,9 @@ impl Way {
 impl Plan {
     /// The plan of a session, or why a switch cannot carry it.
     pub fn of(session: &Session) -> Result<Plan, String> {
-        if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.beyond.is_some())
+        if session.kind != SessionKind::Ip || session.pdrs.values().any(|pdr| pdr.extras.is_some())
         {
-            return Err("it carries frames, octets without a form, or packets of networks behind \
+            return Err("it carries frames, bytes without a form, or packets of networks behind \
                         the UE"
                 .into());
         }

@@ -26,7 +26,7 @@ fn pdr(id: u16, precedence: u32, uplink: bool, filters: &[&str]) -> Pdr {
         qers: vec![1],
         urrs: vec![1],
         returns: false,
-        beyond: None,
+        extras: None,
     }
 }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub seid: u64,
-    /// Octets that it has carried since the last look, on whichever path.
-    pub octets: u64,
+    /// Bytes that it has carried since the last look, on whichever path.
+    pub bytes: u64,
     /// The switch carries it.
     pub on_switch: bool,
     /// The policy lets the switch carry it, and the switch can.
@@ -35,7 +35,7 @@ struct Seen {
     cold: Option<Instant>,
     /// When it moved last.
     moved: Option<Instant>,
-    /// Octets in a second, evened out over some looks.
+    /// Bytes in a second, evened out over some looks.
     rate: u64,
     /// Moves that did not come about, one after the other.
     tries: u8,
@@ -48,7 +48,7 @@ const TRIES: u8 = 5;
 pub(super) struct Policy {
     by_heat: bool,
     most: usize,
-    /// Octets in a second.
+    /// Bytes in a second.
     hot: u64,
     cold: u64,
     hot_for: Duration,
@@ -61,13 +61,13 @@ pub(super) struct Policy {
 
 impl Policy {
     pub fn new(config: &SwitchConfig) -> Self {
-        let octets = |kbps: u64| kbps.saturating_mul(125);
+        let bytes = |kbps: u64| kbps.saturating_mul(125);
         let by_heat = config.policy == OffloadPolicy::Hot;
         Policy {
             by_heat,
             most: config.sessions,
-            hot: octets(config.hot_kbps),
-            cold: octets(config.cold_kbps),
+            hot: bytes(config.hot_kbps),
+            cold: bytes(config.cold_kbps),
             hot_for: Duration::from_millis(config.hot_ms),
             cold_for: Duration::from_millis(config.cold_ms),
             stay: Duration::from_millis(config.stay_ms),
@@ -116,7 +116,7 @@ impl Policy {
         }
     }
 
-    /// Octets in a second that a session carries.
+    /// Bytes in a second that a session carries.
     pub fn rate(&self, seid: u64) -> u64 {
         self.seen.get(&seid).map_or(0, |seen| seen.rate)
     }
@@ -137,7 +137,7 @@ impl Policy {
             });
             let mut hot = false;
             if let Some(since) = since.filter(|since| !since.is_zero()) {
-                let rate = (u128::from(sample.octets) * 1_000_000_000 / since.as_nanos()) as u64;
+                let rate = (u128::from(sample.bytes) * 1_000_000_000 / since.as_nanos()) as u64;
                 seen.rate = (seen.rate + rate) / 2;
                 // It was so all the time since the last look, or it would not have come to this
                 // rate.
@@ -229,7 +229,7 @@ mod tests {
             seids.sort_unstable();
             let sample = |seid: u64| Sample {
                 seid,
-                octets: self.rates[&seid] / 80,
+                bytes: self.rates[&seid] / 80,
                 on_switch: self.on.contains(&seid),
                 eligible: (self.eligible)(seid),
             };

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long it may take to end by itself.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 const NAME: &str = "martlet-switch";
 
 /// A process that starts the switch anew whenever it fails; it ends with this, and with this
@@ -22,9 +22,9 @@ pub(super) struct Process {
 /// Beside this program, or one folder up, where the tests of a build have it; else on the path.
 fn program(run: &SwitchRun) -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
-    let beside =
+    let non_ip =
         own.ancestors().skip(1).take(2).map(|folder| folder.join(NAME)).find(|path| path.is_file());
-    run.program.clone().or(beside).unwrap_or_else(|| NAME.into())
+    run.program.clone().or(non_ip).unwrap_or_else(|| NAME.into())
 }
 
 fn spawn(command: &mut Command) -> Result<Child, String> {
@@ -89,7 +89,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while Instant::now() < until {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return;

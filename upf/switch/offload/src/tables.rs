@@ -50,7 +50,7 @@ pub(super) struct Counted {
     pub direction: Direction,
     pub urrs: Vec<u32>,
     pub packets: u64,
-    pub octets: u64,
+    pub bytes: u64,
 }
 
 /// A session in the tables.
@@ -65,7 +65,7 @@ pub(super) struct Placed {
 }
 
 /// Where packets of one direction of a session come in: table and key, for each version.
-fn entrances(plan: &Plan, way: &Way) -> Vec<(&'static str, u64)> {
+fn lookup_keys(plan: &Plan, way: &Way) -> Vec<(&'static str, u64)> {
     if let Some(teid) = way.teid {
         return vec![("gtp_decap", teid.into())];
     }
@@ -269,11 +269,11 @@ impl Tables {
         hop: &HashMap<Next, u32>,
         placed: &mut Placed,
     ) -> Result<(), String> {
-        let entrances = entrances(plan, way);
+        let lookup_keys = lookup_keys(plan, way);
         let terminations =
             if way.teid.is_some() { "uplink_terminations" } else { "downlink_terminations" };
         let holding = if way.teid.is_some() { "hold_uplink" } else { "hold_downlink" };
-        for (table, key) in &entrances {
+        for (table, key) in &lookup_keys {
             placed.holds.push(self.exact(table, &[*key], holding, &[]));
         }
         let session_meter = self.meter(0, way.rate, placed)?;
@@ -292,7 +292,7 @@ impl Tables {
                 None => (if over_ipv6(rule) { "encap6" } else { "encap" }, tail),
             };
             let of = |(table, key): &(&str, u64)| self.exact(table, &[*key], action, &arguments);
-            placed.entries.extend(entrances.iter().map(of));
+            placed.entries.extend(lookup_keys.iter().map(of));
             return Ok(());
         }
         let session = self.sessions.take().ok_or("no number of a session is free")?;
@@ -343,7 +343,7 @@ impl Tables {
             None => ("encap_filtered", rest.to_vec()),
         };
         let of = |(table, key): &(&str, u64)| self.exact(table, &[*key], action, &arguments);
-        placed.entries.extend(entrances.iter().map(of));
+        placed.entries.extend(lookup_keys.iter().map(of));
         Ok(())
     }
 
@@ -363,7 +363,7 @@ impl Tables {
             direction,
             urrs: rule.urrs.clone(),
             packets: 0,
-            octets: 0,
+            bytes: 0,
         });
         let known = |next: Next| hop.get(&next).copied().ok_or("a next hop is not known");
         Ok(match rule.towards {
@@ -401,10 +401,10 @@ impl Tables {
     ) -> Result<u64, String> {
         let Some(rate) = rate else { return Ok(0) };
         let index = self.meters[array].take().ok_or("no meter is free")?;
-        let octets = (rate.bits / 8).max(1);
-        let burst = u128::from(octets) * self.burst.as_micros() / 1_000_000;
+        let bytes = (rate.bits / 8).max(1);
+        let burst = u128::from(bytes) * self.burst.as_micros() / 1_000_000;
         let burst = u64::try_from(burst).unwrap_or(u64::MAX).max(SMALLEST_BURST);
-        placed.meters.push((array, index, Some((octets, burst))));
+        placed.meters.push((array, index, Some((bytes, burst))));
         Ok(index.into())
     }
 

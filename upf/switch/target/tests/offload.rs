@@ -120,7 +120,7 @@ fn a_hot_session_moves(native: DatapathChoice) {
         std::thread::sleep(Duration::from_millis(300));
         let since = bed.usage();
         on_switch = since.uplink_packets;
-        assert!(before.uplink_octets > 0 && since.uplink_octets > 0 && since.downlink_octets > 0);
+        assert!(before.uplink_bytes > 0 && since.uplink_bytes > 0 && since.downlink_bytes > 0);
         // Changed by N4 in mid-traffic: off it goes, and comes back while it is hot.
         let mut changed = session();
         changed.qers.get_mut(&1).expect("a QER").reflective = true;
@@ -147,15 +147,15 @@ fn a_hot_session_moves(native: DatapathChoice) {
     let all = u64::from(quiet + hot + cold);
     let traffic = bed.datapath.traffic(&[1]).remove(0);
     assert_eq!((traffic.uplink.packets, traffic.downlink.packets), (all, all));
-    assert_eq!((traffic.uplink.octets, traffic.downlink.octets), (all * 1000, all * 1000));
+    assert_eq!((traffic.uplink.bytes, traffic.downlink.bytes), (all * 1000, all * 1000));
     let last = bed.datapath.remove(1);
     assert_eq!((last[0].uplink_packets, last[0].downlink_packets), (cold.into(), cold.into()));
     assert_eq!(
-        (last[0].uplink_octets, last[0].downlink_octets),
+        (last[0].uplink_bytes, last[0].downlink_bytes),
         (u64::from(cold) * 1000, u64::from(cold) * 1000)
     );
     let counters = bed.datapath.counters();
-    assert_eq!((counters.uplink_packets.get(), counters.downlink_octets.get()), (all, all * 1000));
+    assert_eq!((counters.uplink_packets.get(), counters.downlink_bytes.get()), (all, all * 1000));
 }
 
 #[test]
@@ -189,8 +189,8 @@ fn a_session_of_ipv6_moves(native: DatapathChoice) {
     all_came(&bed, 1, hot);
     let counted = bed.usage();
     let due = (u64::from(hot), u64::from(hot) * OCTETS as u64);
-    assert_eq!((counted.uplink_packets, counted.uplink_octets), due);
-    assert_eq!((counted.downlink_packets, counted.downlink_octets), due);
+    assert_eq!((counted.uplink_packets, counted.uplink_bytes), due);
+    assert_eq!((counted.downlink_packets, counted.downlink_bytes), due);
     let cold = Traffic::of(packet6, &mut bed, 1, Duration::from_millis(40), |bed| {
         bed.eventually("a cold session moves back", |bed| bed.on_switch() == 0);
     });
@@ -241,11 +241,8 @@ fn volumes_and_limits() {
                 match event {
                     Event::UsageReached { limit: Reached::Threshold, .. } => {
                         let usage = bed.usage();
-                        reported += usage.uplink_octets + usage.downlink_octets;
-                        assert!(
-                            usage.uplink_octets + usage.downlink_octets >= 200_000,
-                            "{usage:?}"
-                        );
+                        reported += usage.uplink_bytes + usage.downlink_bytes;
+                        assert!(usage.uplink_bytes + usage.downlink_bytes >= 200_000, "{usage:?}");
                         reports += 1;
                     }
                     Event::UsageReached { limit: Reached::Quota, .. } => quota = true,
@@ -256,7 +253,7 @@ fn volumes_and_limits() {
         }
     });
     let whole = bed.usage();
-    reported += whole.uplink_octets + whole.downlink_octets;
+    reported += whole.uplink_bytes + whole.downlink_bytes;
     // To the octet: the packet that reaches the quota is the last one.
     assert_eq!(reported, QUOTA, "{}", bed.datapath.details());
     assert!(
@@ -285,7 +282,7 @@ fn a_tunnel_to_ourselves_is_none() {
     bed.eventually("the native UPF has counted it", |_| malformed.get() == 1);
     assert_eq!(bed.on_switch(), 1);
     let usage = bed.usage();
-    assert_eq!((usage.uplink_packets, usage.uplink_octets), (1, OCTETS as u64));
+    assert_eq!((usage.uplink_packets, usage.uplink_bytes), (1, OCTETS as u64));
 }
 
 #[test]

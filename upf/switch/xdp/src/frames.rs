@@ -187,7 +187,7 @@ impl Frames {
         self.control.work(Work::Again);
         let mut output = vec![0; 2 * LONGEST];
         let ran = Run { frame: &[0; 64], ifindex: 0 }.dry(self.program.as_fd(), 1, &mut output)?;
-        output.truncate(ran.octets);
+        output.truncate(ran.bytes);
         Ok((self.outcome(0), output))
     }
 }

@@ -15,7 +15,7 @@ use crate::frames::{Frame, Frames, Outcome};
 use crate::switch::HOLD;
 use crate::switch::waited;
 use crate::table::MARKS;
-use martlet_bpf::{Fence, Memory};
+use martlet_bpf::{GracePeriod, Memory};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -153,7 +153,7 @@ impl Holding {
     /// before all that comes later. The caller has the mark taken off again.
     pub fn release<T>(
         &mut self,
-        fence: &Fence,
+        grace_period: &GracePeriod,
         frames: &Frames,
         change: impl FnOnce(u32) -> Result<T, String>,
     ) -> Result<T, String> {
@@ -163,7 +163,7 @@ impl Holding {
         last.store(mark, Release);
         self.joined().fetch_or(1, AcqRel);
         // No program runs then that has not seen it.
-        let outcome = waited(fence).and_then(|()| change(mark));
+        let outcome = waited(grace_period).and_then(|()| change(mark));
         self.since = None;
         self.begin(false);
         let began = Instant::now();

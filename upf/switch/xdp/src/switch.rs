@@ -5,7 +5,7 @@ use crate::frames::{Frame, Frames, Outcome};
 use crate::hold::Holding;
 use crate::load::Loaded;
 use crate::table::{Table, UNMARKED};
-use martlet_bpf::{Fence, Memory};
+use martlet_bpf::{GracePeriod, Memory};
 use martlet_p4c_swx::ebpf::Output;
 use martlet_switch_control::model::{self, Call, Change, RawEntry, Rebuild};
 use std::collections::VecDeque;
@@ -41,8 +41,8 @@ const COUNT: usize = 16;
 const METER: usize = 32;
 
 /// Has the programs that run end.
-pub(crate) fn waited(fence: &Fence) -> Result<(), String> {
-    fence.wait().map_err(|error| format!("programs that run cannot be waited for: {error}"))
+pub(crate) fn waited(grace_period: &GracePeriod) -> Result<(), String> {
+    grace_period.wait().map_err(|error| format!("programs that run cannot be waited for: {error}"))
 }
 
 /// The switch.
@@ -50,7 +50,7 @@ pub struct XdpSwitch {
     made: Output,
     pub(crate) loaded: Loaded,
     pub(crate) control: Arc<Control>,
-    fence: Fence,
+    grace_period: GracePeriod,
     tables: Mutex<Vec<Table>>,
     counters: Vec<Memory>,
     meters: Vec<Memory>,
@@ -122,7 +122,8 @@ impl XdpSwitch {
         let holding = Holding::new(|name, octets| loaded.memory(name, octets))?;
         let bell = Mutex::new(loaded.ring("bell", 4096)?);
         let for_controller = Mutex::new((loaded.ring("for_controller", 1 << 20)?, VecDeque::new()));
-        let fence = Fence { fence: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
+        let grace_period =
+            GracePeriod { grace_period: loaded.map("fence")?, slot: loaded.map("fence_slot")? };
         let holds = info
             .actions
             .iter()
@@ -134,7 +135,7 @@ impl XdpSwitch {
             made,
             loaded,
             control,
-            fence,
+            grace_period,
             tables: Mutex::new(tables),
             counters,
             meters,
@@ -314,7 +315,7 @@ impl XdpSwitch {
 
     fn change_over(&self, to: usize) -> Result<(), String> {
         self.control.active().store(to as u32, Release);
-        waited(&self.fence)
+        waited(&self.grace_period)
     }
 }
 
@@ -325,7 +326,9 @@ impl model::Target for XdpSwitch {
             return self.commit_now(changes, rebuilds, UNMARKED);
         }
         let (mut holding, frames) = (lock(&self.holding), lock(&self.frames));
-        holding.release(&self.fence, &frames, |mark| self.commit_now(changes, rebuilds, mark))?;
+        holding.release(&self.grace_period, &frames, |mark| {
+            self.commit_now(changes, rebuilds, mark)
+        })?;
         self.unmark(changes)
     }
 

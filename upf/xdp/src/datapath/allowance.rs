@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A bucket holds one packet of the largest size at least, or that packet could never pass.
 const SMALLEST_BURST_BITS: u128 = 65_535 * 8;
-/// Buckets count time in sixteenths of a nanosecond, and costs of an octet in parts of 2^16 of
+/// Buckets count time in sixteenths of a nanosecond, and costs of an byte in parts of 2^16 of
 /// them.
 const TICKS_PER_SECOND: u128 = 16_000_000_000;
 
@@ -116,7 +116,7 @@ impl Forwarder {
             }
         }
         let at = |n: usize, start: u32| self.programs.limits.i64(start + n as u32, 0);
-        let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
+        let clamp = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         let before = std::mem::replace(&mut entry.limits, shared(plan.limits.as_slice().into()));
         let old_place = entry.limits_at;
         let stays = place.is_none() && !plan.limits.is_empty();
@@ -132,7 +132,7 @@ impl Forwarder {
                 // In its place it is corrected by what it differs, for packets count it down
                 // meanwhile.
                 Some(old) => {
-                    let more = clamp(limit.octets).wrapping_sub(clamp(old.octets));
+                    let more = clamp(limit.bytes).wrapping_sub(clamp(old.bytes));
                     at(n, start).fetch_add(more, Ordering::Relaxed);
                 }
                 None => at(n, start).store(entry.left(limit), Ordering::Relaxed),
@@ -140,7 +140,7 @@ impl Forwarder {
         }
         if !stays {
             if let Some((start, length)) = old_place {
-                state.limit_slots.give_back(start, length);
+                state.limit_slots.release(start, length);
             }
             entry.limits_at = place;
         }
@@ -172,18 +172,18 @@ pub(super) fn shared_rates<'a>(
 
 /// A full bucket, for a rate in bits per second, as large as the rate fills in `burst`.
 pub(super) fn bucket(rate: u64, burst: Duration) -> types::bucket {
-    // A rate of 0 lets nothing pass: not even one octet is within its burst.
+    // A rate of 0 lets nothing pass: not even one byte is within its burst.
     if rate == 0 {
-        return types::bucket { full_at: 0, burst: 0, per_octet: 1 << 16, unused: 0 };
+        return types::bucket { full_at: 0, burst: 0, per_byte: 1 << 16, unused: 0 };
     }
     let rate = u128::from(rate);
     let bits = (rate * burst.as_micros() / 1_000_000).max(SMALLEST_BURST_BITS);
     let within = |value: u128| u64::try_from(value).unwrap_or(u64::MAX);
-    let per_octet = ((TICKS_PER_SECOND * 8) << 16) / rate;
+    let per_byte = ((TICKS_PER_SECOND * 8) << 16) / rate;
     types::bucket {
         full_at: 0,
         burst: within(bits * TICKS_PER_SECOND / rate),
-        per_octet: within(per_octet).clamp(1, 1 << 47),
+        per_byte: within(per_byte).clamp(1, 1 << 47),
         unused: 0,
     }
 }

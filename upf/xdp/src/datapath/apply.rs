@@ -3,16 +3,16 @@
 //! Packets meet a session's rules of before or those of now, never a mixture: new rules are written
 //! where no packet finds them yet, and each entrance then leads to them in one step.
 use super::allowance::{bucket, shared_rates};
-use super::compile::{Entrance, Plan, plan};
-use super::entrances::{HOME, LIST};
+use super::compile::{LookupKey, Plan, plan};
 use super::filters;
 use super::forwarder::Forwarder;
+use super::lookup::{CACHED, LIST};
 use super::state::{Entry, FAR, Rate, State};
 use super::usage::{Place, Placed};
 use crate::loader::Programs;
 use crate::loader::types::{self, rule_flag};
 use martlet_upf_datapath::{Change, DatapathError, Usage};
-use martlet_upf_kernel::exits::exit_of;
+use martlet_upf_kernel::network_instances::network_instance_of;
 use martlet_upf_rules::{ById, Direction, Session, shared};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,17 +31,17 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    fn give_back(self, programs: &Programs, state: &mut State) {
+    fn release(self, programs: &Programs, state: &mut State) {
         for at in self.rules {
-            state.places.give_back(at.index);
-            state.rest_slots.give_back(at.rest, 1);
-            state.rates.give_back(programs, at.rate);
+            state.rule_slots.release(at.index);
+            state.rest_slots.release(at.rest, 1);
+            state.rates.release(programs, at.rate);
         }
-        self.groups.into_iter().for_each(|(at, length)| state.group_slots.give_back(at, length));
-        self.lists.into_iter().for_each(|at| state.places.give_back(at));
-        self.buckets.into_iter().for_each(|at| state.bucket_slots.give_back(at, 1));
+        self.groups.into_iter().for_each(|(at, length)| state.group_slots.release(at, length));
+        self.lists.into_iter().for_each(|at| state.rule_slots.release(at));
+        self.buckets.into_iter().for_each(|at| state.bucket_slots.release(at, 1));
         if let Some((at, length)) = self.limits {
-            state.limit_slots.give_back(at, length);
+            state.limit_slots.release(at, length);
         }
     }
 }
@@ -57,11 +57,7 @@ impl Forwarder {
         let mut plan = plan(session)?;
         let state = &mut *self.lock();
         plan.exact = state.sessions.get_mut(&session.seid).map_or_else(
-            || {
-                plan.limits
-                    .iter()
-                    .any(|limit| i64::try_from(limit.octets).unwrap_or(i64::MAX) < FAR)
-            },
+            || plan.limits.iter().any(|limit| i64::try_from(limit.bytes).unwrap_or(i64::MAX) < FAR),
             |entry| entry.will_be_near(&self.programs, session, &plan.limits),
         );
         self.free_for(state, session, &plan)?;
@@ -91,15 +87,15 @@ impl Forwarder {
         // Who changes rules faster than programs let go of those of before is slowed down, and not
         // refused.
         while made.is_err() && state.wait_for_retired(&self.programs, &mut entry) {
-            std::mem::take(&mut taken).give_back(&self.programs, state);
+            std::mem::take(&mut taken).release(&self.programs, state);
             made = self.write(state, &mut entry, session, &plan, &mut taken);
         }
-        let entrances = match made {
-            Ok(entrances) => entrances,
+        let lookup_keys = match made {
+            Ok(lookup_keys) => lookup_keys,
             Err(error) => {
-                taken.give_back(&self.programs, state);
+                taken.release(&self.programs, state);
                 if fresh {
-                    state.session_slots.give_back(entry.slot, 1);
+                    state.session_slots.release(entry.slot, 1);
                 } else {
                     state.sessions.insert(entry.seid, entry);
                 }
@@ -108,7 +104,7 @@ impl Forwarder {
         };
         let buffered_before = entry.buffers || entry.held;
         entry.relays.set(session.relays());
-        self.switch(state, &mut entry, session, plan, taken, entrances);
+        self.switch(state, &mut entry, session, plan, taken, lookup_keys);
         if change.renotify {
             entry.notified = false;
         }
@@ -118,7 +114,7 @@ impl Forwarder {
         state.sessions.insert(seid, entry);
         if buffered_before || !change.end_markers.is_empty() {
             // What came under the rules of before is now on its way, or in the ring.
-            self.fence();
+            self.grace_period();
         }
         self.send_end_markers(change.end_markers);
         if buffered_before {
@@ -134,19 +130,21 @@ impl Forwarder {
     /// Tunnels and addresses belong to one session each.
     fn free_for(&self, state: &State, session: &Session, plan: &Plan) -> Result<(), DatapathError> {
         let other = |owner: Option<&u64>| owner.is_some_and(|owner| *owner != session.seid);
-        for (entrance, rules) in &plan.entrances {
-            let taken = match entrance {
-                Entrance::Teid(teid) => other(state.by_teid.get(teid)),
-                Entrance::Ue(address) => other(state.by_ue.get(address)),
-                Entrance::Route4(..) | Entrance::Route6(..) => other(state.by_route.get(entrance)),
+        for (lookup_key, rules) in &plan.lookup_keys {
+            let taken = match lookup_key {
+                LookupKey::Teid(teid) => other(state.by_teid.get(teid)),
+                LookupKey::Ue(address) => other(state.by_ue.get(address)),
+                LookupKey::Route4(..) | LookupKey::Route6(..) => {
+                    other(state.by_route.get(lookup_key))
+                }
             };
             if taken {
                 let pdr =
                     rules.first().and_then(|(n, _)| plan.rules.get(*n)).map_or(0, |rule| rule.pdr);
-                let what = match entrance {
-                    Entrance::Teid(teid) => format!("TEID {teid:#010x}"),
-                    Entrance::Ue(address) => format!("{address:?}"),
-                    Entrance::Route4(..) | Entrance::Route6(..) => match entrance.route() {
+                let what = match lookup_key {
+                    LookupKey::Teid(teid) => format!("TEID {teid:#010x}"),
+                    LookupKey::Ue(address) => format!("{address:?}"),
+                    LookupKey::Route4(..) | LookupKey::Route6(..) => match lookup_key.route() {
                         Some(route) => format!("the network {}/{}", route.network, route.length),
                         None => continue,
                     },
@@ -168,7 +166,7 @@ impl Forwarder {
         session: &Session,
         plan: &Plan,
         taken: &mut Taken,
-    ) -> Result<ById<Entrance, u32>, DatapathError> {
+    ) -> Result<ById<LookupKey, u32>, DatapathError> {
         let buckets = self.buckets(state, entry, session, plan, taken)?;
         let limits_at = self.limits(state, entry, plan, taken)?;
         let held = if entry.buffers || entry.held { rule_flag::RULE_HELD.0 } else { 0 };
@@ -176,13 +174,14 @@ impl Forwarder {
         let mut homes = BTreeMap::new();
         for (n, planned) in plan.rules.iter().enumerate() {
             let rest_at = state.rest_slots.take(1).ok_or_else(|| full("rules"))?;
-            let home = self.home(state, plan, n);
-            let place = home.map(|(_, place)| place).or_else(|| state.places.take_other());
+            let cache_rule = self.cache_rule(state, plan, n);
+            let place =
+                cache_rule.map(|(_, place)| place).or_else(|| state.rule_slots.take_other());
             let Some(at) = place else {
-                state.rest_slots.give_back(rest_at, 1);
+                state.rest_slots.release(rest_at, 1);
                 return Err(full("rules"));
             };
-            homes.extend(home);
+            homes.extend(cache_rule);
             let taken_at = taken.rules.len();
             taken.rules.push(Place { index: at, rest: rest_at, rate: 0 });
             let (mut rule, mut rest) = (planned.rule, planned.rest);
@@ -192,7 +191,7 @@ impl Forwarder {
                 let far = session.pdrs.get(&planned.pdr).and_then(|pdr| session.fars.get(&pdr.far));
                 let instance = far.and_then(|far| far.network_instance.as_deref());
                 // As `bpf/structs.h` has it, the exit is in place of the QFI.
-                rule.qfi = exit_of(&self.exits, instance) as u8;
+                rule.qfi = network_instance_of(&self.network_instances, instance) as u8;
             }
             (rest.session, rest.limits) = (entry.slot, limits_at);
             (rest.check_at, rest.stop_at) = (u64::MAX, u64::MAX);
@@ -222,31 +221,31 @@ impl Forwarder {
                     }
                 }
             }
-            self.programs.rule_rests.write(rest_at, rest);
+            self.programs.cold_rules.write(rest_at, rest);
             self.programs.rules.write(at, rule);
             rules.push(at);
         }
-        let mut entrances = ById::new();
-        for (entrance, list) in &plan.entrances {
+        let mut lookup_keys = ById::new();
+        for (lookup_key, list) in &plan.lookup_keys {
             let leads_to = match list.as_slice() {
-                [(n, filters)] if filters.is_empty() => match homes.contains_key(entrance) {
-                    true => HOME | rules[*n],
+                [(n, filters)] if filters.is_empty() => match homes.contains_key(lookup_key) {
+                    true => CACHED | rules[*n],
                     false => rules[*n],
                 },
                 _ => {
                     let first = self.list(state, plan, list, &rules, taken)?;
-                    self.list_home(state, *entrance, first, taken)
-                        .map_or(LIST | first, |place| HOME | place)
+                    self.cache_list(state, *lookup_key, first, taken)
+                        .map_or(LIST | first, |place| CACHED | place)
                 }
             };
-            entrances.insert(*entrance, leads_to);
+            lookup_keys.insert(*lookup_key, leads_to);
         }
         let limit = self.buffer_limit(session);
         self.programs
             .sessions
             .u32(entry.slot, std::mem::offset_of!(types::session, limit))
             .store(limit, Ordering::Relaxed);
-        Ok(entrances)
+        Ok(lookup_keys)
     }
 
     /// Writes the list of one entrance.
@@ -305,21 +304,21 @@ impl Forwarder {
         session: &Session,
         plan: Plan,
         taken: Taken,
-        entrances: ById<Entrance, u32>,
+        lookup_keys: ById<LookupKey, u32>,
     ) {
         let now = Instant::now();
         entry.settle(&self.programs);
         self.set_limits(state, entry, session, &plan, taken.limits);
-        for (entrance, leads_to) in entrances.iter() {
-            let before = entry.entrances.get(entrance).copied();
-            self.enter(state, entry.seid, *entrance, before, Some(*leads_to));
+        for (lookup_key, leads_to) in lookup_keys.iter() {
+            let before = entry.lookup_keys.get(lookup_key).copied();
+            self.enter(state, entry.seid, *lookup_key, before, Some(*leads_to));
         }
-        for (entrance, before) in
-            entry.entrances.iter().filter(|(entrance, _)| !entrances.contains_key(entrance))
+        for (lookup_key, before) in
+            entry.lookup_keys.iter().filter(|(lookup_key, _)| !lookup_keys.contains_key(lookup_key))
         {
-            self.enter(state, entry.seid, *entrance, Some(*before), None);
+            self.enter(state, entry.seid, *lookup_key, Some(*before), None);
         }
-        entry.entrances = entrances;
+        entry.lookup_keys = lookup_keys;
         let rules = std::mem::take(&mut entry.rules);
         if !rules.is_empty() {
             entry.old_rules.extend(rules.into_iter().map(|placed| (now, placed)));
@@ -340,11 +339,11 @@ impl Forwarder {
             entry.set_marks(&self.programs);
         }
         for (at, length) in entry.groups.take() {
-            state.group_slots.give_back(at, length);
+            state.group_slots.release(at, length);
         }
         entry.groups.set(taken.groups);
         for place in entry.list_homes.take() {
-            state.places.give_back(place);
+            state.rule_slots.release(place);
         }
         entry.list_homes.set(taken.lists);
         let mut fresh = taken.buckets.into_iter();
@@ -364,7 +363,7 @@ impl Forwarder {
             }
         }
         entry.rates.set(rates);
-        old.into_iter().for_each(|rate| state.bucket_slots.give_back(rate.bucket, 1));
+        old.into_iter().for_each(|rate| state.bucket_slots.release(rate.bucket, 1));
         entry.held |= entry.buffers;
         entry.buffers = plan.buffers;
         let marks: ById<u16, u8> = plan
@@ -384,13 +383,13 @@ impl Forwarder {
             let Some(entry) = state.sessions.get_mut(seid) else { continue };
             counts |= !entry.accounts.is_empty();
             waits |= entry.buffers || entry.held;
-            for (entrance, before) in std::mem::take(&mut entry.entrances) {
-                self.enter(state, *seid, entrance, Some(before), None);
+            for (lookup_key, before) in std::mem::take(&mut entry.lookup_keys) {
+                self.enter(state, *seid, lookup_key, Some(before), None);
             }
         }
         if counts || waits {
             // From here on no packet of the sessions is counted.
-            self.fence();
+            self.grace_period();
         }
         if waits {
             self.take_events(state);
@@ -407,7 +406,7 @@ impl Forwarder {
         let (usage, _) = entry.take_usage(&self.programs, |_| true);
         state.by_slot.set(entry.slot, 0);
         self.programs.sessions.write(entry.slot, types::session::default());
-        state.session_slots.give_back(entry.slot, 1);
+        state.session_slots.release(entry.slot, 1);
         state.rules -= entry.rules.len();
         let now = Instant::now();
         for (since, placed) in entry.old_rules.iter().map(|(since, placed)| (*since, placed)) {
@@ -423,7 +422,7 @@ impl Forwarder {
             limits: entry.limits_at,
             lists: entry.list_homes.take(),
         };
-        taken.give_back(&self.programs, state);
+        taken.release(&self.programs, state);
         usage
     }
 }

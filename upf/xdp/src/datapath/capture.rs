@@ -3,7 +3,7 @@
 //! ring.
 use super::forwarder::{Forwarder, lock};
 use crate::loader::Programs;
-use martlet_upf_datapath::telemetry::{CaptureFile, CaptureShared, CaptureStatus, CaptureWish};
+use martlet_upf_datapath::telemetry::{CaptureFile, CaptureRequest, CaptureShared, CaptureStatus};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ const WAIT: Duration = Duration::from_millis(50);
 
 /// The capture that goes on, or was the last.
 #[derive(Default)]
-pub(super) struct Captor {
+pub(super) struct Captures {
     last: Option<(Arc<CaptureShared>, JoinHandle<()>)>,
 }
 
-impl Drop for Captor {
+impl Drop for Captures {
     fn drop(&mut self) {
         if let Some((shared, thread)) = self.last.take() {
             shared.end();
@@ -54,7 +54,7 @@ fn write(
     shared: &CaptureShared,
     (end, before): (Instant, u64),
 ) {
-    let dropped = || programs.lanes().map_or(0, |lane| lane.uncaptured.saturating_sub(before));
+    let dropped = || programs.lanes().map_or(0, |lane| lane.capture_missed.saturating_sub(before));
     loop {
         let _ = ring.poll(WAIT);
         let writer = &mut *lock(&writer);
@@ -70,7 +70,7 @@ fn write(
     }
     programs.capture(None);
     // What programs gave before they saw that.
-    let _ = programs.fence();
+    let _ = programs.grace_period();
     let ended = lock(&writer).ended.take();
     let _ = ring.consume();
     drop(ring);
@@ -85,22 +85,22 @@ fn write(
     shared.tell(written, dropped(), ended);
 }
 
-impl Captor {
+impl Captures {
     /// Begins a capture into a new file of a folder. The error says why it cannot.
     pub fn begin(
         &mut self,
         forwarder: &Arc<Forwarder>,
         folder: &Path,
-        wish: CaptureWish,
+        request: CaptureRequest,
     ) -> Result<CaptureStatus, String> {
         if self.last.as_ref().is_some_and(|(shared, _)| shared.status().ended.is_none()) {
             return Err("a capture is under way: end it first (`martlet upf capture --end`)".into());
         }
-        *self = Captor::default();
+        *self = Captures::default();
         let failed = |error: io::Error| {
             format!("no capture can be written into {}: {error}", folder.display())
         };
-        let (file, path) = CaptureFile::create(folder, wish).map_err(failed)?;
+        let (file, path) = CaptureFile::create(folder, request).map_err(failed)?;
         let shared = Arc::new(CaptureShared::new(path));
         let writer = Arc::new(Mutex::new(Writer { file, ended: None }));
         let into = writer.clone();
@@ -108,16 +108,16 @@ impl Captor {
         let ring = forwarder.programs.captured(take).map_err(|error| error.to_string())?;
         // Of a capture before, whose end a program did not see at once.
         let _ = ring.consume();
-        let before = forwarder.programs.lanes().map_or(0, |lane| lane.uncaptured);
+        let before = forwarder.programs.lanes().map_or(0, |lane| lane.capture_missed);
         let (told, of) = (shared.clone(), forwarder.clone());
-        let end = Instant::now() + wish.time;
-        forwarder.programs.capture(Some(wish.snap));
+        let end = Instant::now() + request.time;
+        forwarder.programs.capture(Some(request.snap));
         let work = move || write(&of.programs, writer, ring, &told, (end, before));
         let thread =
             std::thread::Builder::new().name("upf-capture".into()).spawn(work).map_err(failed)?;
         let status = shared.status();
         self.last = Some((shared, thread));
-        tracing::info!(path = %status.path.display(), ?wish, "packets of N6 are captured");
+        tracing::info!(path = %status.path.display(), ?request, "packets of N6 are captured");
         Ok(status)
     }
 

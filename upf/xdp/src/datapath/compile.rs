@@ -1,6 +1,6 @@
 //! A session as the programs read it, before it has its places in their tables.
 use super::filters::{self, Compiled};
-use crate::loader::types::{rule, rule_flag as r, rule_rest};
+use crate::loader::types::{rule, rule_cold, rule_flag as r};
 use martlet_pfcp::ie::{Interface, ReportingTriggers};
 use martlet_upf_datapath::DatapathError;
 use martlet_upf_rules::{Action, Direction, Far, Pdr, Prefix, Session, UeAddress, Urr};
@@ -15,7 +15,7 @@ const MOST_CANDIDATES: usize = 512;
 
 /// Where packets of a session come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Entrance {
+pub(super) enum LookupKey {
     Teid(u32),
     Ue(UeAddress),
     /// A network behind a UE: its address, and its bits.
@@ -23,20 +23,20 @@ pub(super) enum Entrance {
     Route6(Ipv6Addr, u8),
 }
 
-impl Entrance {
-    fn of_route(route: &Prefix) -> Entrance {
+impl LookupKey {
+    fn of_route(route: &Prefix) -> LookupKey {
         match route.network {
-            IpAddr::V4(network) => Entrance::Route4(network, route.length),
-            IpAddr::V6(network) => Entrance::Route6(network, route.length),
+            IpAddr::V4(network) => LookupKey::Route4(network, route.length),
+            IpAddr::V6(network) => LookupKey::Route6(network, route.length),
         }
     }
 
     /// The network that it is.
     pub fn route(self) -> Option<Prefix> {
         match self {
-            Entrance::Teid(_) | Entrance::Ue(_) => None,
-            Entrance::Route4(network, length) => Some(Prefix { network: network.into(), length }),
-            Entrance::Route6(network, length) => Some(Prefix { network: network.into(), length }),
+            LookupKey::Teid(_) | LookupKey::Ue(_) => None,
+            LookupKey::Route4(network, length) => Some(Prefix { network: network.into(), length }),
+            LookupKey::Route6(network, length) => Some(Prefix { network: network.into(), length }),
         }
     }
 }
@@ -48,7 +48,7 @@ pub(super) struct Limit {
     pub quota: bool,
     /// The direction that counts; both if there is none.
     pub of: Option<Direction>,
-    pub octets: u64,
+    pub bytes: u64,
 }
 
 /// A PDR with what applies to its packets.
@@ -58,7 +58,7 @@ pub(super) struct Planned {
     /// Packets come from the data network: those wait, where they have to.
     pub from_network: bool,
     pub rule: rule,
-    pub rest: rule_rest,
+    pub rest: rule_cold,
     /// QERs with a maximum bit rate.
     pub rates: Vec<u32>,
     pub urrs: Vec<u32>,
@@ -68,7 +68,7 @@ pub(super) struct Plan {
     pub rules: Vec<Planned>,
     pub limits: Vec<Limit>,
     /// For each entrance, positions in `rules` by precedence, with their filters.
-    pub entrances: BTreeMap<Entrance, Vec<(usize, Vec<Compiled>)>>,
+    pub lookup_keys: BTreeMap<LookupKey, Vec<(usize, Vec<Compiled>)>>,
     pub buffers: bool,
     /// A limit is near: packets are counted against all of them.
     pub exact: bool,
@@ -89,7 +89,7 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
     let mut plan = Plan {
         rules: Vec::new(),
         limits,
-        entrances: BTreeMap::new(),
+        lookup_keys: BTreeMap::new(),
         buffers: false,
         exact: false,
     };
@@ -100,17 +100,17 @@ pub(super) fn plan(session: &Session) -> Result<Plan, DatapathError> {
         let planned = planned(session, pdr, far, (&ue, routed), &plan.limits)?;
         let direction = planned.direction;
         plan.buffers |= matches!(far.action, Action::Buffer { .. });
-        let entrances: Vec<Entrance> = match pdr.local {
-            Some(local) => vec![Entrance::Teid(local.teid)],
+        let lookup_keys: Vec<LookupKey> = match pdr.local {
+            Some(local) => vec![LookupKey::Teid(local.teid)],
             None => {
-                let routes = pdr.routes().iter().map(Entrance::of_route);
-                pdr.ue.iter().copied().map(Entrance::Ue).chain(routes).collect()
+                let routes = pdr.routes().iter().map(LookupKey::of_route);
+                pdr.ue.iter().copied().map(LookupKey::Ue).chain(routes).collect()
             }
         };
-        for entrance in entrances {
+        for lookup_key in lookup_keys {
             let compiled: Result<Vec<Compiled>, String> =
                 pdr.rules.iter().map(filters::compile).collect();
-            let list = plan.entrances.entry(entrance).or_default();
+            let list = plan.lookup_keys.entry(lookup_key).or_default();
             let first = list.first().and_then(|(n, _): &(usize, _)| plan.rules.get(*n));
             if first.is_some_and(|first: &Planned| first.direction != direction) {
                 return Err(refuse("shares its tunnel with a PDR of the other direction".into()));
@@ -144,7 +144,7 @@ fn limits_of(urr: &Urr) -> impl Iterator<Item = Limit> + use<> {
             (volume.downlink, Some(Direction::Downlink)),
         ];
         each.into_iter()
-            .filter_map(move |(octets, of)| Some(Limit { urr: id, quota, of, octets: octets? }))
+            .filter_map(move |(bytes, of)| Some(Limit { urr: id, quota, of, bytes: bytes? }))
     })
 }
 
@@ -158,12 +158,12 @@ fn planned(
     let refuse = |why: String| DatapathError::Pdr { pdr: pdr.id, why };
     let direction = pdr.direction();
     let mut rule = rule::default();
-    let mut rest = rule_rest { pdr: u32::from(pdr.id), ..Default::default() };
+    let mut rest = rule_cold { pdr: u32::from(pdr.id), ..Default::default() };
     let mut flags = if direction == Direction::Uplink { r::RULE_UPLINK.0 } else { 0 };
     flags |= action(far, &mut rule, &mut rest);
     flags |= addresses(pdr, ue, &mut rule, &mut rest).map_err(refuse)?;
-    if direction == Direction::Downlink && session.asks_for_names() {
-        flags |= r::RULE_NAMES.0;
+    if direction == Direction::Downlink && session.asks_for_dns() {
+        flags |= r::RULE_DNS.0;
     }
     if !pdr.qfis.is_empty() {
         flags |= r::RULE_MATCH_QFI.0;
@@ -218,7 +218,7 @@ fn planned(
     })
 }
 
-fn action(far: &Far, rule: &mut rule, rest: &mut rule_rest) -> u32 {
+fn action(far: &Far, rule: &mut rule, rest: &mut rule_cold) -> u32 {
     match (far.action, far.tunnel) {
         (Action::Drop, _) => r::RULE_DROP.0,
         (Action::Buffer { notify: false }, _) => r::RULE_BUFFER.0,
@@ -247,7 +247,7 @@ fn addresses(
     pdr: &Pdr,
     (ue, routed): (&BTreeSet<UeAddress>, bool),
     rule: &mut rule,
-    rest: &mut rule_rest,
+    rest: &mut rule_cold,
 ) -> Result<u32, String> {
     // What the PDR names is compared on its own account only where it is not all that the UE has:
     // another address is foreign anyway. Packets from the data network have been found by their

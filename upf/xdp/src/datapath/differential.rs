@@ -69,9 +69,9 @@ impl Pair {
         let to_network: Vec<Vec<u8>> =
             self.kernel.left.to_network.lock().unwrap().drain(..).collect();
         let tunnelled =
-            to_peers.into_iter().find(|(_, octets)| matches!(decode(octets), Ok(Message::GPdu(_))));
+            to_peers.into_iter().find(|(_, bytes)| matches!(decode(bytes), Ok(Message::GPdu(_))));
         match (tunnelled, to_network.into_iter().next()) {
-            (Some((peer, octets)), None) => Out::Tunnel(peer, octets),
+            (Some((peer, bytes)), None) => Out::Tunnel(peer, bytes),
             (None, Some(packet)) => Out::Network(without_ttl(packet)),
             (None, None) => Out::Nothing,
             both => panic!("one packet became {both:?}"),
@@ -100,7 +100,7 @@ impl Pair {
             && packet[8..24] == n3_ip6().octets()
             && packet[42..44] == [0x08, 0x68]
         {
-            let peer = <[u8; 16]>::try_from(&packet[24..40]).expect("16 octets");
+            let peer = <[u8; 16]>::try_from(&packet[24..40]).expect("16 bytes");
             let length = usize::from(u16::from_be_bytes([packet[44], packet[45]]));
             assert_eq!(
                 (packet[4..6].to_vec(), 40 + length),
@@ -134,7 +134,7 @@ impl Pair {
 /// Usage, without the times.
 fn counted(mut usage: Vec<Usage>) -> Vec<(u32, [u64; 4])> {
     usage.sort_by_key(|usage| usage.urr);
-    let of = |u: &Usage| [u.uplink_octets, u.downlink_octets, u.uplink_packets, u.downlink_packets];
+    let of = |u: &Usage| [u.uplink_bytes, u.downlink_bytes, u.uplink_packets, u.downlink_packets];
     usage
         .iter()
         .map(|usage| (usage.urr, of(usage)))

@@ -117,7 +117,7 @@ fn mask4(prefix: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0).to_be()
 }
 
-/// Address and mask as two words each, in the order of their octets.
+/// Address and mask as two words each, in the order of their bytes.
 fn words(network: Network) -> ([u64; 2], [u64; 2]) {
     match network.address {
         IpAddr::V4(address) => (

@@ -4,10 +4,10 @@ use crate::loader::{Programs, types};
 use martlet_gtpu::end_marker;
 use martlet_upf_config::XdpConfig;
 use martlet_upf_datapath::counters::{Counters, DropReason};
-use martlet_upf_datapath::telemetry::{Fill, Traffic, Volume};
+use martlet_upf_datapath::telemetry::{TableUsage, Traffic, Volume};
 use martlet_upf_datapath::{Buffered, Event, EventSender, Reached, Shaping, Usage};
-use martlet_upf_kernel::beside::Beside;
 use martlet_upf_kernel::gtpu::Gtpu;
+use martlet_upf_kernel::non_ip::NonIpSessions;
 use martlet_upf_rules::{Session, Tunnel};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -31,7 +31,7 @@ pub(super) struct Forwarder {
     pub lowest: Vec<u8>,
     pub shaping: Mutex<Shaping>,
     /// Network instances of exits.
-    pub exits: Vec<Vec<u8>>,
+    pub network_instances: Vec<Vec<u8>>,
     /// Translation of addresses by the programs.
     pub nat: types::nat_settings,
     /// GTP-U that is not for the programs.
@@ -43,7 +43,7 @@ pub(super) struct Forwarder {
     /// The network namespace and the kernel's end, if there is a data network.
     pub n6: Option<(Option<String>, u32)>,
     /// What carries sessions that the programs do not.
-    pub beside: OnceLock<Arc<Beside>>,
+    pub non_ip: OnceLock<Arc<NonIpSessions>>,
     /// Until then, tunnels that are not known may be those of sessions that are still to be
     /// restored.
     pub quiet_until: Option<Instant>,
@@ -70,7 +70,7 @@ impl Forwarder {
         tracer: Tracer,
         limits: XdpConfig,
         lowest: Vec<u8>,
-        exits: Vec<Vec<u8>>,
+        network_instances: Vec<Vec<u8>>,
         nat: types::nat_settings,
         events: EventSender,
         gtpu: Arc<Gtpu>,
@@ -93,13 +93,13 @@ impl Forwarder {
             limits,
             lowest,
             shaping: Mutex::default(),
-            exits,
+            network_instances,
             nat,
             gtpu,
             frames,
             inner,
             n6,
-            beside: OnceLock::new(),
+            non_ip: OnceLock::new(),
             quiet_until,
         }
     }
@@ -109,8 +109,8 @@ impl Forwarder {
     }
 
     /// Waits until the programs that run have ended.
-    pub fn fence(&self) {
-        if let Err(error) = self.programs.fence() {
+    pub fn grace_period(&self) {
+        if let Err(error) = self.programs.grace_period() {
             tracing::error!(%error, "what packets do at this moment may be counted too late");
         }
     }
@@ -189,7 +189,7 @@ impl Forwarder {
         self.lock()
             .sessions
             .get(&seid)
-            .map_or([0; 2], |entry| entry.forwarded(&self.programs).map(|[octets, _]| octets))
+            .map_or([0; 2], |entry| entry.forwarded(&self.programs).map(|[bytes, _]| bytes))
     }
 
     /// See [`Datapath::last_activity`](martlet_upf_datapath::Datapath::last_activity).
@@ -202,7 +202,7 @@ impl Forwarder {
         let state = &mut *self.lock();
         self.take_events(state);
         let Some(entry) = state.sessions.get(&seid) else { return Buffered::default() };
-        Buffered { packets: entry.waiting.len(), octets: entry.waiting_octets }
+        Buffered { packets: entry.waiting.len(), bytes: entry.waiting_bytes }
     }
 
     /// How full the tables are, and what the programs say of their own: packets that they left to
@@ -230,23 +230,23 @@ impl Forwarder {
     }
 
     /// See [`Datapath::tables`](martlet_upf_datapath::Datapath::tables).
-    pub fn tables(&self) -> Vec<Fill> {
+    pub fn tables(&self) -> Vec<TableUsage> {
         let state = &mut *self.lock();
         self.take_events(state);
-        let places = [
+        let rule_slots = [
             ("sessions", &state.session_slots),
             ("filter_groups", &state.group_slots),
             ("rates", &state.bucket_slots),
             ("limits", &state.limit_slots),
         ];
-        let mut all: Vec<Fill> = places
+        let mut all: Vec<TableUsage> = rule_slots
             .into_iter()
             .map(|(table, slots)| {
                 let (used, most) = slots.fill();
-                Fill { table, used: used as u64, most: most as u64 }
+                TableUsage { table, used: used as u64, capacity: most as u64 }
             })
             .collect();
-        let fill = |table, used, most| Fill { table, used, most };
+        let fill = |table, used, capacity| TableUsage { table, used, capacity };
         all.push(fill("rules", state.rules as u64, self.limits.rules.into()));
         all.push(fill("translated_flows", state.flows.alive as u64, self.nat.flows.into()));
         all.push(fill("waiting", state.waiting as u64, self.limits.buffer_packets as u64));
@@ -267,7 +267,7 @@ impl Forwarder {
             let [uplink, downlink] = entry.forwarded(&self.programs);
             let mut drops = drops.remove(&(entry.slot, entry.incarnation)).unwrap_or_default();
             drops.sort_by_key(|(reason, _)| *reason as usize);
-            let volume = |[octets, packets]: [u64; 2]| Volume { octets, packets };
+            let volume = |[bytes, packets]: [u64; 2]| Volume { bytes, packets };
             Traffic { uplink: volume(uplink), downlink: volume(downlink), drops }
         };
         seids.iter().map(of).collect()
@@ -298,11 +298,11 @@ impl Forwarder {
         self.counters.buffered_packets.add(stats.buffered.wrapping_sub(seen.stats.buffered));
         let counters = &self.counters;
         let ways = [
-            (&counters.uplink_octets, &counters.uplink_packets),
-            (&counters.downlink_octets, &counters.downlink_packets),
+            (&counters.uplink_bytes, &counters.uplink_packets),
+            (&counters.downlink_bytes, &counters.downlink_packets),
         ];
-        for (way, (octets, packets)) in ways.into_iter().enumerate() {
-            octets.add(totals[way][0].saturating_sub(seen.totals[way][0]));
+        for (way, (bytes, packets)) in ways.into_iter().enumerate() {
+            bytes.add(totals[way][0].saturating_sub(seen.totals[way][0]));
             packets.add(totals[way][1].saturating_sub(seen.totals[way][1]));
         }
         let Ok(lane) = self.programs.lanes() else { return };
@@ -313,12 +313,12 @@ impl Forwarder {
             (&counters.answered_packets, lane.answered, seen.lane.answered),
             (&counters.switched_packets, lane.switched, seen.lane.switched),
             (&counters.lost_packets, lane.lost, seen.lane.lost),
-            (&counters.latency.sum, lane.took_sum, seen.lane.took_sum),
+            (&counters.latency.sum, lane.latency_sum, seen.lane.latency_sum),
         ] {
             count.add(now.wrapping_sub(then));
         }
         for (n, count) in counters.latency.classes.iter().enumerate() {
-            count.add(lane.took[n].wrapping_sub(seen.lane.took[n]));
+            count.add(lane.latency[n].wrapping_sub(seen.lane.latency[n]));
         }
         *seen = Seen { stats, lane, totals };
     }

@@ -22,7 +22,7 @@ pub(super) struct Link {
     /// The programs' end.
     pub inner: u32,
     /// Of each exit: the kernel's end, and the programs'.
-    pub exits: Vec<(u32, u32)>,
+    pub network_instances: Vec<(u32, u32)>,
     /// While this is bound, the name is ours.
     _name: Socket,
 }
@@ -35,8 +35,8 @@ pub(super) fn names(config: &UpfConfig) -> (String, String) {
 }
 
 /// The same of the n-th exit.
-pub(super) fn exit_names(config: &UpfConfig, n: usize) -> (String, String) {
-    let outer = martlet_upf_kernel::exits::interface(&config.n6, n);
+pub(super) fn network_instance_names(config: &UpfConfig, n: usize) -> (String, String) {
+    let outer = martlet_upf_kernel::network_instances::interface(&config.n6, n);
     let inner = format!("{}x", outer.chars().take(14).collect::<String>());
     (outer, inner)
 }
@@ -75,8 +75,12 @@ impl Link {
         )?;
         let index =
             |name: &str| if_nametoindex(name).map_err(|error| failed("the index", error.into()));
-        let mut link =
-            Link { outer: index(&outer)?, inner: index(&inner)?, exits: Vec::new(), _name: name };
+        let mut link = Link {
+            outer: index(&outer)?,
+            inner: index(&inner)?,
+            network_instances: Vec::new(),
+            _name: name,
+        };
         link.set_up(config, &netlink, &outer, &inner)
             .map_err(|(what, error)| failed(&what, error))?;
         if matches!(config.n6.mode, N6Mode::Nat | N6Mode::Routing) {
@@ -85,8 +89,8 @@ impl Link {
                 without_redirects(&outer);
             }
         }
-        for n in 1..=config.n6.exits.len() {
-            let (outer, inner) = exit_names(config, n);
+        for n in 1..=config.n6.network_instances.len() {
+            let (outer, inner) = network_instance_names(config, n);
             let failed =
                 |error: io::Error| format!("the interface {outer} cannot be made: {error}");
             if let Ok(old) = if_nametoindex(outer.as_str()) {
@@ -97,7 +101,7 @@ impl Link {
             }
             netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(failed)?;
             let ends = (index(&outer)?, index(&inner)?);
-            link.exits.push(ends);
+            link.network_instances.push(ends);
             for (name, index) in [(&outer, ends.0), (&inner, ends.1)] {
                 let _ =
                     std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
@@ -183,9 +187,9 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let outer = self.outer;
-        let exits = self.exits.iter().map(|(outer, _)| *outer);
+        let network_instances = self.network_instances.iter().map(|(outer, _)| *outer);
         let deleted = Netlink::open().and_then(|netlink| {
-            [outer].into_iter().chain(exits).try_for_each(|outer| netlink.delete(outer))
+            [outer].into_iter().chain(network_instances).try_for_each(|outer| netlink.delete(outer))
         });
         if let Err(error) = deleted {
             tracing::warn!(%error, "the interface of N6 stays");

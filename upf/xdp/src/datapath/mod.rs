@@ -4,12 +4,12 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `compile`, `filters` | a session as the programs read it |
-//! | `apply`, `state`, `slots`, `seldom`, `usage` | sessions in the tables, and what they counted |
+//! | `apply`, `state`, `slots`, `lazy_box`, `usage` | sessions in the tables, and what they counted |
 //! | `nat` | flows whose addresses the programs translate |
 //! | `ring`, `waiting` | what the programs tell, by AF_XDP sockets and a ring, and packets that wait |
 //! | `socket`, `thread` | what is left to user space: signalling, what nobody knows, what came in parts |
 //! | `router` | prefixes told to UEs |
-//! | `beside` | sessions of frames, and unstructured ones, which user space carries |
+//! | `non_ip` | sessions of frames, and unstructured ones, which user space carries |
 //! | `shape`, `batching` | what the thermal governor asks for |
 //! | `trace`, `capture` | packets shown to who traces; packets of N6 written to files |
 //! | `controller` | which programs packets meet: attached, pinned, taken over, replaced |
@@ -21,22 +21,22 @@
 mod allowance;
 mod apply;
 mod batching;
-mod beside;
 mod capture;
 mod compile;
 mod controller;
 #[cfg(test)]
 pub(crate) mod differential;
-mod entrances;
 mod filters;
 mod forwarder;
+mod lazy_box;
 mod link;
+mod lookup;
 mod nat;
+mod non_ip;
 mod packet_socket;
-mod places;
 mod ring;
 mod router;
-mod seldom;
+mod rule_slots;
 mod shape;
 mod slots;
 mod socket;
@@ -49,8 +49,7 @@ mod waiting;
 use crate::loader::{Mode, NatTimes, Program, Programs, Sizes, nat_settings, types};
 pub use crate::loader::{Verdict, XdpError};
 use batching::Batching;
-use beside::OfFrames;
-use capture::Captor;
+use capture::Captures;
 use controller::Controller;
 use forwarder::{Forwarder, lock};
 use link::Link;
@@ -59,17 +58,18 @@ use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::{N6Mode, UpfConfig, XdpMode};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::telemetry::{
-    CaptureStatus, CaptureWish, Fill, TraceBatch, TraceWish, Traffic,
+    CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
 use martlet_upf_datapath::{
-    AtOnce, Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, Usage,
+    Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, TeidFilter, Usage,
 };
-use martlet_upf_kernel::beside::Beside;
-use martlet_upf_kernel::exits::Exits;
 use martlet_upf_kernel::gtpu::Gtpu;
+use martlet_upf_kernel::network_instances::NetworkInstances;
+use martlet_upf_kernel::non_ip::NonIpSessions;
 use martlet_upf_kernel::{nat as kernel_nat, netns};
 use martlet_upf_rules::SessionKind;
 use nix::net::if_::if_nametoindex;
+use non_ip::NonIpRules;
 use packet_socket::PacketSocket;
 use ring::Ring;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -80,21 +80,21 @@ use thread::Thread;
 use tokio::sync::mpsc;
 
 /// As `bpf/structs.h` has it.
-const EXITS: usize = martlet_upf_config::MOST_EXITS + 1;
+const INSTANCES: usize = martlet_upf_config::MAX_NETWORK_INSTANCES + 1;
 
 /// The datapath of programs in the kernel.
 pub struct XdpDatapath {
     /// Ends first: it keeps the forwarder.
-    captor: Mutex<Captor>,
+    captures: Mutex<Captures>,
     forwarder: Arc<Forwarder>,
-    frames: Arc<Mutex<OfFrames>>,
+    frames: Arc<Mutex<NonIpRules>>,
     // In the order in which they end: first nothing serves the programs any more, then no packet
     // meets them.
     _thread: Thread,
     controller: Arc<Controller>,
     _nat: Option<kernel_nat::Nat>,
     _link: Link,
-    _exits: Exits,
+    _exits: NetworkInstances,
     batching: Batching,
     /// Interfaces with programs.
     ports: Vec<(String, Mode)>,
@@ -146,7 +146,7 @@ impl XdpDatapath {
     }
 
     /// What the datapath of sessions of frames says of a session, if it is one of those.
-    fn of_frames<T>(&self, seid: u64, ask: impl FnOnce(&Beside) -> T) -> Option<T> {
+    fn of_frames<T>(&self, seid: u64, ask: impl FnOnce(&NonIpSessions) -> T) -> Option<T> {
         let frames = lock(&self.frames);
         frames.of(seid).map(ask)
     }
@@ -173,14 +173,14 @@ impl XdpDatapath {
         let generic = |name: &String| config.xdp.mode == XdpMode::Generic || name == "lo";
         let direct = config.xdp.direct
             && (matches!(config.n6.mode, N6Mode::Routing) || translation.addresses > 0);
-        let exits = Exits::open(config)?;
-        let (mut exit_outer, mut exit_inner) = ([0; EXITS], [0; EXITS]);
-        for (n, (outer, inner)) in (1..).zip(&link.exits) {
-            (exit_outer[n], exit_inner[n]) = (*outer, *inner);
+        let network_instances = NetworkInstances::open(config)?;
+        let (mut instance_outer, mut instance_inner) = ([0; INSTANCES], [0; INSTANCES]);
+        for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
+            (instance_outer[n], instance_inner[n]) = (*outer, *inner);
         }
         let settings = types::settings {
-            exit_outer,
-            exit_inner,
+            instance_outer,
+            instance_inner,
             n3_ip4: n3_ip4.map_or(0, |ip| u32::from_ne_bytes(ip.octets())),
             n3_ip6: n3_ip6.map_or([0; 4], words),
             has_ip6: n3_ip6.is_some().into(),
@@ -214,8 +214,8 @@ impl XdpDatapath {
         let (outer, inner) = link::names(config);
         let mut ends =
             vec![(Program::Outer, outer, link.outer), (Program::Inner, inner, link.inner)];
-        for (n, (outer, inner)) in (1..).zip(&link.exits) {
-            let names = link::exit_names(config, n);
+        for (n, (outer, inner)) in (1..).zip(&link.network_instances) {
+            let names = link::network_instance_names(config, n);
             ends.extend([(Program::Outer, names.0, *outer), (Program::Inner, names.1, *inner)]);
         }
         let restoration = Duration::from_secs(config.n3.restoration_s);
@@ -237,7 +237,7 @@ impl XdpDatapath {
                 ports.iter().find(|(_, known)| *known == ifindex).map(|(name, _)| name.clone());
             modes.push((name.unwrap_or_default(), mode));
         }
-        let burst = config.xdp.complaints_per_second;
+        let burst = config.xdp.error_indications_per_second;
         programs.buckets.write(0, complaints(burst));
         let mut ring = Ring::open(&programs).map_err(text)?;
         let inner_end = (link::names(config).1, link.inner);
@@ -248,18 +248,18 @@ impl XdpDatapath {
         let restored_by = Instant::now() + Duration::from_secs(config.n3.restoration_s);
         let limits = config.xdp.clone();
         let lowest = config.governor.lowest.clone();
-        let exit_names = config.n6.exit_names();
+        let network_instance_names = config.n6.network_instance_names();
         let batching = Batching::new(ports.iter().map(|(name, ifindex)| (name.as_str(), *ifindex)));
         let inner = link.inner;
         let n6 = (config.n6.mode != N6Mode::None).then(|| (config.n3.netns.clone(), link.outer));
-        let to_network = n6.is_some().then(|| beside::to_network(frames.clone(), inner));
+        let to_network = n6.is_some().then(|| non_ip::to_network(frames.clone(), inner));
         let forwarder = Forwarder::new(
             programs,
             ring,
             tracer,
             limits,
             lowest,
-            exit_names,
+            network_instance_names,
             translation,
             events.clone(),
             gtpu.clone(),
@@ -270,19 +270,25 @@ impl XdpDatapath {
         );
         let forwarder = Arc::new(forwarder);
         martlet_upf_datapath::metrics::show(&forwarder.counters);
-        let beside =
-            Beside::open(config, &gtpu, to_network, &forwarder.counters, events, failure.clone())?;
-        let frames = Arc::new(Mutex::new(OfFrames::open(&forwarder, beside)?));
+        let non_ip = NonIpSessions::open(
+            config,
+            &gtpu,
+            to_network,
+            &forwarder.counters,
+            events,
+            failure.clone(),
+        )?;
+        let frames = Arc::new(Mutex::new(NonIpRules::open(&forwarder, non_ip)?));
         let thread = Thread::start(&forwarder, &controller, &frames, failure)?;
         Ok(XdpDatapath {
-            captor: Mutex::default(),
+            captures: Mutex::default(),
             forwarder,
             frames,
             _thread: thread,
             controller,
             _nat: nat,
             _link: link,
-            _exits: exits,
+            _exits: network_instances,
             batching,
             ports: modes,
         })
@@ -353,9 +359,9 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
 
 /// An address as the programs have it.
 pub(super) fn words(address: Ipv6Addr) -> [u32; 4] {
-    let octets = address.octets();
+    let bytes = address.octets();
     std::array::from_fn(|n| {
-        u32::from_ne_bytes([octets[4 * n], octets[4 * n + 1], octets[4 * n + 2], octets[4 * n + 3]])
+        u32::from_ne_bytes([bytes[4 * n], bytes[4 * n + 1], bytes[4 * n + 2], bytes[4 * n + 3]])
     })
 }
 
@@ -366,7 +372,7 @@ fn complaints(per_second: u32) -> types::bucket {
     types::bucket {
         full_at: 0,
         burst: if per_second == 0 { 0 } else { SECOND },
-        per_octet: each,
+        per_byte: each,
         unused: 0,
     }
 }
@@ -408,22 +414,22 @@ impl Datapath for XdpDatapath {
     }
 
     fn take_usage(&mut self, seid: u64, urrs: &[u32]) -> Vec<Usage> {
-        self.of_frames(seid, |beside| beside.take_usage(seid, urrs))
+        self.of_frames(seid, |non_ip| non_ip.take_usage(seid, urrs))
             .unwrap_or_else(|| self.forwarder.take_usage(seid, urrs))
     }
 
     fn forwarded(&self, seid: u64) -> [u64; 2] {
-        self.of_frames(seid, |beside| beside.forwarded(seid))
+        self.of_frames(seid, |non_ip| non_ip.forwarded(seid))
             .unwrap_or_else(|| self.forwarder.forwarded(seid))
     }
 
     fn last_activity(&self, seid: u64) -> Option<Instant> {
-        self.of_frames(seid, |beside| beside.last_activity(seid))
+        self.of_frames(seid, |non_ip| non_ip.last_activity(seid))
             .unwrap_or_else(|| self.forwarder.last_activity(seid))
     }
 
     fn buffered(&self, seid: u64) -> Buffered {
-        self.of_frames(seid, |beside| beside.buffered(seid))
+        self.of_frames(seid, |non_ip| non_ip.buffered(seid))
             .unwrap_or_else(|| self.forwarder.buffered(seid))
     }
 
@@ -439,32 +445,36 @@ impl Datapath for XdpDatapath {
     fn traffic(&self, seids: &[u64]) -> Vec<Traffic> {
         let mut all = self.forwarder.traffic(seids);
         for (traffic, seid) in all.iter_mut().zip(seids) {
-            if let Some(of_frames) = self.of_frames(*seid, |beside| beside.traffic(*seid)) {
+            if let Some(of_frames) = self.of_frames(*seid, |non_ip| non_ip.traffic(*seid)) {
                 *traffic = of_frames;
             }
         }
         all
     }
 
-    fn at_once(&self) -> Option<AtOnce> {
+    fn fast_teids(&self) -> Option<TeidFilter> {
         let forwarder = self.forwarder.clone();
-        Some(Box::new(move |teid| forwarder.has_home(teid)))
+        Some(Box::new(move |teid| forwarder.has_cache_slot(teid)))
     }
 
-    fn tables(&self) -> Vec<Fill> {
+    fn tables(&self) -> Vec<TableUsage> {
         self.forwarder.tables()
     }
 
-    fn trace(&self, wish: TraceWish) -> Result<TraceBatch, String> {
-        Ok(self.forwarder.trace(wish))
+    fn trace(&self, request: TraceRequest) -> Result<TraceBatch, String> {
+        Ok(self.forwarder.trace(request))
     }
 
-    fn begin_capture(&self, folder: &Path, wish: CaptureWish) -> Result<CaptureStatus, String> {
-        lock(&self.captor).begin(&self.forwarder, folder, wish)
+    fn begin_capture(
+        &self,
+        folder: &Path,
+        request: CaptureRequest,
+    ) -> Result<CaptureStatus, String> {
+        lock(&self.captures).begin(&self.forwarder, folder, request)
     }
 
     fn capture(&self, end: bool) -> Option<CaptureStatus> {
-        lock(&self.captor).status(end)
+        lock(&self.captures).status(end)
     }
 
     fn shape(&mut self, shaping: &Shaping) {
@@ -473,11 +483,11 @@ impl Datapath for XdpDatapath {
         self.batching.set(shaping.batching);
     }
 
-    fn class_octets(&self) -> [u64; CLASSES] {
-        let mut octets = self.forwarder.class_octets();
-        let of_frames = lock(&self.frames).all().class_octets();
-        octets.iter_mut().zip(of_frames).for_each(|(all, more)| *all += more);
-        octets
+    fn class_bytes(&self) -> [u64; CLASSES] {
+        let mut bytes = self.forwarder.class_bytes();
+        let of_frames = lock(&self.frames).all().class_bytes();
+        bytes.iter_mut().zip(of_frames).for_each(|(all, more)| *all += more);
+        bytes
     }
 
     fn renew(&self, sample: Option<u32>) -> Result<(), String> {

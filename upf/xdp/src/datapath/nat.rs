@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// No program looks at a flow for as long as this after it was taken away.
-const AT_REST: Duration = Duration::from_millis(100);
+const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// The address of a binding: public address and port, protocol.
 type Public = (u32, u16, u8);
@@ -34,14 +34,18 @@ impl Flows {
         lives: impl Fn(u32, u32) -> bool,
     ) {
         let now = Instant::now();
-        while self.resting.front().is_some_and(|(since, _)| now.duration_since(*since) >= AT_REST) {
+        while self
+            .resting
+            .front()
+            .is_some_and(|(since, _)| now.duration_since(*since) >= GRACE_PERIOD)
+        {
             let Some((_, place)) = self.resting.pop_front() else { break };
             if let Err(error) = programs.give_back_nat_place(place) {
                 tracing::error!(%error, "a place for translated flows is lost");
             }
         }
         self.alive = 0;
-        for place in programs.nat_places() {
+        for place in programs.nat_find_l4() {
             let Some(flow) = programs.nat_flow(place) else { continue };
             let public = (flow.public.0, flow.public.1, flow.protocol);
             let (word, bit) = (place as usize / 64, 1 << (place % 64));
@@ -53,13 +57,13 @@ impl Flows {
                 *self.bindings.entry(public).or_default() += 1;
             }
             let counted = lives(flow.session, flow.incarnation);
-            if counted && !programs.nat_is_over(settings, &flow, ticks) {
+            if counted && !programs.nat_is_expired(settings, &flow, ticks) {
                 self.alive += 1;
                 continue;
             }
             programs.forget_nat_flow(&flow, counted);
             self.seen[word] &= !bit;
-            self.resting.extend(flow.places.map(|place| (now, place)));
+            self.resting.extend(flow.rule_slots.map(|place| (now, place)));
             let left = self.bindings.entry(public).or_default();
             *left = left.saturating_sub(1);
             if *left == 0 {

@@ -24,10 +24,8 @@ impl PacketSocket {
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         to.sll_family = libc::AF_PACKET as u16;
         to.sll_ifindex = ifindex as i32;
-        let protocol = frame
-            .get(12..14)
-            .and_then(|octets| <[u8; 2]>::try_from(octets).ok())
-            .unwrap_or_default();
+        let protocol =
+            frame.get(12..14).and_then(|bytes| <[u8; 2]>::try_from(bytes).ok()).unwrap_or_default();
         to.sll_protocol = u16::from_ne_bytes(protocol);
         // SAFETY: both pointers go with the lengths of what they point to, which outlives the call;
         // the socket is open.

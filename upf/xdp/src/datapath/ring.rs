@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a program told.
-pub(super) enum Told {
+pub(super) enum UserEvent {
     /// A packet waits, behind those of its session with lower numbers.
     Packet { session: u32, pdr: u16, notify: bool, number: u32, packet: Vec<u8> },
     /// A tunnelled packet of IPv6 is to be sent: the peer, and the datagram.
@@ -27,7 +27,7 @@ const MOST_SOCKETS: u32 = 64;
 /// The ring, and the sockets beside it.
 pub(super) struct Ring {
     buffer: libbpf_rs::RingBuffer<'static>,
-    inbox: Arc<Mutex<Vec<Told>>>,
+    inbox: Arc<Mutex<Vec<UserEvent>>>,
     /// Their places among those that the programs know are those here.
     sockets: Vec<Receiver>,
     /// Frames that came by them.
@@ -36,7 +36,7 @@ pub(super) struct Ring {
     lost: u64,
 }
 
-fn lock(inbox: &Mutex<Vec<Told>>) -> MutexGuard<'_, Vec<Told>> {
+fn lock(inbox: &Mutex<Vec<UserEvent>>) -> MutexGuard<'_, Vec<UserEvent>> {
     inbox.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -44,8 +44,8 @@ impl Ring {
     pub fn open(programs: &Programs) -> Result<Self, XdpError> {
         let inbox = Arc::new(Mutex::new(Vec::new()));
         let into = inbox.clone();
-        let buffer = programs.ring(move |octets| {
-            if let Some(told) = read(octets) {
+        let buffer = programs.ring(move |bytes| {
+            if let Some(told) = read(bytes) {
                 lock(&into).push(told);
             }
         })?;
@@ -108,7 +108,7 @@ impl Ring {
     }
 
     /// What was told by now; by each way in the order in which it came.
-    pub fn take(&mut self, programs: &Programs) -> Vec<Told> {
+    pub fn take(&mut self, programs: &Programs) -> Vec<UserEvent> {
         let _ = self.buffer.consume();
         let mut inbox = lock(&self.inbox);
         for (index, socket) in (0..).zip(&mut self.sockets) {
@@ -129,9 +129,9 @@ impl Ring {
     }
 }
 
-fn read(octets: &[u8]) -> Option<Told> {
+fn read(bytes: &[u8]) -> Option<UserEvent> {
     let word = |n: usize| {
-        octets
+        bytes
             .get(n * 4..n * 4 + 4)
             .and_then(|o| <[u8; 4]>::try_from(o).ok())
             .map(u32::from_ne_bytes)
@@ -140,25 +140,27 @@ fn read(octets: &[u8]) -> Option<Told> {
     match types::event_kind(kind) {
         types::event_kind::EVENT_PACKET => {
             let start = size_of::<types::event>();
-            let packet = octets.get(start..start + length)?.to_vec();
+            let packet = bytes.get(start..start + length)?.to_vec();
             if session == 0 {
-                return Some(Told::Answer { packet });
+                return Some(UserEvent::Answer { packet });
             }
             let (pdr, notify, number) = (argument as u16, argument & 0x10000 != 0, word(4)?);
-            Some(Told::Packet { session, pdr, notify, number, packet })
+            Some(UserEvent::Packet { session, pdr, notify, number, packet })
         }
         types::event_kind::EVENT_SEND => {
             let start = size_of::<types::event>();
-            let packet = octets.get(start..start + length)?;
+            let packet = bytes.get(start..start + length)?;
             let peer = <[u8; 16]>::try_from(packet.get(24..40)?).ok()?.into();
-            Some(Told::Send { peer, datagram: packet.get(48..)?.to_vec() })
+            Some(UserEvent::Send { peer, datagram: packet.get(48..)?.to_vec() })
         }
         types::event_kind::EVENT_DATAGRAM => {
             let start = size_of::<types::event>();
-            Some(Told::Datagram { packet: octets.get(start..start + length)?.to_vec() })
+            Some(UserEvent::Datagram { packet: bytes.get(start..start + length)?.to_vec() })
         }
-        types::event_kind::EVENT_LIMIT => Some(Told::Limit { session, limit: argument as usize }),
-        types::event_kind::EVENT_MARK => Some(Told::Mark { session }),
+        types::event_kind::EVENT_LIMIT => {
+            Some(UserEvent::Limit { session, limit: argument as usize })
+        }
+        types::event_kind::EVENT_MARK => Some(UserEvent::Mark { session }),
         _ => None,
     }
 }

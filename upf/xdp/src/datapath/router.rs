@@ -1,6 +1,6 @@
 //! The first hop of an IPv6 session: the programs leave a UE's ROUTER SOLICITATION to the socket,
 //! and it is answered here (RFC 4861; TS 23.501, 5.8.2.2.3).
-use super::compile::Entrance;
+use super::compile::LookupKey;
 use super::forwarder::Forwarder;
 use super::state::Entry;
 use crate::loader::types::{rule, rule_flag};
@@ -19,8 +19,8 @@ const SILENT: u32 = rule_flag::RULE_DROP.0
 impl Entry {
     /// The session's IPv6 prefix: the upper half of its addresses.
     fn prefix(&self) -> Option<u64> {
-        self.entrances.keys().find_map(|entrance| match entrance {
-            Entrance::Ue(UeAddress::V6(prefix)) => Some(*prefix),
+        self.lookup_keys.keys().find_map(|lookup_key| match lookup_key {
+            LookupKey::Ue(UeAddress::V6(prefix)) => Some(*prefix),
             _ => None,
         })
     }
@@ -56,7 +56,7 @@ impl Forwarder {
         let peer = if rule.flags & rule_flag::RULE_TUNNEL6.0 == 0 {
             IpAddr::V4(Ipv4Addr::from(rule.peer4.to_ne_bytes()))
         } else {
-            let words = self.programs.rule_rests.read(placed.rest).peer6;
+            let words = self.programs.cold_rules.read(placed.rest).peer6;
             IpAddr::V6(Ipv6Addr::from_bits(
                 words.into_iter().fold(0, |all, word| all << 32 | u128::from(u32::from_be(word))),
             ))

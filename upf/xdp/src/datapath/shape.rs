@@ -39,7 +39,7 @@ impl Forwarder {
                     self.programs.governor.u64(0, at + offset).store(value, Ordering::Relaxed)
                 };
                 set(offset_of!(types::bucket, burst), wanted.burst);
-                set(offset_of!(types::bucket, per_octet), wanted.per_octet);
+                set(offset_of!(types::bucket, per_byte), wanted.per_byte);
             }
         }
         let shaped = |shaping: &Shaping| shaping.limits.map(|limit| limit.is_some());
@@ -62,8 +62,8 @@ impl Forwarder {
         }
     }
 
-    /// See [`Datapath::class_octets`](martlet_upf_datapath::Datapath::class_octets).
-    pub fn class_octets(&self) -> [u64; CLASSES] {
+    /// See [`Datapath::class_bytes`](martlet_upf_datapath::Datapath::class_bytes).
+    pub fn class_bytes(&self) -> [u64; CLASSES] {
         let state = self.lock();
         let mut sums = state.gone_by_class;
         for entry in state.sessions.values() {
@@ -71,7 +71,7 @@ impl Forwarder {
             {
                 let rule = self.programs.rules.read(placed.index);
                 if let Some(sum) = sums.get_mut(class_in(rule.flags)) {
-                    *sum += rule.octets;
+                    *sum += rule.bytes;
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// No program runs for as long as this.
-pub(super) const AT_REST: Duration = Duration::from_millis(100);
+pub(super) const GRACE_PERIOD: Duration = Duration::from_millis(100);
 
 /// Entries of a table, in runs of a power of two. Entry 0 is never given out.
 pub(super) struct Slots {
@@ -13,7 +13,7 @@ pub(super) struct Slots {
     in_use: u32,
     /// Free runs, by the power of two of their length.
     free: BTreeMap<u32, Vec<u32>>,
-    given_back: VecDeque<(Instant, u32, u32)>,
+    released: VecDeque<(Instant, u32, u32)>,
 }
 
 /// The power of two of the run that holds so many entries.
@@ -25,7 +25,7 @@ impl Slots {
     /// For a table of so many entries.
     pub fn new(entries: usize) -> Self {
         let most = u32::try_from(entries).unwrap_or(u32::MAX);
-        Slots { most, next: 1, in_use: 0, free: BTreeMap::new(), given_back: VecDeque::new() }
+        Slots { most, next: 1, in_use: 0, free: BTreeMap::new(), released: VecDeque::new() }
     }
 
     /// A run of entries; `None` where the table is full. Where nothing else is left, waits for one
@@ -46,23 +46,23 @@ impl Slots {
             return Some(std::mem::replace(&mut self.next, end));
         }
         // Who changes rules faster than programs let go of them is slowed down, and not refused.
-        let (since, ..) = *self.given_back.iter().find(|(.., given)| *given == class)?;
-        std::thread::sleep(AT_REST.saturating_sub(since.elapsed()));
+        let (since, ..) = *self.released.iter().find(|(.., given)| *given == class)?;
+        std::thread::sleep(GRACE_PERIOD.saturating_sub(since.elapsed()));
         self.collect();
         self.free.get_mut(&class).and_then(Vec::pop)
     }
 
     /// Gives a run back that programs found until now.
-    pub fn give_back(&mut self, start: u32, length: u32) {
-        self.give_back_since(start, length, Instant::now());
+    pub fn release(&mut self, start: u32, length: u32) {
+        self.release_since(start, length, Instant::now());
     }
 
     /// Gives a run back that no program has found since a time.
-    pub fn give_back_since(&mut self, start: u32, length: u32, since: Instant) {
+    pub fn release_since(&mut self, start: u32, length: u32, since: Instant) {
         let class = class(length);
         self.in_use -= 1 << class;
-        let behind = self.given_back.partition_point(|(earlier, ..)| *earlier <= since);
-        self.given_back.insert(behind, (since, start, class));
+        let behind = self.released.partition_point(|(earlier, ..)| *earlier <= since);
+        self.released.insert(behind, (since, start, class));
     }
 
     /// Entries that are in use, and how many there are.
@@ -72,10 +72,10 @@ impl Slots {
 
     fn collect(&mut self) {
         let now = Instant::now();
-        while let Some((since, start, class)) = self.given_back.front().copied()
-            && now.duration_since(since) >= AT_REST
+        while let Some((since, start, class)) = self.released.front().copied()
+            && now.duration_since(since) >= GRACE_PERIOD
         {
-            self.given_back.pop_front();
+            self.released.pop_front();
             self.free.entry(class).or_default().push(start);
         }
     }
@@ -90,24 +90,25 @@ mod tests {
         let mut slots = Slots::new(8);
         assert_eq!((slots.take(1), slots.take(3), slots.take(1)), (Some(1), Some(2), Some(6)));
         assert_eq!(slots.take(2), None);
-        slots.give_back(2, 3);
-        let given_back = Instant::now();
+        slots.release(2, 3);
+        let released = Instant::now();
         assert_eq!(slots.take(2), None, "runs of another length do not help");
         assert_eq!(slots.fill(), (2, 7));
         assert_eq!((slots.take(4), slots.fill()), (Some(2), (6, 7)));
-        assert!(given_back.elapsed() >= AT_REST);
+        assert!(released.elapsed() >= GRACE_PERIOD);
     }
 
     #[test]
     fn what_nobody_has_found_for_long_is_free_at_once() {
         let mut slots = Slots::new(4);
         assert_eq!((slots.take(1), slots.take(1), slots.take(1)), (Some(1), Some(2), Some(3)));
-        let long_ago = Instant::now().checked_sub(AT_REST).expect("the machine runs for longer");
-        slots.give_back(1, 1);
-        slots.give_back_since(3, 1, long_ago);
+        let long_ago =
+            Instant::now().checked_sub(GRACE_PERIOD).expect("the machine runs for longer");
+        slots.release(1, 1);
+        slots.release_since(3, 1, long_ago);
         let now = Instant::now();
         assert_eq!(slots.take(1), Some(3));
-        assert!(now.elapsed() < AT_REST / 2);
+        assert!(now.elapsed() < GRACE_PERIOD / 2);
         assert_eq!((slots.take(1), slots.take(1)), (Some(1), None));
     }
 }

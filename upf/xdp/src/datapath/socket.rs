@@ -81,8 +81,8 @@ impl Socket {
         if !quiet && self.complaints.allows(now) {
             // It goes to the GTP-U port, not to the port that the packet came from (4.4.2.4).
             tracing::debug!(peer = %from, teid = pdu.teid, "G-PDU for an unknown tunnel: Error Indication");
-            let octets = error_indication(pdu.teid, local);
-            if forwarder.gtpu.send(&octets, from.ip()).is_ok() {
+            let bytes = error_indication(pdu.teid, local);
+            if forwarder.gtpu.send(&bytes, from.ip()).is_ok() {
                 forwarder.counters.error_indications_sent.add(1);
             }
         }

@@ -1,13 +1,13 @@
 //! What is known of sessions beside what the programs have in their tables.
-use super::compile::{Entrance, Limit};
+use super::compile::{Limit, LookupKey};
+use super::lazy_box::LazyBox;
 use super::nat::Flows;
-use super::places::{Places, Rates};
-use super::seldom::Seldom;
+use super::rule_slots::{Rates, RuleSlots};
 use super::shape::class_in;
 use super::slots::Slots;
 use super::usage::{Account, Clock, Placed, later};
 use crate::loader::Programs;
-use crate::loader::types::{rule, rule_flag, rule_rest};
+use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_board::governor::CLASSES;
 use martlet_upf_datapath::Usage;
 use martlet_upf_rules::{ById, Direction, Session, Tunnel, UeAddress};
@@ -18,9 +18,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// A rule that is in use no more counts on until no program can be at it.
-const AT_REST: std::time::Duration = std::time::Duration::from_millis(100);
+const GRACE_PERIOD: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Limits that have so many octets left are far away: until a rule has used its part of half of
+/// Limits that have so many bytes left are far away: until a rule has used its part of half of
 /// that, nothing but the rules' own counters is needed to know that none is reached. A fast link
 /// needs some tens of milliseconds for it.
 pub(super) const FAR: i64 = 256 << 20;
@@ -37,14 +37,14 @@ pub(super) struct Entry {
     pub slot: u32,
     pub rules: Vec<Placed>,
     /// Rules of before, with the time at which packets could no longer find them.
-    pub old_rules: Seldom<Vec<(Instant, Placed)>>,
+    pub old_rules: LazyBox<Vec<(Instant, Placed)>>,
     /// Where its packets come in, and what the tables say there.
-    pub entrances: ById<Entrance, u32>,
+    pub lookup_keys: ById<LookupKey, u32>,
     /// Runs of groups of candidates.
-    pub groups: Seldom<Vec<(u32, u32)>>,
+    pub groups: LazyBox<Vec<(u32, u32)>>,
     /// Places at which packets find those by their key.
-    pub list_homes: Seldom<Vec<u32>>,
-    pub rates: Seldom<Vec<Rate>>,
+    pub list_homes: LazyBox<Vec<u32>>,
+    pub rates: LazyBox<Vec<Rate>>,
     pub accounts: Vec<Account>,
     pub limits: Arc<[Limit]>,
     /// A limit is near: packets are counted against all of them.
@@ -53,10 +53,10 @@ pub(super) struct Entry {
     pub limits_at: Option<(u32, u32)>,
     pub marks: Arc<ById<u16, u8>>,
     /// See [`Session::relays`].
-    pub relays: Seldom<BTreeMap<u32, Tunnel>>,
+    pub relays: LazyBox<BTreeMap<u32, Tunnel>>,
     /// Packets that wait, in the order in which they came.
-    pub waiting: Seldom<VecDeque<Waiting>>,
-    pub waiting_octets: usize,
+    pub waiting: LazyBox<VecDeque<Waiting>>,
+    pub waiting_bytes: usize,
     /// The number of the first packet that has not been looked at whether it may leave.
     pub next: u32,
     pub notified: bool,
@@ -66,7 +66,7 @@ pub(super) struct Entry {
     pub held: bool,
     /// When rules that are gone saw their last packet, by the programs' clock.
     pub last: u32,
-    /// What they have forwarded: octets and packets, from and to the UE.
+    /// What they have forwarded: bytes and packets, from and to the UE.
     pub gone: [[u64; 2]; 2],
 }
 
@@ -113,9 +113,9 @@ pub(super) struct State {
     pub by_teid: HashMap<u32, u64>,
     pub by_ue: HashMap<UeAddress, u64>,
     /// Networks behind UEs.
-    pub by_route: BTreeMap<Entrance, u64>,
+    pub by_route: BTreeMap<LookupKey, u64>,
     pub session_slots: Slots,
-    pub places: Places,
+    pub rule_slots: RuleSlots,
     pub rest_slots: Slots,
     pub rates: Rates,
     pub group_slots: Slots,
@@ -129,9 +129,9 @@ pub(super) struct State {
     last_incarnation: u32,
     /// Packets that wait, of all sessions.
     pub waiting: usize,
-    /// Octets and packets of rules that are gone, from and to UEs.
+    /// Bytes and packets of rules that are gone, from and to UEs.
     pub gone: [[u64; 2]; 2],
-    /// Octets of them by the class of their flows.
+    /// Bytes of them by the class of their flows.
     pub gone_by_class: [u64; CLASSES],
 }
 
@@ -145,8 +145,8 @@ impl State {
             by_ue: HashMap::new(),
             by_route: BTreeMap::new(),
             session_slots: Slots::new(programs.sessions.entries()),
-            places: Places::new(programs),
-            rest_slots: Slots::new(programs.rule_rests.entries()),
+            rule_slots: RuleSlots::new(programs),
+            rest_slots: Slots::new(programs.cold_rules.entries()),
             rates: Rates::new(programs),
             group_slots: Slots::new(programs.groups.entries()),
             bucket_slots: Slots::new(programs.buckets.entries()),
@@ -166,7 +166,7 @@ impl State {
         self.last_incarnation
     }
 
-    /// Octets and packets from and to UEs since the start.
+    /// Bytes and packets from and to UEs since the start.
     pub fn totals(&self, programs: &Programs) -> [[u64; 2]; 2] {
         let mut totals = self.gone;
         for entry in self.sessions.values() {
@@ -174,7 +174,7 @@ impl State {
             for placed in placed {
                 let rule = programs.rules.read(placed.index);
                 let total = &mut totals[usize::from(placed.direction == Direction::Downlink)];
-                total[0] += rule.octets;
+                total[0] += rule.bytes;
                 total[1] += rule.packets;
             }
         }
@@ -186,19 +186,19 @@ impl State {
     pub fn forget_rule(&mut self, programs: &Programs, placed: &Placed, since: Instant) {
         let rule = programs.rules.read(placed.index);
         let total = &mut self.gone[usize::from(placed.direction == Direction::Downlink)];
-        total[0] += rule.octets;
+        total[0] += rule.bytes;
         total[1] += rule.packets;
         if let Some(sum) = self.gone_by_class.get_mut(class_in(rule.flags)) {
-            *sum += rule.octets;
+            *sum += rule.bytes;
         }
-        self.places.give_back_since(placed.index, since);
-        self.rest_slots.give_back_since(placed.rest, 1, since);
-        self.rates.give_back(programs, placed.rate);
+        self.rule_slots.release_since(placed.index, since);
+        self.rest_slots.release_since(placed.rest, 1, since);
+        self.rates.release(programs, placed.rate);
     }
 
     /// Rules of any session that packets found until a while ago: their places are free.
     pub fn forget_retired(&mut self, programs: &Programs) {
-        while self.retired.front().is_some_and(|(since, _)| since.elapsed() >= AT_REST) {
+        while self.retired.front().is_some_and(|(since, _)| since.elapsed() >= GRACE_PERIOD) {
             let Some((_, seid)) = self.retired.pop_front() else { break };
             self.forget_old_rules(programs, seid);
         }
@@ -208,7 +208,7 @@ impl State {
     /// frees their places. False: there are none.
     pub fn wait_for_retired(&mut self, programs: &Programs, entry: &mut Entry) -> bool {
         let Some((since, _)) = self.retired.front() else { return false };
-        std::thread::sleep(AT_REST.saturating_sub(since.elapsed()));
+        std::thread::sleep(GRACE_PERIOD.saturating_sub(since.elapsed()));
         self.forget_retired(programs);
         self.forget_old_of(programs, entry);
         true
@@ -222,12 +222,12 @@ impl State {
     }
 
     fn forget_old_of(&mut self, programs: &Programs, entry: &mut Entry) {
-        if entry.old_rules.iter().all(|(since, _)| since.elapsed() < AT_REST) {
+        if entry.old_rules.iter().all(|(since, _)| since.elapsed() < GRACE_PERIOD) {
             return;
         }
         entry.settle(programs);
         let (gone, kept) =
-            entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= AT_REST);
+            entry.old_rules.take().into_iter().partition(|(t, _)| t.elapsed() >= GRACE_PERIOD);
         entry.old_rules.set(kept);
         let gone: Vec<(Instant, Placed)> = gone;
         for (_, placed) in &gone {
@@ -241,26 +241,26 @@ impl State {
 
 impl Entry {
     pub fn new(session: &Session, slot: u32, incarnation: u32) -> Box<Self> {
-        let mut relays: Seldom<BTreeMap<u32, Tunnel>> = Seldom::default();
+        let mut relays: LazyBox<BTreeMap<u32, Tunnel>> = LazyBox::default();
         relays.set(session.relays());
         Box::new(Entry {
             seid: session.seid,
             incarnation,
             slot,
             rules: Vec::new(),
-            old_rules: Seldom::default(),
-            entrances: ById::new(),
-            groups: Seldom::default(),
-            list_homes: Seldom::default(),
-            rates: Seldom::default(),
+            old_rules: LazyBox::default(),
+            lookup_keys: ById::new(),
+            groups: LazyBox::default(),
+            list_homes: LazyBox::default(),
+            rates: LazyBox::default(),
             accounts: Vec::new(),
             limits: Arc::new([]),
             exact: false,
             limits_at: None,
             marks: Arc::default(),
             relays,
-            waiting: Seldom::default(),
-            waiting_octets: 0,
+            waiting: LazyBox::default(),
+            waiting_bytes: 0,
             next: 0,
             notified: false,
             buffers: false,
@@ -270,7 +270,7 @@ impl Entry {
         })
     }
 
-    /// Octets and packets from and to the UE since the session began.
+    /// Bytes and packets from and to the UE since the session began.
     pub fn forwarded(&self, programs: &Programs) -> [[u64; 2]; 2] {
         let mut all = self.gone;
         let placed = self.rules.iter().chain(self.old_rules.iter().map(|(_, placed)| placed));
@@ -340,8 +340,8 @@ impl Entry {
             .iter()
             .find(|account| account.urr == limit.urr)
             .map_or(0, |a| a.used(limit));
-        let clamp = |octets: u64| i64::try_from(octets).unwrap_or(i64::MAX);
-        clamp(limit.octets).saturating_sub(clamp(used))
+        let clamp = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        clamp(limit.bytes).saturating_sub(clamp(used))
     }
 
     /// Whether one of the limits that a session is to have is near.
@@ -358,7 +358,7 @@ impl Entry {
         limits.iter().any(|limit| {
             let anew = limit.quota && given(limit.urr) != had(limit.urr);
             let left = if anew {
-                i64::try_from(limit.octets).unwrap_or(i64::MAX)
+                i64::try_from(limit.bytes).unwrap_or(i64::MAX)
             } else {
                 self.left(limit)
             };
@@ -381,18 +381,18 @@ impl Entry {
         };
         for placed in &self.rules {
             let now =
-                programs.rules.u64(placed.index, offset_of!(rule, octets)).load(Ordering::Relaxed);
+                programs.rules.u64(placed.index, offset_of!(rule, bytes)).load(Ordering::Relaxed);
             let mark =
-                |octets: Option<u64>| octets.map_or(u64::MAX, |octets| now.saturating_add(octets));
+                |bytes: Option<u64>| bytes.map_or(u64::MAX, |bytes| now.saturating_add(bytes));
             let (stop_at, check_at) =
-                (mark(share(true)), mark(share(false).map(|octets| octets / 2)));
+                (mark(share(true)), mark(share(false).map(|bytes| bytes / 2)));
             mark_at(programs, placed, stop_at, check_at);
         }
     }
 
     /// A rule has reached its first mark. Where a limit is near now, packets are counted against it
     /// from here on; gives the limits that were reached meanwhile.
-    pub fn check(&mut self, programs: &Programs, fence: impl Fn()) -> Vec<usize> {
+    pub fn check(&mut self, programs: &Programs, grace_period: impl Fn()) -> Vec<usize> {
         self.settle(programs);
         if self.exact {
             return Vec::new();
@@ -414,14 +414,14 @@ impl Entry {
         }
         self.exact = true;
         // Packets that did not see it yet are counted by their rules alone: now they are.
-        fence();
+        grace_period();
         // What rules and limits count is looked at between two packets, so that one of them is not
         // in the one alone.
         let read = || {
-            let octets: Vec<u64> =
-                self.rules.iter().map(|placed| placed.octets(&programs.rules)).collect();
+            let bytes: Vec<u64> =
+                self.rules.iter().map(|placed| placed.bytes(&programs.rules)).collect();
             (
-                octets,
+                bytes,
                 (0..before.len()).map(|n| slot(n).load(Ordering::Acquire)).collect::<Vec<i64>>(),
             )
         };
@@ -437,11 +437,11 @@ impl Entry {
             }
             seen = again;
         }
-        let (octets, exactly) = seen;
+        let (bytes, exactly) = seen;
         let mut reached = Vec::new();
         for (n, limit) in self.limits.iter().enumerate() {
-            let placed = self.rules.iter().zip(&octets);
-            let since: u64 = placed.map(|(placed, octets)| placed.untaken(*octets, limit)).sum();
+            let placed = self.rules.iter().zip(&bytes);
+            let since: u64 = placed.map(|(placed, bytes)| placed.untaken(*bytes, limit)).sum();
             let missed = exactly[n].saturating_sub(before[n].saturating_sub_unsigned(since)).max(0);
             let left = slot(n).fetch_sub(missed, Ordering::Relaxed);
             if left > 0 && left <= missed {
@@ -462,10 +462,10 @@ impl Entry {
 /// Has a rule look at its marks from the nearer one on.
 fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
     let set = |offset, value| {
-        programs.rule_rests.u64(placed.rest, offset).store(value, Ordering::Relaxed)
+        programs.cold_rules.u64(placed.rest, offset).store(value, Ordering::Relaxed)
     };
-    set(offset_of!(rule_rest, stop_at), stop_at);
-    set(offset_of!(rule_rest, check_at), check_at);
+    set(offset_of!(rule_cold, stop_at), stop_at);
+    set(offset_of!(rule_cold, check_at), check_at);
     programs
         .rules
         .u32(placed.index, offset_of!(rule, mark))
@@ -473,6 +473,6 @@ fn mark_at(programs: &Programs, placed: &Placed, stop_at: u64, check_at: u64) {
 }
 
 /// As `MARK_SHIFT` in `bpf/structs.h` has it.
-fn mark(octets: u64) -> u32 {
-    u32::try_from(octets >> 20).unwrap_or(u32::MAX)
+fn mark(bytes: u64) -> u32 {
+    u32::try_from(bytes >> 20).unwrap_or(u32::MAX)
 }

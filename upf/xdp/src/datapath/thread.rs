@@ -1,7 +1,7 @@
 //! The thread beside the programs: what they tell, and what is left to the socket.
-use super::beside::OfFrames;
 use super::controller::Controller;
 use super::forwarder::{Forwarder, lock};
+use super::non_ip::NonIpRules;
 use super::socket::Socket;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_kernel::batch::Batch;
@@ -33,7 +33,7 @@ impl Thread {
     pub fn start(
         forwarder: &Arc<Forwarder>,
         controller: &Arc<Controller>,
-        frames: &Arc<Mutex<OfFrames>>,
+        frames: &Arc<Mutex<NonIpRules>>,
         failure: mpsc::Sender<String>,
     ) -> Result<Self, String> {
         let failed =
@@ -70,15 +70,15 @@ fn teid_of(datagram: &[u8]) -> Option<u32> {
 fn serve(
     forwarder: &Forwarder,
     controller: &Controller,
-    frames: &Mutex<OfFrames>,
+    frames: &Mutex<NonIpRules>,
     stopped: &UnixStream,
 ) -> io::Result<()> {
-    let told_at = lock(&forwarder.ring).descriptors();
+    let reported_at = lock(&forwarder.ring).descriptors();
     // SAFETY: these descriptors are open for as long as the forwarder lives, which is longer than
     // this function.
-    let told_at: Vec<BorrowedFd<'_>> =
-        told_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
-    let complaints = Limiter::per_second(forwarder.limits.complaints_per_second);
+    let reported_at: Vec<BorrowedFd<'_>> =
+        reported_at.into_iter().map(|fd| unsafe { BorrowedFd::borrow_raw(fd) }).collect();
+    let complaints = Limiter::per_second(forwarder.limits.error_indications_per_second);
     let mut socket = Socket { complaints, frame: Vec::new(), out: Vec::new() };
     let mut batch = Batch::new();
     let mut looked_up = Instant::now();
@@ -86,7 +86,7 @@ fn serve(
         let (told, stop, datagrams) = {
             let wait = |fd| PollFd::new(fd, PollFlags::POLLIN);
             let mut waiting = vec![wait(stopped.as_fd())];
-            waiting.extend(told_at.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
+            waiting.extend(reported_at.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
             waiting.extend(forwarder.gtpu.each().map(|(_, socket)| wait(socket.as_fd())));
             match poll(&mut waiting, PollTimeout::from(HOPS_MS)) {
                 Err(Errno::EINTR) => continue,
@@ -94,7 +94,7 @@ fn serve(
                 Ok(_) => {}
             }
             let ready = |fd: &PollFd<'_>| fd.any().unwrap_or(true);
-            let (told, datagrams) = waiting[1..].split_at(told_at.len());
+            let (told, datagrams) = waiting[1..].split_at(reported_at.len());
             (
                 told.iter().any(ready),
                 ready(&waiting[0]),
@@ -129,7 +129,7 @@ fn serve(
 
 fn receive(
     forwarder: &Forwarder,
-    frames: &Mutex<OfFrames>,
+    frames: &Mutex<NonIpRules>,
     socket: &mut Socket,
     batch: &mut Batch,
     local: IpAddr,

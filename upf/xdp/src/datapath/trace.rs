@@ -2,7 +2,7 @@
 use super::forwarder::{Forwarder, lock};
 use crate::loader::{Programs, XdpError, types};
 use martlet_upf_datapath::counters::DropReason;
-use martlet_upf_datapath::telemetry::{TraceBatch, TraceWish, Traced};
+use martlet_upf_datapath::telemetry::{TraceBatch, TraceRequest, Traced};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,8 +18,8 @@ pub(super) struct Tracer {
     buffer: libbpf_rs::RingBuffer<'static>,
     inbox: Arc<Mutex<Vec<types::traced>>>,
     /// What the programs had not told at the last question.
-    untold: u64,
-    wish: Option<TraceWish>,
+    missed: u64,
+    request: Option<TraceRequest>,
     until: Instant,
 }
 
@@ -33,7 +33,7 @@ impl Tracer {
                 inbox.push(traced);
             }
         })?;
-        Ok(Tracer { buffer, inbox, untold: 0, wish: None, until: Instant::now() })
+        Ok(Tracer { buffer, inbox, missed: 0, request: None, until: Instant::now() })
     }
 
     fn take(&mut self) -> Vec<types::traced> {
@@ -44,30 +44,28 @@ impl Tracer {
 
 impl Forwarder {
     /// See [`Datapath::trace`](martlet_upf_datapath::Datapath::trace).
-    pub fn trace(&self, wish: TraceWish) -> TraceBatch {
+    pub fn trace(&self, request: TraceRequest) -> TraceBatch {
         let tracer = &mut *lock(&self.tracer);
-        let untold = self.programs.lanes().map_or(0, |lane| lane.untold);
-        if tracer.wish != Some(wish) {
+        let missed = self.programs.lanes().map_or(0, |lane| lane.missed);
+        if tracer.request != Some(request) {
             // What was told to somebody else, and before, is nobody's.
             tracer.take();
-            tracer.untold = untold;
-            let wish = crate::loader::TraceWish { forwarded: wish.forwarded, reasons: u32::MAX };
-            self.programs.trace(Some(wish));
+            tracer.missed = missed;
+            let request =
+                crate::loader::TraceRequest { forwarded: request.forwarded, reasons: u32::MAX };
+            self.programs.trace(Some(request));
         }
-        (tracer.wish, tracer.until) = (Some(wish), Instant::now() + LEASE);
+        (tracer.request, tracer.until) = (Some(request), Instant::now() + LEASE);
         let told = tracer.take();
-        let untold = untold.saturating_sub(std::mem::replace(&mut tracer.untold, untold));
+        let missed = missed.saturating_sub(std::mem::replace(&mut tracer.missed, missed));
         let state = self.lock();
         let packets = told.iter().map(|t| {
             let seid = state.by_slot.get(t.session);
             let seid = seid.filter(|seid| {
                 state.sessions.get(seid).is_some_and(|e| e.incarnation == t.incarnation)
             });
-            let frame = t
-                .octets
-                .get(..(t.length as usize).min(t.octets.len()))
-                .unwrap_or_default()
-                .to_vec();
+            let frame =
+                t.bytes.get(..(t.length as usize).min(t.bytes.len())).unwrap_or_default().to_vec();
             let drop = if t.reason == FORWARDED {
                 None
             } else {
@@ -79,15 +77,15 @@ impl Forwarder {
                 .filter(|_| !matches!(drop, Some(DropReason::NoRule | DropReason::ForeignSource)));
             Traced { time: t.time, drop, seid, pdr, ifindex: t.ifindex, length: t.length, frame }
         });
-        TraceBatch { packets: packets.collect(), untold }
+        TraceBatch { packets: packets.collect(), missed }
     }
 
     /// Ends tracing if nobody has asked for a while.
     pub fn end_trace(&self) {
         let tracer = &mut *lock(&self.tracer);
-        if tracer.wish.is_some() && tracer.until <= Instant::now() {
+        if tracer.request.is_some() && tracer.until <= Instant::now() {
             self.programs.trace(None);
-            tracer.wish = None;
+            tracer.request = None;
             tracer.take();
         }
     }

@@ -1,6 +1,6 @@
 //! What sessions have used: counters of rules, added up for usage reporting rules.
 use super::compile::{Limit, Planned};
-use crate::loader::types::{rule, rule_flag, rule_rest};
+use crate::loader::types::{rule, rule_cold, rule_flag};
 use crate::loader::{Programs, Table};
 use martlet_upf_datapath::Usage;
 use martlet_upf_datapath::tally::{Tally, place};
@@ -37,51 +37,51 @@ pub(super) struct Placed {
     pub pdr: u16,
     pub direction: Direction,
     pub urrs: Arc<[u32]>,
-    octets: u64,
+    bytes: u64,
     packets: u64,
 }
 
 impl Placed {
-    /// Adds what it has counted to octets and packets from and to UEs.
+    /// Adds what it has counted to bytes and packets from and to UEs.
     pub fn add_to(&self, sum: &mut [[u64; 2]; 2], rules: &Table<rule>) {
         let rule = rules.read(self.index);
         let sum = &mut sum[usize::from(self.direction == Direction::Downlink)];
-        *sum = [sum[0] + rule.octets, sum[1] + rule.packets];
+        *sum = [sum[0] + rule.bytes, sum[1] + rule.packets];
     }
 
     pub fn new(at: Place, plan: &Planned, urrs: Arc<[u32]>) -> Self {
         let (pdr, direction) = (plan.pdr, plan.direction);
         let Place { index, rest, rate } = at;
-        Placed { index, rest, rate, pdr, direction, urrs, octets: 0, packets: 0 }
+        Placed { index, rest, rate, pdr, direction, urrs, bytes: 0, packets: 0 }
     }
 
-    /// Octets and packets since the last time.
+    /// Bytes and packets since the last time.
     pub fn news(&mut self, rules: &Table<rule>) -> (u64, u64) {
         let now = |offset| rules.u64(self.index, offset).load(Ordering::Relaxed);
-        let (octets, packets) = (now(offset_of!(rule, octets)), now(offset_of!(rule, packets)));
-        let news = (octets - self.octets, packets - self.packets);
-        (self.octets, self.packets) = (octets, packets);
+        let (bytes, packets) = (now(offset_of!(rule, bytes)), now(offset_of!(rule, packets)));
+        let news = (bytes - self.bytes, packets - self.packets);
+        (self.bytes, self.packets) = (bytes, packets);
         news
     }
 
-    /// Octets that it has counted in all.
-    pub fn octets(&self, rules: &Table<rule>) -> u64 {
-        rules.u64(self.index, offset_of!(rule, octets)).load(Ordering::Acquire)
+    /// Bytes that it has counted in all.
+    pub fn bytes(&self, rules: &Table<rule>) -> u64 {
+        rules.u64(self.index, offset_of!(rule, bytes)).load(Ordering::Acquire)
     }
 
     /// Of them, those that count for a limit and that nobody has taken yet.
-    pub fn untaken(&self, octets: u64, limit: &Limit) -> u64 {
+    pub fn untaken(&self, bytes: u64, limit: &Limit) -> u64 {
         let counts =
             self.urrs.contains(&limit.urr) && limit.of.is_none_or(|of| of == self.direction);
-        if counts { octets - self.octets } else { 0 }
+        if counts { bytes - self.bytes } else { 0 }
     }
 
     /// When its first packet since the last time came, by the programs' clock. The next one will be
     /// the first again.
     pub fn first(&self, programs: &Programs) -> Option<u64> {
         let first = programs
-            .rule_rests
-            .u64(self.rest, offset_of!(rule_rest, first))
+            .cold_rules
+            .u64(self.rest, offset_of!(rule_cold, first))
             .swap(0, Ordering::Relaxed);
         if first == 0 {
             // A packet that came just now may not have told yet.
@@ -105,7 +105,7 @@ pub(super) struct Account {
     /// As [`Urr::quota_given`].
     pub quota_given: u32,
     since: Tally,
-    /// Octets since the quota was given.
+    /// Bytes since the quota was given.
     quota: [u64; 2],
 }
 
@@ -123,17 +123,17 @@ impl Account {
     pub fn add(
         &mut self,
         direction: Direction,
-        (octets, packets): (u64, u64),
+        (bytes, packets): (u64, u64),
         first: SystemTime,
         last: SystemTime,
     ) {
-        self.since.add(direction, octets, packets, first, last);
-        self.quota[place(direction)] += octets;
+        self.since.add(direction, bytes, packets, first, last);
+        self.quota[place(direction)] += bytes;
     }
 
-    /// Octets that count for a limit.
+    /// Bytes that count for a limit.
     pub fn used(&self, limit: &Limit) -> u64 {
-        let counted = if limit.quota { self.quota } else { self.since.octets() };
+        let counted = if limit.quota { self.quota } else { self.since.bytes() };
         limit.of.map_or(counted[0] + counted[1], |direction| counted[place(direction)])
     }
 

@@ -6,7 +6,7 @@
 //! packets after it, so that none overtakes another. Programs number the packets of a session:
 //! those that came by a socket and by the ring meet here again in the order in which they came.
 use super::forwarder::Forwarder;
-use super::ring::Told;
+use super::ring::UserEvent;
 use super::state::{Entry, State, Waiting};
 use crate::loader::types::{rule, rule_flag, session};
 use crate::loader::{LINK_MAC, Program, Verdict};
@@ -49,7 +49,7 @@ impl Forwarder {
         let mut to_release = Vec::new();
         for told in told {
             match told {
-                Told::Packet { session, pdr, notify, number, packet } => {
+                UserEvent::Packet { session, pdr, notify, number, packet } => {
                     if let Some(seid) =
                         self.keep(state, session, (pdr, notify), Waiting { number, packet })
                         && !to_release.contains(&seid)
@@ -57,7 +57,7 @@ impl Forwarder {
                         to_release.push(seid);
                     }
                 }
-                Told::Send { peer, datagram } => {
+                UserEvent::Send { peer, datagram } => {
                     // The kernel finds the neighbour, and divides what is too large.
                     if let Err(error) = self.gtpu.send(&datagram, peer.into()) {
                         self.counters.lost_packets.add(1);
@@ -65,29 +65,29 @@ impl Forwarder {
                         tracing::debug!(%peer, %error, "a packet of a tunnel was not sent");
                     }
                 }
-                Told::Datagram { packet } => {
+                UserEvent::Datagram { packet } => {
                     // The programs have let it go: it comes in anew.
                     self.counters.received_packets.add(1);
-                    match self.beside.get() {
-                        Some(beside) => beside.take_packet(&packet),
+                    match self.non_ip.get() {
+                        Some(non_ip) => non_ip.take_packet(&packet),
                         None => self.counters.dropped(DropReason::UnknownUe),
                     }
                 }
-                Told::Answer { packet } => {
+                UserEvent::Answer { packet } => {
                     if let Some((server, answer)) = answer_in(&packet) {
                         self.tell(Event::Answer { server, answer: Box::new(answer) });
                     }
                 }
-                Told::Limit { session, limit } => {
+                UserEvent::Limit { session, limit } => {
                     if let Some(seid) = state.by_slot.get(session) {
                         self.limit_reached(state, seid, limit);
                     }
                 }
-                Told::Mark { session } => {
+                UserEvent::Mark { session } => {
                     if let Some(seid) = state.by_slot.get(session) {
                         let entry = state.sessions.get_mut(&seid);
                         let reached =
-                            entry.map(|entry| entry.check(&self.programs, || self.fence()));
+                            entry.map(|entry| entry.check(&self.programs, || self.grace_period()));
                         for limit in reached.into_iter().flatten() {
                             self.limit_reached(state, seid, limit);
                         }
@@ -132,7 +132,7 @@ impl Forwarder {
             return None;
         }
         state.waiting += 1;
-        entry.waiting_octets += waiting.packet.len();
+        entry.waiting_bytes += waiting.packet.len();
         // It may have come by another way than those before it.
         let before =
             entry.waiting.iter().rposition(|other| is_before(other.number, waiting.number));
@@ -157,7 +157,7 @@ impl Forwarder {
         let waiting = entry.waiting.take();
         entry.passed(&waiting);
         let dropped = waiting.len();
-        entry.waiting_octets = 0;
+        entry.waiting_bytes = 0;
         entry.notified = false;
         self.pending_less(entry, dropped as u32);
         state.waiting -= dropped;
@@ -188,16 +188,16 @@ impl Forwarder {
                 // What is missing is on its way by a slower way, or lost; after a fence it is here,
                 // or lost.
                 entry.waiting.set(waiting);
-                self.fence();
+                self.grace_period();
                 self.take_events(state);
                 let Some(entry) = state.sessions.get_mut(&seid) else { return };
                 waiting = entry.waiting.take();
                 let later = waiting.partition_point(|packet| !is_before(last, packet.number));
                 let later = waiting.split_off(later);
-                entry.waiting_octets = later.iter().map(|later| later.packet.len()).sum();
+                entry.waiting_bytes = later.iter().map(|later| later.packet.len()).sum();
                 entry.waiting.set(later);
             } else {
-                entry.waiting_octets = 0;
+                entry.waiting_bytes = 0;
             }
             let Some(entry) = state.sessions.get_mut(&seid) else { return };
             entry.passed(&waiting);
@@ -207,7 +207,7 @@ impl Forwarder {
                 if self.send(&packet.packet, &mut frame, &mut out) {
                     left += 1;
                 } else {
-                    entry.waiting_octets += packet.packet.len();
+                    entry.waiting_bytes += packet.packet.len();
                     kept.push_back(packet);
                 }
             }
@@ -240,7 +240,7 @@ impl Forwarder {
         if missing == 0 || !entry.waiting.is_empty() {
             return;
         }
-        self.fence();
+        self.grace_period();
         self.take_events(state);
         let Some(entry) = state.sessions.get(&seid) else { return };
         // Those that were given since then make up for some of the lost: the next time they are
@@ -282,7 +282,7 @@ impl Forwarder {
             Ok(_) => {}
             Err(error) => {
                 self.counters.dropped(DropReason::N3);
-                tracing::debug!(%error, octets = frame.len(), "the programs cannot be run on a packet");
+                tracing::debug!(%error, bytes = frame.len(), "the programs cannot be run on a packet");
             }
         }
         true

@@ -39,7 +39,7 @@ pub struct BenchPath {
     pub gnb: Ipv4Addr,
     /// The host in the data network, and its port.
     pub host: (Ipv4Addr, u16),
-    /// Octets of the UE's packet.
+    /// Bytes of the UE's packet.
     pub length: u32,
     /// The interface that packets come from, and with bare programs leave by. Of what is sent, the
     /// one to send by.
@@ -64,8 +64,8 @@ pub fn bench_ue(n: u32) -> Ipv4Addr {
 
 /// Link addresses as they lie in a frame.
 fn words((to, from): ([u8; 6], [u8; 6])) -> [u16; 6] {
-    let octets = [to, from].concat();
-    std::array::from_fn(|n| u16::from_ne_bytes([octets[2 * n], octets[2 * n + 1]]))
+    let bytes = [to, from].concat();
+    std::array::from_fn(|n| u16::from_ne_bytes([bytes[2 * n], bytes[2 * n + 1]]))
 }
 
 impl Programs {
@@ -93,7 +93,7 @@ impl Programs {
     /// A session has no flow.
     pub fn fill_publics(&self, sessions: u32) -> Result<(), XdpError> {
         let mut known = 0;
-        for flow in self.nat_places().filter_map(|place| self.nat_flow(place)) {
+        for flow in self.nat_find_l4().filter_map(|place| self.nat_flow(place)) {
             let n = u32::from_be(flow.ue.0).wrapping_sub(bench_ue(0).to_bits());
             if n < sessions {
                 let public =

@@ -38,11 +38,11 @@ impl Cells {
         self.cells.u64(place, offset_of!(types::cells, more))
     }
 
-    /// Has a key, whose octets are in the order of packets, lead to an entrance.
-    pub fn set(&self, key: [u8; 4], entrance: u32) -> Result<(), XdpError> {
-        let (key, octets) = (u32::from_ne_bytes(key), key);
+    /// Has a key, whose bytes are in the order of packets, lead to an entrance.
+    pub fn set(&self, key: [u8; 4], lookup_key: u32) -> Result<(), XdpError> {
+        let (key, bytes) = (u32::from_ne_bytes(key), key);
         let place = self.place(key);
-        let value = u64::from(entrance) << 32 | u64::from(key);
+        let value = u64::from(lookup_key) << 32 | u64::from(key);
         let mut free = None;
         for n in 0..CELLS {
             match self.cell(place, n).load(Ordering::Relaxed) {
@@ -54,13 +54,13 @@ impl Cells {
                 _ => {}
             }
         }
-        let in_more = self.is_in_more(place, octets)?;
+        let in_more = self.is_in_more(place, bytes)?;
         if let Some(n) = free.filter(|_| !in_more) {
             self.cell(place, n).store(value, Ordering::Release);
             return Ok(());
         }
         self.more
-            .update(&octets, &entrance.to_ne_bytes(), MapFlags::ANY)
+            .update(&bytes, &lookup_key.to_ne_bytes(), MapFlags::ANY)
             .map_err(|e| table_error(self.name, e))?;
         if !in_more {
             self.more(place).fetch_add(1, Ordering::Release);
@@ -70,7 +70,7 @@ impl Cells {
 
     /// A key leads nowhere any more.
     pub fn clear(&self, key: [u8; 4]) {
-        let (key, octets) = (u32::from_ne_bytes(key), key);
+        let (key, bytes) = (u32::from_ne_bytes(key), key);
         let place = self.place(key);
         for n in 0..CELLS {
             let cell = self.cell(place, n);
@@ -79,7 +79,7 @@ impl Cells {
                 return cell.store(0, Ordering::Release);
             }
         }
-        if self.more(place).load(Ordering::Relaxed) > 0 && self.more.delete(&octets).is_ok() {
+        if self.more(place).load(Ordering::Relaxed) > 0 && self.more.delete(&bytes).is_ok() {
             self.more(place).fetch_sub(1, Ordering::Release);
         }
     }

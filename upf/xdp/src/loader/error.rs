@@ -57,7 +57,7 @@ fn attach_hint(error: &io::Error) -> &'static str {
         Some(libc::EOPNOTSUPP) => "; its driver has no XDP: set upf.xdp.mode to generic",
         Some(libc::ENODEV) => "; there is no such interface: change upf.xdp.interfaces",
         Some(libc::ERANGE | libc::EINVAL) => {
-            "; its MTU may be too large for XDP: 3498 octets fit everywhere"
+            "; its MTU may be too large for XDP: 3498 bytes fit everywhere"
         }
         _ => "",
     }

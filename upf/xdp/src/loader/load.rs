@@ -7,7 +7,7 @@ use crate::loader::telemetry::{TelemetryTables, sample_mask};
 use crate::loader::{XdpError, types};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
-use martlet_bpf::Fence;
+use martlet_bpf::GracePeriod;
 use std::io;
 use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,7 +22,7 @@ pub struct Sizes {
     pub rules: u32,
     /// Filters of all rules.
     pub filters: u32,
-    /// Octets of the ring in which packets and events come to user space; a power of two, of at
+    /// Bytes of the ring in which packets and events come to user space; a power of two, of at
     /// least 64 KiB.
     pub ring: u32,
     /// Flows whose addresses are translated; 0 where programs translate none.
@@ -92,7 +92,7 @@ pub struct Programs {
     bare: [MapHandle; 2],
     pub(crate) bench: Table<types::bench>,
     pub(crate) bench_publics: Table<types::bench_public>,
-    pub(crate) bench_sunk: MapHandle,
+    pub(crate) bench_received: MapHandle,
     pub(crate) by_teid: Cells,
     pub(crate) by_ue4: Cells,
     pub(crate) by_ue6: MapHandle,
@@ -102,12 +102,12 @@ pub struct Programs {
     pub(crate) events: MapHandle,
     pub(crate) sockets: MapHandle,
     pub(crate) socket_of: MapHandle,
-    pub(crate) socket_rooms: Table<types::socket_room>,
+    pub(crate) socket_queues: Table<types::socket_queue>,
     pub(crate) nat: NatTables,
     pub(crate) telemetry: TelemetryTables,
     /// Rates of classes of flows.
     pub governor: Table<types::governor>,
-    pub(crate) fence: Fence,
+    pub(crate) grace_period: GracePeriod,
     pub(crate) globals: Table<types::globals>,
     pub(crate) homes: u32,
     nat_lines: u32,
@@ -117,7 +117,7 @@ pub struct Programs {
     /// Rates. The first one is none.
     pub rates: Table<types::rate>,
     /// What of rules common packets do not need. The first one is none.
-    pub rule_rests: Table<types::rule_rest>,
+    pub cold_rules: Table<types::rule_cold>,
     /// Filters of rules, in lists of groups.
     pub groups: Table<types::group>,
     /// What few filters ask for, by the place of their candidate.
@@ -148,7 +148,7 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
     (settings.teid_cells, settings.ue4_cells) = (cells, cells);
     // A TEID and an address for each session, and a little more room: what lies dense stays in the
     // caches.
-    settings.homes = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
+    settings.cache_slots = (sizes.sessions.max(16) / 8 * 9 + 2).next_multiple_of(2);
     settings.tick = tick();
     // Both directions of a flow, two in a line, and twice the room.
     let nat_lines = (sizes.nat_flows * 2).max(2).next_multiple_of(2);
@@ -173,11 +173,11 @@ impl Programs {
         tables: &[(String, OwnedFd)],
     ) -> Result<Programs, XdpError> {
         let (cells, groups, nat_lines) = complete(&mut settings, sizes);
-        let homes = settings.homes;
+        let homes = settings.cache_slots;
         let rules = sizes.rules + sizes.spare();
         let nat_flows = sizes.nat_flows.max(1);
         // Few find no room at the places that their keys say.
-        let (nat_others, nat_all) =
+        let (nat_overflow_size, nat_all) =
             (nat_flows.div_ceil(2) + 64, 2 + nat_lines + nat_flows.div_ceil(4) + 32);
         let mut place = MaybeUninit::uninit();
         let mut open = ProgramsSkelBuilder::default().open(&mut place).map_err(load_error)?;
@@ -193,7 +193,7 @@ impl Programs {
             (&mut maps.routes4, sizes.sessions),
             (&mut maps.routes6, sizes.sessions),
             (&mut maps.rules, homes * 2 + 2 + rules),
-            (&mut maps.rule_rests, rules + 1),
+            (&mut maps.cold_rules, rules + 1),
             (&mut maps.teid_cells, cells),
             (&mut maps.ue4_cells, cells),
             (&mut maps.groups, groups),
@@ -204,9 +204,9 @@ impl Programs {
             (&mut maps.events, sizes.ring),
             (&mut maps.nat_lines, nat_all),
             (&mut maps.nat_blocks, (nat_all * 2).div_ceil(crate::loader::nat::BLOCK)),
-            (&mut maps.nat_by_key, nat_others),
+            (&mut maps.nat_by_key, nat_overflow_size),
             (&mut maps.nat_hints, nat_hints(sizes)),
-            (&mut maps.nat_free, nat_others),
+            (&mut maps.nat_free, nat_overflow_size),
             (&mut maps.nat_of_ue, nat_flows),
             (&mut maps.nat_of_public, nat_flows),
             (&mut maps.bare_by_teid, sizes.bench.max(1)),
@@ -280,7 +280,7 @@ impl Programs {
                 maps.bench_publics.as_fd(),
                 entries(&maps.bench_publics),
             )?,
-            bench_sunk: handle(&maps.bench_sunk)?,
+            bench_received: handle(&maps.bench_received)?,
             by_teid: Cells {
                 name: "by_teid",
                 cells: Table::map("teid_cells", maps.teid_cells.as_fd(), cells as usize)?,
@@ -298,10 +298,10 @@ impl Programs {
             events: handle(&maps.events)?,
             sockets: handle(&maps.sockets)?,
             socket_of: handle(&maps.socket_of)?,
-            socket_rooms: Table::map(
-                "socket_rooms",
-                maps.socket_rooms.as_fd(),
-                entries(&maps.socket_rooms),
+            socket_queues: Table::map(
+                "socket_queues",
+                maps.socket_queues.as_fd(),
+                entries(&maps.socket_queues),
             )?,
             nat: NatTables {
                 flows: Table::map(
@@ -327,16 +327,19 @@ impl Programs {
                 captures: handle(&maps.captures)?,
                 trace: Table::map("trace", maps.data_trace.as_fd(), 1)?,
             },
-            fence: Fence { fence: handle(&maps.fence)?, slot: handle(&maps.fence_slot)? },
+            grace_period: GracePeriod {
+                grace_period: handle(&maps.grace_period)?,
+                slot: handle(&maps.grace_slot)?,
+            },
             globals: Table::map("data", maps.data.as_fd(), 1)?,
             homes,
             nat_lines,
             rates: Table::map("rates", maps.rates.as_fd(), entries(&maps.rates))?,
             rules: Table::map("rules", maps.rules.as_fd(), entries(&maps.rules))?,
-            rule_rests: Table::map(
-                "rule_rests",
-                maps.rule_rests.as_fd(),
-                entries(&maps.rule_rests),
+            cold_rules: Table::map(
+                "cold_rules",
+                maps.cold_rules.as_fd(),
+                entries(&maps.cold_rules),
             )?,
             groups: Table::map("groups", maps.groups.as_fd(), entries(&maps.groups))?,
             filters: Table::map("filters", maps.filters.as_fd(), entries(&maps.filters))?,
@@ -382,7 +385,7 @@ impl Programs {
     }
 
     /// The first place of flows that no key says.
-    pub(crate) fn nat_behind(&self) -> u32 {
+    pub(crate) fn nat_overflow_base(&self) -> u32 {
         self.nat_lines * 2 + crate::loader::nat::FIRST
     }
 
@@ -408,8 +411,8 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel does not do it.
-    pub fn fence(&self) -> Result<(), XdpError> {
-        self.fence.wait().map_err(|error| table_error("fence", error))
+    pub fn grace_period(&self) -> Result<(), XdpError> {
+        self.grace_period.wait().map_err(|error| table_error("fence", error))
     }
 }
 

@@ -2,10 +2,11 @@
 mod attach;
 mod bench;
 mod cells;
-mod entrances;
 mod error;
+mod events;
 mod features;
 mod load;
+mod lookup;
 mod nat;
 mod pin;
 mod run;
@@ -13,7 +14,6 @@ mod sender;
 mod socket;
 mod table;
 mod telemetry;
-mod told;
 mod traffic;
 
 pub use attach::{Attachment, Mode};
@@ -27,7 +27,7 @@ pub use run::Verdict;
 pub use sender::FrameSender;
 pub use socket::Receiver;
 pub use table::Table;
-pub use telemetry::{SessionDrops, TraceWish};
+pub use telemetry::{SessionDrops, TraceRequest};
 pub use traffic::{Received, Traffic};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]

@@ -91,7 +91,7 @@ pub(crate) const FIRST: u32 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NatFlow {
     /// Its places: what goes out, and what comes in.
-    pub places: [u32; 2],
+    pub rule_slots: [u32; 2],
     /// The UE's end.
     pub ue: (u32, u16),
     /// The public end.
@@ -130,15 +130,15 @@ fn lifetime(settings: &types::nat_settings, flow: &NatFlow) -> u32 {
     }
 }
 
-fn octets<T: Copy>(value: &T) -> &[u8] {
-    // SAFETY: these types have no padding, as `bpf/structs.h` says, so each of their octets has a
+fn bytes<T: Copy>(value: &T) -> &[u8] {
+    // SAFETY: these types have no padding, as `bpf/structs.h` says, so each of their bytes has a
     // value.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
 impl Programs {
     /// All places of flows that may be in use: those of blocks in which any is.
-    pub fn nat_places(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn nat_find_l4(&self) -> impl Iterator<Item = u32> + '_ {
         let end = self.nat.flows.entries() as u32;
         let used = (0..self.nat.blocks.entries() as u32)
             .filter(|block| self.nat.blocks.u32(*block, 0).load(Ordering::Relaxed) > 0);
@@ -157,13 +157,13 @@ impl Programs {
         }
         let outward =
             Some(inward.session).filter(|at| (*at as usize) < self.nat.flows.entries())?;
-        let places = [outward, place];
+        let rule_slots = [outward, place];
         let outward = self.nat.flows.read(outward);
         let fits = kind(outward.state) == bit::NAT_USED.0
             && outward.near == inward.other
             && outward.other == inward.near;
         fits.then_some(NatFlow {
-            places,
+            rule_slots,
             ue: (outward.near, outward.near_port),
             public: (inward.near, inward.near_port),
             far: (inward.far, inward.far_port),
@@ -176,7 +176,12 @@ impl Programs {
     }
 
     /// Whether a flow's time is over at a time of the programs.
-    pub fn nat_is_over(&self, settings: &types::nat_settings, flow: &NatFlow, ticks: u64) -> bool {
+    pub fn nat_is_expired(
+        &self,
+        settings: &types::nat_settings,
+        flow: &NatFlow,
+        ticks: u64,
+    ) -> bool {
         // As `nat_is_late` has it.
         let lifetime = lifetime(settings, flow).saturating_add(2 << settings.epoch_shift) as i32;
         flow.last.iter().all(|last| (ticks as u32).wrapping_sub(*last) as i32 > lifetime)
@@ -193,9 +198,9 @@ impl Programs {
         let (near, near_port) = flow.public;
         let inward =
             types::nat_key { near, near_port, far, far_port, kind: kind | bit::NAT_INWARD.0 };
-        for (place, key) in flow.places.into_iter().zip([outward, inward]) {
-            if place >= self.nat_behind() {
-                let _ = self.nat.by_key.delete(octets(&key));
+        for (place, key) in flow.rule_slots.into_iter().zip([outward, inward]) {
+            if place >= self.nat_overflow_base() {
+                let _ = self.nat.by_key.delete(bytes(&key));
             }
             self.nat
                 .flows
@@ -218,7 +223,7 @@ impl Programs {
     pub fn give_back_nat_place(&self, place: u32) -> Result<(), XdpError> {
         self.nat.blocks.u32(place / BLOCK, 0).fetch_sub(1, Ordering::Relaxed);
         self.nat.flows.u32(place, offset_of!(types::nat_flow, state)).store(0, Ordering::Release);
-        if place < self.nat_behind() {
+        if place < self.nat_overflow_base() {
             return Ok(());
         }
         let outcome = self.nat.free.update(&[], &place.to_ne_bytes(), MapFlags::ANY);
@@ -231,15 +236,15 @@ impl Programs {
             |(address, port)| types::nat_end { address, port, protocol: flow.protocol, unused: 0 };
         let (ue, public) = (end(flow.ue), end(flow.public));
         let leads_to = |table: &MapHandle, from: &types::nat_end, to: &types::nat_end| {
-            let found = table.lookup(octets(from), MapFlags::ANY).ok().flatten();
+            let found = table.lookup(bytes(from), MapFlags::ANY).ok().flatten();
             // Address and port come first.
-            found.is_some_and(|found| found.get(..6) == octets(to).get(..6))
+            found.is_some_and(|found| found.get(..6) == bytes(to).get(..6))
         };
         if leads_to(&self.nat.of_public, &public, &ue) {
-            let _ = self.nat.of_public.delete(octets(&public));
+            let _ = self.nat.of_public.delete(bytes(&public));
         }
         if leads_to(&self.nat.of_ue, &ue, &public) {
-            let _ = self.nat.of_ue.delete(octets(&ue));
+            let _ = self.nat.of_ue.delete(bytes(&ue));
         }
     }
 }

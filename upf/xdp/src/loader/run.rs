@@ -40,14 +40,13 @@ impl Programs {
         out.clear();
         out.resize(frame.len() + 256, 0);
         let ran = self.test_run(program, Run { frame, ifindex }, 1, out)?;
-        out.truncate(ran.octets);
+        out.truncate(ran.bytes);
         Ok(match ran.action {
             libbpf_sys::XDP_PASS => Verdict::Pass,
             libbpf_sys::XDP_TX => Verdict::Transmit,
             libbpf_sys::XDP_REDIRECT if matches!(program, Program::Release | Program::Socket) => {
                 let before = size_of::<types::verdict>();
-                let ifindex =
-                    out.get(4..before).and_then(|octets| <[u8; 4]>::try_from(octets).ok());
+                let ifindex = out.get(4..before).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
                 out.drain(..before.min(out.len()));
                 Verdict::Redirect(ifindex.map_or(0, u32::from_ne_bytes))
             }

@@ -13,7 +13,7 @@ use std::mem::offset_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Octets for one frame, of which the kernel keeps 256 for itself; `SOCKET_LONGEST` in
+/// Bytes for one frame, of which the kernel keeps 256 for itself; `SOCKET_FRAME_MAX` in
 /// `bpf/structs.h` is the rest.
 const CHUNK: usize = 2048;
 
@@ -44,8 +44,8 @@ impl Ring {
         entries: u32,
         entry: usize,
     ) -> io::Result<Self> {
-        let octets = offsets.desc as usize + entries as usize * entry;
-        let memory = Memory::map(socket.as_fd(), place, octets, Access::ReadWrite)?;
+        let bytes = offsets.desc as usize + entries as usize * entry;
+        let memory = Memory::map(socket.as_fd(), place, bytes, Access::ReadWrite)?;
         Ok(Ring { memory, offsets, entries })
     }
 
@@ -116,8 +116,8 @@ impl Receiver {
         let frames = Memory::new(room as usize * CHUNK)?;
         // SAFETY: plain data for which all zeroes is a value, in this and the following places.
         let mut memory: libc::xdp_umem_reg = unsafe { std::mem::zeroed() };
-        let octets = room as usize * CHUNK;
-        (memory.addr, memory.len) = (frames.at(0, octets) as u64, octets as u64);
+        let bytes = room as usize * CHUNK;
+        (memory.addr, memory.len) = (frames.at(0, bytes) as u64, bytes as u64);
         memory.chunk_size = CHUNK as u32;
         set(&socket, libc::XDP_UMEM_REG, &memory)?;
         set(&socket, libc::XDP_UMEM_FILL_RING, &room)?;
@@ -211,14 +211,14 @@ impl Programs {
         queue: u32,
         receiver: &Receiver,
     ) -> Result<(), XdpError> {
-        let room = types::socket_room { room: receiver.room.into(), ..Default::default() };
+        let room = types::socket_queue { room: receiver.room.into(), ..Default::default() };
         let (key, at) =
             ([ifindex.to_ne_bytes(), queue.to_ne_bytes()].concat(), index.to_ne_bytes());
         let fd = receiver.socket.as_raw_fd().to_ne_bytes();
         self.sockets
             .update(&at, &fd, MapFlags::ANY)
             .map_err(|error| table_error("sockets", error))?;
-        self.socket_rooms.write(index, room);
+        self.socket_queues.write(index, room);
         self.socket_of
             .update(&key, &at, MapFlags::ANY)
             .map_err(|error| table_error("socket_of", error))
@@ -226,14 +226,14 @@ impl Programs {
 
     /// So many frames were taken from a socket, and their places are free.
     pub fn taken(&self, index: u32, frames: u32) {
-        let taken = self.socket_rooms.u64(index, offset_of!(types::socket_room, taken));
+        let taken = self.socket_queues.u64(index, offset_of!(types::socket_queue, taken));
         taken.fetch_add(frames.into(), Ordering::Release);
     }
 
     /// Frames that programs have given to a socket and nobody has taken yet.
     pub fn untaken(&self, index: u32) -> u64 {
-        let read = |offset| self.socket_rooms.u64(index, offset).load(Ordering::Acquire);
-        let taken = read(offset_of!(types::socket_room, taken));
-        read(offset_of!(types::socket_room, given)).saturating_sub(taken)
+        let read = |offset| self.socket_queues.u64(index, offset).load(Ordering::Acquire);
+        let taken = read(offset_of!(types::socket_queue, taken));
+        read(offset_of!(types::socket_queue, given)).saturating_sub(taken)
     }
 }

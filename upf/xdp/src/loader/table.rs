@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
-/// Octets that are mapped at a time: what is mapped counts as this process's memory, used or not.
+/// Bytes that are mapped at a time: what is mapped counts as this process's memory, used or not.
 const CHUNK: usize = 1 << 18;
 const PAGE: usize = 4096;
 
@@ -17,9 +17,9 @@ pub struct Table<T> {
     name: &'static str,
     map: OwnedFd,
     chunks: Box<[OnceLock<Memory>]>,
-    octets: usize,
+    bytes: usize,
     entries: usize,
-    /// Octets from one entry to the next.
+    /// Bytes from one entry to the next.
     stride: usize,
     _of: PhantomData<T>,
 }
@@ -32,11 +32,11 @@ impl<T: Copy> Table<T> {
         entries: usize,
     ) -> Result<Self, XdpError> {
         let stride = size_of::<T>().next_multiple_of(8);
-        let octets = (stride * entries).next_multiple_of(PAGE);
+        let bytes = (stride * entries).next_multiple_of(PAGE);
         let failed = |error| XdpError::Table { table: name, error };
         let map = fd.try_clone_to_owned().map_err(failed)?;
-        let chunks = (0..octets.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
-        let table = Table { name, map, chunks, octets, entries, stride, _of: PhantomData };
+        let chunks = (0..bytes.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
+        let table = Table { name, map, chunks, bytes, entries, stride, _of: PhantomData };
         // What cannot be mapped is said at once, and not at some entry later.
         let first = table.map_chunk(0).map_err(failed)?;
         table.chunks.first().map(|chunk| chunk.set(first));
@@ -45,7 +45,7 @@ impl<T: Copy> Table<T> {
 
     fn map_chunk(&self, chunk: usize) -> io::Result<Memory> {
         // With so much of the next one that no entry is cut in two.
-        let length = (CHUNK + self.stride.next_multiple_of(PAGE)).min(self.octets - chunk * CHUNK);
+        let length = (CHUNK + self.stride.next_multiple_of(PAGE)).min(self.bytes - chunk * CHUNK);
         Memory::map(self.map.as_fd(), chunk * CHUNK, length, Access::ReadWrite)
     }
 
@@ -54,7 +54,7 @@ impl<T: Copy> Table<T> {
         self.entries
     }
 
-    /// The mapping of octets of an entry, and where in it they are.
+    /// The mapping of bytes of an entry, and where in it they are.
     fn place(&self, index: u32, offset: usize, size: usize) -> (&Memory, usize) {
         assert!(
             (index as usize) < self.entries && offset + size <= self.stride,
@@ -78,26 +78,26 @@ impl<T: Copy> Table<T> {
     /// Writes an entry that no program uses yet.
     pub fn write(&self, index: u32, entry: T) {
         // SAFETY: the place is within the mapping, and as aligned as the kernel's own use of the
-        // type asks: entries begin at multiples of 8 octets of a page. That nobody else
+        // type asks: entries begin at multiples of 8 bytes of a page. That nobody else
         // uses the entry is the caller's word; programs that read it all the same see
-        // octets of the one or the other, which are valid for them whatever they are.
+        // bytes of the one or the other, which are valid for them whatever they are.
         unsafe { self.at(index).write(entry) }
     }
 
-    /// A copy of an entry, of which some octets may be newer than others.
+    /// A copy of an entry, of which some bytes may be newer than others.
     pub fn read(&self, index: u32) -> T {
-        // SAFETY: as for `write`; the types are integers and arrays of them, for which any octets
+        // SAFETY: as for `write`; the types are integers and arrays of them, for which any bytes
         // are a value.
         unsafe { self.at(index).read_volatile() }
     }
 
-    /// A field of 4 octets, `offset` into the entry.
+    /// A field of 4 bytes, `offset` into the entry.
     pub fn u32(&self, index: u32, offset: usize) -> &AtomicU32 {
         let (chunk, place) = self.place(index, offset, 4);
         chunk.u32(place)
     }
 
-    /// A field of 8 octets, `offset` into the entry.
+    /// A field of 8 bytes, `offset` into the entry.
     pub fn u64(&self, index: u32, offset: usize) -> &AtomicU64 {
         let (chunk, place) = self.place(index, offset, 8);
         chunk.u64(place)

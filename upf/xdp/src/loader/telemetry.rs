@@ -17,7 +17,7 @@ pub(crate) struct TelemetryTables {
 
 /// What is traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceWish {
+pub struct TraceRequest {
     /// Also packets that are forwarded.
     pub forwarded: bool,
     /// Reasons of drops: bit n for the n-th.
@@ -51,8 +51,8 @@ impl Programs {
         let each = self.telemetry.lanes.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
         let each = each.map_err(|error| table_error("lanes", error))?.unwrap_or_default();
         let mut words = [0u64; WORDS];
-        for processor in each {
-            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+        for cpu in each {
+            for (sum, word) in words.iter_mut().zip(cpu.as_chunks::<8>().0) {
                 *sum += u64::from_ne_bytes(*word);
             }
         }
@@ -63,8 +63,8 @@ impl Programs {
     /// The drops of all sessions, of which the table holds the latest.
     pub fn session_drops(&self) -> Vec<SessionDrops> {
         let map = &self.telemetry.session_drops;
-        let word = |octets: &[u8], n: usize| {
-            octets.get(n * 4..n * 4 + 4).and_then(|o| <[u8; 4]>::try_from(o).ok())
+        let word = |bytes: &[u8], n: usize| {
+            bytes.get(n * 4..n * 4 + 4).and_then(|o| <[u8; 4]>::try_from(o).ok())
         };
         let read = |key: Vec<u8>| {
             let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
@@ -76,24 +76,24 @@ impl Programs {
     }
 
     /// Has the programs tell of packets, or no longer.
-    pub fn trace(&self, wish: Option<TraceWish>) {
+    pub fn trace(&self, request: Option<TraceRequest>) {
         let set =
             |offset, value| self.telemetry.trace.u32(0, offset).store(value, Ordering::Relaxed);
-        set(offset_of!(types::trace, reasons), wish.map_or(0, |wish| wish.reasons));
+        set(offset_of!(types::trace, reasons), request.map_or(0, |request| request.reasons));
         set(
             offset_of!(types::trace, wanted),
-            wish.map_or(0, |wish| if wish.forwarded { 2 } else { 1 }),
+            request.map_or(0, |request| if request.forwarded { 2 } else { 1 }),
         );
     }
 
-    /// Has the programs show so many octets of each packet of N6, or nothing.
-    pub fn capture(&self, octets: Option<u32>) {
+    /// Has the programs show so many bytes of each packet of N6, or nothing.
+    pub fn capture(&self, bytes: Option<u32>) {
         let place = self.telemetry.trace.u32(0, offset_of!(types::trace, capture));
-        place.store(octets.unwrap_or(0), Ordering::Relaxed);
+        place.store(bytes.unwrap_or(0), Ordering::Relaxed);
     }
 
     /// A reader of the ring of captured packets. `take` gets the time in nanoseconds since the
-    /// machine started, the octets that were kept, and how many the packet had.
+    /// machine started, the bytes that were kept, and how many the packet had.
     ///
     /// # Errors
     /// The kernel does not let it be read.
@@ -102,8 +102,8 @@ impl Programs {
         mut take: impl FnMut(u64, &[u8], u32) + Send + 'static,
     ) -> Result<RingBuffer<'static>, XdpError> {
         let mut builder = RingBufferBuilder::new();
-        let callback = move |octets: &[u8]| {
-            if let Some((head, packet)) = octets.split_first_chunk::<16>() {
+        let callback = move |bytes: &[u8]| {
+            if let Some((head, packet)) = bytes.split_first_chunk::<16>() {
                 let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *head;
                 take(
                     u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
@@ -119,7 +119,7 @@ impl Programs {
         builder.build().map_err(|error| table_error("captures", error))
     }
 
-    /// A reader of the ring of traced packets. `take` gets the octets of one `struct traced`.
+    /// A reader of the ring of traced packets. `take` gets the bytes of one `struct traced`.
     ///
     /// # Errors
     /// The kernel does not let it be read.
@@ -128,11 +128,11 @@ impl Programs {
         mut take: impl FnMut(types::traced) + Send + 'static,
     ) -> Result<RingBuffer<'static>, XdpError> {
         let mut builder = RingBufferBuilder::new();
-        let callback = move |octets: &[u8]| {
-            if octets.len() >= size_of::<types::traced>() {
-                // SAFETY: there are as many octets as the struct has, which is integers alone: any
-                // octets are one. It may lie anywhere.
-                take(unsafe { octets.as_ptr().cast::<types::traced>().read_unaligned() });
+        let callback = move |bytes: &[u8]| {
+            if bytes.len() >= size_of::<types::traced>() {
+                // SAFETY: there are as many bytes as the struct has, which is integers alone: any
+                // bytes are one. It may lie anywhere.
+                take(unsafe { bytes.as_ptr().cast::<types::traced>().read_unaligned() });
             }
             0
         };

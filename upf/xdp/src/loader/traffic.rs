@@ -16,8 +16,8 @@ pub struct Traffic(Programs);
 pub struct Received {
     /// Packets.
     pub packets: u64,
-    /// Octets of their frames.
-    pub octets: u64,
+    /// Bytes of their frames.
+    pub bytes: u64,
     /// How long they took: how many for each class, of which there are eight for each power of
     /// two.
     pub took: Vec<u64>,
@@ -42,13 +42,13 @@ impl Received {
         let took = self.took.iter().zip(&earlier.took).map(|(now, then)| now - then).collect();
         Received {
             packets: self.packets - earlier.packets,
-            octets: self.octets - earlier.octets,
+            bytes: self.bytes - earlier.bytes,
             took,
         }
     }
 }
 
-/// As `bench_sink` in `bpf/bench.h` has it.
+/// As `bench_count` in `bpf/bench.h` has it.
 fn upper_end(class: usize) -> f64 {
     if class < 8 {
         return 8.0;
@@ -137,14 +137,14 @@ impl Traffic {
     /// # Errors
     /// The kernel does not tell.
     pub fn received(&self) -> Result<Received, XdpError> {
-        let each = self.0.bench_sunk.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
-        let each = each.map_err(|error| table_error("bench_sunk", error))?.unwrap_or_default();
-        let mut words = vec![0u64; size_of::<types::bench_sunk>() / 8];
-        for processor in each {
-            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+        let each = self.0.bench_received.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let each = each.map_err(|error| table_error("bench_received", error))?.unwrap_or_default();
+        let mut words = vec![0u64; size_of::<types::bench_received>() / 8];
+        for cpu in each {
+            for (sum, word) in words.iter_mut().zip(cpu.as_chunks::<8>().0) {
                 *sum += u64::from_ne_bytes(*word);
             }
         }
-        Ok(Received { packets: words[0], octets: words[1], took: words[2..].to_vec() })
+        Ok(Received { packets: words[0], bytes: words[1], took: words[2..].to_vec() })
     }
 }

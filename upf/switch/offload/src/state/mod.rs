@@ -13,7 +13,7 @@ use martlet_upf_config::{OffloadPolicy, SwitchConfig, network};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::telemetry::{Traffic, Volume};
 use martlet_upf_datapath::{Change, Datapath, DatapathError, EventSender, Usage};
-use martlet_upf_kernel::exits::exit_of;
+use martlet_upf_kernel::network_instances::network_instance_of;
 use martlet_upf_rules::Session;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -41,7 +41,7 @@ pub(super) struct Known {
     adjusted: bool,
     /// What the native UPF had forwarded when it was last looked at.
     pub seen: [u64; 2],
-    /// Octets on the switch since the last look.
+    /// Bytes on the switch since the last look.
     pub carried: u64,
     /// What the switch has forwarded of it, from and to the UE.
     pub volumes: [Volume; 2],
@@ -61,8 +61,8 @@ pub(super) struct Happened {
     pub moved_off: u64,
     pub failed: u64,
     pub connections: u64,
-    /// Octets that the switch has forwarded.
-    pub octets: u64,
+    /// Bytes that the switch has forwarded.
+    pub bytes: u64,
     pub why: String,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct State {
     ues: Ues,
     longest: u16,
     /// Network instances with an exit of their own, which only the native UPF knows.
-    exits: Vec<Vec<u8>>,
+    network_instances: Vec<Vec<u8>>,
     /// Nothing moves onto the switch any more.
     ended: bool,
 }
@@ -97,7 +97,7 @@ pub(super) struct Surroundings {
     pub netns: [Option<String>; 2],
     pub ues: Ues,
     pub longest: u16,
-    pub exits: Vec<Vec<u8>>,
+    pub network_instances: Vec<Vec<u8>>,
 }
 
 impl State {
@@ -109,7 +109,7 @@ impl State {
         surroundings: Surroundings,
     ) -> State {
         let (events, counters) = (native.events(), native.counters());
-        let Surroundings { netns, ues, longest, exits } = surroundings;
+        let Surroundings { netns, ues, longest, network_instances } = surroundings;
         State {
             native,
             controller,
@@ -128,7 +128,7 @@ impl State {
             netns,
             ues,
             longest,
-            exits,
+            network_instances,
             ended: false,
         }
     }
@@ -245,7 +245,7 @@ impl State {
             for (sum, more) in
                 [&mut traffic.uplink, &mut traffic.downlink].into_iter().zip(known.volumes)
             {
-                (sum.octets, sum.packets) = (sum.octets + more.octets, sum.packets + more.packets);
+                (sum.bytes, sum.packets) = (sum.bytes + more.bytes, sum.packets + more.packets);
             }
         }
         all
@@ -253,11 +253,9 @@ impl State {
 
     /// Whether the policy lets the switch carry a session.
     fn wants(&self, session: &Session, plan: &Plan) -> bool {
-        if session
-            .fars
-            .values()
-            .any(|far| exit_of(&self.exits, far.network_instance.as_deref()) > 0)
-        {
+        if session.fars.values().any(|far| {
+            network_instance_of(&self.network_instances, far.network_instance.as_deref()) > 0
+        }) {
             return false;
         }
         match self.config.policy {
@@ -287,12 +285,12 @@ impl State {
 }
 
 /// A name as it is written, or in labels with their lengths (TS 23.003, 9.1).
-fn is_named(octets: &[u8], name: &str) -> bool {
+fn is_named(bytes: &[u8], name: &str) -> bool {
     let labels: Vec<u8> = name
         .split('.')
         .flat_map(|label| std::iter::once(label.len() as u8).chain(label.bytes()))
         .collect();
-    octets.eq_ignore_ascii_case(name.as_bytes()) || octets.eq_ignore_ascii_case(&labels)
+    bytes.eq_ignore_ascii_case(name.as_bytes()) || bytes.eq_ignore_ascii_case(&labels)
 }
 
 #[cfg(test)]

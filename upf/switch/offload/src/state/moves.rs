@@ -241,7 +241,7 @@ impl State {
                 continue;
             };
             for counted in &mut placed.counted {
-                (counted.packets, counted.octets) = counts.next().unwrap_or_default();
+                (counted.packets, counted.bytes) = counts.next().unwrap_or_default();
             }
             for entry in &placed.entries {
                 let was_held = held

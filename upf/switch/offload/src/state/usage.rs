@@ -17,8 +17,8 @@ fn direction_of(
     direction: Direction,
 ) -> (&martlet_upf_datapath::counters::Count, &martlet_upf_datapath::counters::Count) {
     match direction {
-        Direction::Uplink => (&counters.uplink_packets, &counters.uplink_octets),
-        Direction::Downlink => (&counters.downlink_packets, &counters.downlink_octets),
+        Direction::Uplink => (&counters.uplink_packets, &counters.uplink_bytes),
+        Direction::Downlink => (&counters.downlink_packets, &counters.downlink_bytes),
     }
 }
 
@@ -35,21 +35,21 @@ impl State {
     pub(super) fn credit(&mut self, seid: u64, counted: &mut [Counted], counts: &[(u64, u64)]) {
         let now = SystemTime::now();
         let mut known = self.known.get_mut(&seid);
-        for (of, (packets, octets)) in counted.iter_mut().zip(counts) {
-            let news = (packets.saturating_sub(of.packets), octets.saturating_sub(of.octets));
+        for (of, (packets, bytes)) in counted.iter_mut().zip(counts) {
+            let news = (packets.saturating_sub(of.packets), bytes.saturating_sub(of.bytes));
             if news == (0, 0) {
                 continue;
             }
-            (of.packets, of.octets) = (*packets, *octets);
-            let (all_packets, all_octets) = direction_of(&self.counters, of.direction);
+            (of.packets, of.bytes) = (*packets, *bytes);
+            let (all_packets, all_bytes) = direction_of(&self.counters, of.direction);
             all_packets.add(news.0);
-            all_octets.add(news.1);
+            all_bytes.add(news.1);
             self.counters.received_packets.add(news.0);
-            self.happened.octets += news.1;
+            self.happened.bytes += news.1;
             let Some(known) = &mut known else { continue };
             known.carried += news.1;
             let volume = &mut known.volumes[usize::from(of.direction == Direction::Downlink)];
-            (volume.packets, volume.octets) = (volume.packets + news.0, volume.octets + news.1);
+            (volume.packets, volume.bytes) = (volume.packets + news.0, volume.bytes + news.1);
             known.last = Some(Instant::now());
             for urr in of.urrs.iter().filter_map(|urr| known.session.urrs.get(urr)) {
                 known.accounts.of(urr).count(of.direction, news, self.looked, now);
@@ -105,10 +105,10 @@ impl State {
         }
         let seids: Vec<u64> =
             self.known.iter().filter(|(_, known)| is_there(known)).map(|(seid, _)| *seid).collect();
-        let before = self.happened.octets;
+        let before = self.happened.bytes;
         let whole = self.settle(&seids);
         self.looked = SystemTime::now();
-        self.spread = self.rest.asked(Instant::now(), self.happened.octets != before);
+        self.spread = self.rest.asked(Instant::now(), self.happened.bytes != before);
         whole
     }
 

@@ -209,7 +209,7 @@ pub fn session() -> Session {
             qers: vec![1],
             urrs: vec![1],
             returns: false,
-            beyond: None,
+            extras: None,
         };
         session.pdrs.insert(id, pdr);
         let far = Far {

@@ -2,7 +2,7 @@
 /* GTP-U (TS 29.281) with the PDU session container (TS 38.415). */
 #pragma once
 
-#include "parsing.h"
+#include "headers.h"
 
 #define GTP_PORT 2152
 #define GTP_ECHO_REQUEST 1
@@ -50,7 +50,7 @@ struct tunnelled {
 	__u8 has_qfi;
 };
 
-/* The chain of extension headers, which begins `at` octets into the frame. Gives the offset behind it, or less than 0. */
+/* The chain of extension headers, which begins `at` bytes into the frame. Gives the offset behind it, or less than 0. */
 global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled *found)
 {
 	if (!found)
@@ -58,7 +58,7 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 	void *data = data_of(ctx), *end = end_of(ctx);
 	if (at > 1024)
 		return -1;
-	for (int i = 0; i < MOST_EXTENSIONS && next; i++) {
+	for (int i = 0; i < MAX_EXTENSIONS && next; i++) {
 		__u8 *header = data + at;
 		if ((void *)(header + 4) > end)
 			return -1;
@@ -89,7 +89,7 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 	return next ? -1 : (int)at;
 }
 
-/* A message that begins `at` octets into the frame, behind its UDP header. */
+/* A message that begins `at` bytes into the frame, behind its UDP header. */
 inline_always enum gtp_kind read_gtp(struct xdp_md *ctx, __u32 at, struct tunnelled *found)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 /// Takes packets that leave. Called from several threads; neither call may wait for long.
-pub(super) trait Outlet: Send + Sync + 'static {
+pub(super) trait Egress: Send + Sync + 'static {
     /// To a GTP-U peer, at the GTP-U port.
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()>;
     /// To the data network, by an exit; 0 is the common one.

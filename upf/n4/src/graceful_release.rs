@@ -15,7 +15,7 @@ const SARR: u8 = 1;
 const URSS: u8 = 2;
 
 /// Sessions of an association whose last usage is to be reported.
-pub(super) struct Farewell {
+pub(super) struct GracefulRelease {
     left: VecDeque<u64>,
     under_way: usize,
 }
@@ -28,9 +28,9 @@ impl N4 {
         if ids.is_empty() || self.settings.release.is_zero() {
             return false;
         }
-        self.leaving = Some(now.instant + self.settings.release);
+        self.releasing = Some(now.instant + self.settings.release);
         for id in ids {
-            self.ask_for_release(
+            self.request_release(
                 id,
                 SARR,
                 Some(GracefulReleasePeriod::of(self.settings.release)),
@@ -41,17 +41,17 @@ impl N4 {
     }
 
     /// When it has waited long enough for its associations to end: at once, where none is left.
-    pub fn leaves_at(&self, now: Moment) -> Option<Instant> {
-        self.leaving.map(|at| if self.associations.is_empty() { now.instant } else { at })
+    pub fn release_deadline(&self, now: Moment) -> Option<Instant> {
+        self.releasing.map(|at| if self.associations.is_empty() { now.instant } else { at })
     }
 
     /// Whether an association takes no new sessions.
-    pub(super) fn is_leaving(&self, association: u64) -> bool {
-        self.leaving.is_some()
-            || self.associations.get(&association).is_some_and(|a| a.farewell.is_some())
+    pub(super) fn is_releasing(&self, association: u64) -> bool {
+        self.releasing.is_some()
+            || self.associations.get(&association).is_some_and(|a| a.graceful_release.is_some())
     }
 
-    fn ask_for_release(
+    fn request_release(
         &mut self,
         id: u64,
         flags: u8,
@@ -76,34 +76,38 @@ impl N4 {
     /// The SMF is about to release the association (5.18.2): what sessions have used is reported,
     /// and then that all is.
     pub(super) fn prepare_release(&mut self, id: u64, now: Moment) {
-        let Some(association) = self.associations.get_mut(&id).filter(|a| a.farewell.is_none())
+        let Some(association) =
+            self.associations.get_mut(&id).filter(|a| a.graceful_release.is_none())
         else {
             return;
         };
         let left = association.sessions.iter().copied().collect();
-        association.farewell = Some(Farewell { left, under_way: 0 });
-        self.go_on_with_farewell(id, 0, now);
+        association.graceful_release = Some(GracefulRelease { left, under_way: 0 });
+        self.continue_graceful_release(id, 0, now);
     }
 
     /// So many of the reports have been answered, or will not be.
-    pub(super) fn go_on_with_farewell(&mut self, id: u64, answered: usize, now: Moment) {
-        let Some(mut farewell) = self.associations.get_mut(&id).and_then(|a| a.farewell.take())
+    pub(super) fn continue_graceful_release(&mut self, id: u64, answered: usize, now: Moment) {
+        let Some(mut graceful_release) =
+            self.associations.get_mut(&id).and_then(|a| a.graceful_release.take())
         else {
             return;
         };
-        let had_all = farewell.left.is_empty() && farewell.under_way == 0 && answered > 0;
-        farewell.under_way -= answered.min(farewell.under_way);
-        while farewell.under_way < WINDOW
-            && let Some(seid) = farewell.left.pop_front()
+        let had_all =
+            graceful_release.left.is_empty() && graceful_release.under_way == 0 && answered > 0;
+        graceful_release.under_way -= answered.min(graceful_release.under_way);
+        while graceful_release.under_way < WINDOW
+            && let Some(seid) = graceful_release.left.pop_front()
         {
-            farewell.under_way += usize::from(self.report_all(id, seid, now));
+            graceful_release.under_way += usize::from(self.report_all(id, seid, now));
         }
-        let is_over = farewell.left.is_empty() && farewell.under_way == 0 && !had_all;
+        let is_over =
+            graceful_release.left.is_empty() && graceful_release.under_way == 0 && !had_all;
         if let Some(association) = self.associations.get_mut(&id) {
-            association.farewell = Some(farewell);
+            association.graceful_release = Some(graceful_release);
         }
         if is_over {
-            self.ask_for_release(id, URSS, None, now);
+            self.request_release(id, URSS, None, now);
         }
     }
 
@@ -120,6 +124,6 @@ impl N4 {
         let measured = self.reports(seid, &usage, &urrs, UsageReportTrigger::TEBUR, now);
         let usage_reports = measured.into_iter().map(UsageReport::from).collect();
         let request = SessionReportRequest { usage_reports, ..report(ReportType::USAR) };
-        self.send_report(seid, request, Pending::Farewell { association, seid }, now)
+        self.send_report(seid, request, Pending::GracefulRelease { association, seid }, now)
     }
 }

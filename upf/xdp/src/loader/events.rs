@@ -21,8 +21,8 @@ impl Programs {
         let each = self.stats.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY);
         let each = each.map_err(|error| table_error("stats", error))?.unwrap_or_default();
         let mut words = [0u64; size_of::<types::stats>() / 8];
-        for processor in each {
-            for (sum, word) in words.iter_mut().zip(processor.as_chunks::<8>().0) {
+        for cpu in each {
+            for (sum, word) in words.iter_mut().zip(cpu.as_chunks::<8>().0) {
                 *sum += u64::from_ne_bytes(*word);
             }
         }
@@ -32,7 +32,7 @@ impl Programs {
         })
     }
 
-    /// A reader of the ring. `take` gets the octets of one event: a `struct event` and what follows
+    /// A reader of the ring. `take` gets the bytes of one event: a `struct event` and what follows
     /// it.
     ///
     /// # Errors
@@ -42,8 +42,8 @@ impl Programs {
         mut take: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<RingBuffer<'static>, XdpError> {
         let mut builder = RingBufferBuilder::new();
-        let callback = move |octets: &[u8]| {
-            take(octets);
+        let callback = move |bytes: &[u8]| {
+            take(bytes);
             0
         };
         builder.add(&self.events, callback).map_err(|error| table_error("events", error))?;

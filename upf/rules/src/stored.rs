@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A session, in little memory.
 #[derive(Debug, Clone)]
-pub struct KeptSession {
+pub struct StoredSession {
     /// All but what stands below.
     rules: Arc<Session>,
     seid: u64,
@@ -32,7 +32,7 @@ fn nobody() -> FSeid {
     FSeid::new(0, IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
-impl From<Session> for KeptSession {
+impl From<Session> for StoredSession {
     fn from(mut session: Session) -> Self {
         let seid = std::mem::take(&mut session.seid);
         let cp = std::mem::replace(&mut session.cp, nobody());
@@ -46,11 +46,11 @@ impl From<Session> for KeptSession {
             *address = UeAddress::V6(place as u64);
         }
         session.share();
-        KeptSession { rules: shared(Arc::new(session)), seid, cp, teids, ue: ue.into() }
+        StoredSession { rules: shared(Arc::new(session)), seid, cp, teids, ue: ue.into() }
     }
 }
 
-impl KeptSession {
+impl StoredSession {
     /// The whole session.
     pub fn whole(&self) -> Session {
         let mut session = Session::clone(&self.rules);
@@ -113,7 +113,7 @@ mod tests {
                 qers: vec![],
                 urrs: vec![4],
                 returns: false,
-                beyond: None,
+                extras: None,
             };
             session.pdrs.insert(id, pdr);
             let far = Far {
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_session_comes_out_as_it_went_in_and_shares_what_others_have() {
-        let kept: Vec<KeptSession> = (1..4).map(|n| session(n).into()).collect();
+        let kept: Vec<StoredSession> = (1..4).map(|n| session(n).into()).collect();
         for (n, kept) in (1..).zip(&kept) {
             assert_eq!(kept.whole(), session(n));
             assert_eq!(kept.cp(), session(n).cp);
@@ -137,6 +137,6 @@ mod tests {
         assert!(Arc::ptr_eq(&kept[0].rules, &kept[2].rules));
         let mut other = session(4);
         other.pdrs.get_mut(&1).unwrap().precedence = 6;
-        assert!(!Arc::ptr_eq(&kept[0].rules, &KeptSession::from(other).rules));
+        assert!(!Arc::ptr_eq(&kept[0].rules, &StoredSession::from(other).rules));
     }
 }

@@ -5,13 +5,13 @@
 #include "forwarding.h"
 
 /* Whether a packet of a rule has to wait, instead of being forwarded. */
-inline_always int has_to_wait(struct rule *rule, enum origin origin)
+inline_always int must_buffer(struct rule *rule, enum origin origin)
 {
 	if (rule->flags & RULE_BUFFER)
 		return 1;
 	if (origin == FROM_BUFFER)
 		return 0;
-	struct rule_rest *rest = rest_of(rule);
+	struct rule_cold *rest = cold_of(rule);
 	if (!rest)
 		return 1;
 	__u32 index = rest->session;
@@ -20,7 +20,7 @@ inline_always int has_to_wait(struct rule *rule, enum origin origin)
 }
 
 /* Shows user space what a name server answers. */
-global int show_answer(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+global int copy_dns_response(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024 || flow->protocol != IPPROTO_UDP || flow->fragment || !flow->length ||
 	    flow->length > BUFFERED_SHORT)
@@ -29,19 +29,19 @@ global int show_answer(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	struct udphdr *udp = data_of(ctx) + at;
 	if ((void *)(udp + 1) > end_of(ctx) || udp->source != bpf_htons(DNS_PORT))
 		return 0;
-	return give(ctx, offset, flow->length, NONE, 0);
+	return give_to_ring(ctx, offset, flow->length, NONE, 0);
 }
 
 /* A packet of a session that user space carries: out of its tunnel it comes to the socket, and from the data network here. */
-global int carried_beside(struct xdp_md *ctx, __u32 offset, struct flow *flow, int up)
+global int non_ip_session(struct xdp_md *ctx, __u32 offset, struct flow *flow, int up)
 {
 	if (!flow || offset > 1024)
 		return XDP_DROP;
 	if (up)
-		return not_ours();
-	if (!flow->length || flow->length > BUFFERED_LONG || !give(ctx, offset, flow->length, NONE, ARGUMENT_DATAGRAM))
+		return pass_to_kernel();
+	if (!flow->length || flow->length > BUFFERED_LONG || !give_to_ring(ctx, offset, flow->length, NONE, ARGUMENT_DATAGRAM))
 		return dropped(DROP_BUFFER_FULL);
-	NOTE(passed);
+	COUNT_PACKET(passed);
 	return XDP_DROP;
 }
 
@@ -49,17 +49,17 @@ global int carried_beside(struct xdp_md *ctx, __u32 offset, struct flow *flow, i
 inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
 {
 	__u32 flags = rule->flags;
-	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_SOCKET | RULE_NAMES))) {
+	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_USER_SPACE | RULE_DNS))) {
 		/* A frame may look like a packet. */
-		if (flags & RULE_SOCKET)
-			return carried_beside(ctx, offset, flow, flags & RULE_UPLINK);
+		if (flags & RULE_USER_SPACE)
+			return non_ip_session(ctx, offset, flow, flags & RULE_UPLINK);
 		if (flags & RULE_DROP)
 			return dropped_of(rule, DROP_ACTION);
-		if (flags & (RULE_BUFFER | RULE_HELD) && has_to_wait(rule, origin))
+		if (flags & (RULE_BUFFER | RULE_HELD) && must_buffer(rule, origin))
 			return origin == FROM_BUFFER ? VERDICT_KEEP :
 						       buffer(ctx, offset, flow->length, rule, origin != FROM_SOCKET);
-		if (flags & RULE_NAMES)
-			show_answer(ctx, offset, flow);
+		if (flags & RULE_DNS)
+			copy_dns_response(ctx, offset, flow);
 	}
 	int reason = enforce(rule, flow->length, bpf_jiffies64());
 	if (unlikely(reason >= 0))
@@ -81,18 +81,18 @@ inline_always int qfi_of(struct rule *rule, struct tunnelled *tunnel)
 	return came ? tunnel->qfi : -1;
 }
 
-/* A packet for a UE, `offset` octets into the frame. */
-inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 entrance, enum origin origin)
+/* A packet for a UE, `offset` bytes into the frame. */
+inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 target, enum origin origin)
 {
 	struct tunnelled none = {};
-	struct rule *rule = classify(ctx, offset, flow, &none, entrance, 0);
+	struct rule *rule = classify(ctx, offset, flow, &none, target, 0);
 	if (unlikely(!rule))
-		return dropped_of(any_of(entrance), DROP_NO_RULE);
+		return dropped_of(any_rule_of(target), DROP_NO_RULE);
 	/* It was translated for a session that had this address before. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
 		return dropped_of(rule, DROP_NAT);
 	if (flow->version == 4 && flow->nat_mark)
-		nat_remember(rule, entrance, flow);
+		nat_cache_store(rule, target, flow);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)
 		return verdict;
@@ -105,11 +105,11 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 }
 
 /* The same for a packet that another UE sent. */
-noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 entrance, int origin)
+noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 target, int origin)
 {
 	if (!flow || offset > 1024)
 		return XDP_DROP;
-	return to_ue(ctx, offset, flow, entrance, origin);
+	return to_ue(ctx, offset, flow, target, origin);
 }
 
 /* Whether a packet of a UE is for the public end of another one, to which it goes at once (RFC 4787, REQ-9). */
@@ -117,9 +117,9 @@ global int is_hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024)
 		return 0;
-	struct nat_place place = {};
+	struct nat_l4 place = {};
 	struct iphdr *ip = data_of(ctx) + offset;
-	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment || !nat_places(ip, end_of(ctx), 0, &place))
+	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment || !nat_find_l4(ip, end_of(ctx), 0, &place))
 		return 0;
 	struct nat_end end = { .address = ip->daddr, .port = *place.far, .protocol = ip->protocol };
 	return bpf_map_lookup_elem(&nat_of_public, &end) != NULL;
@@ -140,7 +140,7 @@ global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 
 /* Whether a packet of a UE is for our own end of tunnels: a UE has no business there. It could send in the name of others, or have
  * their tunnels be taken for gone. */
-global int is_tunnel(struct xdp_md *ctx, __u32 offset, struct flow *flow)
+global int is_gtpu(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024)
 		return 0;
@@ -165,9 +165,9 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	if (unlikely(rule->flags & RULE_TUNNEL))
 		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
 	if (settings.local_switching) {
-		__u32 other = entrance_of_ue(flow, 0);
+		__u32 other = lookup_ue(flow, 0);
 		if (unlikely(other)) {
-			NOTE(switched);
+			COUNT_PACKET(switched);
 			return between_ues(ctx, offset, flow, other, origin);
 		}
 	}
@@ -175,10 +175,10 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 		if (is_hairpin(ctx, offset, flow)) {
 			flow->read = 0;
 			int done = nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE;
-			__u32 other = done ? entrance_of_ue(flow, 0) : NONE;
+			__u32 other = done ? lookup_ue(flow, 0) : NONE;
 			if (!other)
 				return lost(DROP_NAT);
-			NOTE(switched);
+			COUNT_PACKET(switched);
 			return between_ues(ctx, offset, flow, other, origin);
 		}
 	}
@@ -199,20 +199,20 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 		__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
 		whole = read_ip(data + offset, end, protocol, flow) && offset + flow->length <= tunnel->end;
 	}
-	__u32 entrance = entrance_of_teid(tunnel->teid);
-	if (unlikely(!entrance))
-		return complain(DROP_UNKNOWN_TUNNEL);
+	__u32 target = lookup_teid(tunnel->teid);
+	if (unlikely(!target))
+		return answer_in_user_space(DROP_UNKNOWN_TUNNEL);
 	if (unlikely(!whole)) {
-		struct rule *of_frames = any_of(entrance);
-		return of_frames && of_frames->flags & RULE_SOCKET ? not_ours() : dropped(DROP_MALFORMED);
+		struct rule *of_frames = any_rule_of(target);
+		return of_frames && of_frames->flags & RULE_USER_SPACE ? pass_to_kernel() : dropped(DROP_MALFORMED);
 	}
 	/* User space answers, as often as it does those that have no tunnel. The hop limit shows that it comes from the link. */
 	if (unlikely(flow->version == 6 && flow->ttl == 255) && is_solicitation(ctx, offset, flow))
-		return complain(DROP_RATE);
-	struct rule *rule = classify(ctx, offset, flow, tunnel, entrance, 1);
+		return answer_in_user_space(DROP_RATE);
+	struct rule *rule = classify(ctx, offset, flow, tunnel, target, 1);
 	/* A PDR need not name the UE's address; that of its session counts all the same. */
 	if (unlikely(!rule)) {
-		rule = any_of(entrance);
+		rule = any_rule_of(target);
 		return dropped_of(rule, is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
 	}
 	if (likely(flow->version == 4 && (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
@@ -220,7 +220,7 @@ inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, stru
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);
 	}
-	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_tunnel(ctx, offset, flow))
+	if (unlikely(is_for_n3(flow)) && rule->flags & RULE_UPLINK && is_gtpu(ctx, offset, flow))
 		return dropped_of(rule, DROP_MALFORMED);
 	int verdict = admit(ctx, offset, flow, rule, origin);
 	if (verdict >= 0)

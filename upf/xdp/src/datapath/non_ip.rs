@@ -4,24 +4,24 @@
 use super::forwarder::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;
-use crate::loader::types::{rule, rule_flag, rule_rest};
+use crate::loader::types::{rule, rule_cold, rule_flag};
 use martlet_upf_datapath::{Change, DatapathError, Usage};
-use martlet_upf_kernel::beside::{Beside, ToNetwork};
+use martlet_upf_kernel::non_ip::{NonIpSessions, ToNetwork};
 use martlet_upf_rules::{Session, SessionKind, UeAddress};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What leads packets to a session: its tunnels, and the IPv6 prefixes of its addresses.
 #[derive(Debug, Default, Clone)]
-struct Entrances {
+struct LookupKeys {
     teids: BTreeSet<u32>,
     prefixes: BTreeSet<u64>,
 }
 
 /// Those sessions, and what leads to them.
-pub(super) struct OfFrames {
-    beside: Arc<Beside>,
-    entrances: HashMap<u64, Entrances>,
+pub(super) struct NonIpRules {
+    non_ip: Arc<NonIpSessions>,
+    lookup_keys: HashMap<u64, LookupKeys>,
     /// What all their tunnels, and all their addresses, lead to in the table of rules.
     up: u32,
     down: u32,
@@ -36,7 +36,7 @@ pub(super) fn to_network(frames: Arc<PacketSocket>, inner: u32) -> ToNetwork {
     })
 }
 
-impl Entrances {
+impl LookupKeys {
     fn of(session: &Session) -> Self {
         let teids = session.teids().into_iter().collect();
         let addresses = session.pdrs.values().flat_map(|pdr| &pdr.ue);
@@ -45,21 +45,21 @@ impl Entrances {
         });
         // Frames have no address of the data network.
         let datagrams = session.kind == SessionKind::Unstructured;
-        Entrances { teids, prefixes: prefixes.filter(|_| datagrams).collect() }
+        LookupKeys { teids, prefixes: prefixes.filter(|_| datagrams).collect() }
     }
 }
 
-impl OfFrames {
+impl NonIpRules {
     /// Takes the places of the rules that leave packets to the socket, and to the ring.
-    pub fn open(forwarder: &Forwarder, beside: Beside) -> Result<Self, String> {
+    pub fn open(forwarder: &Forwarder, non_ip: NonIpSessions) -> Result<Self, String> {
         let state = &mut *forwarder.lock();
         let mut rule_of = |direction: u32| {
-            let places = (state.places.take_other(), state.rest_slots.take(1));
-            let (Some(at), Some(rest)) = places else {
+            let rule_slots = (state.rule_slots.take_other(), state.rest_slots.take(1));
+            let (Some(at), Some(rest)) = rule_slots else {
                 return Err("there is no room for rules: raise upf.xdp.rules");
             };
-            forwarder.programs.rule_rests.write(rest, rule_rest::default());
-            let flags = rule_flag::RULE_SOCKET.0 | direction;
+            forwarder.programs.cold_rules.write(rest, rule_cold::default());
+            let flags = rule_flag::RULE_USER_SPACE.0 | direction;
             forwarder
                 .programs
                 .rules
@@ -67,19 +67,19 @@ impl OfFrames {
             Ok(at)
         };
         let (up, down) = (rule_of(rule_flag::RULE_UPLINK.0)?, rule_of(0)?);
-        let beside = Arc::new(beside);
-        let _ = forwarder.beside.set(beside.clone());
-        Ok(OfFrames { beside, entrances: HashMap::new(), up, down })
+        let non_ip = Arc::new(non_ip);
+        let _ = forwarder.non_ip.set(non_ip.clone());
+        Ok(NonIpRules { non_ip, lookup_keys: HashMap::new(), up, down })
     }
 
     /// The datapath of a session, if it is one of these.
-    pub fn of(&self, seid: u64) -> Option<&Beside> {
-        self.entrances.contains_key(&seid).then_some(&*self.beside)
+    pub fn of(&self, seid: u64) -> Option<&NonIpSessions> {
+        self.lookup_keys.contains_key(&seid).then_some(&*self.non_ip)
     }
 
     /// All of them.
-    pub fn all(&self) -> &Beside {
-        &self.beside
+    pub fn all(&self) -> &NonIpSessions {
+        &self.non_ip
     }
 
     /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
@@ -88,9 +88,9 @@ impl OfFrames {
         forwarder: &Forwarder,
         change: &Change<'_>,
     ) -> Result<(), DatapathError> {
-        self.beside.apply(change)?;
-        let now = Entrances::of(change.session);
-        let before = self.entrances.insert(change.session.seid, now.clone()).unwrap_or_default();
+        self.non_ip.apply(change)?;
+        let now = LookupKeys::of(change.session);
+        let before = self.lookup_keys.insert(change.session.seid, now.clone()).unwrap_or_default();
         // The lock is what keeps others from these tables.
         let _state = forwarder.lock();
         let programs = &forwarder.programs;
@@ -110,11 +110,11 @@ impl OfFrames {
     /// See [`Datapath::remove`](martlet_upf_datapath::Datapath::remove); `None` for a session that is
     /// none of these.
     pub fn remove(&mut self, forwarder: &Forwarder, seid: u64) -> Option<Vec<Usage>> {
-        let Entrances { teids, prefixes } = self.entrances.remove(&seid)?;
+        let LookupKeys { teids, prefixes } = self.lookup_keys.remove(&seid)?;
         let state = forwarder.lock();
         teids.iter().for_each(|teid| forwarder.programs.clear_teid(*teid));
         prefixes.iter().for_each(|prefix| forwarder.programs.clear_ue6(prefix.to_be_bytes()));
         drop(state);
-        Some(self.beside.remove(seid))
+        Some(self.non_ip.remove(seid))
     }
 }

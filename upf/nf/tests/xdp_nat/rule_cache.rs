@@ -1,4 +1,4 @@
-//! Packets that follow what their rule noted of the flow before (`bpf/nat_recent.h`).
+//! Packets that follow what their rule noted of the flow before (`bpf/nat_rule_cache.h`).
 use super::*;
 use martlet_upf::rules::Tunnel;
 use martlet_upf_xdp::types::rule;

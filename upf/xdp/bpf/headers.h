@@ -19,8 +19,8 @@
 #define IP_DONT_FRAGMENT 0x4000
 #define IP_OFFSET 0x1fff
 #define DNS_PORT 53
-#define MOST_VLANS 2
-#define MOST_EXTENSIONS 8
+#define MAX_VLANS 2
+#define MAX_EXTENSIONS 8
 
 /* ICMP (RFC 792). `linux/icmp.h` asks for headers of the C library. */
 enum icmp_type {
@@ -62,11 +62,11 @@ struct flow {
 	union {
 		__be64 destination6[2];
 		struct {
-			__u32 entrance;	/* the rule that had noted by what it is translated */
+			__u32 target;	/* the rule that had noted by what it is translated */
 			__u32 nat_mark;	/* its rule is to note by what it was translated */
 		};
 	};
-	__u32 length;		/* octets, as its header says */
+	__u32 length;		/* bytes, as its header says */
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
 	__u32 spi;
@@ -108,7 +108,7 @@ inline_always void *end_of(struct xdp_md *ctx)
 	return (void *)(long)ctx->data_end;
 }
 
-/* Octets of the link header, VLAN tags included, and the protocol behind it; 0 for what is cut off. */
+/* Bytes of the link header, VLAN tags included, and the protocol behind it; 0 for what is cut off. */
 inline_always __u32 link_header(void *data, void *end, __be16 *protocol)
 {
 	struct ethhdr *eth = data;
@@ -117,7 +117,7 @@ inline_always __u32 link_header(void *data, void *end, __be16 *protocol)
 	__u32 length = sizeof(*eth);
 	*protocol = eth->h_proto;
 #pragma unroll
-	for (int i = 0; i < MOST_VLANS; i++) {
+	for (int i = 0; i < MAX_VLANS; i++) {
 		if (likely(*protocol != bpf_htons(ETH_P_8021Q) && *protocol != bpf_htons(ETH_P_8021AD)))
 			break;
 		struct vlan *tag = data + length;
@@ -194,7 +194,7 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	if (offset > 1024 || at > 60)
 		return 0;
 	if (flow->version == 6) {
-		for (int i = 0; i < MOST_EXTENSIONS; i++) {
+		for (int i = 0; i < MAX_EXTENSIONS; i++) {
 			__u8 *header = data + offset + at;
 			if ((void *)(header + 8) > end || at + 8 > flow->length)
 				break;
@@ -216,7 +216,7 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	}
 	if (flow->fragment == 2)
 		return 1;
-	if (at > 60 + MOST_EXTENSIONS * 2048)
+	if (at > 60 + MAX_EXTENSIONS * 2048)
 		return 0;
 	void *l4 = data + offset + at;
 	__be32 *words = l4;
@@ -241,7 +241,7 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return 1;
 }
 
-/* Octets from an outer IPv6 header to UDP behind its extension headers; 0 where that is not there, or the packet came in
+/* Bytes from an outer IPv6 header to UDP behind its extension headers; 0 where that is not there, or the packet came in
  * parts. `offset` is that of the IP header. */
 global int udp_behind(struct xdp_md *ctx, __u32 offset)
 {
@@ -251,7 +251,7 @@ global int udp_behind(struct xdp_md *ctx, __u32 offset)
 		return 0;
 	__u8 next = ip->nexthdr;
 	__u32 at = sizeof(*ip);
-	for (int i = 0; i < MOST_EXTENSIONS; i++) {
+	for (int i = 0; i < MAX_EXTENSIONS; i++) {
 		if (next == IPPROTO_UDP)
 			return at;
 		if (next != 0 && next != 43 && next != 60)

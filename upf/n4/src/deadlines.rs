@@ -4,7 +4,7 @@ use std::time::Instant;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Alarm {
+pub(super) enum Deadline {
     /// A heartbeat to an SMF.
     Heartbeat { association: u64 },
     /// An SMF has been out of reach for too long.
@@ -24,21 +24,21 @@ pub(super) enum Alarm {
 }
 
 #[derive(Default)]
-pub(super) struct Alarms {
-    at: HashMap<Alarm, Instant>,
-    order: BTreeSet<(Instant, Alarm)>,
+pub(super) struct Deadlines {
+    at: HashMap<Deadline, Instant>,
+    order: BTreeSet<(Instant, Deadline)>,
 }
 
-impl Alarms {
-    pub fn set(&mut self, alarm: Alarm, at: Instant) {
-        self.cancel(alarm);
-        self.at.insert(alarm, at);
-        self.order.insert((at, alarm));
+impl Deadlines {
+    pub fn set(&mut self, deadline: Deadline, at: Instant) {
+        self.cancel(deadline);
+        self.at.insert(deadline, at);
+        self.order.insert((at, deadline));
     }
 
-    pub fn cancel(&mut self, alarm: Alarm) {
-        if let Some(at) = self.at.remove(&alarm) {
-            self.order.remove(&(at, alarm));
+    pub fn cancel(&mut self, deadline: Deadline) {
+        if let Some(at) = self.at.remove(&deadline) {
+            self.order.remove(&(at, deadline));
         }
     }
 
@@ -46,13 +46,13 @@ impl Alarms {
         self.order.first().map(|(at, _)| *at)
     }
 
-    pub fn due(&mut self, now: Instant) -> Option<Alarm> {
-        let (at, alarm) = *self.order.first()?;
+    pub fn due(&mut self, now: Instant) -> Option<Deadline> {
+        let (at, deadline) = *self.order.first()?;
         if at > now {
             return None;
         }
-        self.cancel(alarm);
-        Some(alarm)
+        self.cancel(deadline);
+        Some(deadline)
     }
 
     #[cfg(test)]
@@ -68,14 +68,14 @@ mod tests {
 
     #[test]
     fn an_alarm_that_is_set_again_goes_off_once() {
-        let mut alarms = Alarms::default();
+        let mut deadlines = Deadlines::default();
         let start = Instant::now();
-        let alarm = Alarm::Inactivity { seid: 1 };
-        alarms.set(alarm, start + Duration::from_secs(1));
-        alarms.set(alarm, start + Duration::from_secs(2));
-        assert_eq!(alarms.due(start + Duration::from_secs(1)), None);
-        assert_eq!(alarms.due(start + Duration::from_secs(2)), Some(alarm));
-        assert_eq!(alarms.due(start + Duration::from_secs(3)), None);
-        assert_eq!(alarms.next(), None);
+        let deadline = Deadline::Inactivity { seid: 1 };
+        deadlines.set(deadline, start + Duration::from_secs(1));
+        deadlines.set(deadline, start + Duration::from_secs(2));
+        assert_eq!(deadlines.due(start + Duration::from_secs(1)), None);
+        assert_eq!(deadlines.due(start + Duration::from_secs(2)), Some(deadline));
+        assert_eq!(deadlines.due(start + Duration::from_secs(3)), None);
+        assert_eq!(deadlines.next(), None);
     }
 }

@@ -52,7 +52,7 @@ impl Prefix {
 
 /// What few PDRs have.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
-pub struct Beyond {
+pub struct PdrExtras {
     /// All frames of an Ethernet session are meant.
     pub ethernet: bool,
     /// Frames, of which one is meant; empty for all.
@@ -61,12 +61,12 @@ pub struct Beyond {
     pub routes: Vec<Prefix>,
 }
 
-impl Beyond {
+impl PdrExtras {
     /// From a PDI; `None` where it has nothing of it.
     ///
     /// # Errors
     /// What is none.
-    pub fn of(id: u16, pdi: &Pdi) -> Result<Option<Box<Beyond>>, RuleError> {
+    pub fn of(id: u16, pdi: &Pdi) -> Result<Option<Box<PdrExtras>>, RuleError> {
         let failure =
             |why: String| RuleError::failure(FailedRuleId::Pdr(id), format!("PDR {id} {why}"));
         let texts = pdi
@@ -81,19 +81,19 @@ impl Beyond {
         };
         let frames =
             pdi.ethernet_filters.iter().map(|filter| FrameRule::of(filter).map_err(&failure));
-        let beyond = Beyond {
+        let extras = PdrExtras {
             ethernet: pdi.ethernet.is_some_and(|information| information.0 & 1 != 0)
                 || !pdi.ethernet_filters.is_empty(),
             frames: frames.collect::<Result<_, _>>()?,
             routes: texts.map(route).collect::<Result<_, _>>()?,
         };
-        if beyond.routes.len() > MOST_ROUTES {
+        if extras.routes.len() > MOST_ROUTES {
             return Err(RuleError::no_resources(format!(
                 "{} framed routes in PDR {id}",
-                beyond.routes.len()
+                extras.routes.len()
             )));
         }
-        Ok((beyond != Beyond::default()).then(|| beyond.into()))
+        Ok((extras != PdrExtras::default()).then(|| extras.into()))
     }
 
     /// Whether a frame is meant.

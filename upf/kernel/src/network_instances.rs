@@ -14,29 +14,30 @@ pub fn interface(n6: &N6Config, n: usize) -> String {
 }
 
 /// Rules and routes, for as long as this lives.
-pub struct Exits {
+pub struct NetworkInstances {
     netns: Option<String>,
     /// Interfaces that packets enter by, with their tables.
     made: Vec<(String, u32)>,
 }
 
-impl Exits {
+impl NetworkInstances {
     /// Sets up the way of each exit; its interface has to be there. In the network namespace of N6.
-    pub fn open(config: &UpfConfig) -> Result<Exits, String> {
-        let mut exits = Exits { netns: config.n6.netns.clone(), made: Vec::new() };
+    pub fn open(config: &UpfConfig) -> Result<NetworkInstances, String> {
+        let mut network_instances =
+            NetworkInstances { netns: config.n6.netns.clone(), made: Vec::new() };
         super::netns::within(config.n6.netns.as_deref(), || {
-            for (n, exit) in (1..).zip(&config.n6.exits) {
+            for (n, exit) in (1..).zip(&config.n6.network_instances) {
                 let enters = interface(&config.n6, n);
                 let failed = |what: &str, error: std::io::Error| {
                     format!(
-                        "{what} of the exit {} (upf.n6.exits[{}]): {error}",
+                        "{what} of the network instance {} (upf.n6.network_instances[{}]): {error}",
                         exit.network_instance,
                         n - 1
                     )
                 };
                 let oif = if_nametoindex(exit.interface.as_str()).map_err(|_| {
                     format!(
-                        "there is no interface {}: change upf.n6.exits[{}].interface",
+                        "there is no interface {}: change upf.n6.network_instances[{}].interface",
                         exit.interface,
                         n - 1
                     )
@@ -66,16 +67,16 @@ impl Exits {
                     failed(&format!("the route over {}", exit.interface), error)
                 })?;
                 netlink.rule(true, &enters, table).map_err(|error| failed("the rule", error))?;
-                exits.made.push((enters, table));
+                network_instances.made.push((enters, table));
                 tracing::info!(exit = exit.network_instance, interface = exit.interface, via = ?exit.via, "N6 has an exit");
             }
             Ok(())
         })?;
-        Ok(exits)
+        Ok(network_instances)
     }
 }
 
-impl Drop for Exits {
+impl Drop for NetworkInstances {
     fn drop(&mut self) {
         if self.made.is_empty() {
             return;
@@ -96,7 +97,7 @@ impl Drop for Exits {
 }
 
 /// Which exit a network instance is: from 1 on; 0 for the common one.
-pub fn exit_of(names: &[Vec<u8>], instance: Option<&[u8]>) -> usize {
+pub fn network_instance_of(names: &[Vec<u8>], instance: Option<&[u8]>) -> usize {
     let Some(instance) = instance.filter(|_| !names.is_empty()) else { return 0 };
     names.iter().position(|name| name == instance).map_or(0, |n| n + 1)
 }

@@ -12,7 +12,7 @@
  * hash of all of it. */
 #pragma once
 
-#include "nat_parts.h"
+#include "nat_transport.h"
 
 /* Hints whose flows have the same hash, as far as it says a place; see `nat_hint`. */
 #define HINTS 4
@@ -41,19 +41,19 @@ inline_always int nat_is_settled(__u32 state, __u8 protocol, int inward)
 	return !inward || state & NAT_ANSWERED;
 }
 
-inline_always int nat_is_special(struct nat_place *place)
+inline_always int nat_is_special(struct nat_l4 *place)
 {
 	return place->flags & (TCP_FIN | TCP_SYN | TCP_RST);
 }
 
 /* What a rule without a tunnel notes in place of the tunnel's end: the mark, with the protocol, and both ports. */
-inline_always __u64 nat_note_of(struct nat_key *key, __u64 hash, __u32 ticks)
+inline_always __u64 nat_cache_key(struct nat_key *key, __u64 hash, __u32 ticks)
 {
 	__u32 mark = nat_mark(hash, 0, ticks) & ~2u;
 	return mark | (nat_protocol(key->kind) == IPPROTO_TCP ? 2 : 0) | (__u64)key->near_port << 32;
 }
 
-inline_always volatile __u64 *nat_noted(struct rule *rule)
+inline_always volatile __u64 *nat_cached(struct rule *rule)
 {
 	_Static_assert(__builtin_offsetof(struct rule, teid) % 8 == 0 &&
 		       __builtin_offsetof(struct rule, peer4) == __builtin_offsetof(struct rule, teid) + 4, "one word");
@@ -94,13 +94,13 @@ inline_always __u64 nat_hint(struct nat_key *key, __u64 hash)
 }
 
 /* The rule of a packet from outside whose flow it was last translated by; NONE: it is another one's, or not known. */
-inline_always __u32 nat_recall(__u64 hint, __u64 hash, __u32 ticks, __be32 *ue)
+inline_always __u32 nat_cache_lookup(__u64 hint, __u64 hash, __u32 ticks, __be32 *ue)
 {
 	__u32 at = hint & NAT_HINT_RULE;
 	struct rule *rule = bpf_map_lookup_elem(&rules, &at);
 	if (!rule)
 		return NONE;
-	/* As in `at_home`: what is read after the key is as new as it is. */
+	/* As in `cache_match`: what is read after the key is as new as it is. */
 	__u32 key = *(volatile __be32 *)&rule->key, gone = !key;
 	barrier_var(gone);
 	if (gone)
@@ -139,11 +139,11 @@ global int nat_write_hint(__u64 hash, __u64 hint)
 }
 
 /* Notes by what a packet was translated that has met a rule, which has to be one that packets find by the UE's address. */
-inline_always void nat_remember(struct rule *rule, __u32 entrance, struct flow *flow)
+inline_always void nat_cache_store(struct rule *rule, __u32 target, struct flow *flow)
 {
-	if (entrance & ENTRANCE_LIST || *(volatile __be32 *)&rule->key != flow->destination4 || rule->flags & RULE_BY_TEID)
+	if (target & TARGET_LIST || *(volatile __be32 *)&rule->key != flow->destination4 || rule->flags & RULE_BY_TEID)
 		return;
 	*(volatile __u32 *)&rule->ue4 = flow->nat_mark;
-	if (unlikely((flow->nat_hint & NAT_HINT_RULE) != entrance))
-		nat_write_hint(flow->nat_hash, (flow->nat_hint & ~(__u64)NAT_HINT_RULE) | entrance);
+	if (unlikely((flow->nat_hint & NAT_HINT_RULE) != target))
+		nat_write_hint(flow->nat_hash, (flow->nat_hint & ~(__u64)NAT_HINT_RULE) | target);
 }

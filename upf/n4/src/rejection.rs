@@ -1,7 +1,7 @@
 //! Answers to requests that cannot be carried out (TS 29.244, 7.6).
 use super::N4;
-use super::deletion::deletion_refusal;
-use super::modification::modification_refusal;
+use super::deletion::deletion_rejection;
+use super::modification::modification_rejection;
 use martlet_pfcp::ie::{Cause, FSeid, FailedRuleId, OffendingIe};
 use martlet_pfcp::{
     AssociationReleaseResponse, AssociationUpdateResponse, DecodeError, Header, IeValue, Message,
@@ -13,27 +13,27 @@ use std::net::IpAddr;
 
 /// Why, as an answer says it.
 #[derive(Debug, Clone)]
-pub(super) struct Refusal {
+pub(super) struct Rejection {
     pub cause: Cause,
     pub offending: Option<u16>,
     pub failed: Option<FailedRuleId>,
     pub why: String,
 }
 
-impl From<Cause> for Refusal {
+impl From<Cause> for Rejection {
     fn from(cause: Cause) -> Self {
-        Refusal { cause, offending: None, failed: None, why: String::new() }
+        Rejection { cause, offending: None, failed: None, why: String::new() }
     }
 }
 
-impl From<RuleError> for Refusal {
+impl From<RuleError> for Rejection {
     fn from(error: RuleError) -> Self {
         let why = error.to_string();
-        Refusal { cause: error.cause, offending: error.offending, failed: error.failed, why }
+        Rejection { cause: error.cause, offending: error.offending, failed: error.failed, why }
     }
 }
 
-impl From<DatapathError> for Refusal {
+impl From<DatapathError> for Rejection {
     fn from(error: DatapathError) -> Self {
         let why = error.to_string();
         let (cause, failed) = match error {
@@ -43,15 +43,20 @@ impl From<DatapathError> for Refusal {
             }
             DatapathError::Failed(_) => (Cause::SYSTEM_FAILURE, None),
         };
-        Refusal { cause, offending: None, failed, why }
+        Rejection { cause, offending: None, failed, why }
     }
 }
 
-impl Refusal {
+impl Rejection {
     /// A mandatory element is missing.
     pub fn missing<T: IeValue>() -> Self {
         let why = format!("information element {} is missing", T::TYPE);
-        Refusal { cause: Cause::MANDATORY_IE_MISSING, offending: Some(T::TYPE), failed: None, why }
+        Rejection {
+            cause: Cause::MANDATORY_IE_MISSING,
+            offending: Some(T::TYPE),
+            failed: None,
+            why,
+        }
     }
 
     /// A rule that does not exist.
@@ -73,30 +78,33 @@ pub(super) fn of_malformed(
     error: &DecodeError,
 ) -> Option<(Option<u64>, Message)> {
     let cause = error.cause()?;
-    let refusal =
-        Refusal { offending: error.offending(), why: error.to_string(), ..Refusal::from(cause) };
+    let rejection = Rejection {
+        offending: error.offending(),
+        why: error.to_string(),
+        ..Rejection::from(cause)
+    };
     let node_id = n4.settings.node_id.clone();
     let session = header.seid.and_then(|seid| n4.session_of(from, seid));
     // What is asked of a session that does not exist is refused for that reason, however it is
     // asked.
     let of_session = match session {
-        Some(_) => refusal.clone(),
-        None => Refusal::from(Cause::SESSION_CONTEXT_NOT_FOUND),
+        Some(_) => rejection.clone(),
+        None => Rejection::from(Cause::SESSION_CONTEXT_NOT_FOUND),
     };
     let cp_seid = Some(session.map_or(0, |context| context.cp().seid));
     Some(match header.message_type {
-        3 => (None, PfdManagementResponse { cause, offending_ie: refusal.offending_ie() }.into()),
+        3 => (None, PfdManagementResponse { cause, offending_ie: rejection.offending_ie() }.into()),
         5 => (None, n4.setup_response(cause).into()),
         7 => (None, AssociationUpdateResponse { node_id, cause }.into()),
         9 => (None, AssociationReleaseResponse { node_id, cause }.into()),
         14 => (
             None,
-            SessionSetDeletionResponse { node_id, cause, offending_ie: refusal.offending_ie() }
+            SessionSetDeletionResponse { node_id, cause, offending_ie: rejection.offending_ie() }
                 .into(),
         ),
-        50 => (Some(cp_seid_in(body)), n4.establishment_refusal(&refusal).into()),
-        52 => (cp_seid, modification_refusal(&of_session).into()),
-        54 => (cp_seid, deletion_refusal(&of_session).into()),
+        50 => (Some(cp_seid_in(body)), n4.establishment_refusal(&rejection).into()),
+        52 => (cp_seid, modification_rejection(&of_session).into()),
+        54 => (cp_seid, deletion_rejection(&of_session).into()),
         // A heartbeat has no cause in its answer; other requests are not for a UP function.
         _ => return None,
     })

@@ -94,18 +94,18 @@ inline_always int nat_claim(__u32 index)
 }
 
 /* The first of the places that no key says, and how many there are. */
-inline_always __u32 nat_behind(void)
+inline_always __u32 nat_overflow_base(void)
 {
 	return (settings.nat.lines + 2) * NAT_WAYS;
 }
 
-inline_always __u32 nat_others(void)
+inline_always __u32 nat_overflow_size(void)
 {
 	return (settings.nat.flows + 1) / 2 + 64;
 }
 
 /* Gives back a place that no packet has found. */
-inline_always void nat_give_back(__u32 index, struct nat_key *key)
+inline_always void nat_release(__u32 index, struct nat_key *key)
 {
 	struct nat_flow *flow = nat_flow_at(index);
 	__u32 block = index / (NAT_BLOCK * NAT_WAYS);
@@ -114,14 +114,14 @@ inline_always void nat_give_back(__u32 index, struct nat_key *key)
 		__sync_fetch_and_add(taken, -1);
 	if (flow)
 		*(volatile __u32 *)&flow->state = 0;
-	if (index >= nat_behind()) {
+	if (index >= nat_overflow_base()) {
 		bpf_map_delete_elem(&nat_by_key, key);
 		bpf_map_push_elem(&nat_free, &index, 0);
 	}
 }
 
 /* A place for a flow, which is taken then: one that its key says, or another one, to which a table leads. */
-global __u32 nat_take(struct nat_key *key)
+global __u32 nat_allocate(struct nat_key *key)
 {
 	if (!key)
 		return NONE;
@@ -133,17 +133,17 @@ global __u32 nat_take(struct nat_key *key)
 			return index;
 	}
 	if (bpf_map_pop_elem(&nat_free, &index)) {
-		if (globals.nat_next >= nat_others())
+		if (globals.nat_next >= nat_overflow_size())
 			return NONE;
 		__u32 n = __sync_fetch_and_add(&globals.nat_next, 1);
-		if (n >= nat_others())
+		if (n >= nat_overflow_size())
 			return NONE;
-		index = nat_behind() + n;
+		index = nat_overflow_base() + n;
 	}
 	if (!nat_claim(index))
 		return NONE;
 	if (bpf_map_update_elem(&nat_by_key, &own, &index, BPF_ANY)) {
-		nat_give_back(index, &own);
+		nat_release(index, &own);
 		return NONE;
 	}
 	return index;
@@ -188,7 +188,7 @@ inline_always void nat_write(struct nat_flow *flow, struct nat_key *key, __be32 
 }
 
 /* Makes a flow, whose two ends are known. Gives the place of what goes out. */
-global __u32 nat_enter(struct nat_key *key, struct nat_binding *bound)
+global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 {
 	if (!key || !bound)
 		return NONE;
@@ -201,12 +201,12 @@ global __u32 nat_enter(struct nat_key *key, struct nat_binding *bound)
 		.kind = out.kind | NAT_INWARD,
 	};
 	__u32 own = 1, out_at = NONE, in_at = NONE, ticks = bpf_jiffies64();
-	if (bpf_map_update_elem(&nat_making, &in, &own, BPF_NOEXIST))
+	if (bpf_map_update_elem(&nat_creating, &in, &own, BPF_NOEXIST))
 		return NONE;
 	/* Another processor has made it, or the public end is another UE's. */
 	if (!nat_find_slow(&in)) {
-		out_at = nat_take(&out);
-		in_at = out_at ? nat_take(&in) : NONE;
+		out_at = nat_allocate(&out);
+		in_at = out_at ? nat_allocate(&in) : NONE;
 	}
 	struct nat_flow *outward = nat_flow_at(out_at), *inward = nat_flow_at(in_at);
 	if (in_at && inward && outward) {
@@ -214,15 +214,15 @@ global __u32 nat_enter(struct nat_key *key, struct nat_binding *bound)
 		nat_write(outward, &out, in.near, in.near_port, bound->session, bound->incarnation, ticks);
 		nat_write(inward, &in, out.near, out.near_port, out_at, bound->incarnation, ticks);
 	} else if (out_at) {
-		nat_give_back(out_at, &out);
+		nat_release(out_at, &out);
 		out_at = NONE;
 	}
-	bpf_map_delete_elem(&nat_making, &in);
+	bpf_map_delete_elem(&nat_creating, &in);
 	return out_at;
 }
 
 /* A new flow of a UE. Another processor may make it at the same time: then it is that one. */
-global __u32 nat_begin(struct nat_key *out, __u32 session, __u32 incarnation)
+global __u32 nat_create(struct nat_key *out, __u32 session, __u32 incarnation)
 {
 	if (!out || !nat_count(session))
 		return NONE;
@@ -234,7 +234,7 @@ global __u32 nat_begin(struct nat_key *out, __u32 session, __u32 incarnation)
 	};
 	__u32 index = NONE;
 	if (!nat_has_ports(nat_protocol(out->kind)) || nat_bind(out, &bound, session, incarnation))
-		index = nat_enter(out, &bound);
+		index = nat_insert(out, &bound);
 	if (!index) {
 		nat_uncount(session);
 		index = nat_find_slow(out);
@@ -267,13 +267,13 @@ global __u32 nat_accept(struct nat_key *in)
 		.session = found->session,
 		.incarnation = found->incarnation,
 	};
-	if (!nat_enter(&out, &bound))
+	if (!nat_insert(&out, &bound))
 		nat_uncount(bound.session);
 	return nat_find_slow(in);
 }
 
 /* A flow that is over, or was another session's, begins anew for its UE. The key is that of what goes out. */
-global int nat_renew(struct nat_key *key, __u32 session, __u32 incarnation)
+global int nat_restart(struct nat_key *key, __u32 session, __u32 incarnation)
 {
 	if (!key)
 		return 0;
@@ -282,7 +282,7 @@ global int nat_renew(struct nat_key *key, __u32 session, __u32 incarnation)
 	if (!flow || !nat_is(flow, &own))
 		return 0;
 	struct nat_key in = {};
-	nat_turn(flow, &in);
+	nat_reverse(flow, &in);
 	struct nat_flow *inward = nat_flow_at(nat_find_slow(&in));
 	if (!inward || !nat_is(inward, &in))
 		return 0;

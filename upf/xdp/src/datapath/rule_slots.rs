@@ -1,37 +1,37 @@
 //! Where rules lie: most at a place that their key says (`find_home` in `bpf/classify.h`), others
 //! behind those. What is given back is given out again only once no program can be looking at it
 //! any more.
-use super::slots::{AT_REST, Slots};
+use super::slots::{GRACE_PERIOD, Slots};
 use crate::loader::{Programs, types};
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 /// Places of rules.
-pub(super) struct Places {
+pub(super) struct RuleSlots {
     /// One bit for each place that a key may say.
     taken: Vec<u64>,
-    given_back: VecDeque<(Instant, u32)>,
+    released: VecDeque<(Instant, u32)>,
     /// The others, and where they begin.
     others: Slots,
     behind: u32,
 }
 
-impl Places {
+impl RuleSlots {
     pub fn new(programs: &Programs) -> Self {
-        let behind = programs.behind_homes();
+        let behind = programs.overflow_start();
         let taken = vec![0; behind.div_ceil(64) as usize];
         // The first of a `Slots` is never given out.
         let others = Slots::new(programs.rules.entries() + 1 - behind as usize);
-        Places { taken, given_back: VecDeque::new(), others, behind }
+        RuleSlots { taken, released: VecDeque::new(), others, behind }
     }
 
     /// One of the two places that a key says, where one is free.
-    pub fn take_home(&mut self, homes: [u32; 2]) -> Option<u32> {
+    pub fn take_cached(&mut self, homes: [u32; 2]) -> Option<u32> {
         let now = Instant::now();
-        while let Some((since, place)) = self.given_back.front().copied()
-            && now.duration_since(since) >= AT_REST
+        while let Some((since, place)) = self.released.front().copied()
+            && now.duration_since(since) >= GRACE_PERIOD
         {
-            self.given_back.pop_front();
+            self.released.pop_front();
             self.taken[place as usize / 64] &= !(1 << (place % 64));
         }
         let free = homes.into_iter().find(|place| self.is_free(*place))?;
@@ -44,7 +44,7 @@ impl Places {
     }
 
     /// Whether one of the two places that a key says is free.
-    pub fn has_home(&self, homes: [u32; 2]) -> bool {
+    pub fn has_cache_slot(&self, homes: [u32; 2]) -> bool {
         homes.into_iter().any(|place| self.is_free(place))
     }
 
@@ -54,17 +54,17 @@ impl Places {
     }
 
     /// Gives a place back that programs found until now.
-    pub fn give_back(&mut self, place: u32) {
-        self.give_back_since(place, Instant::now());
+    pub fn release(&mut self, place: u32) {
+        self.release_since(place, Instant::now());
     }
 
     /// Gives a place back that no program has found since a time.
-    pub fn give_back_since(&mut self, place: u32, since: Instant) {
+    pub fn release_since(&mut self, place: u32, since: Instant) {
         match place.checked_sub(self.behind) {
-            Some(slot) => self.others.give_back_since(slot + 1, 1, since),
+            Some(slot) => self.others.release_since(slot + 1, 1, since),
             None => {
-                let behind = self.given_back.partition_point(|(earlier, _)| *earlier <= since);
-                self.given_back.insert(behind, (since, place));
+                let behind = self.released.partition_point(|(earlier, _)| *earlier <= since);
+                self.released.insert(behind, (since, place));
             }
         }
     }
@@ -83,28 +83,28 @@ impl Rates {
 
     /// The place of a rate, which one more rule has now.
     pub fn take(&mut self, programs: &Programs, rate: &types::bucket) -> Option<u16> {
-        let (burst, per_octet) = (rate.burst, rate.per_octet);
-        if let Some((place, rules)) = self.known.get_mut(&(burst, per_octet)) {
+        let (burst, per_byte) = (rate.burst, rate.per_byte);
+        if let Some((place, rules)) = self.known.get_mut(&(burst, per_byte)) {
             *rules += 1;
             return u16::try_from(*place).ok();
         }
         let place = self.slots.take(1)?;
-        programs.rates.write(place, types::rate { burst, per_octet });
-        self.known.insert((burst, per_octet), (place, 1));
+        programs.rates.write(place, types::rate { burst, per_byte });
+        self.known.insert((burst, per_byte), (place, 1));
         u16::try_from(place).ok()
     }
 
     /// A rule less has it.
-    pub fn give_back(&mut self, programs: &Programs, place: u16) {
+    pub fn release(&mut self, programs: &Programs, place: u16) {
         if place == 0 {
             return;
         }
-        let types::rate { burst, per_octet } = programs.rates.read(place.into());
-        let Some((_, rules)) = self.known.get_mut(&(burst, per_octet)) else { return };
+        let types::rate { burst, per_byte } = programs.rates.read(place.into());
+        let Some((_, rules)) = self.known.get_mut(&(burst, per_byte)) else { return };
         *rules -= 1;
         if *rules == 0 {
-            self.known.remove(&(burst, per_octet));
-            self.slots.give_back(place.into(), 1);
+            self.known.remove(&(burst, per_byte));
+            self.slots.release(place.into(), 1);
         }
     }
 }

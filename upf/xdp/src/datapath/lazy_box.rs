@@ -32,15 +32,15 @@ impl<K: 'static, V: 'static> Empty for BTreeMap<K, V> {
 }
 
 /// A list that is seldom anything but empty.
-pub(super) struct Seldom<T>(Option<Box<T>>);
+pub(super) struct LazyBox<T>(Option<Box<T>>);
 
-impl<T> Default for Seldom<T> {
+impl<T> Default for LazyBox<T> {
     fn default() -> Self {
-        Seldom(None)
+        LazyBox(None)
     }
 }
 
-impl<T: Empty> Seldom<T> {
+impl<T: Empty> LazyBox<T> {
     /// It is this from now on.
     pub fn set(&mut self, value: T) {
         self.0 = (!value.nothing()).then(|| Box::new(value));
@@ -57,7 +57,7 @@ impl<T: Empty> Seldom<T> {
     }
 }
 
-impl<T: Empty> Deref for Seldom<T> {
+impl<T: Empty> Deref for LazyBox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -65,7 +65,7 @@ impl<T: Empty> Deref for Seldom<T> {
     }
 }
 
-impl<T: Empty> DerefMut for Seldom<T> {
+impl<T: Empty> DerefMut for LazyBox<T> {
     fn deref_mut(&mut self) -> &mut T {
         self.0.get_or_insert_default()
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn what_is_empty_takes_a_pointer() {
-        let mut list: Seldom<Vec<u64>> = Seldom::default();
+        let mut list: LazyBox<Vec<u64>> = LazyBox::default();
         assert!(
             list.is_empty() && list.get_mut().is_none() && size_of_val(&list) == size_of::<usize>()
         );

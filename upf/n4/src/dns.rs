@@ -1,5 +1,5 @@
 //! Addresses of applications that PFDs describe by names, as answers of DNS tell them.
-use super::alarms::Alarm;
+use super::deadlines::Deadline;
 use super::pfd::{Applications, no_packet};
 use super::{Moment, N4};
 use crate::metrics;
@@ -19,7 +19,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// What is known of names.
 #[derive(Default)]
-pub(super) struct Learned {
+pub(super) struct LearnedAddresses {
     /// By application: addresses, until when they hold, and the application without them.
     by_application: HashMap<Vec<u8>, Known>,
     told: Option<Instant>,
@@ -76,7 +76,7 @@ impl N4 {
     /// A UE got an answer of a name server.
     pub(super) fn answer_seen(&mut self, server: IpAddr, answer: &Answer, now: Moment) {
         if !self.settings.name_servers.contains(&server) {
-            metrics::NAMES.with_label_values(&["foreign"]).inc();
+            metrics::DNS_RESPONSES.with_label_values(&["foreign"]).inc();
             return;
         }
         let most = self.settings.addresses_per_application;
@@ -93,7 +93,7 @@ impl N4 {
             named = true;
             for (address, holds) in &answer.addresses {
                 let holds = Duration::from_secs((*holds).into())
-                    .clamp(self.settings.names_hold.min(LONGEST), LONGEST);
+                    .clamp(self.settings.dns_min_hold.min(LONGEST), LONGEST);
                 let until = now.instant + holds;
                 match known.addresses.iter_mut().find(|(known, _)| known == address) {
                     Some((_, before)) => *before = until.max(*before),
@@ -108,13 +108,13 @@ impl N4 {
                 known.addresses.truncate(most);
             }
         }
-        metrics::NAMES.with_label_values(&[if named { "believed" } else { "other" }]).inc();
+        metrics::DNS_RESPONSES.with_label_values(&[if named { "believed" } else { "other" }]).inc();
         if self.addresses_of.news {
             let free = self.addresses_of.told.map_or(now.instant, |told| told + PAUSE);
             if free <= now.instant {
                 self.names_due(now)
             } else {
-                self.alarms.set(Alarm::Names, free)
+                self.deadlines.set(Deadline::Names, free)
             }
         }
     }
@@ -141,8 +141,8 @@ impl N4 {
             .flat_map(|known| &known.addresses)
             .map(|(_, until)| *until);
         match ends.min() {
-            Some(end) => self.alarms.set(Alarm::Names, end),
-            None => self.alarms.cancel(Alarm::Names),
+            Some(end) => self.deadlines.set(Deadline::Names, end),
+            None => self.deadlines.cancel(Deadline::Names),
         }
     }
 }

@@ -6,7 +6,7 @@ use common::peers::{N3, Peer, PeersRig, UE};
 use common::rig::config;
 use common::{in_namespace, run};
 use martlet_pfcp::ie::{NetworkInstance, SdfFilter};
-use martlet_upf::config::{DatapathChoice, ExitConfig, XdpMode};
+use martlet_upf::config::{DatapathChoice, NetworkInstanceConfig, XdpMode};
 use martlet_upf::conformance::{Rig, g_pdu, session, udp_packet};
 use martlet_upf::datapath::Change;
 use martlet_upf::rules::{RuleLimits, Session};
@@ -26,7 +26,7 @@ fn with_exit(datapath: DatapathChoice, mode: XdpMode) -> UpfConfig {
     (config.xdp.sessions, config.xdp.rules, config.xdp.filters) = (64, 256, 256);
     config.xdp.interfaces = vec!["n3a".into(), "n6a".into(), "n9a".into()];
     config.xdp.mode = mode;
-    config.n6.exits = vec![ExitConfig {
+    config.n6.network_instances = vec![NetworkInstanceConfig {
         network_instance: "board".into(),
         interface: "n9a".into(),
         via: Some(BOARD),
@@ -132,8 +132,8 @@ fn an_exit_over_an_interface_that_is_not_there_is_named() {
     in_namespace(|| {
         run("ip", &format!("addr add {N3}/24 dev lo"));
         let mut config = with_exit(DatapathChoice::Kernel, XdpMode::Auto);
-        config.n6.exits[0].interface = "nowhere".into();
+        config.n6.network_instances[0].interface = "nowhere".into();
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
-        assert!(error.contains("upf.n6.exits[0].interface"), "{error}");
+        assert!(error.contains("upf.n6.network_instances[0].interface"), "{error}");
     });
 }

@@ -1,10 +1,10 @@
 //! Sessions of Ethernet frames, and unstructured ones, beside another datapath, which carries
 //! packets of IP alone: it leaves their tunnels to the GTP-U sockets that both share, and gives
 //! what comes for them from the data network.
+use super::egress::Egress;
 use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan;
-use super::outlet::Outlet;
 use super::threads::Threads;
 use crate::gtpu::Gtpu;
 use martlet_board::governor::CLASSES;
@@ -25,7 +25,7 @@ pub type ToNetwork = Box<dyn Fn(&[u8]) -> io::Result<()> + Send + Sync>;
 /// Packets leave into tunnels, as frames of a network, or to the data network, if there is one.
 struct Tunnels(Arc<Gtpu>, Option<ToNetwork>);
 
-impl Outlet for Tunnels {
+impl Egress for Tunnels {
     fn to_peer(&self, datagram: &[u8], peer: IpAddr) -> io::Result<()> {
         self.0.send(datagram, peer)
     }
@@ -36,12 +36,12 @@ impl Outlet for Tunnels {
 }
 
 /// Those sessions; they end with this.
-pub struct Beside {
+pub struct NonIpSessions {
     forwarder: Arc<Forwarder<Tunnels>>,
     _threads: Threads,
 }
 
-impl Beside {
+impl NonIpSessions {
     /// Makes the networks of `upf.n6.ethernet`. What is carried counts in `counters`. The error
     /// says what a person can do.
     pub fn open(
@@ -62,7 +62,7 @@ impl Beside {
             .ending_at(&config.n3);
         let forwarder = Arc::new(forwarder);
         let threads = Threads::of_lans(&forwarder, failure)?;
-        Ok(Beside { forwarder, _threads: threads })
+        Ok(NonIpSessions { forwarder, _threads: threads })
     }
 
     /// Whether a tunnel is one of its sessions'.
@@ -70,7 +70,7 @@ impl Beside {
         self.forwarder.by_teid(teid).is_some()
     }
 
-    /// A message of one of its tunnels, `start` octets into a buffer that it fills, which came to
+    /// A message of one of its tunnels, `start` bytes into a buffer that it fills, which came to
     /// `local`.
     pub fn take(
         &self,
@@ -129,8 +129,8 @@ impl Beside {
         self.forwarder.shape(shaping);
     }
 
-    /// See [`Datapath::class_octets`](martlet_upf_datapath::Datapath::class_octets).
-    pub fn class_octets(&self) -> [u64; CLASSES] {
-        self.forwarder.shaper.octets.each_ref().map(|octets| octets.get())
+    /// See [`Datapath::class_bytes`](martlet_upf_datapath::Datapath::class_bytes).
+    pub fn class_bytes(&self) -> [u64; CLASSES] {
+        self.forwarder.shaper.bytes.each_ref().map(|bytes| bytes.get())
     }
 }

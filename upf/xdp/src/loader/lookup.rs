@@ -8,46 +8,46 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::Ordering;
 
 /// As in `bpf/classify.h`.
-const HOME_SPREAD: u32 = 0x2fda_d06b;
+const CACHE_HASH: u32 = 0x2fda_d06b;
 
 impl Programs {
     /// Has a tunnel lead to an entrance: see `bpf/structs.h`.
     ///
     /// # Errors
     /// The table is full.
-    pub fn set_teid(&self, teid: u32, entrance: u32) -> Result<(), XdpError> {
-        self.by_teid.set(teid.to_be_bytes(), entrance)
+    pub fn set_teid(&self, teid: u32, lookup_key: u32) -> Result<(), XdpError> {
+        self.by_teid.set(teid.to_be_bytes(), lookup_key)
     }
 
     /// The first of the places for rules that are not found by their key.
-    pub fn behind_homes(&self) -> u32 {
+    pub fn overflow_start(&self) -> u32 {
         self.homes * 2 + 2
     }
 
     /// The two places in which a rule is found by its TEID.
-    pub fn homes_of_teid(&self, teid: u32) -> [u32; 2] {
-        self.homes_of(teid, 2)
+    pub fn cache_slots_of_teid(&self, teid: u32) -> [u32; 2] {
+        self.cache_slots_of(teid, 2)
     }
 
     /// The same by the IPv4 address of its UE.
-    pub fn homes_of_ue4(&self, address: Ipv4Addr) -> [u32; 2] {
-        self.homes_of(address.to_bits(), self.homes + 2)
+    pub fn cache_slots_of_ue4(&self, address: Ipv4Addr) -> [u32; 2] {
+        self.cache_slots_of(address.to_bits(), self.homes + 2)
     }
 
     /// As `find_home` in `bpf/classify.h`.
-    fn homes_of(&self, key: u32, first: u32) -> [u32; 2] {
-        let hash = u64::from(key.wrapping_mul(HOME_SPREAD));
+    fn cache_slots_of(&self, key: u32, first: u32) -> [u32; 2] {
+        let hash = u64::from(key.wrapping_mul(CACHE_HASH));
         let place = ((hash * u64::from(self.homes)) >> 32) as u32 + first;
         [place, place ^ 1]
     }
 
     /// Has packets find the rule that lies at one of the two places of its TEID.
-    pub fn settle_teid(&self, place: u32, teid: u32) {
+    pub fn set_cached_teid(&self, place: u32, teid: u32) {
         self.settle(place, teid.to_be_bytes(), types::rule_flag::RULE_BY_TEID.0);
     }
 
     /// The same for the IPv4 address of its UE.
-    pub fn settle_ue4(&self, place: u32, address: [u8; 4]) {
+    pub fn set_cached_ue4(&self, place: u32, address: [u8; 4]) {
         self.widen(address);
         self.settle(place, address, 0);
     }
@@ -61,7 +61,7 @@ impl Programs {
     }
 
     /// Packets no longer find the rule at a place.
-    pub fn unsettle(&self, place: u32) {
+    pub fn clear_cached(&self, place: u32) {
         self.rules.u32(place, offset_of!(types::rule, key)).store(0, Ordering::Release);
     }
 
@@ -69,9 +69,9 @@ impl Programs {
     ///
     /// # Errors
     /// The table is full.
-    pub fn set_ue4(&self, address: [u8; 4], entrance: u32) -> Result<(), XdpError> {
+    pub fn set_ue4(&self, address: [u8; 4], lookup_key: u32) -> Result<(), XdpError> {
         self.widen(address);
-        self.by_ue4.set(address, entrance)
+        self.by_ue4.set(address, lookup_key)
     }
 
     /// The span only grows: it spares look-ups, and decides nothing.
@@ -87,8 +87,8 @@ impl Programs {
     ///
     /// # Errors
     /// The table is full.
-    pub fn set_ue6(&self, prefix: [u8; 8], entrance: u32) -> Result<(), XdpError> {
-        set("by_ue6", &self.by_ue6, &prefix, entrance)
+    pub fn set_ue6(&self, prefix: [u8; 8], lookup_key: u32) -> Result<(), XdpError> {
+        set("by_ue6", &self.by_ue6, &prefix, lookup_key)
     }
 
     /// A tunnel leads nowhere any more.
@@ -115,11 +115,11 @@ impl Programs {
         &self,
         network: IpAddr,
         length: u8,
-        entrance: u32,
+        lookup_key: u32,
         known: bool,
     ) -> Result<(), XdpError> {
         let (map, key) = self.route(network, length);
-        set("routes", map, &key, entrance)?;
+        set("routes", map, &key, lookup_key)?;
         if !known {
             self.globals.u32(0, offset_of!(types::globals, routes)).fetch_add(1, Ordering::Release);
         }
@@ -135,11 +135,11 @@ impl Programs {
     }
 
     fn route(&self, network: IpAddr, length: u8) -> (&MapHandle, Vec<u8>) {
-        let (map, octets) = match network {
+        let (map, bytes) = match network {
             IpAddr::V4(ip) => (&self.routes[0], ip.octets().to_vec()),
             IpAddr::V6(ip) => (&self.routes[1], ip.octets().to_vec()),
         };
-        (map, [&u32::from(length).to_ne_bytes()[..], &octets].concat())
+        (map, [&u32::from(length).to_ne_bytes()[..], &bytes].concat())
     }
 
     /// Lets packets be redirected to an interface.

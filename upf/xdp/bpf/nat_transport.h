@@ -3,10 +3,10 @@
  * about. */
 #pragma once
 
-#include "nat_making.h"
+#include "nat_create.h"
 
 /* Where the transport header's port of a side, and its checksum are. */
-struct nat_place {
+struct nat_l4 {
 	__be16 *near;
 	__be16 *far;
 	__u16 *checksum;
@@ -18,7 +18,7 @@ struct nat_place {
 #define TCP_RST 4
 
 /* Finds them in an IPv4 packet that is whole, or the first of several. 0: it has none. */
-inline_always int nat_places(struct iphdr *ip, void *end, int inward, struct nat_place *place)
+inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct nat_l4 *place)
 {
 	__u32 header = ip->ihl * 4;
 	__u8 *l4 = (void *)ip + header;
@@ -116,7 +116,7 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 	key.near_port = *port;
 	__u32 index = nat_find_slow(&key);
 	struct nat_flow *flow = nat_flow_at(index);
-	if (!index || !flow || nat_is_over(flow, &key, bpf_jiffies64()))
+	if (!index || !flow || nat_is_expired(flow, &key, bpf_jiffies64()))
 		return NONE;
 	__be32 address = flow->other;
 	__be16 new_port = nat_new_port(flow);

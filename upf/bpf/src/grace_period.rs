@@ -11,14 +11,14 @@ use std::os::fd::{AsFd, AsRawFd};
 
 /// What the kernel is asked by.
 #[derive(Debug)]
-pub struct Fence {
+pub struct GracePeriod {
     /// A map of maps: the kernel waits for programs when it changes.
-    pub fence: MapHandle,
+    pub grace_period: MapHandle,
     /// What is in it.
     pub slot: MapHandle,
 }
 
-impl Fence {
+impl GracePeriod {
     /// Returns once every program that ran when this was called has ended.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Fence {
             return Ok(());
         }
         let slot = self.slot.as_fd().as_raw_fd().to_ne_bytes();
-        self.fence.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY)
+        self.grace_period.update(&0u32.to_ne_bytes(), &slot, MapFlags::ANY)
     }
 }
 
@@ -42,9 +42,9 @@ fn visit_all_processors() -> bool {
     if allowed.len() as i64 != unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) } {
         return false;
     }
-    let everywhere = allowed.iter().all(|processor| {
+    let everywhere = allowed.iter().all(|cpu| {
         let mut one = CpuSet::new();
-        one.set(*processor).is_ok() && sched_setaffinity(this, &one).is_ok()
+        one.set(*cpu).is_ok() && sched_setaffinity(this, &one).is_ok()
     });
     let _ = sched_setaffinity(this, &before);
     everywhere

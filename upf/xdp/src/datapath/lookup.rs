@@ -1,7 +1,7 @@
 //! Where tunnels and addresses lead: to rules that lie at a place of theirs, or to others by way of
 //! a table.
 use super::apply::Taken;
-use super::compile::{Entrance, Plan};
+use super::compile::{LookupKey, Plan};
 use super::filters;
 use super::forwarder::Forwarder;
 use super::state::State;
@@ -14,28 +14,33 @@ use std::net::Ipv4Addr;
 /// An entrance that leads to a list; as `bpf/structs.h` has it.
 pub(super) const LIST: u32 = 0x8000_0000;
 /// What an entrance leads to is found by its key; user space's own mark.
-pub(super) const HOME: u32 = 0x4000_0000;
+pub(super) const CACHED: u32 = 0x4000_0000;
 
 impl Forwarder {
     /// A place for a rule that packets find by its key, and the entrance that the key is: of a rule
     /// that has one of its own.
-    pub(super) fn home(&self, state: &mut State, plan: &Plan, n: usize) -> Option<(Entrance, u32)> {
+    pub(super) fn cache_rule(
+        &self,
+        state: &mut State,
+        plan: &Plan,
+        n: usize,
+    ) -> Option<(LookupKey, u32)> {
         let alone = |list: &[(usize, Vec<filters::Compiled>)]| matches!(list, [(m, f)] if *m == n && f.is_empty());
-        plan.entrances.iter().filter(|(_, list)| alone(list)).find_map(|(entrance, _)| {
-            let place = state.places.take_home(self.homes_of(*entrance)?)?;
-            Some((*entrance, place))
+        plan.lookup_keys.iter().filter(|(_, list)| alone(list)).find_map(|(lookup_key, _)| {
+            let place = state.rule_slots.take_cached(self.cache_slots_of(*lookup_key)?)?;
+            Some((*lookup_key, place))
         })
     }
 
     /// A place at which packets find a list by its key, where there is one.
-    pub(super) fn list_home(
+    pub(super) fn cache_list(
         &self,
         state: &mut State,
-        entrance: Entrance,
+        lookup_key: LookupKey,
         first: u32,
         taken: &mut Taken,
     ) -> Option<u32> {
-        let place = state.places.take_home(self.homes_of(entrance)?)?;
+        let place = state.rule_slots.take_cached(self.cache_slots_of(lookup_key)?)?;
         let flags = rule_flag::RULE_LIST.0;
         self.programs
             .rules
@@ -45,20 +50,22 @@ impl Forwarder {
     }
 
     /// The places at which packets find what an entrance leads to, where there are such.
-    pub(super) fn homes_of(&self, entrance: Entrance) -> Option<[u32; 2]> {
-        match entrance {
+    pub(super) fn cache_slots_of(&self, lookup_key: LookupKey) -> Option<[u32; 2]> {
+        match lookup_key {
             // 0 stands for none.
-            Entrance::Teid(0) | Entrance::Ue(UeAddress::V4(Ipv4Addr::UNSPECIFIED)) => None,
-            Entrance::Teid(teid) => Some(self.programs.homes_of_teid(teid)),
-            Entrance::Ue(UeAddress::V4(address)) => Some(self.programs.homes_of_ue4(address)),
-            Entrance::Ue(UeAddress::V6(_)) | Entrance::Route4(..) | Entrance::Route6(..) => None,
+            LookupKey::Teid(0) | LookupKey::Ue(UeAddress::V4(Ipv4Addr::UNSPECIFIED)) => None,
+            LookupKey::Teid(teid) => Some(self.programs.cache_slots_of_teid(teid)),
+            LookupKey::Ue(UeAddress::V4(address)) => {
+                Some(self.programs.cache_slots_of_ue4(address))
+            }
+            LookupKey::Ue(UeAddress::V6(_)) | LookupKey::Route4(..) | LookupKey::Route6(..) => None,
         }
     }
 
     /// Whether packets would find what a tunnel leads to at once.
-    pub fn has_home(&self, teid: u32) -> bool {
-        let homes = self.homes_of(Entrance::Teid(teid));
-        homes.is_some_and(|homes| self.lock().places.has_home(homes))
+    pub fn has_cache_slot(&self, teid: u32) -> bool {
+        let homes = self.cache_slots_of(LookupKey::Teid(teid));
+        homes.is_some_and(|homes| self.lock().rule_slots.has_cache_slot(homes))
     }
 
     /// Has an entrance lead to a rule or list, or nowhere, instead of where it led `before`: first
@@ -67,56 +74,56 @@ impl Forwarder {
         &self,
         state: &mut State,
         seid: u64,
-        entrance: Entrance,
+        lookup_key: LookupKey,
         before: Option<u32>,
         leads_to: Option<u32>,
     ) {
         let programs = &self.programs;
-        match (entrance, leads_to) {
-            (Entrance::Teid(teid), Some(_)) => drop(state.by_teid.insert(teid, seid)),
-            (Entrance::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
-            (Entrance::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
-            (Entrance::Ue(address), None) => drop(state.by_ue.remove(&address)),
+        match (lookup_key, leads_to) {
+            (LookupKey::Teid(teid), Some(_)) => drop(state.by_teid.insert(teid, seid)),
+            (LookupKey::Teid(teid), None) => drop(state.by_teid.remove(&teid)),
+            (LookupKey::Ue(address), Some(_)) => drop(state.by_ue.insert(address, seid)),
+            (LookupKey::Ue(address), None) => drop(state.by_ue.remove(&address)),
             (route, Some(_)) => drop(state.by_route.insert(route, seid)),
             (route, None) => drop(state.by_route.remove(&route)),
         }
-        if let Some(route) = entrance.route() {
+        if let Some(route) = lookup_key.route() {
             return self.enter_route(seid, route, before, leads_to);
         }
-        let outcome = match (entrance, leads_to) {
+        let outcome = match (lookup_key, leads_to) {
             (_, None) => Ok(()),
-            (Entrance::Teid(teid), Some(to)) if to & LIST == 0 && to & HOME != 0 => {
-                programs.settle_teid(to & !HOME, teid);
+            (LookupKey::Teid(teid), Some(to)) if to & LIST == 0 && to & CACHED != 0 => {
+                programs.set_cached_teid(to & !CACHED, teid);
                 Ok(())
             }
-            (Entrance::Ue(UeAddress::V4(address)), Some(to))
-                if to & LIST == 0 && to & HOME != 0 =>
+            (LookupKey::Ue(UeAddress::V4(address)), Some(to))
+                if to & LIST == 0 && to & CACHED != 0 =>
             {
-                programs.settle_ue4(to & !HOME, address.octets());
+                programs.set_cached_ue4(to & !CACHED, address.octets());
                 Ok(())
             }
-            (Entrance::Teid(teid), Some(to)) => programs.set_teid(teid, to),
-            (Entrance::Ue(UeAddress::V4(address)), Some(to)) => {
+            (LookupKey::Teid(teid), Some(to)) => programs.set_teid(teid, to),
+            (LookupKey::Ue(UeAddress::V4(address)), Some(to)) => {
                 programs.set_ue4(address.octets(), to)
             }
-            (Entrance::Ue(UeAddress::V6(prefix)), Some(to)) => {
+            (LookupKey::Ue(UeAddress::V6(prefix)), Some(to)) => {
                 programs.set_ue6(prefix.to_be_bytes(), to)
             }
-            (Entrance::Route4(..) | Entrance::Route6(..), Some(_)) => Ok(()),
+            (LookupKey::Route4(..) | LookupKey::Route6(..), Some(_)) => Ok(()),
         };
         if let Err(error) = outcome {
             tracing::error!(seid, %error, "packets of a session do not find it");
         }
-        let is_home = |to: u32| to & LIST == 0 && to & HOME != 0;
+        let is_cached = |to: u32| to & LIST == 0 && to & CACHED != 0;
         match before {
-            Some(place) if is_home(place) => programs.unsettle(place & !HOME),
+            Some(place) if is_cached(place) => programs.clear_cached(place & !CACHED),
             // What leads elsewhere has replaced it already.
-            Some(_) if leads_to.is_some_and(|to| !is_home(to)) => {}
-            Some(_) => match entrance {
-                Entrance::Teid(teid) => programs.clear_teid(teid),
-                Entrance::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
-                Entrance::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
-                Entrance::Route4(..) | Entrance::Route6(..) => {}
+            Some(_) if leads_to.is_some_and(|to| !is_cached(to)) => {}
+            Some(_) => match lookup_key {
+                LookupKey::Teid(teid) => programs.clear_teid(teid),
+                LookupKey::Ue(UeAddress::V4(address)) => programs.clear_ue4(address.octets()),
+                LookupKey::Ue(UeAddress::V6(prefix)) => programs.clear_ue6(prefix.to_be_bytes()),
+                LookupKey::Route4(..) | LookupKey::Route6(..) => {}
             },
             None => {}
         }
