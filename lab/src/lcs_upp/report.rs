@@ -144,7 +144,7 @@ fn setup_text(
 pub(super) fn air(output: &mut Output, counters: &Counters) {
     let of = |it: &AtomicU64| it.load(Ordering::Relaxed);
     let (all, late, latest) =
-        (of(&counters.by_air), of(&counters.by_air_late), of(&counters.by_air_latest_us));
+        (of(&counters.air_packets), of(&counters.air_packets_late), of(&counters.air_max_delay_us));
     let share = late as f64 / all.max(1) as f64 * 100.0;
     output.text(&format!(
         "The radio model forwarded {all} packets, {share:.2} % of them {} µs or more late, at most \

@@ -1,5 +1,5 @@
-//! Reads NGAP messages from the AMF. Passes messages about the gNB to their procedures, and messages
-//! about a UE to the UE's task.
+//! Reads NGAP messages from the AMF. Passes messages about the gNB to their procedures, and
+//! messages about a UE to the UE's task.
 use super::node::{Downlink, Gnb, UeInput};
 use super::procedures::handover::handover_resource_allocation;
 use super::procedures::interface_management::{

@@ -26,7 +26,8 @@ impl<M> Default for UeTable<M> {
 }
 
 impl<M> UeTable<M> {
-    /// A table whose first RAN UE NGAP ID is `first`. The associations of a gNB use separate ranges.
+    /// A table whose first RAN UE NGAP ID is `first`. The associations of a gNB use separate
+    /// ranges.
     pub(crate) fn beginning_at(first: u32) -> Self {
         let table = UeTable::default();
         table.lock().next_ran_id = first;

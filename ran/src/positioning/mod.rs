@@ -46,7 +46,11 @@ impl PositioningConfig {
         if let Err(error) =
             std::fs::write(folder.join(supi), format!("{} {}\n", place.lat, place.lon))
         {
-            tracing::warn!(%error, folder = %folder.display(), "where the UE is in truth was not written");
+            tracing::warn!(
+                %error,
+                folder = %folder.display(),
+                "where the UE is in truth was not written"
+            );
         }
     }
 }

@@ -308,7 +308,12 @@ async fn bring_up(
                 return Ok((channel, kind));
             }
             Err(error) => {
-                tracing::debug!(kind = kind.name(), %error, %to, "the channel to the LMF does not come up")
+                tracing::debug!(
+                    kind = kind.name(),
+                    %error,
+                    %to,
+                    "the channel to the LMF does not come up"
+                )
             }
         }
     }

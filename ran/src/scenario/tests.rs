@@ -28,7 +28,11 @@ steps:
   - raw_nas: {hex: 7e00ff}
   - replay: {}
   - raw_ngap: {gnb: gnb-1, hex: "ffff", answer: "0009"}
-  - host: {command: [sh, -c, 'test {imsi},{ip} = 001010000000001,10.60.0.7 && head -c 200000 /dev/zero']}
+  - host:
+      command:
+        - sh
+        - -c
+        - 'test {imsi},{ip} = 001010000000001,10.60.0.7 && head -c 200000 /dev/zero'
   - host: {command: [sh, -c, "exit 3"], expect: failed}
   - host: {command: [sleep, "60"], within: 200ms, expect: failed}
   - run: {command: ["true"], expect: failed}

@@ -1,10 +1,10 @@
-//! What netlink-free Unix offers for interfaces: loopback up, and a default route through a device.
+//! Interface settings by ioctl: loopback up, and a default route through a device.
 use std::ffi::CString;
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// Set the loopback interface of the calling thread's network namespace up.
+/// Sets the loopback interface of the calling thread's network namespace up.
 pub(super) fn loopback_up() -> io::Result<()> {
     let socket = any_socket()?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
@@ -18,7 +18,7 @@ pub(super) fn loopback_up() -> io::Result<()> {
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request) })
 }
 
-/// Add an IPv4 default route through `device` in the calling thread's network namespace. A lower
+/// Adds an IPv4 default route through `device` in the calling thread's network namespace. A lower
 /// metric is preferred.
 pub(super) fn default_route(device: &str, metric: u8) -> io::Result<()> {
     let socket = any_socket()?;
@@ -38,12 +38,12 @@ pub(super) fn default_route(device: &str, metric: u8) -> io::Result<()> {
     check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCADDRT as _, &route) })
 }
 
-/// 0.0.0.0 as the ioctl wants it.
+/// 0.0.0.0 as a `sockaddr`.
 fn sockaddr_any() -> libc::sockaddr {
     libc::sockaddr { sa_family: libc::AF_INET as libc::sa_family_t, sa_data: [0; 14] }
 }
 
-/// A socket of the namespace, for its descriptor alone.
+/// A socket in the namespace, for the ioctls.
 fn any_socket() -> io::Result<UdpSocket> {
     UdpSocket::bind("0.0.0.0:0")
 }

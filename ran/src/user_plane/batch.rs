@@ -1,4 +1,4 @@
-//! Many datagrams with one call: `recvmmsg` and `sendmmsg`, which carry an iperf3 through one core.
+//! Batches of datagrams with `recvmmsg` and `sendmmsg`.
 use super::packet::UPLINK_HEADER;
 use socket2::{SockAddr, SockAddrStorage};
 use std::io;
@@ -27,7 +27,7 @@ impl Incoming {
         }
     }
 
-    /// Take what is there, up to a batch.
+    /// Receives up to a batch of datagrams. Returns their number.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         let mut names: [SockAddrStorage; BATCH] =
             std::array::from_fn(|_| SockAddrStorage::zeroed());
@@ -66,7 +66,7 @@ impl Incoming {
         Ok(count.min(BATCH))
     }
 
-    /// One of them, with its sender.
+    /// A received datagram and its sender.
     pub(super) fn datagram(&self, index: usize) -> Option<(&[u8], SocketAddr)> {
         let from = (*self.senders.get(index)?)?;
         Some((self.buffers.get(index)?.get(..*self.lengths.get(index)?)?, from))
@@ -92,13 +92,13 @@ impl Outgoing {
         }
     }
 
-    /// Where the next packet is to be read to.
+    /// The buffer for the next packet.
     pub(super) fn payload(&mut self) -> &mut [u8] {
         let last = BATCH - 1;
         &mut self.buffers[self.count.min(last)][UPLINK_HEADER..]
     }
 
-    /// The packet that was read to [`Outgoing::payload`] is to go to `peer` behind `header`.
+    /// Adds the packet in [`Outgoing::payload`], to be sent to `peer` after `header`.
     pub(super) fn push(&mut self, header: &[u8; UPLINK_HEADER], length: usize, peer: SocketAddr) {
         if let (Some(buffer), Some(stored), Some(to)) = (
             self.buffers.get_mut(self.count),
@@ -116,7 +116,7 @@ impl Outgoing {
         self.count >= BATCH
     }
 
-    /// Send them all. What the system does not take is lost, as on any full link.
+    /// Sends all. Datagrams that the socket does not accept are lost.
     pub(super) fn flush(&mut self, socket: &UdpSocket) {
         let count = std::mem::take(&mut self.count);
         if count == 0 {
@@ -148,8 +148,7 @@ impl Outgoing {
             };
             match usize::try_from(taken) {
                 Ok(taken) if taken > 0 => sent += taken,
-                // The first datagram of the rest is refused: it is skipped, the others have their
-                // chance.
+                // The first of the rest is not accepted: it is skipped.
                 _ => sent += 1,
             }
         }

@@ -1,9 +1,8 @@
-//! The GTP-U endpoint of a gNB: one thread moves the packets of all its UEs.
-use super::air::Air;
+//! The GTP-U endpoint of a gNB: one thread transports the packets of all its UEs.
+use super::air_interface::AirInterface;
 use super::batch::{Incoming, Outgoing};
-use super::port::{Port, PortState, Uplink, UplinkWaiting};
+use super::port_state::{PortState, Uplink};
 use super::radio::RadioConfig;
-use bytes::Bytes;
 use martlet_gtpu::{GPdu, Message};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -14,16 +13,16 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tun_rs::SyncDevice;
 
-/// What epoll calls the socket and the wake-up; ports have higher numbers.
+/// Epoll tokens of the socket, the wakeup eventfd and the air interface's timer; ports have higher
+/// numbers.
 const SOCKET: u64 = 0;
 const WAKE: u64 = 1;
 const AIR: u64 = 2;
 const FIRST_PORT: u64 = 3;
-/// Packets that are taken from one interface before the others have their turn.
-const TURN: usize = 64;
+/// Most packets read from one interface at a time.
+const BURST: usize = 64;
 
 /// Counters of a user plane.
 #[derive(Debug, Default)]
@@ -32,32 +31,30 @@ pub struct Counters {
     pub unknown_teid: AtomicU64,
     /// Error indications from UPFs.
     pub error_indications: AtomicU64,
-    /// Datagrams that are no GTP-U.
+    /// Datagrams that are not GTP-U.
     pub malformed: AtomicU64,
-    /// Packets that a model of the air interface let through.
-    pub by_air: AtomicU64,
-    /// Those of them that were [`LATE`] or more behind the time that the model said, since this
-    /// machine had something else to do.
-    pub by_air_late: AtomicU64,
-    /// By how much the one was that was behind most, in microseconds.
-    pub by_air_latest_us: AtomicU64,
+    /// Packets that the model of the air interface delivered.
+    pub air_packets: AtomicU64,
+    /// Packets delivered [`LATE`] or more after the time that the model computed.
+    pub air_packets_late: AtomicU64,
+    /// The largest delay beyond the time that the model computed, in microseconds.
+    pub air_max_delay_us: AtomicU64,
 }
 
-/// What is behind its time by this much would be seen in a measurement: half a slot with 30 kHz
-/// between subcarriers.
+/// A delay that would affect a measurement: half a slot at 30 kHz subcarrier spacing.
 pub const LATE: Duration = Duration::from_micros(250);
 
 impl Counters {
-    fn by_air(&self, behind: Duration) {
-        self.by_air.fetch_add(1, Ordering::Relaxed);
-        self.by_air_late.fetch_add(u64::from(behind >= LATE), Ordering::Relaxed);
-        self.by_air_latest_us.fetch_max(behind.as_micros() as u64, Ordering::Relaxed);
+    fn air_packet(&self, delay: Duration) {
+        self.air_packets.fetch_add(1, Ordering::Relaxed);
+        self.air_packets_late.fetch_add(u64::from(delay >= LATE), Ordering::Relaxed);
+        self.air_max_delay_us.fetch_max(delay.as_micros() as u64, Ordering::Relaxed);
     }
 }
 
 #[derive(Default)]
 struct Tables {
-    /// With whether it is a tunnel of forwarded data.
+    /// Ports by TEID, and whether the tunnel carries forwarded data.
     by_teid: HashMap<u32, (Arc<PortState>, bool)>,
     by_id: HashMap<u64, Arc<PortState>>,
     next_teid: u32,
@@ -66,7 +63,7 @@ struct Tables {
 
 pub(super) struct Shared {
     pub(super) socket: UdpSocket,
-    /// Where the UPF listens, if not at the port of the specification.
+    /// UDP port of the UPF, if not 2152.
     pub(super) peer_port: Option<u16>,
     pub(super) local: IpAddr,
     epoll: Epoll,
@@ -76,7 +73,7 @@ pub(super) struct Shared {
     counters: Arc<Counters>,
 }
 
-/// The endpoint; clones are the same. The thread ends with the last one.
+/// The endpoint. Clones are handles of the same endpoint; its thread ends with the last one.
 #[derive(Clone)]
 pub struct UserPlane(Arc<Owner>);
 
@@ -91,11 +88,11 @@ impl Drop for Owner {
     }
 }
 
-/// Takes datagrams of IPv6 without a checksum, too: tunnels may do without (RFC 6935).
-fn without_checksum(socket: &UdpSocket) -> io::Result<()> {
+/// Accepts IPv6 datagrams without a UDP checksum, as tunnels may send them (RFC 6935).
+fn accept_zero_checksum(socket: &UdpSocket) -> io::Result<()> {
     const UDP_NO_CHECK6_RX: libc::c_int = 102;
     let on: libc::c_int = 1;
-    // SAFETY: the pointer is to an integer of the length that is told, which outlives the call; the
+    // SAFETY: the pointer is to an integer of the given length, which outlives the call; the
     // socket is open.
     let outcome = unsafe {
         let length = size_of_val(&on) as libc::socklen_t;
@@ -111,15 +108,15 @@ fn without_checksum(socket: &UdpSocket) -> io::Result<()> {
 }
 
 impl UserPlane {
-    /// Open the endpoint at `local`, UDP.
+    /// Opens the endpoint at `local`.
     ///
     /// # Errors
-    /// The address is not this machine's, or its port is taken.
+    /// The address is not local, or the UDP port is in use.
     pub fn start(local: SocketAddr) -> io::Result<UserPlane> {
         Self::start_with(local, None)
     }
 
-    /// Open the endpoint, with a model of the air interface between it and its UEs' interfaces.
+    /// Opens the endpoint with a model of the air interface between it and the UEs' interfaces.
     ///
     /// # Errors
     /// As for [`UserPlane::start`].
@@ -128,9 +125,9 @@ impl UserPlane {
         socket.set_nonblocking(true)?;
         let settings = socket2::SockRef::from(&socket);
         if local.is_ipv6() {
-            without_checksum(&socket)?;
+            accept_zero_checksum(&socket)?;
         }
-        // As much as the system allows: a burst of a TCP sender is a thousand packets.
+        // Room for a burst of a TCP sender, about 1,000 packets. The system may grant less.
         let _ = settings.set_recv_buffer_size(4 << 20);
         let _ = settings.set_send_buffer_size(4 << 20);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
@@ -148,7 +145,7 @@ impl UserPlane {
             tables: RwLock::new(Tables { next_teid: 1, next_id: FIRST_PORT, ..Tables::default() }),
             counters: Arc::default(),
         });
-        let air = radio.map(Air::new).transpose()?;
+        let air = radio.map(AirInterface::new).transpose()?;
         if let Some(air) = &air {
             shared.epoll.add(air.timer(), EpollEvent::new(EpollFlags::EPOLLIN, AIR))?;
         }
@@ -157,27 +154,13 @@ impl UserPlane {
         Ok(UserPlane(Arc::new(Owner { shared })))
     }
 
-    /// A port for PDU session `psi` of a UE: downlink packets go to `downlink` until an interface
-    /// is attached.
-    pub(crate) fn open(
-        &self,
-        psi: u8,
-        downlink: mpsc::Sender<(u8, Bytes)>,
-        uplink_waiting: UplinkWaiting,
-    ) -> Port {
-        let shared = self.0.shared.clone();
-        let mut tables = shared.write();
-        let id = tables.next_id;
-        tables.next_id += 1;
-        let state = Arc::new(PortState::new(id, psi, downlink, uplink_waiting));
-        tables.by_id.insert(id, state.clone());
-        drop(tables);
-        Port { shared, state }
-    }
-
     /// Whether two gNBs have the same endpoint.
     pub(crate) fn same(one: Option<&UserPlane>, other: Option<&UserPlane>) -> bool {
         matches!((one, other), (Some(one), Some(other)) if Arc::ptr_eq(&one.0, &other.0))
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
     }
 
     /// Counters.
@@ -195,8 +178,18 @@ impl Shared {
         self.tables.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// A TEID of the gNB for the port.
-    pub(super) fn take_teid(&self, port: &Arc<PortState>, forwarding: bool) -> u32 {
+    /// Adds a port under a new identifier.
+    pub(super) fn add_port(&self, port: impl FnOnce(u64) -> PortState) -> Arc<PortState> {
+        let mut tables = self.write();
+        let id = tables.next_id;
+        tables.next_id += 1;
+        let state = Arc::new(port(id));
+        tables.by_id.insert(id, state.clone());
+        state
+    }
+
+    /// Allocates a TEID for a port.
+    pub(super) fn allocate_teid(&self, port: &Arc<PortState>, forwarding: bool) -> u32 {
         let mut tables = self.write();
         loop {
             let teid = tables.next_teid;
@@ -208,11 +201,11 @@ impl Shared {
         }
     }
 
-    pub(super) fn forget_teid(&self, teid: u32) {
+    pub(super) fn release_teid(&self, teid: u32) {
         self.write().by_teid.remove(&teid);
     }
 
-    pub(super) fn forget_port(&self, id: u64) {
+    pub(super) fn remove_port(&self, id: u64) {
         self.write().by_id.remove(&id);
     }
 
@@ -224,7 +217,7 @@ impl Shared {
         let _ = self.epoll.delete(Descriptor(tun));
     }
 
-    fn run(&self, mut air: Option<Air>) {
+    fn run(&self, mut air: Option<AirInterface>) {
         let mut incoming = Incoming::new();
         let mut outgoing = Outgoing::new();
         let mut events = [EpollEvent::empty(); 64];
@@ -233,7 +226,7 @@ impl Shared {
                 Ok(ready) => ready,
                 Err(nix::errno::Errno::EINTR) => continue,
                 Err(error) => {
-                    tracing::error!(%error, "the user plane's thread ends");
+                    tracing::error!(%error, "user plane thread stopped: epoll failed");
                     return;
                 }
             };
@@ -246,7 +239,7 @@ impl Shared {
                         match (port, &mut air) {
                             (Some(port), None) => self.uplink(&port, &mut outgoing),
                             (Some(port), Some(air)) => {
-                                self.uplink_by_air(&port, outgoing.payload(), air)
+                                self.uplink_over_air(&port, outgoing.payload(), air)
                             }
                             (None, _) => {}
                         }
@@ -254,8 +247,8 @@ impl Shared {
                 }
             }
             if let Some(air) = &mut air {
-                while let Some((arrival, behind)) = air.arrived() {
-                    self.counters.by_air(behind);
+                while let Some((arrival, delay)) = air.next_arrival() {
+                    self.counters.air_packet(delay);
                     let port = self.read().by_id.get(&arrival.port).cloned();
                     match port {
                         Some(port) if arrival.uplink => {
@@ -266,13 +259,13 @@ impl Shared {
                     }
                 }
                 outgoing.flush(&self.socket);
-                air.wake();
+                air.arm_timer();
             }
         }
     }
 
-    /// From the UPF: one batch; what is left makes epoll report the socket again.
-    fn downlink(&self, incoming: &mut Incoming, mut air: Option<&mut Air>) {
+    /// Handles one batch of datagrams from N3. Epoll reports the socket again if there are more.
+    fn downlink(&self, incoming: &mut Incoming, mut air: Option<&mut AirInterface>) {
         let Ok(count) = incoming.receive(&self.socket) else { return };
         for index in 0..count {
             let Some((datagram, from)) = incoming.datagram(index) else { continue };
@@ -280,11 +273,13 @@ impl Shared {
                 Ok(Message::GPdu(GPdu { teid, payload, .. })) => {
                     let port = self.read().by_teid.get(&teid).cloned();
                     match (port, &mut air) {
-                        // Only who is here is reached by this gNB's air.
-                        (Some((port, _)), Some(air)) if port.is_here() => {
+                        // The air interface transports packets of served UEs only.
+                        (Some((port, _)), Some(air)) if port.is_serving() => {
                             air.send(port.id, false, payload);
                         }
-                        (Some((port, forwarded)), _) => port.take(payload, forwarded, &self.socket),
+                        (Some((port, forwarded)), _) => {
+                            port.downlink(payload, forwarded, &self.socket)
+                        }
                         (None, _) => {
                             self.counters.unknown_teid.fetch_add(1, Ordering::Relaxed);
                             let answer = martlet_gtpu::error_indication(teid, self.local);
@@ -298,13 +293,18 @@ impl Shared {
                 Ok(Message::EndMarker { teid, .. }) => {
                     let port = self.read().by_teid.get(&teid).cloned();
                     if let Some((port, forwarded)) = port {
-                        port.ended(forwarded, &self.socket);
+                        port.end_marker(forwarded, &self.socket);
                     }
                 }
                 Ok(Message::ErrorIndication { teid, .. }) => {
                     self.counters.error_indications.fetch_add(1, Ordering::Relaxed);
                     let known = self.read().by_id.values().any(|port| port.sends_to(teid));
-                    tracing::warn!(teid, %from, known, "GTP-U error indication: the UPF does not know the tunnel");
+                    tracing::warn!(
+                        teid,
+                        %from,
+                        known,
+                        "GTP-U error indication: tunnel unknown to the UPF"
+                    );
                 }
                 Ok(_) => {}
                 Err(_) => {
@@ -314,17 +314,17 @@ impl Shared {
         }
     }
 
-    /// From a UE's interface.
+    /// Sends packets from a UE's interface uplink.
     fn uplink(&self, port: &PortState, outgoing: &mut Outgoing) {
         let tun = port.tun.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         let Some(tun) = tun else { return };
-        for _ in 0..TURN {
+        for _ in 0..BURST {
             let length = match tun.recv(outgoing.payload()) {
                 Ok(length) if length > 0 => length,
                 _ => break,
             };
             let packet = outgoing.payload().get(..length).unwrap_or_default();
-            if let Uplink::Goes(header, peer) = port.uplink(packet) {
+            if let Uplink::Send(header, peer) = port.uplink(packet) {
                 outgoing.push(&header, length, peer);
             }
             if outgoing.is_full() {
@@ -336,11 +336,11 @@ impl Shared {
 }
 
 impl Shared {
-    /// From a UE's interface, into the air.
-    fn uplink_by_air(&self, port: &PortState, buffer: &mut [u8], air: &mut Air) {
+    /// Passes packets from a UE's interface to the air interface.
+    fn uplink_over_air(&self, port: &PortState, buffer: &mut [u8], air: &mut AirInterface) {
         let tun = port.tun.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
         let Some(tun) = tun else { return };
-        for _ in 0..TURN {
+        for _ in 0..BURST {
             match tun.recv(buffer) {
                 Ok(length) if length > 0 => air.send(port.id, true, &buffer[..length]),
                 _ => break,
@@ -348,9 +348,9 @@ impl Shared {
         }
     }
 
-    /// A packet that came by air.
+    /// Sends a packet that arrived over the air interface uplink.
     fn send(&self, port: &PortState, packet: &[u8], outgoing: &mut Outgoing) {
-        let Uplink::Goes(header, peer) = port.uplink(packet) else { return };
+        let Uplink::Send(header, peer) = port.uplink(packet) else { return };
         outgoing.payload()[..packet.len()].copy_from_slice(packet);
         outgoing.push(&header, packet.len(), peer);
         if outgoing.is_full() {
@@ -359,7 +359,7 @@ impl Shared {
     }
 }
 
-/// The descriptor of a TUN device as epoll wants it.
+/// The descriptor of a TUN device, for epoll.
 struct Descriptor<'a>(&'a SyncDevice);
 
 impl AsFd for Descriptor<'_> {

@@ -1,15 +1,16 @@
 //! The user plane of the simulator: GTP-U at the gNB, network interfaces at the UE.
 //!
-//! One thread per gNB moves the packets. Without the right to make interfaces, packets go in and
-//! out by calls.
+//! One thread per gNB transports the packets. Without the privilege to create interfaces, packets
+//! are passed by calls.
 mod address;
-mod air;
+mod air_interface;
 mod batch;
 mod endpoint;
 mod interface;
 mod netns;
 mod packet;
 mod port;
+mod port_state;
 mod radio;
 #[cfg(test)]
 mod tests;
@@ -17,5 +18,6 @@ mod tests;
 pub use endpoint::{Counters, LATE, UserPlane};
 pub use interface::Interface;
 pub use netns::{Namespace, Netns};
-pub use port::{Port, Tunnel, UplinkWaiting};
+pub use port::Port;
+pub use port_state::{Tunnel, UplinkWaiting};
 pub use radio::RadioConfig;

@@ -1,4 +1,4 @@
-//! Network namespaces by name, as `ip netns` makes them: `ip netns exec NAME ping …` finds them.
+//! Named network namespaces, compatible with `ip netns`.
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{File, OpenOptions};
@@ -10,38 +10,38 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Where `ip netns` keeps its names.
+/// Directory of the names of `ip netns`.
 const DIRECTORY: &str = "/run/netns";
-/// Where `ip netns exec` looks for a namespace's configuration files.
+/// Directory of the configuration files that `ip netns exec` uses.
 const RESOLVERS: &str = "/etc/netns";
 
 /// Whether and where a UE has network interfaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Netns {
-    /// None: packets go in and out by calls.
+    /// No interfaces: packets are passed by calls.
     #[default]
     None,
     /// A namespace named after the UE, `ue-IMSI`.
     Auto,
-    /// A namespace of this name. One that exists is used and left; else it is made and removed.
+    /// A namespace of this name. An existing one is used and kept; else it is created and removed.
     Named(String),
 }
 
-/// A network namespace. Dropping it removes it, if it was made here.
+/// A network namespace. Dropping it removes it, if this process created it.
 pub struct Namespace {
     name: String,
     handle: OwnedFd,
-    made: bool,
-    /// Held as a lock: its abstract name exists once in the system and goes with the process.
+    created: bool,
+    /// A lock: its abstract socket name is unique and is released when the process ends.
     _lock: Option<UnixListener>,
 }
 
 impl Namespace {
-    /// The namespace `name`: made, or used where it exists. A leftover of a process that has ended
-    /// is replaced if `replace` says so.
+    /// Opens the namespace `name`, or creates it. With `replace`, the namespace of a process that
+    /// has ended is replaced.
     ///
     /// # Errors
-    /// No right to make namespaces (`CAP_SYS_ADMIN`), or another simulator uses the name.
+    /// `CAP_SYS_ADMIN` is missing, or another simulator uses the name.
     pub fn open(name: &str, replace: bool) -> io::Result<Namespace> {
         if name.is_empty()
             || name.len() > 200
@@ -50,34 +50,33 @@ impl Namespace {
         {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("`{name}` is no name for a namespace"),
+                format!("`{name}` is not a valid namespace name"),
             ));
         }
         let path = Path::new(DIRECTORY).join(name);
         if path.exists() && !replace {
             let handle = File::open(&path)?.into();
-            return Ok(Namespace { name: name.to_owned(), handle, made: false, _lock: None });
+            return Ok(Namespace { name: name.to_owned(), handle, created: false, _lock: None });
         }
         let lock = lock(name)?;
         if path.exists() {
             remove(&path)?;
         }
-        make(&path)
+        create(&path)
             .map_err(|e| io::Error::new(e.kind(), format!("network namespace `{name}`: {e}")))?;
         let handle = File::open(&path)?.into();
-        Ok(Namespace { name: name.to_owned(), handle, made: true, _lock: Some(lock) })
+        Ok(Namespace { name: name.to_owned(), handle, created: true, _lock: Some(lock) })
     }
 
-    /// Its name.
+    /// Name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Name servers for programs that `ip netns exec` starts: it gives them
-    /// `/etc/netns/NAME/resolv.conf`. Only for a namespace that was made here; without the file
-    /// programs use the machine's.
+    /// Sets the name servers of programs that `ip netns exec` starts, in
+    /// `/etc/netns/NAME/resolv.conf`. Only for a namespace that this process created.
     pub fn set_resolvers(&self, servers: &[Ipv4Addr]) {
-        if !self.made || servers.is_empty() {
+        if !self.created || servers.is_empty() {
             return;
         }
         let directory = Path::new(RESOLVERS).join(&self.name);
@@ -85,14 +84,14 @@ impl Namespace {
         let written = std::fs::create_dir_all(&directory)
             .and_then(|()| std::fs::write(directory.join("resolv.conf"), text));
         if let Err(error) = written {
-            tracing::warn!(netns = %self.name, %error, "the name servers of the session are not used");
+            tracing::warn!(netns = %self.name, %error, "resolv.conf of the namespace not written");
         }
     }
 
-    /// Run `work` inside, on a thread of its own.
+    /// Runs `work` on a new thread inside the namespace.
     ///
     /// # Errors
-    /// The thread cannot enter the namespace, or its work fails.
+    /// The thread cannot enter the namespace, or `work` fails.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -108,11 +107,11 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        if !self.made {
+        if !self.created {
             return;
         }
         if let Err(error) = remove(&Path::new(DIRECTORY).join(&self.name)) {
-            tracing::warn!(netns = %self.name, %error, "the network namespace was not removed");
+            tracing::warn!(netns = %self.name, %error, "network namespace not removed");
         }
         let resolvers = Path::new(RESOLVERS).join(&self.name);
         if resolvers.join("resolv.conf").exists() {
@@ -134,19 +133,18 @@ fn lock(name: &str) -> io::Result<UnixListener> {
 }
 
 fn remove(path: &PathBuf) -> io::Result<()> {
-    // A name without a mount is what remains of an attempt that failed.
+    // A failed attempt leaves a name without a mount.
     let _ = umount2(path, MntFlags::MNT_DETACH);
     std::fs::remove_file(path)
 }
 
-/// A namespace lives as long as something refers to it: here the mount of a thread's namespace at
-/// `path`.
-fn make(path: &PathBuf) -> io::Result<()> {
+/// Creates a namespace and keeps it with a bind mount at `path`.
+fn create(path: &PathBuf) -> io::Result<()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     prepare_directory()?;
     OpenOptions::new().write(true).create_new(true).open(path)?;
-    let made = std::thread::scope(|scope| {
+    let created = std::thread::scope(|scope| {
         let thread = scope.spawn(|| -> io::Result<()> {
             unshare(CloneFlags::CLONE_NEWNET)?;
             mount(
@@ -162,14 +160,14 @@ fn make(path: &PathBuf) -> io::Result<()> {
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
     });
-    if made.is_err() {
+    if created.is_err() {
         let _ = remove(path);
     }
-    made
+    created
 }
 
-/// The directory has to be a mount that is shared with other mount namespaces, so that a name
-/// removed here is gone there too.
+/// Makes the directory a shared mount, so that a name removed here disappears in other mount
+/// namespaces too.
 fn prepare_directory() -> io::Result<()> {
     std::fs::create_dir_all(DIRECTORY)?;
     let share = || {

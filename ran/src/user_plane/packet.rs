@@ -1,9 +1,8 @@
-//! The header of the gNB's uplink packets, whose length is always the same: a packet can be read
-//! behind it in place.
+//! The GTP-U header of uplink packets. Its length is constant, so a packet is read in place after
+//! it.
 use martlet_gtpu::{PduSessionContainer, g_pdu_header};
 
-/// Octets before the user's packet in an uplink G-PDU: header, and the extension header with the
-/// PDU session container.
+/// Length of the header of an uplink G-PDU, bytes: GTP-U header and PDU session container.
 pub(super) const UPLINK_HEADER: usize = 16;
 
 /// The header of an uplink G-PDU; `None` for a packet that is too long for GTP-U.
@@ -16,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_is_as_long_as_its_place() {
+    fn the_uplink_header_has_its_constant_length() {
         assert_eq!(
             uplink_header(7, 9, 3),
             Some([0x34, 0xff, 0, 11, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0x10, 9, 0])

@@ -1,58 +1,59 @@
-//! A model of the air interface between a UE and its gNB: when a packet that was given to it
-//! arrives, if it does.
+//! A model of the air interface between a UE and its gNB: it computes when a packet arrives, or
+//! that it is lost.
 //!
-//! Time is divided into slots, each downlink or uplink (TDD). Downlink packets go in the next
-//! downlink slots that have room. A UE with nothing to send has no grant: with the first packet it
-//! waits for its next opportunity to request one (TS 38.321, 5.4.4), and for the grant, which is
-//! small, since the gNB does not know yet how much there is; the rest is granted after the buffer
-//! status that goes with it. Packets that come while others are sent need no request. A slot that
-//! is not decoded is repeated (HARQ); packets stay in order. The model has no clock: it is told the
-//! time, and is the same for the same seed.
+//! Time is divided into slots, each downlink or uplink (TDD). Downlink packets use the next
+//! downlink slots with room. An idle UE has no uplink grant: its first packet waits for the next
+//! scheduling request opportunity (TS 38.321, 5.4.4) and for a first grant, which is small because
+//! the gNB does not know the UE's buffer. The rest is granted after the buffer status report sent
+//! with it. Packets that arrive while others are sent need no request. A slot that is not decoded
+//! is repeated (HARQ); packets stay in order. The model has no clock: the caller passes the time.
+//! The same seed gives the same result.
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde::Deserialize;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// An air interface.
+/// Parameters of the air interface.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioConfig {
-    /// Microseconds of a slot: 500 with 30 kHz between subcarriers.
+    /// Duration of a slot, microseconds: 500 at 30 kHz subcarrier spacing.
     pub slot_us: u32,
-    /// The slots that repeat: D, S (which carries downlink) and U.
+    /// TDD pattern of D, S (which carries downlink) and U slots.
     pub tdd: String,
-    /// Milliseconds between a UE's opportunities to request a grant.
+    /// Period of scheduling request opportunities, milliseconds.
     pub request_ms: f64,
-    /// Milliseconds from a request, or a buffer status, to the slot that is granted.
+    /// From a scheduling request or buffer status report to the granted slot, milliseconds.
     pub grant_ms: f64,
-    /// Octets of the grant that answers a request.
+    /// Size of the grant that answers a scheduling request, bytes.
     pub first_grant: u32,
-    /// Megabits a second, uplink slots and others taken together.
+    /// Uplink rate averaged over all slots, Mbit/s.
     pub uplink_mbps: f64,
-    /// The same downlink.
+    /// Downlink rate averaged over all slots, Mbit/s.
     pub downlink_mbps: f64,
-    /// Microseconds that modem and gNB take for each packet.
+    /// Processing time of modem and gNB for each packet, microseconds.
     pub processing_us: u32,
-    /// Microseconds that they take longer, at the most; how much is different for each packet.
+    /// Most additional processing time, random for each packet, microseconds.
     pub jitter_us: u32,
-    /// The share of slots that have to be repeated.
+    /// Share of slots that are repeated (HARQ).
     pub repeated: f64,
-    /// Milliseconds until they are.
+    /// Delay of a repetition, milliseconds.
     pub repeat_ms: f64,
-    /// The share of packets that are lost for good.
+    /// Share of packets that are lost.
     pub loss: f64,
-    /// Octets that wait in each direction; what is more is lost.
+    /// Queue length in each direction, bytes. Packets beyond it are lost.
     pub queue: usize,
-    /// Makes the same packets late and lost in each run.
+    /// Random seed.
     pub seed: u64,
-    /// Whether all UEs have the same opportunities, and lose the same packets: to compare what
-    /// they do on the same air.
+    /// Whether all UEs have the same request opportunities and losses, to compare them under equal
+    /// conditions.
     pub alike: bool,
 }
 
 impl Default for RadioConfig {
-    /// A small cell: 20 MHz at 30 kHz, as the open gNBs run it on one software radio.
+    /// A small cell: 20 MHz at 30 kHz subcarrier spacing, as open-source gNBs run it on one
+    /// software radio.
     fn default() -> Self {
         RadioConfig {
             slot_us: 500,
@@ -75,7 +76,7 @@ impl Default for RadioConfig {
 }
 
 impl RadioConfig {
-    /// What is wrong with it.
+    /// Checks the ranges of the parameters.
     pub fn check(&self) -> Result<(), String> {
         let slots = self.tdd.as_bytes();
         if !slots.contains(&b'U')
@@ -108,25 +109,25 @@ impl RadioConfig {
     }
 }
 
-/// A slot that was repeated so often goes through (the model has no radio link failure).
-const MOST_REPEATS: u32 = 4;
+/// Most repetitions of a slot (the model has no radio link failure).
+const MAX_REPEATS: u32 = 4;
 
-/// One direction of a UE.
+/// One direction of a UE's radio link.
 pub(super) struct Link {
     config: RadioConfig,
     uplink: bool,
-    /// Which slots of the pattern carry this direction.
+    /// Slots of the pattern that carry this direction.
     carries: Vec<bool>,
-    /// Octets of a slot.
+    /// Capacity of a slot, bytes.
     capacity: usize,
-    /// The slot that is being filled, what it has left, and when it is decoded.
+    /// The slot that is being filled, its remaining capacity, and when it is decoded.
     slot: u64,
     left: usize,
     decoded: Duration,
-    /// When the last packet is there, and the others that are not there yet, with their octets.
+    /// Arrival of the last packet, and arrival and length of the packets in flight.
     last: Duration,
-    waiting: VecDeque<(Duration, usize)>,
-    /// When the first opportunity for a request is.
+    in_flight: VecDeque<(Duration, usize)>,
+    /// Time of the first request opportunity.
     phase: Duration,
     random: StdRng,
 }
@@ -136,7 +137,7 @@ fn milliseconds(value: f64) -> Duration {
 }
 
 impl Link {
-    /// The n-th UE's.
+    /// The link of UE number `n`.
     pub(super) fn new(config: &RadioConfig, uplink: bool, n: u64) -> Self {
         let carries: Vec<bool> = config.tdd.bytes().map(|slot| (slot == b'U') == uplink).collect();
         let rate = if uplink { config.uplink_mbps } else { config.downlink_mbps } * 1e6 / 8.0;
@@ -154,20 +155,20 @@ impl Link {
             left: 0,
             decoded: Duration::ZERO,
             last: Duration::ZERO,
-            waiting: VecDeque::new(),
+            in_flight: VecDeque::new(),
             phase,
             random,
         }
     }
 
-    /// When slot n begins.
+    /// Start time of a slot.
     fn start_of(&self, slot: u64) -> Duration {
         Duration::from_micros(slot * u64::from(self.config.slot_us))
     }
 
-    /// The first slot of this direction that begins at this time or later, and is not before the
-    /// one being filled.
-    fn begin(&mut self, at: Duration, octets: usize) {
+    /// Selects the first slot of this direction that begins at `at` or later and is not before the
+    /// current one. `grant` bounds its capacity, bytes.
+    fn begin(&mut self, at: Duration, grant: usize) {
         let first = (at.as_nanos().div_ceil(1000 * u128::from(self.config.slot_us))) as u64;
         if first <= self.slot && self.left > 0 {
             return;
@@ -176,10 +177,10 @@ impl Link {
         while !self.carries[(self.slot % self.carries.len() as u64) as usize] {
             self.slot += 1;
         }
-        self.left = octets.min(self.capacity);
+        self.left = grant.min(self.capacity);
         let mut repeats = 0;
         while self.config.repeated > 0.0
-            && repeats < MOST_REPEATS
+            && repeats < MAX_REPEATS
             && self.random.random_bool(self.config.repeated)
         {
             repeats += 1;
@@ -187,38 +188,39 @@ impl Link {
         self.decoded = self.start_of(self.slot + 1) + milliseconds(self.config.repeat_ms) * repeats;
     }
 
-    /// The next opportunity to request a grant.
+    /// The next scheduling request opportunity.
     fn request(&self, now: Duration) -> Duration {
         let period = milliseconds(self.config.request_ms).as_nanos().max(1);
         let since = now.saturating_sub(self.phase).as_nanos();
         self.phase + Duration::from_nanos((since.div_ceil(period) * period) as u64)
     }
 
-    /// A packet is given to it now. When it arrives; none where it does not.
-    pub(super) fn offer(&mut self, now: Duration, length: usize) -> Option<Duration> {
-        while self.waiting.front().is_some_and(|(at, _)| *at <= now) {
-            self.waiting.pop_front();
+    /// Sends a packet of this length at `now`. Returns its arrival time; `None` if it is lost.
+    pub(super) fn send(&mut self, now: Duration, length: usize) -> Option<Duration> {
+        while self.in_flight.front().is_some_and(|(at, _)| *at <= now) {
+            self.in_flight.pop_front();
         }
-        if self.waiting.iter().map(|(_, octets)| octets).sum::<usize>() + length > self.config.queue
+        if self.in_flight.iter().map(|(_, length)| length).sum::<usize>() + length
+            > self.config.queue
         {
             return None;
         }
         let grant = milliseconds(self.config.grant_ms);
         let ready = now + Duration::from_micros(self.config.processing_us.into());
         let sending = self.start_of(self.slot + 1) > now;
-        // When the slots are that the buffer status asks for, which goes with the small grant.
-        let mut asked = None;
+        // Start of the slots that the buffer status report requests.
+        let mut requested = None;
         if !self.uplink {
             self.begin(ready, self.capacity);
         } else if sending {
-            // What is to come was said with what is being sent.
+            // The buffer status report of the packet being sent covers this one.
             self.begin(ready + grant, self.capacity);
         } else {
             let granted = self.request(ready) + grant;
             self.begin(granted, self.config.first_grant as usize);
-            asked = Some(self.start_of(self.slot) + grant);
+            requested = Some(self.start_of(self.slot) + grant);
         }
-        let small = asked.is_some();
+        let small = requested.is_some();
         let (mut rest, mut decoded) = (length, Duration::ZERO);
         loop {
             let taken = rest.min(self.left);
@@ -228,17 +230,17 @@ impl Link {
             if rest == 0 {
                 break;
             }
-            self.begin(asked.take().unwrap_or_default(), self.capacity);
+            self.begin(requested.take().unwrap_or_default(), self.capacity);
         }
-        if small && asked.is_some() {
-            // The rest of a small grant is filled with the buffer status.
+        if small && requested.is_some() {
+            // The buffer status report fills the rest of a small grant.
             self.left = 0;
         }
         let jitter = self.random.random_range(0..=u64::from(self.config.jitter_us));
         let lost = self.config.loss > 0.0 && self.random.random_bool(self.config.loss);
         let processing = Duration::from_micros(u64::from(self.config.processing_us) + jitter);
         self.last = self.last.max(decoded + processing);
-        self.waiting.push_back((self.last, length));
+        self.in_flight.push_back((self.last, length));
         (!lost).then_some(self.last)
     }
 }
@@ -247,7 +249,7 @@ impl Link {
 mod tests {
     use super::*;
 
-    /// Slots of 1 ms, 1,000 octets a slot, and nothing by chance.
+    /// Slots of 1 ms with 1,000 bytes each, and no randomness.
     fn plain() -> RadioConfig {
         RadioConfig {
             slot_us: 1000,
@@ -269,39 +271,39 @@ mod tests {
     }
 
     #[test]
-    fn downlink_packets_go_in_the_next_slots_that_have_room() {
+    fn downlink_packets_use_the_next_slots_with_room() {
         let mut link = Link::new(&plain(), false, 1);
         assert_eq!(link.capacity, 1000);
         // Slots 8, 9, 10 are downlink, 11 is not.
-        assert_eq!(link.offer(ms(8), 400), Some(ms(9)));
-        assert_eq!(link.offer(ms(8), 400), Some(ms(9)));
-        assert_eq!(link.offer(ms(8), 400), Some(ms(10)));
-        assert_eq!(link.offer(ms(8), 2000), Some(ms(13)));
-        // Slot 12 had room for 200 more, and 14 is the next that begins after this.
-        assert_eq!(link.offer(Duration::from_micros(13_100), 300), Some(ms(15)));
+        assert_eq!(link.send(ms(8), 400), Some(ms(9)));
+        assert_eq!(link.send(ms(8), 400), Some(ms(9)));
+        assert_eq!(link.send(ms(8), 400), Some(ms(10)));
+        assert_eq!(link.send(ms(8), 2000), Some(ms(13)));
+        // Slot 12 has room for 200 bytes more; the next slot that begins after this is 14.
+        assert_eq!(link.send(Duration::from_micros(13_100), 300), Some(ms(15)));
     }
 
     #[test]
-    fn the_first_uplink_packet_waits_for_a_request_and_its_grant_and_others_do_not() {
+    fn only_the_first_uplink_packet_needs_a_scheduling_request() {
         let mut link = Link::new(&plain(), true, 1);
         link.phase = ms(1);
         // Asked at 21, granted from 24 on: slot 27 is uplink.
-        assert_eq!(link.offer(ms(20), 100), Some(ms(28)));
-        // While that waits to be sent, more is granted: 3 ms later, in the next uplink slots.
-        assert_eq!(link.offer(ms(26), 1000), Some(ms(32)));
-        assert_eq!(link.offer(ms(26), 1), Some(ms(36)));
-        // A long packet: 100 octets of the small grant, then what was asked for with them.
+        assert_eq!(link.send(ms(20), 100), Some(ms(28)));
+        // More is granted while that waits: 3 ms later, in the next uplink slots.
+        assert_eq!(link.send(ms(26), 1000), Some(ms(32)));
+        assert_eq!(link.send(ms(26), 1), Some(ms(36)));
+        // A long packet: 100 bytes in the first grant, the rest in the requested slots.
         let mut link = Link::new(&plain(), true, 1);
         link.phase = ms(1);
-        assert_eq!(link.offer(ms(20), 1100), Some(ms(32)));
+        assert_eq!(link.send(ms(20), 1100), Some(ms(32)));
     }
 
     #[test]
-    fn packets_are_late_and_lost_as_often_as_is_said_and_stay_in_order() {
+    fn packets_are_delayed_and_lost_at_the_configured_rates_and_stay_in_order() {
         let config = RadioConfig { repeated: 0.2, loss: 0.05, jitter_us: 500, ..plain() };
         let run = || {
             let mut link = Link::new(&config, false, 7);
-            (0..4000).map(|n| link.offer(ms(n * 20), 100)).collect::<Vec<_>>()
+            (0..4000).map(|n| link.send(ms(n * 20), 100)).collect::<Vec<_>>()
         };
         let arrived = run();
         assert_eq!(arrived, run(), "the same for the same seed");
@@ -317,37 +319,36 @@ mod tests {
         assert!(times.is_sorted());
     }
 
-    /// What the radio itself takes of an echo: all packets of a message are sent at once, nothing
-    /// is lost, no library and no network is in between; with a grant that costs the UE
-    /// nothing, with one that it keeps by a word every 4 ms, and without.
+    /// The radio's share of an echo's round-trip time, without loss and without a network behind
+    /// it: with a permanent grant, with one kept by a keep-alive probe every 4 ms, and without a
+    /// grant.
     #[test]
-    #[ignore = "shows by how much any channel could be faster"]
-    fn what_an_echo_takes_at_least() {
+    #[ignore = "prints the lower bound for any channel"]
+    fn minimum_round_trip_time_of_an_echo() {
         let config = RadioConfig { alike: true, ..RadioConfig::default() };
         for n in [1, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_535] {
-            let ways = [(true, None), (false, Some(ms(4))), (false, None)];
-            let [given, kept, without] = ways.map(|(given, word)| {
+            let variants = [(true, None), (false, Some(ms(4))), (false, None)];
+            let [granted, kept, without] = variants.map(|(given, probe)| {
                 let (mut up, mut down) =
                     (Link::new(&config, true, 0), Link::new(&config, false, 0));
                 let (mut now, mut times) = (ms(1), Vec::new());
                 let packets: Vec<usize> =
                     (0..n + 260).step_by(1340).map(|at| (n + 260 - at).min(1340) + 60).collect();
                 let send = |link: &mut Link, at| {
-                    packets.iter().filter_map(|length| link.offer(at, *length)).max()
+                    packets.iter().filter_map(|length| link.send(at, *length)).max()
                 };
                 for _ in 0..5000 {
                     if given {
-                        // Something was on its way when this came to be sent.
+                        // A packet is always being sent.
                         up.slot = up.slot.max((now.as_micros() / 500) as u64);
                     }
                     let there = send(&mut up, now).unwrap();
                     let back = send(&mut down, there).unwrap();
-                    // A word has a slot of its own, which may have to be repeated, and what comes
-                    // after it waits.
-                    let words = word.map(|every| {
+                    // A probe uses a slot of its own, which may be repeated; later packets wait.
+                    let probes = probe.map(|every| {
                         (1..).map(move |n| now + every * n).take_while(|at| *at < back)
                     });
-                    words.into_iter().flatten().for_each(|at| _ = up.offer(at, 70));
+                    probes.into_iter().flatten().for_each(|at| _ = up.send(at, 70));
                     times.push((back - now).as_secs_f64() * 1e3);
                     now = back;
                 }
@@ -356,33 +357,33 @@ mod tests {
                 format!("{:.1} (mean {mean:.1})", times[times.len() / 2])
             });
             println!(
-                "{n} octets: {given} ms with a grant, {kept} with one that is kept, {without} \
+                "{n} bytes: {granted} ms with a permanent grant, {kept} with probes, {without} \
                  without"
             );
         }
     }
 
     #[test]
-    fn ues_differ_unless_they_are_to_be_alike() {
+    fn ues_differ_unless_alike_is_set() {
         let run = |n, alike| {
             let mut link =
                 Link::new(&RadioConfig { loss: 0.1, alike, ..RadioConfig::default() }, true, n);
-            (0..100).map(|n| link.offer(ms(n * 20), 100)).collect::<Vec<_>>()
+            (0..100).map(|n| link.send(ms(n * 20), 100)).collect::<Vec<_>>()
         };
         assert_ne!(run(1, false), run(2, false));
         assert_eq!(run(1, true), run(2, true));
     }
 
     #[test]
-    fn what_does_not_fit_into_the_queue_is_lost_and_later_there_is_room_again() {
+    fn packets_beyond_the_queue_length_are_lost() {
         let mut link = Link::new(&RadioConfig { queue: 5000, ..plain() }, false, 1);
-        let taken = (0..20).filter(|_| link.offer(ms(1), 1000).is_some()).count();
+        let taken = (0..20).filter(|_| link.send(ms(1), 1000).is_some()).count();
         assert_eq!(taken, 5);
-        assert!(link.offer(ms(100), 1000).is_some());
+        assert!(link.send(ms(100), 1000).is_some());
     }
 
     #[test]
-    fn what_cannot_be_is_said() {
+    fn invalid_parameters_are_rejected() {
         assert!(RadioConfig::default().check().is_ok());
         for wrong in [
             RadioConfig { tdd: "DDD".into(), ..plain() },

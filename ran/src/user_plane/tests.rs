@@ -1,5 +1,5 @@
-//! The user plane against a UPF made by hand on loopback, and against the kernel where the right is
-//! there.
+//! The user plane with a minimal UPF on loopback, and with kernel interfaces where privileges
+//! allow.
 use super::*;
 use crate::ue::tests::network::config;
 use crate::ue::{PduSession, Slice};
@@ -29,8 +29,8 @@ impl Upf {
         buffer[..length].to_vec()
     }
 
-    fn send(&self, gnb: [u8; 4], octets: &[u8]) {
-        self.0.send_to(octets, (Ipv4Addr::from(gnb), PORT)).unwrap();
+    fn send(&self, gnb: [u8; 4], bytes: &[u8]) {
+        self.0.send_to(bytes, (Ipv4Addr::from(gnb), PORT)).unwrap();
     }
 }
 
@@ -58,23 +58,23 @@ fn tunnel(upf: [u8; 4], teid: u32) -> Tunnel {
 }
 
 #[tokio::test]
-async fn a_packet_that_comes_while_the_tunnel_is_opened_does_not_wait_for_the_next_one() {
+async fn a_packet_during_tunnel_setup_is_sent_without_waiting_for_the_next_tunnel() {
     let (gnb, upf) = ([127, 77, 1, 21], [127, 77, 1, 22]);
     let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
     let server = Upf::new(upf);
     let (port, ..) = port(&user_plane);
-    // It has seen that there is no tunnel, and now one is opened.
-    let late = port.while_packets_wait(|port| {
+    // The sender has seen no tunnel, then the tunnel opens.
+    let late = port.with_queue_locked(|port| {
         let state = port.state.clone();
         let late = std::thread::spawn(move || {
-            matches!(state.uplink(b"late"), super::port::Uplink::Goes(..))
+            matches!(state.uplink(b"late"), super::port_state::Uplink::Send(..))
         });
         std::thread::sleep(Duration::from_millis(100));
-        port.pretend(tunnel(upf, 7));
+        port.set_tunnel_only(tunnel(upf, 7));
         late
     });
-    assert!(late.join().unwrap(), "it would wait for a tunnel that is there");
-    // Those who wait go before those who come later.
+    assert!(late.join().unwrap(), "the packet was queued although there is a tunnel");
+    // Queued packets are sent before later ones.
     let (port, ..) = self::port(&user_plane);
     port.send(b"one").unwrap();
     port.send(b"two").unwrap();
@@ -86,13 +86,13 @@ async fn a_packet_that_comes_while_the_tunnel_is_opened_does_not_wait_for_the_ne
 }
 
 #[tokio::test]
-async fn packets_go_both_ways_and_wait_for_a_tunnel() {
+async fn packets_are_queued_until_the_tunnel_is_open() {
     let (gnb, upf) = ([127, 77, 1, 1], [127, 77, 1, 2]);
     let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
     let peer = Upf::new(upf);
     let (port, mut packets, mut network) = port(&user_plane);
 
-    // Without a tunnel a packet waits, and the UE is told.
+    // Without a tunnel the packet is queued and reported.
     port.send(&[0x45, 1]).unwrap();
     assert!(matches!(network.try_recv(), Ok(5)));
     let teid = port.activate(tunnel(upf, 0xabcd));
@@ -117,7 +117,7 @@ async fn packets_go_both_ways_and_wait_for_a_tunnel() {
 }
 
 #[tokio::test]
-async fn downlink_packets_by_air_arrive_later_and_in_order() {
+async fn downlink_packets_over_the_air_interface_arrive_later_and_in_order() {
     let (gnb, upf) = ([127, 77, 5, 1], [127, 77, 5, 2]);
     let radio = RadioConfig { processing_us: 15_000, repeated: 0.0, ..RadioConfig::default() };
     let user_plane =
@@ -134,18 +134,18 @@ async fn downlink_packets_by_air_arrive_later_and_in_order() {
     }
     // Before the slot and after it.
     assert!(start.elapsed() >= Duration::from_millis(30), "{:?}", start.elapsed());
-    // Whether the model kept its time is known of each.
+    // The counters show whether packets were late.
     let counters = user_plane.counters();
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    assert_eq!(of(&counters.by_air), 10);
+    assert_eq!(of(&counters.air_packets), 10);
     assert_eq!(
-        of(&counters.by_air_late) > 0,
-        of(&counters.by_air_latest_us) >= LATE.as_micros() as u64
+        of(&counters.air_packets_late) > 0,
+        of(&counters.air_max_delay_us) >= LATE.as_micros() as u64
     );
 }
 
 #[tokio::test]
-async fn echo_unknown_tunnels_and_end_markers_are_answered_or_counted() {
+async fn echo_requests_unknown_teids_and_end_markers_are_handled() {
     let (gnb, upf) = ([127, 77, 2, 1], [127, 77, 2, 2]);
     let user_plane = UserPlane::start((Ipv4Addr::from(gnb), PORT).into()).unwrap();
     let peer = Upf::new(upf);
@@ -173,7 +173,7 @@ async fn echo_unknown_tunnels_and_end_markers_are_answered_or_counted() {
     assert_eq!(user_plane.counters().malformed.load(Ordering::Relaxed), 1);
     assert_eq!(user_plane.counters().error_indications.load(Ordering::Relaxed), 1);
 
-    // A TEID is gone with its tunnel.
+    // The TEID is released with its tunnel.
     port.deactivate();
     peer.send(gnb, &g_pdu(teid, &[0x45]));
     assert_eq!(peer.receive()[1], 26);
@@ -199,7 +199,7 @@ fn session() -> PduSession {
     }
 }
 
-/// Why a test that makes namespaces and interfaces cannot run here.
+/// The privilege that is missing to create namespaces and interfaces, if any.
 fn missing_right() -> Option<String> {
     static PROBES: AtomicU32 = AtomicU32::new(0);
     let name =
@@ -213,7 +213,7 @@ fn missing_right() -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_ping_runs_through_an_interface_in_a_namespace_which_is_removed() {
+async fn ping_works_through_an_interface_and_the_namespace_is_removed() {
     if let Some(reason) = missing_right() {
         eprintln!("SKIPPED: {reason}");
         return;
@@ -295,11 +295,11 @@ async fn a_ping_runs_through_an_interface_in_a_namespace_which_is_removed() {
 
     drop(port);
     drop(interface);
-    assert!(!path.exists() && !resolvers.exists(), "the namespace was left behind");
+    assert!(!path.exists() && !resolvers.exists(), "the namespace was not removed");
 }
 
 #[test]
-fn a_namespace_of_somebody_else_is_used_and_left() {
+fn an_existing_namespace_is_used_and_kept() {
     if let Some(reason) = missing_right() {
         eprintln!("SKIPPED: {reason}");
         return;
@@ -309,7 +309,7 @@ fn a_namespace_of_somebody_else_is_used_and_left() {
     let theirs = Namespace::open(&name, false).unwrap();
     drop(Namespace::open(&name, false).unwrap());
     assert!(path.exists());
-    // A second simulator that would replace it is told that it is in use.
+    // A second simulator cannot replace it.
     let replaced = Namespace::open(&name, true).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(replaced.contains("in use"), "{replaced}");
     drop(theirs);
@@ -317,7 +317,7 @@ fn a_namespace_of_somebody_else_is_used_and_left() {
 }
 
 #[test]
-fn a_leftover_of_a_process_that_ended_is_replaced() {
+fn the_namespace_of_an_ended_process_is_replaced() {
     if let Some(reason) = missing_right() {
         eprintln!("SKIPPED: {reason}");
         return;
@@ -337,7 +337,7 @@ fn a_leftover_of_a_process_that_ended_is_replaced() {
 }
 
 #[tokio::test]
-async fn iperf3_runs_between_two_phones() {
+async fn iperf3_runs_between_two_ues() {
     if let Some(reason) = missing_right() {
         eprintln!("SKIPPED: {reason}");
         return;

@@ -93,7 +93,10 @@ async fn receive(raw: Arc<RawSocket>, timers: Arc<Timers>) {
     let fd = match sys::watch(raw.socket(), Interest::READABLE) {
         Ok(fd) => fd,
         Err(error) => {
-            tracing::error!(%error, "SCTP raw socket cannot be watched: no packets are received on it");
+            tracing::error!(
+                %error,
+                "SCTP raw socket cannot be watched: no packets are received on it"
+            );
             return;
         }
     };

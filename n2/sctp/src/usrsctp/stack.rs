@@ -35,7 +35,7 @@ impl Stack {
         if local.len() > 1 {
             tracing::warn!(
                 %address,
-                "the user-space SCTP stack has no multi-homing: only the first local address is used"
+                "user-space SCTP has no multi-homing: only the first local address is used"
             );
         }
         let port = port::reserve(address, port)?;

@@ -248,7 +248,7 @@ impl UeContext {
         for (psi, before) in std::mem::take(&mut self.ports) {
             let Some(user_plane) = self.gnb.user_plane() else { continue };
             let port = self.open_port(user_plane, psi);
-            failed = port.succeed(&before).err().or(failed);
+            failed = port.take_over(&before).err().or(failed);
             self.ports.insert(psi, port);
         }
         failed.map_or(Ok(()), |error| Err(UeError::Interface(error.to_string())))

@@ -33,8 +33,13 @@ impl UeContext {
                 }
             }
             Event::DeregisteredByNetwork { cause, re_registration_required } => {
-                tracing::info!(supi = %self.supi, gnb = self.gnb.name(), ?cause, re_registration_required,
-                    "deregistered by the network");
+                tracing::info!(
+                    supi = %self.supi,
+                    gnb = self.gnb.name(),
+                    ?cause,
+                    re_registration_required,
+                    "deregistered by the network"
+                );
             }
             Event::SessionEstablished(session) => self.session_established(session).await,
             Event::SessionRejected { psi, cause } => {
@@ -85,13 +90,29 @@ impl UeContext {
                 self.paged = !self.waiters.paging.finish(Ok(()));
             }
             Event::Discarded(reason) => {
-                tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), %reason, "downlink NAS not processed");
+                tracing::debug!(
+                    supi = %self.supi,
+                    gnb = self.gnb.name(),
+                    %reason,
+                    "downlink NAS not processed"
+                );
             }
             Event::AuthenticationFailureSent { cause } => {
-                tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), cause, "authentication failure");
+                tracing::debug!(
+                    supi = %self.supi,
+                    gnb = self.gnb.name(),
+                    cause,
+                    "authentication failure"
+                );
             }
             Event::PositioningReturned { kind, cause } => {
-                tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), ?kind, cause, "no LMF wants a positioning message");
+                tracing::debug!(
+                    supi = %self.supi,
+                    gnb = self.gnb.name(),
+                    ?kind,
+                    cause,
+                    "no LMF wants a positioning message"
+                );
             }
             Event::SessionModified { psi, asked } => {
                 let session = self.nas.session(psi).cloned();

@@ -186,7 +186,12 @@ impl UeContext {
             }
             Kind::Unsuccessful_PathSwitchRequest => path_switch_request::failure(self, &pdu).await,
             _ => {
-                tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), ?kind, "unsupported NGAP message");
+                tracing::warn!(
+                    supi = %self.supi,
+                    gnb = self.gnb.name(),
+                    ?kind,
+                    "unsupported NGAP message"
+                );
                 self.report_error(CauseProtocol::message_not_compatible_with_receiver_state).await;
                 Ok(())
             }
@@ -195,7 +200,13 @@ impl UeContext {
             Ok(()) => {}
             Err(Fault::Link(error)) => self.link_lost(&error.to_string()),
             Err(error) => {
-                tracing::warn!(supi = %self.supi, gnb = self.gnb.name(), ?kind, %error, "NGAP procedure failed");
+                tracing::warn!(
+                    supi = %self.supi,
+                    gnb = self.gnb.name(),
+                    ?kind,
+                    %error,
+                    "NGAP procedure failed"
+                );
                 self.report_error(CauseProtocol::abstract_syntax_error_reject).await;
             }
         }
@@ -262,7 +273,12 @@ impl UeContext {
             && let Err(error) =
                 self.nas.request_service(crate::ue::ServicePurpose::Data, &[psi], self.received)
         {
-            tracing::debug!(supi = %self.supi, gnb = self.gnb.name(), %error, "service request for uplink data not sent");
+            tracing::debug!(
+                supi = %self.supi,
+                gnb = self.gnb.name(),
+                %error,
+                "service request for uplink data not sent"
+            );
         }
     }
 

@@ -73,7 +73,7 @@ impl TargetContext {
         let (downlink, forwarding) = match gnb.user_plane() {
             Some(user_plane) => {
                 let port = ue.open_port(user_plane, psi);
-                let forwarding = port.expect(forwarding);
+                let forwarding = port.prepare_target(forwarding);
                 let downlink = port
                     .activate(Tunnel { uplink, qfi: qfis.first().copied().unwrap_or_default() });
                 self.ports.insert(psi, port);

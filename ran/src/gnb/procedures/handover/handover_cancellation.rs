@@ -21,7 +21,12 @@ pub(crate) async fn cancel(ue: &mut UeContext) -> Result<Instant, LinkError> {
     match message {
         Ok(message) => ue.transmit(message).await,
         Err(error) => {
-            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "HANDOVER CANCEL not encoded");
+            tracing::error!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                %error,
+                "HANDOVER CANCEL not encoded"
+            );
             Ok(Instant::now())
         }
     }

@@ -68,7 +68,7 @@ pub(crate) fn change_gnb(
         if !admitted {
             port.deactivate();
         }
-        if let Err(error) = port.succeed(before) {
+        if let Err(error) = port.take_over(before) {
             tracing::warn!(supi = ue.supi(), psi, %error, "UE interface not moved to the target");
         }
         at.ports.insert(*psi, port);
@@ -82,7 +82,7 @@ pub(crate) fn change_gnb(
     ue.sessions = at.sessions;
     (ue.cell, ue.reporting) = (1, at.reporting);
     for port in ue.ports.values() {
-        port.arrived(END_OF_FORWARDING);
+        port.ue_arrived(END_OF_FORWARDING);
     }
     before
 }

@@ -40,7 +40,8 @@ pub(crate) async fn request(gnb: &Gnb, pdu: NGAP_PDU, at: Instant) -> Result<(),
 
 fn container(pdu: &NGAP_PDU) -> Result<Vec<u8>, Error> {
     extract_ngap_ies!(pdu, HandoverRequest,
-        req container: SourceToTargetTransparentContainer = SourceToTarget_TransparentContainer(it) => it,
+        req container: SourceToTargetTransparentContainer =
+            SourceToTarget_TransparentContainer(it) => it,
     );
     Ok(container.0.to_vec())
 }
@@ -86,7 +87,12 @@ pub(crate) async fn downlink(ue: &mut UeContext, downlink: Downlink) {
         }
     };
     if let Err(error) = outcome {
-        tracing::warn!(supi = ue.supi(), gnb = downlink.gnb.name(), %error, "handover failed at the target");
+        tracing::warn!(
+            supi = ue.supi(),
+            gnb = downlink.gnb.name(),
+            %error,
+            "handover failed at the target"
+        );
     }
 }
 
@@ -97,7 +103,8 @@ async fn admit(ue: &mut UeContext, pdu: &NGAP_PDU, gnb: &Gnb) -> Result<(), Faul
         req security: SecurityContext = SecurityContext(it) => it,
         lax new_context: Vec<u8> = NASC(it) => it.0.to_vec(),
         lax reporting: LocationReportingRequestType = LocationReportingRequestType(asked) => asked,
-        req sessions: PDUSessionResourceSetupListHOReq = PDUSessionResourceSetupListHOReq(list) => list,
+        req sessions: PDUSessionResourceSetupListHOReq =
+            PDUSessionResourceSetupListHOReq(list) => list,
     );
     let Some(plan) = ue.handover.as_ref().filter(|it| it.target.is(gnb)).map(|it| it.plan.clone())
     else {

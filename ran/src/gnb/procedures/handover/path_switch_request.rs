@@ -50,7 +50,13 @@ pub(crate) async fn run(
             }
         }
         Err(error) => {
-            tracing::error!(supi = ue.supi(), ran_id, ?source_sessions, %error, "PATH SWITCH REQUEST not encoded");
+            tracing::error!(
+                supi = ue.supi(),
+                ran_id,
+                ?source_sessions,
+                %error,
+                "PATH SWITCH REQUEST not encoded"
+            );
             reply.done(Err(UeError::Handover(error.to_string())));
         }
     }
@@ -159,7 +165,8 @@ pub(crate) async fn acknowledge(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<()
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req security: SecurityContext = SecurityContext(it) => it,
         lax switched: PDUSessionResourceSwitchedList = PDUSessionResourceSwitchedList(list) => list,
-        opt released: PDUSessionResourceReleasedListPSAck = PDUSessionResourceReleasedListPSAck(list) => list,
+        opt released: PDUSessionResourceReleasedListPSAck =
+            PDUSessionResourceReleasedListPSAck(list) => list,
     );
     let (ncc, nh) =
         (security.next_hop_chaining_count.0, security.next_hop_nh.0.as_octets().to_vec());

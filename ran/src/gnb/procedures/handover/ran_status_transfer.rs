@@ -38,7 +38,8 @@ pub(crate) fn uplink(ue: &mut UeContext, sessions: &[u8]) -> Result<Vec<u8>, Err
 /// DOWNLINK RAN STATUS TRANSFER. It may arrive after the UE.
 pub(crate) fn downlink(ue: &mut UeContext, gnb: &Gnb, pdu: &NGAP_PDU) -> Result<(), Error> {
     extract_ngap_ies!(pdu, DownlinkRANStatusTransfer,
-        req container: RANStatusTransferTransparentContainer = RANStatusTransfer_TransparentContainer(it) => it,
+        req container: RANStatusTransferTransparentContainer =
+            RANStatusTransfer_TransparentContainer(it) => it,
     );
     match ue.ran_status.1.take() {
         Some(sent) if sent == aper::encode(&container)? => {

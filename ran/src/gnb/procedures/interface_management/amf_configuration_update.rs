@@ -8,7 +8,11 @@ pub(crate) async fn run(gnb: &Gnb) -> Result<(), Error> {
     let acknowledge =
         build_ngap!(SuccessfulOutcome, AMFConfigurationUpdate, AMFConfigurationUpdateAcknowledge,)?;
     if let Err(error) = gnb.link().send(0, acknowledge.encode()?.into()).await {
-        tracing::debug!(gnb = gnb.name(), %error, "AMF CONFIGURATION UPDATE ACKNOWLEDGE was not sent");
+        tracing::debug!(
+            gnb = gnb.name(),
+            %error,
+            "AMF CONFIGURATION UPDATE ACKNOWLEDGE was not sent"
+        );
     }
     Ok(())
 }

@@ -18,7 +18,12 @@ pub(crate) async fn run(
     let message = match message(ue, ran_id, nas, initial) {
         Ok(message) => message,
         Err(error) => {
-            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "INITIAL UE MESSAGE not encoded");
+            tracing::error!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                %error,
+                "INITIAL UE MESSAGE not encoded"
+            );
             return Ok(Instant::now());
         }
     };

@@ -24,7 +24,12 @@ pub(crate) async fn run(ue: &mut UeContext, nas: Vec<u8>) -> Result<Option<Insta
     match message {
         Ok(message) => ue.transmit(message).await.map(Some),
         Err(error) => {
-            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "UPLINK NAS TRANSPORT not encoded");
+            tracing::error!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                %error,
+                "UPLINK NAS TRANSPORT not encoded"
+            );
             Ok(None)
         }
     }

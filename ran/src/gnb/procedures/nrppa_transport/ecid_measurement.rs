@@ -1,6 +1,6 @@
 //! E-CID measurement (TS 38.455, 8.2.1 to 8.2.4).
+use super::lmf_address::LmfAddress;
 use super::messages::{cgi, not_available, not_supported, plmn_identity};
-use super::ue_associated::LmfAddress;
 use crate::gnb::node::Gnb;
 use crate::gnb::ue::context::UeContext;
 use crate::radio_environment::{Cell, Surroundings};
@@ -28,13 +28,17 @@ pub(super) fn initiation(
         };
         Message::ECidMeasurementInitiationFailure(failure.into())
     };
-    use ECidMeasurementInitiationRequestMeasurementQuantitiesItem::MeasurementQuantitiesItem as Item;
+    use ECidMeasurementInitiationRequestMeasurementQuantitiesItem as Quantity;
     let wanted: Vec<_> = request
         .measurement_quantities
         .iter()
-        .filter_map(
-            |it| if let Item(it) = it { Some(it.measurement_quantities_value) } else { None },
-        )
+        .filter_map(|it| {
+            if let Quantity::MeasurementQuantitiesItem(it) = it {
+                Some(it.measurement_quantities_value)
+            } else {
+                None
+            }
+        })
         .collect();
     let has = |quantity| wanted.contains(&quantity);
     let (cell, rsrp_wanted) =

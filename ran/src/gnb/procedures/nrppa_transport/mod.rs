@@ -7,6 +7,7 @@
 //! | `measurement` | 8.5.1, measurement of the gNB Rx-Tx time difference |
 //! | `trp_information` | 8.5.6, TRP information exchange |
 mod ecid_measurement;
+mod lmf_address;
 mod measurement;
 mod messages;
 pub(crate) mod non_ue_associated;

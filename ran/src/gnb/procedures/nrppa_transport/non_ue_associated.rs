@@ -58,7 +58,11 @@ async fn send(gnb: &Gnb, routing: &[u8], pdu: &Pdu) {
             }
         }
         Err(error) => {
-            tracing::error!(gnb = gnb.name(), %error, "UPLINK NON UE ASSOCIATED NRPPA TRANSPORT not encoded")
+            tracing::error!(
+                gnb = gnb.name(),
+                %error,
+                "UPLINK NON UE ASSOCIATED NRPPA TRANSPORT not encoded"
+            )
         }
     }
 }

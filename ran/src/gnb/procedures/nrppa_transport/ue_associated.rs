@@ -1,11 +1,11 @@
 //! UE-associated NRPPa transport (TS 38.413, 8.10): passes each NRPPa message to its
 //! procedure.
-use super::messages::{decode, encode, error};
+use super::lmf_address::LmfAddress;
+use super::messages::{decode, error};
 use super::{ecid_measurement, positioning_information};
-use crate::gnb::node::Gnb;
 use crate::gnb::ue::context::{Fault, UeContext};
+use martlet_ngap::extract_ngap_ies;
 use martlet_ngap::ngap::{NGAP_PDU, NRPPaPDU, RoutingID};
-use martlet_ngap::{build_ngap, extract_ngap_ies};
 use martlet_nrppa::{CauseProtocol, Message, Pdu};
 
 /// DOWNLINK UE ASSOCIATED NRPPA TRANSPORT.
@@ -23,32 +23,6 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         ue.transmit(message).await?;
     }
     Ok(())
-}
-
-/// How NRPPa messages about a UE reach the LMF.
-#[derive(Clone)]
-pub(super) struct LmfAddress {
-    pub(super) gnb: Gnb,
-    /// AMF UE NGAP ID and RAN UE NGAP ID.
-    pub(super) ids: (u64, u32),
-    /// Routing ID of the LMF (TS 38.413, 9.3.3.13).
-    pub(super) routing: Vec<u8>,
-}
-
-impl LmfAddress {
-    /// UPLINK UE ASSOCIATED NRPPA TRANSPORT.
-    pub(super) fn uplink_message(&self, pdu: &Pdu) -> Option<Vec<u8>> {
-        let message = build_ngap!(
-            InitiatingMessage,
-            UplinkUEAssociatedNRPPaTransport,
-            UplinkUEAssociatedNRPPaTransport,
-            AMF_UE_NGAP_ID(self.ids.0),
-            RAN_UE_NGAP_ID(self.ids.1),
-            RoutingID(self.routing.clone()),
-            NRPPa_PDU(encode(pdu)?),
-        );
-        message.and_then(|message| message.encode()).ok()
-    }
 }
 
 fn answer(ue: &mut UeContext, lmf: &LmfAddress, message: &[u8]) -> Option<Pdu> {

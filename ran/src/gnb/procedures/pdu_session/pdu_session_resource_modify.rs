@@ -9,7 +9,8 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
     extract_ngap_ies!(pdu, PDUSessionResourceModifyRequest,
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
-        req sessions: PDUSessionResourceModifyListModReq = PDUSessionResourceModifyListModReq(list) => list,
+        req sessions: PDUSessionResourceModifyListModReq =
+            PDUSessionResourceModifyListModReq(list) => list,
     );
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {

@@ -10,7 +10,8 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
         opt nas: NASPDU = NAS_PDU(nas) => nas,
-        req sessions: PDUSessionResourceSetupListSUReq = PDUSessionResourceSetupListSUReq(list) => list,
+        req sessions: PDUSessionResourceSetupListSUReq =
+            PDUSessionResourceSetupListSUReq(list) => list,
     );
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for item in &sessions.0 {

@@ -51,7 +51,13 @@ pub(crate) fn set_up(
     let request = match SetupRequest::decode(transfer) {
         Ok(request) => request,
         Err(error) => {
-            tracing::warn!(supi = ue.supi(), gnb = ue.gnb_name(), psi, %error, "PDU session resource setup request");
+            tracing::warn!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                psi,
+                %error,
+                "PDU session resource setup request"
+            );
             return failed(error.cause());
         }
     };

@@ -11,7 +11,8 @@ pub(crate) async fn run(ue: &mut UeContext, pdu: &NGAP_PDU) -> Result<(), Fault>
         req amf_id: u64 = AMF_UE_NGAP_ID(id),
         req ran_id: u32 = RAN_UE_NGAP_ID(id),
         req key: SecurityKey = SecurityKey(key) => key,
-        opt sessions: PDUSessionResourceSetupListCxtReq = PDUSessionResourceSetupListCxtReq(list) => list,
+        opt sessions: PDUSessionResourceSetupListCxtReq =
+            PDUSessionResourceSetupListCxtReq(list) => list,
         opt nas: NASPDU = NAS_PDU(nas) => nas,
         opt radio: UERadioCapability = UERadioCapability(radio) => radio,
     );

@@ -24,7 +24,12 @@ pub(crate) async fn run(
     match message(ue, amf_id, ran_id, reason) {
         Ok(message) => ue.transmit(message).await.map(Some),
         Err(error) => {
-            tracing::error!(supi = ue.supi(), gnb = ue.gnb_name(), %error, "UE CONTEXT RELEASE REQUEST not encoded");
+            tracing::error!(
+                supi = ue.supi(),
+                gnb = ue.gnb_name(),
+                %error,
+                "UE CONTEXT RELEASE REQUEST not encoded"
+            );
             Ok(None)
         }
     }

@@ -118,8 +118,8 @@ impl UeNas {
         self.event(Event::AuthenticationFailureSent { cause: cause.as_u8() });
     }
 
-    /// Stops the timers of the procedure in progress and starts T3520. A network that sends no valid
-    /// challenge before it expires is not authentic (5.4.1.2.4.5, 5.4.1.3.7).
+    /// Stops the timers of the procedure in progress and starts T3520. A network that sends no
+    /// valid challenge before it expires is not authentic (5.4.1.2.4.5, 5.4.1.3.7).
     pub(crate) fn suspend(&mut self, now: Instant) {
         for timer in [Timer::T3510, Timer::T3517, Timer::T3521] {
             if self.timers.stop(timer) {

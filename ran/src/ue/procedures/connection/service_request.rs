@@ -121,7 +121,8 @@ impl UeNas {
         if let Some(status) = &reject.pdu_session_status {
             self.reconcile_sessions(&status.active_sessions());
         }
-        // Causes that end the registration (5.6.1.5). A network that has lost the UE's context sends
+        // Causes that end the registration (5.6.1.5). A network that has lost the UE's context
+        // sends
         // #9 or #10.
         if matches!(cause, 3 | 6 | 7 | 9 | 10 | 11 | 12 | 13 | 15 | 27 | 72 | 73) {
             self.leave_registered();

@@ -1,5 +1,5 @@
-//! Packets in the air: the user plane's thread gives each to a model of the air interface, and gets
-//! it back when it arrives.
+//! Packets on the air interface: the user plane's thread passes each to the radio model and gets it
+//! back when it arrives.
 use super::radio::{Link, RadioConfig};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -9,14 +9,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// UEs' sessions whose links are kept.
-const LINKS: usize = 4096;
+/// Most links (sessions and directions).
+const MAX_LINKS: usize = 4096;
 
-/// A packet that arrives.
+/// A packet in flight.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Arrival {
     at: Duration,
-    /// Keeps those of one time in order.
+    /// Orders packets that arrive at the same time.
     number: u64,
     /// The session's port.
     pub(super) port: u64,
@@ -24,48 +24,48 @@ pub(super) struct Arrival {
     pub(super) packet: Vec<u8>,
 }
 
-/// The air of a gNB.
-pub(super) struct Air {
+/// The air interface of a gNB.
+pub(super) struct AirInterface {
     config: RadioConfig,
     since: Instant,
     links: HashMap<(u64, bool), Link>,
-    flying: BinaryHeap<Reverse<Arrival>>,
+    in_flight: BinaryHeap<Reverse<Arrival>>,
     number: u64,
     timer: TimerFd,
 }
 
-impl Air {
+impl AirInterface {
     pub(super) fn new(config: &RadioConfig) -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        Ok(Air {
+        Ok(AirInterface {
             config: config.clone(),
             since: Instant::now(),
             links: HashMap::new(),
-            flying: BinaryHeap::new(),
+            in_flight: BinaryHeap::new(),
             number: 0,
             timer: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?,
         })
     }
 
-    /// Ready to be read when a packet arrives.
+    /// Readable when a packet arrives.
     pub(super) fn timer(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
     }
 
-    /// A packet of a session; false where it is lost.
+    /// Sends a packet of a session. Returns false if it is lost.
     pub(super) fn send(&mut self, port: u64, uplink: bool, packet: &[u8]) -> bool {
         let now = self.since.elapsed();
-        if self.links.len() >= LINKS && !self.links.contains_key(&(port, uplink)) {
-            // Sessions come and go; what those that are left had in the air is told apart by its
-            // time alone.
+        if self.links.len() >= MAX_LINKS && !self.links.contains_key(&(port, uplink)) {
+            // Links of ended sessions are not removed one by one. Packets in flight keep their
+            // arrival times.
             self.links.clear();
         }
         let config = &self.config;
         let link =
             self.links.entry((port, uplink)).or_insert_with(|| Link::new(config, uplink, port));
-        let Some(at) = link.offer(now, packet.len()) else { return false };
+        let Some(at) = link.send(now, packet.len()) else { return false };
         self.number += 1;
-        self.flying.push(Reverse(Arrival {
+        self.in_flight.push(Reverse(Arrival {
             at,
             number: self.number,
             port,
@@ -75,24 +75,24 @@ impl Air {
         true
     }
 
-    /// The next packet that has arrived, and how long ago it should have been given on.
-    pub(super) fn arrived(&mut self) -> Option<(Arrival, Duration)> {
+    /// The next packet that has arrived, and how long ago.
+    pub(super) fn next_arrival(&mut self) -> Option<(Arrival, Duration)> {
         let now = self.since.elapsed();
-        self.flying.peek().filter(|Reverse(first)| first.at <= now)?;
-        self.flying.pop().map(|Reverse(first)| {
-            let behind = now - first.at;
-            (first, behind)
+        self.in_flight.peek().filter(|Reverse(first)| first.at <= now)?;
+        self.in_flight.pop().map(|Reverse(first)| {
+            let delay = now - first.at;
+            (first, delay)
         })
     }
 
-    /// Let the timer say when the next packet arrives.
-    pub(super) fn wake(&self) {
+    /// Sets the timer to the next arrival.
+    pub(super) fn arm_timer(&self) {
         let _ = self.timer.wait();
-        let Some(Reverse(first)) = self.flying.peek() else { return };
+        let Some(Reverse(first)) = self.in_flight.peek() else { return };
         let left = first.at.saturating_sub(self.since.elapsed()).max(Duration::from_nanos(1));
         let expiration = Expiration::OneShot(TimeSpec::from_duration(left));
         if let Err(error) = self.timer.set(expiration, TimerSetTimeFlags::empty()) {
-            tracing::error!(%error, "packets stay in the air");
+            tracing::error!(%error, "air interface timer not set: packets are delayed");
         }
     }
 }
