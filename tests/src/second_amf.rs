@@ -30,7 +30,8 @@ impl SecondAmf {
             guami.pointer = 2;
         }
         config.amf.n2.bind = vec![[127, 1, number, 6].into()];
-        config.amf.context_store.database = core.folder().join("second-amf.db").display().to_string();
+        config.amf.context_store.database =
+            core.folder().join("second-amf.db").display().to_string();
         config.sbi.amf.set_ip([127, 0, 0, 27].into());
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();

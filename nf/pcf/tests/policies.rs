@@ -57,8 +57,11 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     start::<Nrf>(Default::default(), &common(10), &environment).await.unwrap();
     // Tests look into the file and write into it from the thread of the UDR: there, writes are not
     // gathered.
-    let udr =
-        UdrConfig { path: database.display().to_string(), flush_interval_ms: 0, ..Default::default() };
+    let udr = UdrConfig {
+        path: database.display().to_string(),
+        flush_interval_ms: 0,
+        ..Default::default()
+    };
     start::<Udr>(udr, &common(11), &environment).await.unwrap();
     start::<Pcf>(config, &common(14), &environment).await.unwrap();
     // Each registers with the NRF in a task of its own.

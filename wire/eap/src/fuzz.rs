@@ -1,12 +1,12 @@
-//! What the fuzz target and `tests/never_panics.rs` do with bytes.
+//! The entry point of the fuzz target and of `tests/never_panics.rs`.
 use crate::packet::Packet;
 use crate::peer::{self, Verdict};
 use crate::server::{Server, Vector};
 
-/// Reads bytes, gives them to both sides, and compares what comes back.
+/// Decodes bytes as a packet, passes it to both sides, and checks that it encodes to itself.
 ///
 /// # Panics
-/// If a packet does not come back from its own bytes.
+/// If a decoded packet does not encode to the same packet.
 pub fn packet(bytes: &[u8]) {
     if let Ok(packet) = Packet::decode(bytes) {
         let again = Packet::decode(&packet.encode());

@@ -3,11 +3,11 @@ use martlet_security::constant_time_eq;
 use martlet_security::kdf::kdf;
 use martlet_security::nas_5gs::KAusf;
 
-/// What CK' and IK' give for an identity. The keys for encryption and for fast re-authentication
-/// are not kept: 5GS uses neither.
+/// The keys derived from CK' and IK' for an identity. K_encr and K_re are dropped: 5GS does not use
+/// them.
 #[derive(Clone)]
 pub struct Keys {
-    /// K_aut, under which packets have their AT_MAC.
+    /// K_aut, the key of AT_MAC.
     pub k_aut: [u8; 32],
     /// MSK.
     pub msk: [u8; 64],
@@ -59,7 +59,7 @@ impl Keys {
         KAusf::new(&key)
     }
 
-    /// Puts AT_MAC into a packet whose last attribute it is, with zeros in its place.
+    /// Writes AT_MAC into an encoded packet whose last attribute is a zeroed AT_MAC.
     pub(crate) fn sign(&self, mut packet: Vec<u8>) -> Vec<u8> {
         let mac = self.mac(&packet);
         let at = packet.len().saturating_sub(16);
@@ -67,7 +67,7 @@ impl Keys {
         packet
     }
 
-    /// Whether AT_MAC of a packet is right, wherever it stands.
+    /// Whether the AT_MAC of a packet is correct; it may be at any position.
     pub(crate) fn accepts(&self, packet: &[u8]) -> bool {
         let Some(at) = place_of_mac(packet) else { return false };
         let mut zeroed = packet.to_vec();
@@ -96,7 +96,7 @@ fn place_of_mac(packet: &[u8]) -> Option<usize> {
     None
 }
 
-/// The identity of a SUPI in the derivation: `imsi-` is left out.
+/// The identity that a SUPI has in the derivation: without the prefix `imsi-`.
 pub fn identity_of(supi: &str) -> &str {
     supi.strip_prefix("imsi-").or_else(|| supi.strip_prefix("nai-")).unwrap_or(supi)
 }

@@ -3,10 +3,10 @@
 //!
 //! | module | what |
 //! | --- | --- |
-//! | [`packet`] | an EAP packet of the method with its attributes, as bytes and back |
+//! | [`packet`] | encode and decode EAP packets and their attributes |
 //! | [`keys`] | K_aut and EMSK from CK' and IK' (RFC 9048, 3.3) |
-//! | [`server`] | the AUSF: a challenge, and what an answer to it means |
-//! | [`peer`] | the UE: the answer to a challenge |
+//! | [`server`] | the AUSF: make a challenge, process the response |
+//! | [`peer`] | the UE: process a request, make the response |
 #![forbid(unsafe_code)]
 
 #[doc(hidden)]

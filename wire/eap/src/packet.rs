@@ -12,29 +12,29 @@ pub enum Code {
     Request,
     /// From the UE.
     Response,
-    /// The end: authenticated.
+    /// EAP-Success.
     Success,
-    /// The end: not authenticated.
+    /// EAP-Failure.
     Failure,
 }
 
-/// What a packet of the method is about (RFC 4187, 11).
+/// The subtype of a packet (RFC 4187, 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Subtype {
-    /// Challenge, and its answer.
+    /// AKA-Challenge, request or response.
     Challenge = 1,
-    /// The UE does not accept AUTN, or the network's name.
+    /// AKA-Authentication-Reject: the UE rejects AUTN or the network name.
     AuthenticationReject = 2,
-    /// The UE's sequence number is another.
+    /// AKA-Synchronization-Failure: the sequence number is not fresh.
     SynchronizationFailure = 4,
-    /// Who the UE is.
+    /// AKA-Identity.
     Identity = 5,
-    /// Something that the other side is told.
+    /// AKA-Notification.
     Notification = 12,
-    /// Fast re-authentication, which 5GS has not.
+    /// AKA-Reauthentication, which 5GS does not use.
     Reauthentication = 13,
-    /// The UE cannot make anything of the request.
+    /// AKA-Client-Error: the UE cannot process the request.
     ClientError = 14,
 }
 
@@ -71,11 +71,11 @@ pub enum Attribute {
     Notification(u16),
     /// AT_CLIENT_ERROR_CODE.
     ClientErrorCode(u16),
-    /// AT_KDF_INPUT: the network's name.
+    /// AT_KDF_INPUT: the network name.
     KdfInput(Vec<u8>),
-    /// AT_KDF: 1 is the only function that there is.
+    /// AT_KDF. 1 is the only defined function.
     Kdf(u16),
-    /// One that may be skipped (128 to 255): its type.
+    /// The type of an unknown skippable attribute (128 to 255).
     Skipped(u8),
 }
 
@@ -84,41 +84,41 @@ pub enum Attribute {
 pub struct Packet {
     /// Kind.
     pub code: Code,
-    /// Which request this is, or answers.
+    /// The identifier, which a response copies from its request.
     pub identifier: u8,
-    /// What of the method it carries; nothing for the ends.
+    /// The content; none in EAP-Success and EAP-Failure.
     pub content: Option<Content>,
 }
 
-/// What a request or a response of the method carries.
+/// The content of a request or response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// What it is about.
+    /// The subtype.
     pub subtype: Subtype,
-    /// Attributes in their order.
+    /// The attributes, in order.
     pub attributes: Vec<Attribute>,
 }
 
-/// Octets that are no packet of the method.
+/// Why bytes are not an EAP-AKA' packet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// Shorter or longer than it says, or than a packet may be.
-    #[error("an EAP packet of {0} bytes does not have the length that it says")]
+    /// The length field does not match, or exceeds the limit.
+    #[error("an EAP packet of {0} bytes has another length field")]
     Length(usize),
-    /// A code that EAP has not.
+    /// An unknown EAP code.
     #[error("EAP has no code {0}")]
     Code(u8),
     /// Another method.
     #[error("EAP type {0} is not EAP-AKA'")]
     Type(u8),
-    /// A subtype that the method has not.
+    /// An unknown subtype.
     #[error("EAP-AKA' has no subtype {0}")]
     Subtype(u8),
-    /// An attribute that ends before its contents do.
-    #[error("attribute {0} does not have the length that it says")]
+    /// An attribute shorter than its contents.
+    #[error("attribute {0} has a wrong length field")]
     Attribute(u8),
-    /// An attribute that must not be skipped, and is not known.
-    #[error("attribute {0} is not known and must not be skipped")]
+    /// An unknown attribute that must not be skipped.
+    #[error("attribute {0} is unknown and must not be skipped")]
     Unknown(u8),
 }
 
@@ -136,7 +136,7 @@ impl Packet {
     /// Reads a packet.
     ///
     /// # Errors
-    /// The bytes are none of this method.
+    /// The bytes are not a packet of EAP-AKA'.
     pub fn decode(bytes: &[u8]) -> Result<Packet, PacketError> {
         let wrong = || PacketError::Length(bytes.len());
         let (head, rest) = bytes.split_first_chunk::<4>().ok_or_else(wrong)?;
@@ -152,7 +152,7 @@ impl Packet {
             3 | 4 => return Err(wrong()),
             other => return Err(PacketError::Code(other)),
         };
-        // Type, subtype, and two bytes that are reserved.
+        // Type, subtype, and two reserved bytes.
         let (method, mut rest) = rest.split_first_chunk::<4>().ok_or_else(wrong)?;
         if method[0] != TYPE {
             return Err(PacketError::Type(method[0]));
@@ -190,29 +190,29 @@ impl Packet {
                 attribute.write(&mut bytes);
             }
         }
-        // What we send is far shorter than 64 KB.
+        // Encoded packets are far shorter than 64 KB.
         let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
         bytes[2..4].copy_from_slice(&length.to_be_bytes());
         bytes
     }
 
-    /// The attributes; none for the ends.
+    /// The attributes; empty in EAP-Success and EAP-Failure.
     pub fn attributes(&self) -> &[Attribute] {
         self.content.as_ref().map_or(&[], |content| &content.attributes)
     }
 
-    /// What it is about; nothing for the ends.
+    /// The subtype; none in EAP-Success and EAP-Failure.
     pub fn subtype(&self) -> Option<Subtype> {
         self.content.as_ref().map(|content| content.subtype)
     }
 }
 
-/// `value` is all of the attribute behind type and length.
+/// `value` is the attribute after its type and length.
 fn attribute_of(kind: u8, value: &[u8]) -> Result<Attribute, PacketError> {
     let wrong = || PacketError::Attribute(kind);
     let sixteen = || <[u8; 16]>::try_from(value.get(2..).unwrap_or_default()).map_err(|_| wrong());
     let number = || <[u8; 2]>::try_from(value).map(u16::from_be_bytes).map_err(|_| wrong());
-    // A length, so many bytes, and padding to words of four bytes.
+    // A length, the bytes, and padding to four bytes.
     let counted = |unit: usize| {
         let (length, rest) = value.split_first_chunk::<2>().ok_or_else(wrong)?;
         let length = usize::from(u16::from_be_bytes(*length));
@@ -242,7 +242,7 @@ impl Attribute {
     fn write(&self, to: &mut Vec<u8>) {
         let mut put = |kind: u8, value: &[&[u8]]| {
             let length: usize = 2 + value.iter().map(|part| part.len()).sum::<usize>();
-            // No attribute of ours has more than a thousand bytes.
+            // Encoded attributes are shorter than 1,000 bytes.
             to.extend([kind, u8::try_from(length.div_ceil(4)).unwrap_or(u8::MAX)]);
             value.iter().for_each(|part| to.extend_from_slice(part));
             to.resize(to.len() + length.div_ceil(4) * 4 - length, 0);

@@ -4,31 +4,31 @@ use crate::packet::{Attribute, Code, Packet, Subtype};
 use martlet_security::aka::{Response, ck_ik_prime};
 use martlet_security::{Autn, Rand};
 
-/// What a USIM says to RAND and AUTN.
+/// The USIM's result for RAND and AUTN.
 pub enum Verdict {
-    /// Both are right.
+    /// Both are valid.
     Accepted(Box<Response>),
-    /// AUTN is not the home network's, or not for this system.
+    /// AUTN has a wrong MAC, or is for another system.
     Rejected,
     /// AUTN is not fresh: AUTS.
     SynchronisationFailure([u8; 14]),
 }
 
-/// What the UE does with a request.
+/// The UE's reaction to a request.
 #[derive(Debug)]
 pub enum Reply {
-    /// This answers it, and these are the keys.
+    /// A response, and the derived keys.
     Accepted(Vec<u8>, Box<Keys>),
-    /// This answers it, and there is nothing more to it; whether the UE refuses the network by it.
+    /// A response without keys, and whether it rejects the network.
     Other(Vec<u8>, Refusal),
-    /// It is no request that has an answer.
+    /// The packet is not a request, and is discarded.
     Ignored,
 }
 
-/// Why an answer is not RES.
+/// Why the response has no RES.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The network's name is not that of the serving network.
+    /// The network name is not the serving network's.
     Network,
     /// AUTN.
     Token,
@@ -36,14 +36,14 @@ pub enum Refusal {
     Synchronisation,
     /// AT_MAC, or an attribute that is missing or not known.
     Packet,
-    /// The network says that it does not go on.
+    /// The network notified a failure.
     Notified,
     /// No key derivation function in common.
     Kdf,
 }
 
-/// Answers a request. `network` is the name of the serving network, `identity` is the UE's in the
-/// derivation; `usim` is asked at most once.
+/// Processes a request. `network` is the serving network's name, `identity` the UE's identity in
+/// the derivation. `usim` is called at most once.
 pub fn answer(
     bytes: &[u8],
     network: &str,
@@ -63,14 +63,14 @@ pub fn answer(
         Some(Subtype::Notification) => {
             return reply(Subtype::Notification, Vec::new(), Refusal::Notified);
         }
-        // The identity is known from NAS; fast re-authentication is none of 5GS.
+        // The identity is known from NAS, and 5GS has no fast re-authentication.
         _ => return cannot(),
     }
     let Some(challenge) = Challenge::of(&packet) else { return cannot() };
     let reject = |refusal| reply(Subtype::AuthenticationReject, Vec::new(), refusal);
     match challenge.kdfs.first() {
         Some(1) => {}
-        // Another one first, but ours is among them: it is asked for (RFC 9048, 3.2).
+        // Another function is preferred, but ours is offered: request it (RFC 9048, 3.2).
         Some(_) if challenge.kdfs.contains(&1) => {
             return reply(Subtype::Challenge, vec![Attribute::Kdf(1)], Refusal::Kdf);
         }
@@ -101,7 +101,7 @@ pub fn answer(
     Reply::Accepted(keys.sign(answer), Box::new(keys))
 }
 
-/// Whether bytes are the end that a UE waits for: EAP-Success true, EAP-Failure false.
+/// Whether bytes are EAP-Success (true) or EAP-Failure (false).
 pub fn end(bytes: &[u8]) -> Option<bool> {
     match Packet::decode(bytes).ok()?.code {
         Code::Success => Some(true),
@@ -118,7 +118,7 @@ struct Challenge {
 }
 
 impl Challenge {
-    /// The attributes of a challenge, each once but AT_KDF.
+    /// The attributes of a challenge; only AT_KDF may repeat.
     fn of(packet: &Packet) -> Option<Challenge> {
         let (mut rand, mut autn, mut network, mut mac, mut kdfs) =
             (None, None, None, None, Vec::new());

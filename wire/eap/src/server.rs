@@ -6,7 +6,7 @@ use martlet_security::constant_time_eq;
 /// AT_NOTIFICATION: a general failure before the authentication has succeeded (RFC 4187, 10.19).
 const GENERAL_FAILURE: u16 = 16384;
 
-/// A vector for this method, and for whom it is.
+/// An authentication vector with the peer's identity.
 pub struct Vector<'a> {
     /// RAND.
     pub rand: [u8; 16],
@@ -18,39 +18,39 @@ pub struct Vector<'a> {
     pub ck_prime: [u8; 16],
     /// IK'.
     pub ik_prime: [u8; 16],
-    /// Serving network name, which AT_KDF_INPUT says.
+    /// The serving network name, sent in AT_KDF_INPUT.
     pub network: &'a str,
     /// The peer's identity in the derivation ([`crate::keys::identity_of`]).
     pub identity: &'a str,
 }
 
-/// An authentication under way.
+/// An authentication in progress.
 #[derive(Debug)]
 pub struct Server {
     identifier: u8,
     rand: [u8; 16],
     xres: Vec<u8>,
     keys: Keys,
-    /// The peer was told that the authentication has failed, and only its confirmation is awaited.
+    /// A failure was notified, and the peer's confirmation is pending.
     notified: bool,
 }
 
-/// What an answer means.
+/// The result of a response.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The peer is who it says; EAP-Success.
+    /// The peer is authenticated: send EAP-Success.
     Success(Vec<u8>),
-    /// One more request goes out first.
+    /// Send another request first.
     Request(Vec<u8>),
-    /// It is not; EAP-Failure.
+    /// The peer is not authenticated: send EAP-Failure.
     Failure(Vec<u8>),
-    /// Its sequence number is another: AUTS, which belongs to the RAND of the challenge. A new
-    /// challenge follows.
+    /// The sequence number is not fresh: AUTS for the RAND of the challenge. A new challenge has to
+    /// follow.
     Synchronise([u8; 14]),
 }
 
 impl Server {
-    /// A challenge, and what awaits its answer.
+    /// A challenge, and the state that waits for its response.
     pub fn challenge(vector: &Vector<'_>, identifier: u8) -> (Server, Vec<u8>) {
         let keys = Keys::derive(&vector.ck_prime, &vector.ik_prime, vector.identity);
         let attributes = vec![
@@ -83,13 +83,12 @@ impl Server {
         self.identifier
     }
 
-    /// The keys, which count once the outcome is success.
+    /// The keys, valid once the outcome is success.
     pub fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// What the peer's bytes mean. After anything but [`Outcome::Request`] the authentication has
-    /// ended.
+    /// Processes a response. Every outcome except [`Outcome::Request`] ends the authentication.
     pub fn answer(&mut self, bytes: &[u8]) -> Outcome {
         let failure =
             |identifier| Outcome::Failure(Packet::end(Code::Failure, identifier).encode());
@@ -107,7 +106,7 @@ impl Server {
                 Outcome::Success(Packet::end(Code::Success, self.identifier).encode())
             }
             Some(Subtype::Challenge) => {
-                // The peer is told before the end (RFC 4187, 6.3.2).
+                // A notification precedes EAP-Failure (RFC 4187, 6.3.2).
                 self.notified = true;
                 self.identifier = self.identifier.wrapping_add(1);
                 let told = vec![Attribute::Notification(GENERAL_FAILURE)];

@@ -1,10 +1,10 @@
-//! Which NEA and NIA a UE gets, and its capabilities as NGAP wants them (TS 33.501, 6.7.2; TS
+//! Selection of NEA and NIA, and conversion of UE capabilities to NGAP (TS 33.501, 6.7.2; TS
 //! 24.501, 9.11.3.54).
 
 use crate::{CipheringAlgorithm, IntegrityAlgorithm, NasUeSecurityCapability};
 
-/// The first of each preference that the UE has; none if it has none of a preference. A preference
-/// for normal signalling leaves NIA0 out (TS 33.501, 5.5.2).
+/// The first algorithm of each preference list that the UE supports; `None` if it supports none of
+/// a list. A list for normal signalling must not have NIA0 (TS 33.501, 5.5.2).
 pub fn select(
     capability: &NasUeSecurityCapability,
     ciphering: &[CipheringAlgorithm],
@@ -18,8 +18,7 @@ pub fn select(
 }
 
 /// The UE's algorithms as the bit strings of NGAP's UE Security Capabilities (TS 38.413, 9.3.1.86),
-/// which start at algorithm 1 where the bytes of NAS start at algorithm 0: the first octet of
-/// each.
+/// which start at algorithm 1. The octets of NAS start at algorithm 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct AccessStratumAlgorithms {

@@ -1,5 +1,4 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with bytes: everything that a receiver may
-//! do with them.
+//! The entry points of the fuzz targets and of `tests/never_panics.rs`.
 
 use crate::{
     CipheringAlgorithm, Direction, IntegrityAlgorithm, KAmf, Nas5gmmMessage, Nas5gsMessage,
@@ -7,10 +6,11 @@ use crate::{
     inbound, key_change, options, reaction,
 };
 
-/// Read bytes as a plain message, answer them if they are none, and write what was read again.
+/// Decodes bytes as a plain message, builds the answer if that fails, and encodes the message
+/// again.
 ///
 /// # Panics
-/// If a message that was read does not come back from its own bytes: the codec is then wrong.
+/// If a decoded message does not encode to the same message.
 pub fn plain(bytes: &[u8]) {
     for direction in [Direction::Uplink, Direction::Downlink] {
         match Nas5gsMessage::decode(bytes) {
@@ -35,7 +35,7 @@ pub fn plain(bytes: &[u8]) {
     }
 }
 
-/// The values that network functions take out of messages.
+/// Reads the values that network functions use.
 fn read(message: &Nas5gsMessage) {
     match message {
         Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => {
@@ -75,8 +75,8 @@ fn read(message: &Nas5gsMessage) {
     }
 }
 
-/// Receive bytes as the AMF and as a UE do, with and without a security context, and once more as
-/// the payload of a message whose code is right.
+/// Receives bytes as the AMF and as a UE, with and without a security context, and as the payload
+/// of a message with a correct MAC.
 ///
 /// # Panics
 /// If an answer does not encode.
@@ -101,7 +101,7 @@ pub fn secured(bytes: &[u8]) {
     for exchanged in [false, true] {
         answered(inbound::from_ue(None, exchanged, bytes));
         answered(inbound::from_network(None, exchanged, bytes));
-        // NIA0 takes any code: what is under the header is read.
+        // NIA0 accepts any MAC, so the payload is decoded.
         let mut open = context(IntegrityAlgorithm::NIA0, CipheringAlgorithm::NEA0);
         answered(inbound::from_ue(Some(&mut open), exchanged, bytes));
         answered(inbound::from_network(Some(&mut open), exchanged, bytes));

@@ -1,13 +1,13 @@
-//! Identifiers as text, as TS 29.571 has them in JSON and people write them.
+//! Identifiers as text, in the forms of TS 29.571 and of configuration files.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Guti, NasSNssai, Plmn, SNssaiContents};
 
-/// A text that is not the identifier it should be.
+/// A text that is not a valid identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no {what}")]
+#[error("{text:?} is not a valid {what}")]
 pub struct NoIdentifier {
     what: &'static str,
     text: String,
@@ -65,7 +65,7 @@ impl AmfId {
         self.pointer
     }
 
-    /// The 5G-GUTI of a 5G-TMSI that this AMF gave in a PLMN.
+    /// The 5G-GUTI of a 5G-TMSI that this AMF allocated in a PLMN.
     pub fn guti(&self, plmn: Plmn, tmsi: u32) -> Result<Guti, crate::identity::Error> {
         Guti::new(plmn, self.region, self.set, self.pointer, tmsi)
     }
@@ -107,7 +107,7 @@ pub fn tac_from_text(text: &str) -> Result<u32, NoIdentifier> {
 pub struct Slice {
     /// Slice/service type.
     pub sst: u8,
-    /// Slice differentiator. `ffffff` says that there is none, and is read so.
+    /// Slice differentiator. `ffffff` is read as none.
     pub sd: Option<[u8; 3]>,
 }
 
@@ -142,7 +142,7 @@ impl Slice {
 }
 
 impl From<&SNssaiContents> for Slice {
-    /// The slice in the serving network; its mapping in the home network is left out.
+    /// The slice in the serving network, without its mapping to the home network.
     fn from(contents: &SNssaiContents) -> Self {
         Self { sst: contents.sst, sd: contents.sd.filter(|sd| *sd != [0xff; 3]) }
     }
@@ -166,8 +166,8 @@ impl FromStr for Slice {
     }
 }
 
-/// The slices of a requested or allowed NSSAI. Entries that do not decode make the whole element
-/// one that is not understood: none (TS 24.501, 7.7.1).
+/// The slices of a requested or allowed NSSAI. An entry that does not decode makes the whole
+/// element not comprehended: the list is empty (TS 24.501, 7.7.1).
 pub fn slices(nssai: &crate::NasNssai) -> Vec<Slice> {
     nssai.try_parse_all().unwrap_or_default().iter().map(Slice::from).collect()
 }

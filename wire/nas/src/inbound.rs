@@ -1,14 +1,13 @@
-//! May a received message be acted on? Integrity, replay, and what may come unprotected (TS 24.501,
-//! 4.4.4).
+//! Whether a received message is processed: integrity, replay, and messages that may be unprotected
+//! (TS 24.501, 4.4.4).
 //!
-//! The receiver says two things of the NAS connection: its security context, if it has one for the
-//! UE, and whether "secure exchange of NAS messages" has been established (TS 24.501, 4.4.2.5: the
-//! AMF after a message of the UE passed the integrity check; the UE after SECURITY MODE COMMAND, or
-//! after the first answer that passed it).
+//! The receiver passes the security context of the UE, if there is one, and whether "secure
+//! exchange of NAS messages" has been established (TS 24.501, 4.4.2.5: the AMF after a message of
+//! the UE passed the integrity check; the UE after SECURITY MODE COMMAND, or after the first answer
+//! that passed it).
 //!
-//! A message under a context is accepted once: each takes a NAS COUNT that the context does not
-//! take again (4.4.3.2), so a replay fails its integrity check. A context with the null integrity
-//! algorithm checks nothing.
+//! A protected message is accepted once: each NAS COUNT is used once (4.4.3.2), so a replay fails
+//! its integrity check. The null integrity algorithm checks nothing.
 
 use crate::reaction::{DecodeReaction, reaction};
 use crate::{
@@ -16,32 +15,32 @@ use crate::{
     Nas5gsSecurityHeaderType, NasCount, NasError, NasSecurityContext,
 };
 
-/// How sure the receiver is of who sent a message.
+/// How far the sender of a message is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Assurance {
     /// The message passed the integrity check of the context.
     Verified {
-        /// The security header that it came under.
+        /// The security header type.
         header: Nas5gsSecurityHeaderType,
         /// Its NAS COUNT: the uplink one that K_gNB is derived with (TS 33.501, A.9) where the
         /// message starts AS security.
         count: NasCount,
     },
-    /// The message came under a security header that was not or could not be verified, and is one
-    /// of those that are processed all the same (4.4.4.3). Nothing that it says is proved.
+    /// The message has a security header that could not be verified, and is one that is processed
+    /// nevertheless (4.4.4.3). Its content is not authenticated.
     Unverified,
-    /// The message came without a security header, and is one that may. Nothing that it says is
-    /// proved.
+    /// The message has no security header, and is one that needs none. Its content is not
+    /// authenticated.
     Plain,
 }
 
-/// A message to act on.
+/// A message to process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inbound {
     /// The message, plain and complete: for an initial NAS message with a ciphered NAS message
     /// container, that of the container (4.4.6).
     pub message: Nas5gsMessage,
-    /// How sure the receiver is of it.
+    /// How far its sender is verified.
     pub assurance: Assurance,
     /// The initial NAS message as it was sent, with its cleartext information elements alone,
     /// where `message` is that of its container.
@@ -55,25 +54,25 @@ impl Inbound {
     }
 }
 
-/// Why a message is not acted on.
+/// Why a message is not processed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// Its integrity check failed: another key, a changed octet, or a replay.
+    /// The integrity check failed: another key, a changed message, or a replay.
     #[error("the integrity check failed: another key, a changed message, or a replay")]
     Integrity,
-    /// It is under a security header, and there is no context to verify or to decipher it with.
+    /// The message is protected, and there is no security context for it.
     #[error("the message is protected, and there is no security context for it")]
     NoContext,
-    /// It came without protection where that is not accepted.
-    #[error("{0} came without protection, which it may not")]
+    /// The message is unprotected where protection is required.
+    #[error("{0} is unprotected, but has to be protected")]
     Unprotected(String),
-    /// It does not decode, or has an unknown information element that must be understood.
+    /// The message does not decode.
     #[error("{0}")]
     Malformed(NasError),
     /// It has an unknown information element that is "comprehension required" (TS 24.007, 11.2.5).
-    #[error("unknown information element {0:#04x} that must be understood")]
+    #[error("unknown information element {0:#04x} that requires comprehension")]
     NotComprehended(u8),
-    /// Every NAS COUNT of the context was used: authenticate anew.
+    /// Every NAS COUNT of the context was used: authenticate again.
     #[error("every NAS COUNT of the security context was used")]
     Exhausted,
 }
@@ -92,17 +91,15 @@ impl Refusal {
     }
 }
 
-/// A message that is not acted on, and what to send for it, if anything.
+/// A message that is not processed, and the answer to send, if any.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Refused {
     /// Why.
     pub reason: Refusal,
-    /// What TS 24.501, 7 has the receiver answer, plain: protect it as any other message of the
-    /// connection.
+    /// The answer by TS 24.501, 7, unprotected: protect it as any other message of the connection.
     pub answer: Option<Box<Nas5gsMessage>>,
-    /// Whether the message passed the integrity check: what it is wrong about comes from the peer
-    /// itself.
+    /// Whether the message passed the integrity check, so that the fault is the peer's own.
     pub authentic: bool,
 }
 
@@ -120,12 +117,12 @@ impl Refused {
     }
 }
 
-/// What the AMF makes of `bytes` from a UE (TS 24.501, 4.4.4.3): `context` is that of the UE if
-/// the AMF has one, `secured` says whether secure exchange of NAS messages has been established on
-/// this connection.
+/// Processes `bytes` from a UE at the AMF (TS 24.501, 4.4.4.3). `context` is the UE's security
+/// context, if the AMF has one; `secured` tells whether secure exchange of NAS messages has been
+/// established on this connection.
 ///
-/// A SERVICE REQUEST that comes back [`Assurance::Unverified`] is to be answered with SERVICE
-/// REJECT #9 (5.6.1.5); a REGISTRATION REQUEST that does, with an authentication.
+/// Answer a SERVICE REQUEST with [`Assurance::Unverified`] by SERVICE REJECT #9 (5.6.1.5), and such
+/// a REGISTRATION REQUEST by an authentication.
 pub fn from_ue(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
@@ -134,11 +131,11 @@ pub fn from_ue(
     receive(context, secured, bytes, Direction::Uplink)
 }
 
-/// What a UE makes of `bytes` from the network (TS 24.501, 4.4.4.2).
+/// Processes `bytes` from the network at a UE (TS 24.501, 4.4.4.2).
 ///
-/// A SECURITY MODE COMMAND is verified with the context that it takes into use, which the caller
-/// makes from the algorithms and the ngKSI in it (5.4.2.3): decode it with
-/// [`Nas5gsMessage::decode`] first, which reads the message under the header without verifying it.
+/// A SECURITY MODE COMMAND is verified with the new context, which the caller builds from the
+/// message's algorithms and ngKSI (5.4.2.3): decode it with [`Nas5gsMessage::decode`] first, which
+/// reads the message under the header without verifying it.
 pub fn from_network(
     context: Option<&mut NasSecurityContext>,
     secured: bool,
@@ -179,7 +176,7 @@ fn receive(
             Err(error) => return Err(Refused::silently(Refusal::Malformed(error)).into()),
         },
     };
-    // Only the message under the header counts here: a container was decoded as a message of its
+    // Only the message under the header matters here: a container was decoded as a message of its
     // own.
     let required = inbound
         .message
@@ -199,7 +196,7 @@ fn receive(
 fn plain(secured: bool, bytes: &[u8], direction: Direction) -> Result<Inbound, Box<Refused>> {
     let message = match Nas5gsMessage::decode(bytes) {
         Ok(message) => message,
-        // Once exchange is secure, nothing unprotected is answered: anyone could have sent it.
+        // Once exchange is secure, unprotected messages get no answer: anyone can send them.
         Err(error) if secured => return Err(Refused::silently(Refusal::Malformed(error)).into()),
         Err(error) => return Err(Refused::malformed(bytes, error, direction, false).into()),
     };
@@ -209,7 +206,7 @@ fn plain(secured: bool, bytes: &[u8], direction: Direction) -> Result<Inbound, B
     }
 }
 
-/// A message under a security header that does not verify, or that there is no context for.
+/// A message whose security header cannot be verified.
 fn unverified(
     secured: bool,
     bytes: &[u8],
@@ -229,14 +226,14 @@ fn unverified(
     }
 }
 
-/// Whether a receiver acts on `message` although it came without integrity protection, as long as
-/// secure exchange has not been established: the lists of TS 24.501, 4.4.4.2 (`Downlink`, received
-/// by the UE) and 4.4.4.3 (`Uplink`, received by the AMF).
+/// Whether a receiver processes `message` without integrity protection before secure exchange is
+/// established: the lists of TS 24.501, 4.4.4.2 (`Downlink`, received by the UE) and 4.4.4.3
+/// (`Uplink`, received by the AMF).
 pub fn may_be_unprotected(message: &Nas5gsMessage, direction: Direction) -> bool {
     let Nas5gsMessage::Gmm(_, message) = message else { return false };
     match (direction, message) {
         (Direction::Uplink, Nas5gmmMessage::IdentityResponse(response)) => {
-            // Only a SUCI, or that there is none, may be told in clear.
+            // Only a SUCI, or "no identity", may be sent in clear.
             response.mobile_identity.as_suci().is_some()
                 || response.mobile_identity.suci_nai().is_some()
                 || response.mobile_identity.identity_type() == Some(MobileIdentityType::NoIdentity)
@@ -270,8 +267,7 @@ pub fn may_be_unprotected(message: &Nas5gsMessage, direction: Direction) -> bool
     }
 }
 
-/// Causes of a reject that a UE believes only when they are integrity protected: #76, #78, #81,
-/// #82.
+/// Causes of a reject that a UE accepts only with integrity protection: #76, #78, #81, #82.
 fn only_protected(cause: u8) -> bool {
     [
         GmmCause::NotAuthorizedForThisCagOrAuthorizedForCagCellsOnly,
@@ -283,8 +279,8 @@ fn only_protected(cause: u8) -> bool {
     .any(|only| only.as_u8() == cause)
 }
 
-/// Whether a receiver acts on `message` although its integrity check failed or could not be made:
-/// what may come unprotected, and at the AMF also the two service requests, which it rejects with
+/// Whether a receiver processes `message` although its integrity check failed or was impossible:
+/// messages that may be unprotected, and at the AMF the two service requests, which it rejects with
 /// #9 (TS 24.501, 4.4.4.3).
 pub fn may_be_unverified(message: &Nas5gsMessage, direction: Direction) -> bool {
     use Nas5gmmMessage::{ControlPlaneServiceRequest, ServiceRequest};

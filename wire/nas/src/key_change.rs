@@ -1,6 +1,5 @@
-//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): how a UE that is handed over
-//! to another AMF learns that K_AMF has changed, and with which algorithms it goes on (TS 33.501,
-//! 6.9.2.3.3).
+//! The Intra N1 mode NAS transparent container (TS 24.501, 9.11.2.6): it tells a UE in a handover
+//! to another AMF that K_AMF has changed, and the algorithms (TS 33.501, 6.9.2.3.3).
 use crate::{
     CipheringAlgorithm, IntegrityAlgorithm, KAmf, NasCount, NasIntraN1ModeNasTransparentContainer,
     NasKeySetIdentifier, NasSecurityAlgorithms,
@@ -9,22 +8,22 @@ use martlet_security::nas_5gs::{derive_kamf_prime_handover, derive_knas_int, nas
 
 /// Octets of the container's value.
 const LEN: usize = 7;
-/// Of these, the message authentication code, which does not cover itself.
+/// Of these, the message authentication code.
 const MAC_LEN: usize = 4;
 
-/// A K_AMF that the network has changed, as a UE takes it from a container.
+/// A changed K_AMF, as a UE reads it from a container.
 pub struct ChangedKey {
     /// The new K_AMF.
     pub k_amf: KAmf,
-    /// Algorithms that go on with it.
+    /// The ciphering or integrity algorithm used with it.
     pub ciphering: CipheringAlgorithm,
-    /// Algorithms that go on with it.
+    /// The ciphering or integrity algorithm used with it.
     pub integrity: IntegrityAlgorithm,
 }
 
-/// The container's value, with the proof of the new key: `k_amf` is the new one, `ngksi` (0 to 6)
-/// goes on, and `count` is the downlink NAS COUNT with which the source AMF has derived it. `None`
-/// for an algorithm that there is not.
+/// The container's value, authenticated with the new key `k_amf`. `ngksi` (0 to 6) is unchanged;
+/// `count` is the downlink NAS COUNT that the source AMF derived the key with. `None` for an
+/// unknown algorithm.
 pub fn container(
     k_amf: &KAmf,
     ngksi: u8,
@@ -44,9 +43,9 @@ pub fn container(
     Some(said.with_message_authentication_code(mac).value.to_vec())
 }
 
-/// What a UE makes of a container: `k_amf` and `ngksi` are of its context in use, and `next` is the
-/// downlink COUNT that it expects next: one that was used already proves nothing. `None` where the
-/// container is none, or does not prove itself.
+/// Reads a container at the UE. `k_amf` and `ngksi` are those of the current context; `next` is the
+/// next expected downlink COUNT, so that a used one is refused. `None` where the container does not
+/// decode or verify.
 pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Option<ChangedKey> {
     let said = NasIntraN1ModeNasTransparentContainer::new(container.to_vec());
     let algorithms = said.security_algorithms()?.value;
@@ -56,8 +55,7 @@ pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Optio
     if container.len() != LEN || !of_this_set || !said.k_amf_change_flag()? {
         return None;
     }
-    // The container has the last octet alone: of the COUNTs that end so, the first that was not
-    // used yet.
+    // The container has only the last octet of the COUNT: take the first unused COUNT that ends so.
     let ahead = u32::from(said.sequence_number()?.wrapping_sub(next.get() as u8));
     let count = NasCount::new(next.get().checked_add(ahead)?).ok()?;
     let k_amf = derive_kamf_prime_handover(k_amf, count);
@@ -67,7 +65,7 @@ pub fn taken(k_amf: &KAmf, ngksi: u8, next: NasCount, container: &[u8]) -> Optio
 }
 
 fn mac(k_amf: &KAmf, integrity: IntegrityAlgorithm, message: &[u8]) -> Option<u32> {
-    // NIA0 would prove nothing.
+    // NIA0 authenticates nothing.
     let algorithm = integrity.try_into().ok().filter(|_| integrity != IntegrityAlgorithm::NIA0)?;
     Some(nas_container_mac(&derive_knas_int(k_amf, algorithm), message, algorithm))
 }
@@ -106,8 +104,7 @@ mod tests {
     #[test]
     fn what_does_not_prove_itself_changes_nothing() {
         let (_, said) = made(7);
-        // A bit of it is wrong; it is cut, or too long; another key, or key set; a COUNT that was
-        // used.
+        // A wrong bit, a truncated or too long container, another key or key set, a used COUNT.
         for bit in 0..said.len() * 8 {
             let mut wrong = said.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);

@@ -1,5 +1,5 @@
-//! What a session's extended protocol configuration options say, in plain values (TS 24.501,
-//! 9.11.4.6; TS 24.008, 10.5.6.3).
+//! The extended protocol configuration options of a session, as plain values (TS 24.501, 9.11.4.6;
+//! TS 24.008, 10.5.6.3).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,11 +12,10 @@ const DNS_IPV6: u16 = 0x0003;
 const PCSCF_IPV4: u16 = 0x000c;
 const DNS_IPV4: u16 = 0x000d;
 const IPV4_LINK_MTU: u16 = 0x0010;
-/// The UE wants its address by NAS signalling, not by DHCP: the only way that this core gives
-/// addresses.
+/// IP address allocation via NAS signalling, the only kind that this core supports.
 const ADDRESS_BY_NAS: u16 = 0x000a;
 
-/// What a UE asks for with its options.
+/// The options that a UE requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Requested {
     /// IPv4 addresses of DNS servers.
@@ -31,7 +30,7 @@ pub struct Requested {
     pub pcscf_ipv6: bool,
 }
 
-/// What the network gives.
+/// The options that the network assigns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Given {
     /// DNS servers.
@@ -47,9 +46,9 @@ pub struct Given {
 }
 
 impl Requested {
-    /// What the options of a PDU SESSION ESTABLISHMENT REQUEST ask for. Options that are not
-    /// understood are passed over; options that do not decode ask for nothing (TS 24.501,
-    /// 7.7.1: an optional element in error is absent).
+    /// The options requested in a PDU SESSION ESTABLISHMENT REQUEST. Unknown options are skipped;
+    /// options that do not decode request nothing (TS 24.501, 7.7.1: an optional element in error
+    /// is absent).
     pub fn read(options: &NasExtendedProtocolConfigurationOptions) -> Self {
         let Some(pco) = options.pco(PcoDirection::Uplink) else { return Self::default() };
         Self {
@@ -61,7 +60,7 @@ impl Requested {
         }
     }
 
-    /// The options of a UE that asks for this, and for its address by NAS signalling.
+    /// Encodes these requests, with IP address allocation via NAS signalling.
     pub fn write(&self) -> Result<NasExtendedProtocolConfigurationOptions, ValueError> {
         let wanted = [
             (true, ADDRESS_BY_NAS),
@@ -83,7 +82,7 @@ impl Requested {
 }
 
 impl Given {
-    /// What of this a UE that asked for `requested` is told.
+    /// The part of these options that a UE requested.
     pub fn of(&self, requested: Requested) -> Self {
         Self {
             dns_ipv4: if requested.dns_ipv4 { self.dns_ipv4.clone() } else { Vec::new() },
@@ -94,12 +93,12 @@ impl Given {
         }
     }
 
-    /// Whether there is nothing to tell: the options are then left out.
+    /// Whether there are no options to send.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The options of a PDU SESSION ESTABLISHMENT ACCEPT that tell this.
+    /// Encodes the options for a PDU SESSION ESTABLISHMENT ACCEPT.
     pub fn write(&self) -> Result<NasExtendedProtocolConfigurationOptions, ValueError> {
         let dns_ipv4 = self.dns_ipv4.iter().map(|address| entry(DNS_IPV4, &address.octets()));
         let dns_ipv6 = self.dns_ipv6.iter().map(|address| entry(DNS_IPV6, &address.octets()));
@@ -111,7 +110,7 @@ impl Given {
         NasExtendedProtocolConfigurationOptions::from_pco(&pco, PcoDirection::Downlink)
     }
 
-    /// What the options of a PDU SESSION ESTABLISHMENT ACCEPT tell.
+    /// Decodes the options of a PDU SESSION ESTABLISHMENT ACCEPT.
     pub fn read(options: &NasExtendedProtocolConfigurationOptions) -> Self {
         let pco = options.pco(PcoDirection::Downlink);
         let entries = pco.as_ref().map(|pco| pco.entries.as_slice()).unwrap_or_default();

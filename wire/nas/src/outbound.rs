@@ -1,4 +1,4 @@
-//! Protect a message under the header that its place in the procedure asks for (TS 24.501, 4.4.4.1,
+//! Protects a message under the security header that its procedure requires (TS 24.501, 4.4.4.1,
 //! 4.4.5, 5.4.2).
 
 use crate::{Direction, Nas5gsMessage, Nas5gsSecurityHeaderType, NasError, NasSecurityContext};
@@ -28,8 +28,7 @@ pub fn to_network(
     )
 }
 
-/// SECURITY MODE COMMAND, under the context that it takes into use: integrity protected, not
-/// ciphered (5.4.2.2).
+/// SECURITY MODE COMMAND, under the new context: integrity protected, not ciphered (5.4.2.2).
 pub fn security_mode_command(
     context: &mut NasSecurityContext,
     command: &Nas5gsMessage,
@@ -38,8 +37,7 @@ pub fn security_mode_command(
     context.protect(command, header, Direction::Downlink)
 }
 
-/// SECURITY MODE COMPLETE, under the context that it takes into use: integrity protected and
-/// ciphered (5.4.2.3).
+/// SECURITY MODE COMPLETE, under the new context: integrity protected and ciphered (5.4.2.3).
 pub fn security_mode_complete(
     context: &mut NasSecurityContext,
     complete: &Nas5gsMessage,
@@ -49,8 +47,8 @@ pub fn security_mode_complete(
     context.protect(complete, header, Direction::Uplink)
 }
 
-/// The network's message to a UE, protected where there is a context to protect it with: rejects
-/// and status messages are sent both ways.
+/// The network's message to a UE, protected where there is a security context: reject and status
+/// messages may be either.
 pub fn to_ue_if_possible(
     context: Option<&mut NasSecurityContext>,
     message: &Nas5gsMessage,

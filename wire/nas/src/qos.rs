@@ -7,7 +7,7 @@ use crate::{
     QosRuleOpCode, ValueError,
 };
 
-/// The rule that a new session has: everything, both ways, goes to flow `qfi` (1 to 63), with the
+/// The default rule: matches all packets in both directions for flow `qfi` (1 to 63), with the
 /// lowest precedence (TS 24.501, 9.11.4.13). `rule` is the rule identifier, 1 to 255.
 pub fn default_rule(rule: u8, qfi: u8) -> Result<NasQosRules, ValueError> {
     let everything = QosPacketFilter::Match {
@@ -41,14 +41,14 @@ pub fn flows(flows: &[(u8, u8)]) -> Result<NasQosFlowDescriptions, ValueError> {
     NasQosFlowDescriptions::from_descriptions(&flows.iter().map(description).collect::<Vec<_>>())
 }
 
-/// The session AMBR of these rates in bit/s (TS 24.501, 9.11.4.14): each rounded down to the
-/// nearest that the information element can say, and up to 1 kbit/s from below.
+/// The session AMBR of these rates in bit/s (TS 24.501, 9.11.4.14): each rounded down to a value
+/// that can be encoded, but at least 1 kbit/s.
 pub fn session_ambr(downlink: u64, uplink: u64) -> Result<NasSessionAmbr, ValueError> {
     NasSessionAmbr::from_kbps(representable(downlink / 1000), representable(uplink / 1000))
 }
 
-/// The largest rate up to `kbps` that is a number of 16 bits times a unit: units are powers of four
-/// of 1 kbit/s, 1 Mbit/s, 1 Gbit/s, … (TS 24.501, table 9.11.4.14.1).
+/// The largest rate up to `kbps` that is a 16-bit number times a unit: units are powers of four of
+/// 1 kbit/s, 1 Mbit/s, 1 Gbit/s, … (TS 24.501, table 9.11.4.14.1).
 pub fn representable(kbps: u64) -> u64 {
     let mut decade = 1_u64;
     while let Some(next) = decade.checked_mul(1000) {
@@ -86,7 +86,7 @@ mod tests {
         // 200 and 100 Mbit/s are exact.
         let ambr = session_ambr(200_000_000, 100_000_000).unwrap();
         assert_eq!((ambr.downlink_kbps(), ambr.uplink_kbps()), (Some(200_000), Some(100_000)));
-        // 1.000_001_001 Gbit/s has no exact form; nothing is not zero.
+        // 1.000_001_001 Gbit/s has no exact form; zero becomes 1 kbit/s.
         let ambr = session_ambr(1_000_001_001, 1).unwrap();
         assert_eq!((ambr.downlink_kbps(), ambr.uplink_kbps()), (Some(1_000_000), Some(1)));
         for rate in [0, 999, 65_535_000, 65_536_000, 123_456_789_012, u64::MAX] {

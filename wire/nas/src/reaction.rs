@@ -1,17 +1,16 @@
-//! What a receiver does with a message that it could not read (TS 24.501, 7).
+//! The reaction to a message that does not decode (TS 24.501, 7).
 
 use crate::{Direction, GmmCause, Nas5gmmMessage, Nas5gsMessage, Nas5gsmMessage, NasError};
 
-/// What to do about a message that does not decode.
+/// The reaction to a message that does not decode.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DecodeReaction {
-    /// Nothing: a message that ends inside its header (7.2.1), a protocol or a header type that the
-    /// receiver does not have, a reserved PDU session identity in a message that has no reject
-    /// (7.3.2).
+    /// Ignore: a message that ends inside its header (7.2.1), an unknown protocol or header type, a
+    /// reserved PDU session identity in a message without a reject (7.3.2).
     Ignore,
-    /// Send this: 5GMM STATUS or 5GSM STATUS with #97 for an unknown message type (7.4), #96 for a
-    /// mandatory information element that is missing or wrong (7.5), or the reject of the
-    /// session procedure. It is plain: protect it like any other message of the connection.
+    /// Answer: 5GMM STATUS or 5GSM STATUS with #97 for an unknown message type (7.4), #96 for a
+    /// mandatory information element that is missing or wrong (7.5), or the reject of the session
+    /// procedure. It is unprotected: protect it like any other message of the connection.
     Answer(Box<Nas5gsMessage>),
 }
 
@@ -41,7 +40,7 @@ impl DecodeReaction {
     }
 }
 
-/// What to do about `bytes`, which [`Nas5gsMessage::decode`] refused with `error`. `direction` is
+/// The reaction to `bytes`, which [`Nas5gsMessage::decode`] refused with `error`. `direction` is
 /// that of `bytes`.
 pub fn reaction(bytes: &[u8], error: &NasError, direction: Direction) -> DecodeReaction {
     Nas5gsMessage::answer_to_refused(bytes, error, direction)

@@ -2,11 +2,11 @@
 
 use crate::{NasGprsTimer3, NasT3512Value};
 
-/// The steps in seconds: 2 s, 30 s, 1 min, 10 min, 1 h, 10 h, and 320 h, which only T3512 has.
+/// The units in seconds: 2 s, 30 s, 1 min, 10 min, 1 h, 10 h, and, for T3512 only, 320 h.
 const STEPS: [u64; 7] = [2, 30, 60, 600, 3600, 36_000, 1_152_000];
 
-/// The least that a timer of these steps can say from `seconds` on: a UE never waits for less than
-/// was meant. The most that it can say for what is longer.
+/// The smallest encodable value of at least `seconds`, so that a UE never waits for less; the
+/// largest value where none is long enough.
 fn representable(seconds: u64, steps: &[u64]) -> u64 {
     let candidates = steps.iter().filter_map(|&step| {
         let count = seconds.div_ceil(step);
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn every_duration_has_a_timer_that_is_no_shorter() {
         assert_eq!(t3512(3600).to_seconds(), Some(3600));
-        // 54 minutes are too many minutes, and no number of ten minutes.
+        // 54 minutes exceed 31 units of one minute, and are not a multiple of ten.
         assert_eq!(t3512(3240).to_seconds(), Some(3600));
         assert_eq!(timer3(1).to_seconds(), Some(2));
         assert_eq!(timer3(62).to_seconds(), Some(62));

@@ -131,7 +131,7 @@ pub fn number(cause: &Cause) -> Option<CauseNumber> {
     }
 }
 
-/// The cause of a number; none for one that this release does not have.
+/// The cause of a number; none for an unknown number.
 pub fn from_number(number: CauseNumber) -> Option<Cause> {
     let value = usize::try_from(number.value).ok()?;
     match number.group {
@@ -144,7 +144,7 @@ pub fn from_number(number: CauseNumber) -> Option<Cause> {
     }
 }
 
-/// A cause as people read it in logs: `radio network: user inactivity`.
+/// A cause as text for logs: `radio network: user inactivity`.
 pub fn text(cause: &Cause) -> String {
     let (group, value) = match cause {
         Cause::radioNetwork(value) => ("radio network", format!("{value:?}")),

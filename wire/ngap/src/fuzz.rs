@@ -1,10 +1,9 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with bytes: everything that a receiver may
-//! do with them.
+//! The entry points of the fuzz targets and of `tests/never_panics.rs`.
 
 use crate::inbound::{self, Fault};
 use crate::transfer;
 
-/// Read bytes as a message, decode each of its elements, and answer what is wrong.
+/// Decodes bytes as a message with each element, and builds the answer to a fault.
 ///
 /// # Panics
 /// If a message does not come back from its own bytes, or an answer does not encode: the codec is
@@ -41,7 +40,7 @@ fn answer(fault: &Fault) {
     }
 }
 
-/// Read bytes as each transfer, and write again what was read.
+/// Decodes bytes as each transfer and encodes it again.
 ///
 /// # Panics
 /// If a transfer that was read and written again is another one.
@@ -50,7 +49,8 @@ pub fn transfers(bytes: &[u8]) {
         ($($transfer:ident),*) => {
             $(match transfer::$transfer::decode(bytes) {
                 Ok(value) => {
-                    // A value of a later release than ours may not be written: it is outside the root of its type.
+                    // A value of a later release does not encode: it is outside the root of its
+                    // type.
                     if let Ok(again) = value.encode() {
                         let again = transfer::$transfer::decode(&again);
                         assert_eq!(again.as_ref(), Ok(&value), "a transfer comes back");

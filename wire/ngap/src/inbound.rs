@@ -1,5 +1,4 @@
-//! What a receiver does with the bytes of a message: read them, or answer what is wrong with them
-//! (TS 38.413, 10).
+//! Decoding of a received message, and the answer to a faulty one (TS 38.413, 10).
 //!
 //! ```
 //! use martlet_ngap::inbound::{self, Reaction};
@@ -19,9 +18,8 @@
 //! assert_eq!(inbound::message_name(&fault.answer().unwrap()), "NGSetupFailure");
 //! ```
 //!
-//! [`read`] checks what the message is made of: its procedure, which information elements it has,
-//! in which order. The values are decoded as a handler reads them; an error of `extract_ngap_ies!`
-//! becomes the right answer through [`Fault::of`]:
+//! [`read`] checks the structure of the message: procedure, information elements, order. A handler
+//! decodes the values; [`Fault::of`] turns an error of `extract_ngap_ies!` into the answer:
 //!
 //! ```
 //! use martlet_ngap::inbound::{self, Fault};
@@ -52,8 +50,7 @@ use oxirush_ngap::{Deviation, Error, NgapPduKind, build_ngap, ie};
 
 use crate::error_indication::error_indication;
 
-/// Procedure codes whose refusal is an unsuccessful outcome that needs no more than the identities
-/// and a cause.
+/// Procedure codes whose unsuccessful outcome needs only the identities and a cause.
 mod procedure {
     pub(super) const AMF_CONFIGURATION_UPDATE: u8 = 0;
     pub(super) const ERROR_INDICATION: u8 = 9;
@@ -65,7 +62,7 @@ mod procedure {
     pub(super) const UE_CONTEXT_MODIFICATION: u8 = 40;
 }
 
-/// The identities of a UE's logical NG connection that a message has (TS 38.413, 9.3.3.1 and
+/// The identities of a UE-associated logical NG connection in a message (TS 38.413, 9.3.3.1 and
 /// 9.3.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UeIds {
@@ -76,7 +73,7 @@ pub struct UeIds {
 }
 
 impl UeIds {
-    /// Those of a message; one that does not decode counts as absent.
+    /// Reads them from a message; an identity that does not decode counts as absent.
     pub fn of(pdu: &NGAPPDU<'_>) -> Self {
         Self {
             amf: pdu.ie::<ie::AMF_UE_NGAP_ID>().and_then(Result::ok).map(|id| id.0),
@@ -85,8 +82,8 @@ impl UeIds {
     }
 }
 
-/// The name of a message, for logs and metrics: `NGSetupRequest`, or `procedure 250` where the
-/// release has no name.
+/// The name of a message, for logs and metrics: `NGSetupRequest`, or `procedure 250` for an unknown
+/// procedure.
 pub fn message_name(pdu: &NGAPPDU<'_>) -> String {
     if let NgapPduKind::Other { procedure_code, .. } = pdu.kind() {
         return format!("procedure {procedure_code}");
@@ -95,18 +92,18 @@ pub fn message_name(pdu: &NGAPPDU<'_>) -> String {
     text.split(' ').next().unwrap_or_default().into()
 }
 
-/// A message to act on.
+/// A message to process.
 #[derive(Debug)]
 pub struct Received<'a> {
     /// The message, which borrows the bytes.
     pub pdu: NGAPPDU<'a>,
-    /// What was not comprehended and is to be reported in the answer: information elements of the
-    /// criticality "notify". Empty for nearly every message.
+    /// Information elements of the criticality "notify" that were not comprehended, to be reported
+    /// in the answer. Empty for nearly every message.
     pub notify: Vec<Deviation>,
 }
 
 impl Received<'_> {
-    /// The Criticality Diagnostics for the response of the procedure, where there is something to
+    /// The Criticality Diagnostics for the response of the procedure, if there is something to
     /// report.
     pub fn diagnostics(&self) -> Option<CriticalityDiagnostics> {
         (!self.notify.is_empty())
@@ -117,37 +114,37 @@ impl Received<'_> {
 /// How a faulty message is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
-    /// Not at all: an ERROR INDICATION is not answered with one (10.5), and a procedure of the
-    /// criticality "ignore" that is not comprehended is ignored (10.3.4.1).
+    /// No answer: to an ERROR INDICATION (10.5), and to an unknown procedure of the criticality
+    /// "ignore" (10.3.4.1).
     Nothing,
-    /// With an ERROR INDICATION.
+    /// Answer with an ERROR INDICATION.
     ErrorIndication,
-    /// With the unsuccessful outcome of its procedure.
+    /// Answer with the unsuccessful outcome of the procedure.
     UnsuccessfulOutcome,
     /// The message is a response: its procedure has failed, which its initiator handles locally
     /// (10.3.4.2, 10.3.5).
     Local,
 }
 
-/// What is wrong with a message, and what its receiver answers.
+/// A fault of a message, and the receiver's answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}: {what}")]
 pub struct Fault {
-    /// The name of the message, or that it is none.
+    /// The name of the message, or "not a message".
     pub message: String,
     /// What is wrong, for logs.
     pub what: String,
     /// The cause for the answer.
     pub cause: Cause,
-    /// How it is answered.
+    /// The kind of answer.
     pub reaction: Reaction,
-    /// Whose connection the message is about.
+    /// The identities of the connection that the message is about.
     pub ue: UeIds,
     procedure: Option<u8>,
     diagnostics: Option<CriticalityDiagnostics>,
 }
 
-/// Read a message and check what it is made of.
+/// Decodes a message and checks its structure.
 pub fn read(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
     let pdu = NGAPPDU::decode_borrowed(bytes)
         .map_err(|error| Box::new(Fault::transfer_syntax(&error)))?;
@@ -167,7 +164,7 @@ pub fn read(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
             }
         }
     }
-    // Of the criticality "ignore", and not comprehended: nothing is said about it.
+    // Not comprehended, criticality "ignore": not reported.
     let unknown = matches!(pdu.kind(), NgapPduKind::Other { .. });
     match cause {
         Some(cause) => Err(Box::new(Fault::new(&pdu, cause, &notify))),
@@ -181,7 +178,7 @@ pub fn read(bytes: &[u8]) -> Result<Received<'_>, Box<Fault>> {
 }
 
 impl Fault {
-    /// Octets that are no message (10.2).
+    /// Bytes that are not a message (10.2).
     fn transfer_syntax(error: &Error) -> Self {
         Self {
             message: "no NGAP message".into(),
@@ -194,7 +191,7 @@ impl Fault {
         }
     }
 
-    /// A message that deviates from what it should be made of (10.3).
+    /// A message whose structure is wrong (10.3).
     fn new(pdu: &NGAPPDU<'_>, cause: CauseProtocol, deviations: &[Deviation]) -> Self {
         let reaction = Self::reaction_to(pdu);
         Self {
@@ -213,14 +210,13 @@ impl Fault {
         }
     }
 
-    /// The fault that an error in reading the information elements of `pdu` is: of
-    /// `extract_ngap_ies!`, `ie::<T>()` or `decode_value()`. A value that does not decode is a
-    /// transfer syntax error (10.2), a missing element an abstract syntax error (10.3.5).
+    /// The fault for an error in the information elements of `pdu`, from `extract_ngap_ies!`,
+    /// `ie::<T>()` or `decode_value()`. A value that does not decode is a transfer syntax error
+    /// (10.2), a missing element an abstract syntax error (10.3.5).
     pub fn of(pdu: &NGAPPDU<'_>, error: &Error) -> Self {
         let deviation = Deviation::of(error);
         let cause = deviation.as_ref().and_then(Deviation::cause).unwrap_or(match deviation {
-            // Of the criticality "ignore": the handler asked for it all the same, so it cannot go
-            // on.
+            // Criticality "ignore", but the handler requires it, so it cannot continue.
             Some(_) => CauseProtocol::abstract_syntax_error_reject,
             None => CauseProtocol::transfer_syntax_error,
         });
@@ -229,8 +225,8 @@ impl Fault {
         fault
     }
 
-    /// A message that is well formed and cannot be acted on (10.4): it does not fit the state of
-    /// the receiver, or names a UE that there is not. `what` is for logs.
+    /// A well-formed message that cannot be processed (10.4): it does not fit the receiver's state,
+    /// or names an unknown UE. `what` is for logs.
     pub fn logical(pdu: &NGAPPDU<'_>, cause: Cause, what: impl Into<String>) -> Self {
         let mut fault = Self::new(pdu, CauseProtocol::unspecified, &[]);
         fault.cause = cause;
@@ -261,7 +257,7 @@ impl Fault {
             {
                 Reaction::UnsuccessfulOutcome
             }
-            // Without the identities, the answer could not say whom it is about (10.3.5).
+            // Without the identities, the answer could not name the UE (10.3.5).
             procedure::INITIAL_CONTEXT_SETUP
             | procedure::HANDOVER_PREPARATION
             | procedure::UE_CONTEXT_MODIFICATION
@@ -276,8 +272,8 @@ impl Fault {
         }
     }
 
-    /// The message to send, if any. None also where the answer does not encode, which no fault of a
-    /// received message leads to.
+    /// The message to send, if any. Also `None` where the answer does not encode, which no received
+    /// message causes.
     pub fn answer(&self) -> Option<NGAP_PDU> {
         match self.reaction {
             Reaction::Nothing | Reaction::Local => None,
@@ -291,7 +287,7 @@ impl Fault {
     /// The unsuccessful outcome of the procedure.
     fn unsuccessful_outcome(&self) -> Option<Result<NGAP_PDU, Error>> {
         let cause = self.cause.clone();
-        // An absent list of elements says nothing that the cause does not.
+        // An empty list of elements adds nothing to the cause.
         let diagnostics =
             self.diagnostics.clone().filter(|it| it.ies_criticality_diagnostics.is_some());
         macro_rules! failure {
@@ -345,8 +341,7 @@ impl Fault {
         })
     }
 
-    /// Whether the message that is wrong was to be rejected as a whole, or is one that was not
-    /// comprehended.
+    /// The criticality of the faulty message.
     pub fn criticality(&self) -> Option<Criticality> {
         self.diagnostics.as_ref().and_then(|diagnostics| diagnostics.procedure_criticality)
     }

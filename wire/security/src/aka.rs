@@ -28,7 +28,7 @@ enum Algorithm {
     Tuak(Tuak, Bits),
 }
 
-/// An authentication vector as every generation since the third has it (TS 33.102, 6.3.2).
+/// An authentication vector as UMTS, LTE and 5G share it (TS 33.102, 6.3.2).
 #[derive(Clone)]
 pub struct Quintet {
     /// XRES, 4 to 16 bytes; 32 with TUAK.
@@ -41,7 +41,7 @@ pub struct Quintet {
     pub autn: Autn,
 }
 
-/// What a USIM says to a challenge whose AUTN is authentic.
+/// A USIM's result for a challenge with an authentic AUTN.
 #[derive(Clone)]
 pub struct Response {
     /// SQN of AUTN, whose freshness is still to be checked.
@@ -57,7 +57,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The separation bit of the AMF field, which vectors for 5G have (TS 33.501, 6.1.3).
+    /// The separation bit of the AMF field, set in vectors for 5G (TS 33.501, 6.1.3).
     pub fn separation_bit(&self) -> bool {
         self.amf[0] & 0x80 != 0
     }
@@ -109,12 +109,12 @@ impl std::fmt::Debug for SubscriberKey {
     }
 }
 
-/// A key that is not one.
+/// A key of a wrong length or with other characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is not of its length in hexadecimal digits: 32, and 64 for TOPc")]
+#[error("{0} has a wrong length: write 32 hexadecimal digits, or 64 for TOPc")]
 pub struct NoKey(&'static str);
 
-/// Octets of hexadecimal digits.
+/// The bytes of hexadecimal digits.
 fn bytes<const N: usize>(what: &'static str, text: &str) -> Result<[u8; N], NoKey> {
     let digits = text.as_bytes();
     let mut bytes = [0; N];
@@ -204,7 +204,7 @@ impl SubscriberKey {
         }
     }
 
-    /// What the USIM says to a challenge; [`SecurityError::MacFailure`] where AUTN is not of its
+    /// The USIM's result for a challenge; [`SecurityError::MacFailure`] where AUTN is not from its
     /// home network.
     pub fn check_autn(&self, rand: &Rand, autn: &Autn) -> Result<Response, SecurityError> {
         match &self.0 {
@@ -271,14 +271,14 @@ fn key(bytes: &[u8]) -> [u8; 16] {
     key
 }
 
-/// The home environment authentication vector of 5G (TS 33.501, 6.1.3.2.0): what the UDM gives the
-/// AUSF.
+/// The home environment authentication vector of 5G (TS 33.501, 6.1.3.2.0), which the UDM gives to
+/// the AUSF.
 pub struct Vector {
     /// The challenge.
     pub rand: Rand,
-    /// The token that proves the network to the USIM.
+    /// The token that authenticates the network to the USIM.
     pub autn: Autn,
-    /// What the UE is to answer.
+    /// The expected response of the UE.
     pub xres_star: XresStar,
     /// The key of the AUSF.
     pub k_ausf: KAusf,
@@ -317,12 +317,12 @@ pub fn vector(
     })
 }
 
-/// The home environment authentication vector of EAP-AKA' (TS 33.501, 6.1.3.1): what the UDM gives
-/// the AUSF.
+/// The home environment authentication vector of EAP-AKA' (TS 33.501, 6.1.3.1), which the UDM gives
+/// to the AUSF.
 pub struct EapVector {
-    /// The token that proves the network to the USIM.
+    /// The token that authenticates the network to the USIM.
     pub autn: Autn,
-    /// What the UE is to answer.
+    /// The expected response of the UE.
     pub xres: Vec<u8>,
     /// CK'.
     pub ck_prime: [u8; 16],
@@ -344,8 +344,8 @@ pub fn eap_vector(
 }
 
 /// SQN_MS from the AUTS of a synchronisation failure to the challenge `rand` (TS 33.102, 6.3.5).
-/// [`SecurityError::MacFailure`] where it is not of this subscriber; the home network then keeps
-/// its SQN.
+/// [`SecurityError::MacFailure`] where it is not from this subscriber; the home network's SQN then
+/// stays.
 pub fn verify_auts(
     key: &SubscriberKey,
     rand: &Rand,

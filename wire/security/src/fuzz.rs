@@ -1,13 +1,13 @@
-//! What the fuzz targets and `tests/never_panics.rs` do with bytes.
+//! The entry points of the fuzz targets and of `tests/never_panics.rs`.
 
 use crate::aka::SubscriberKey;
 use crate::nas_5gs::Suci;
 use crate::sidf::{self, HomeNetworkKeys};
 
-/// Read bytes as the SUCI of a mobile identity and as text, and de-conceal it.
+/// Decodes bytes as a SUCI, as mobile identity and as text, and de-conceals it.
 ///
 /// # Panics
-/// If a SUCI does not come back from its own text or bytes.
+/// If a SUCI does not encode to the same text or bytes.
 pub fn suci(bytes: &[u8]) {
     let mut keys = HomeNetworkKeys::new();
     keys.add_profile_a(27, &[0x42; 32]);

@@ -1,9 +1,8 @@
-//! The security functions of 5GS: MILENAGE (TS 35.206), TUAK (TS 35.231), key derivation and SUCI
+//! The security functions of 5G: MILENAGE (TS 35.206), TUAK (TS 35.231), key derivation and SUCI
 //! (TS 33.501), NEA and NIA.
 //!
 //! A thin layer over the crate that the workspace pins; nothing outside `wire/` names that crate.
-//! Its primitives are at the root; the modules put them together as the functions of the network
-//! use them:
+//! Its primitives are at the root. The modules combine them as network functions use them:
 //!
 //! | module | for | what |
 //! | --- | --- | --- |

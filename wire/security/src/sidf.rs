@@ -1,6 +1,5 @@
-//! Subscription identifiers, concealed and not, as the text that TS 29.571 and TS 29.503 have in
-//! JSON and paths: `suci-0-208-93-0000-1-27-…` and `imsi-208930000000001` (TS 33.501, 6.12 and
-//! annex C).
+//! Subscription identifiers, concealed (SUCI) and not (SUPI), in the text form of TS 29.571 and TS
+//! 29.503: `suci-0-208-93-0000-1-27-…` and `imsi-208930000000001` (TS 33.501, 6.12 and annex C).
 
 use crate::Plmn;
 use crate::identity::{ImsiSuci, NaiSuci};
@@ -15,12 +14,12 @@ pub struct HomeNetworkKeys {
     keys: Vec<(u8, HomeNetworkPrivateKey)>,
 }
 
-/// Why a subscription identifier was not found out. A UE is told that its registration is rejected,
-/// and no more: the difference between the failures helps who forges.
+/// Why a SUCI was not de-concealed. A UE learns only that its registration is rejected, since
+/// details would help an attacker.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SidfError {
-    /// It is not a SUCI as TS 29.571 writes it.
-    #[error("{0:?} is no SUCI, which reads suci-0-MCC-MNC-routing-scheme-key-output")]
+    /// It is not in the form of TS 29.571.
+    #[error("{0:?} is not a SUCI: write suci-0-MCC-MNC-routing-scheme-key-output")]
     Text(String),
     /// No key has this scheme and identifier.
     #[error(
@@ -33,13 +32,13 @@ pub enum SidfError {
         /// Home network public key identifier.
         key_id: u8,
     },
-    /// It does not de-conceal with the key.
-    #[error("the SUCI does not de-conceal: {0}")]
+    /// De-concealment with the key failed.
+    #[error("the SUCI cannot be de-concealed: {0}")]
     Suci(SuciError),
 }
 
 impl HomeNetworkKeys {
-    /// No keys: the null scheme alone is de-concealed.
+    /// No keys: only the null scheme is de-concealed.
     pub fn new() -> Self {
         Self::default()
     }
@@ -63,8 +62,7 @@ impl HomeNetworkKeys {
             .map(|(_, key)| key)
     }
 
-    /// The public keys, which USIMs get: scheme (1 profile A, 2 profile B), identifier and bytes
-    /// each.
+    /// The public keys for USIMs: scheme (1 profile A, 2 profile B), identifier and bytes each.
     pub fn public_keys(&self) -> Vec<(u8, u8, Vec<u8>)> {
         let public = |(key_id, key): &(u8, HomeNetworkPrivateKey)| {
             (key.scheme().identifier(), *key_id, key.public_key().to_octets())
@@ -101,7 +99,7 @@ pub fn parse(text: &str) -> Result<Suci, SidfError> {
 /// How a UE conceals its identifier.
 #[derive(Debug, Clone)]
 pub enum Concealment {
-    /// The null scheme: not at all.
+    /// The null scheme: no concealment.
     Null,
     /// Profile A or B with a public key of the home network and its identifier, 1 to 254.
     Ecies {

@@ -10,8 +10,8 @@ pub const IND_BITS: u32 = 5;
 pub const INDEXES: usize = 1 << IND_BITS;
 /// The largest SQN: 48 bits.
 pub const MAX: u64 = (1 << 48) - 1;
-/// By how much SEQ may run ahead of the USIM's (Δ, C.2.1): it keeps a faulty network from using up
-/// all numbers.
+/// How far SEQ may be ahead of the USIM's (Δ, C.2.1), so that a faulty network cannot exhaust the
+/// numbers.
 const DELTA: u64 = 1 << 28;
 
 /// SEQ of a SQN.
@@ -25,16 +25,16 @@ fn ind(sqn: u64) -> usize {
     (sqn & (INDEXES as u64 - 1)) as usize
 }
 
-/// The SQN after `last` in the home network: both SEQ and IND go one up (C.1.1.3, C.3.2). SEQ
-/// starts anew after the last: a subscriber gets there after 2^43 authentications.
+/// The SQN after `last` in the home network: both SEQ and IND go one up (C.1.1.3, C.3.2). SEQ wraps
+/// after 2^43 authentications.
 pub fn next(last: u64) -> u64 {
     let next_seq = (seq(last) + 1) & (MAX >> IND_BITS);
     let next_ind = (ind(last) + 1) % INDEXES;
     next_seq << IND_BITS | next_ind as u64
 }
 
-/// The home network's last SQN after the USIM said that it is at `sqn_ms` (TS 33.102, 6.3.5): that
-/// of the USIM, unless what the home network would use next is accepted as it is.
+/// The home network's last SQN after the USIM reported `sqn_ms` (TS 33.102, 6.3.5): the USIM's,
+/// unless the USIM accepts the home network's next one.
 pub fn resynchronised(last: u64, sqn_ms: u64) -> u64 {
     let (ours, theirs) = (seq(next(last)), seq(sqn_ms));
     match ours > theirs && ours - theirs <= DELTA {
@@ -43,18 +43,18 @@ pub fn resynchronised(last: u64, sqn_ms: u64) -> u64 {
     }
 }
 
-/// A SQN as TS 29.505 writes it: twelve hexadecimal digits.
+/// A SQN in the form of TS 29.505: twelve hexadecimal digits.
 pub fn to_text(sqn: u64) -> String {
     format!("{:012x}", sqn & MAX)
 }
 
-/// The SQN that twelve hexadecimal digits are.
+/// Parses twelve hexadecimal digits.
 pub fn from_text(text: &str) -> Option<u64> {
     let is_number = text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_number.then(|| u64::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// The USIM's array: the highest SEQ that it accepted for each index (C.2.2).
+/// The USIM's array: the highest accepted SEQ of each index (C.2.2).
 #[derive(Debug, Clone)]
 pub struct Accepted {
     array: [u64; INDEXES],
@@ -79,7 +79,7 @@ impl Accepted {
         self.highest
     }
 
-    /// Take a SQN in, if it is fresh: newer than the last of its index, and not too far ahead.
+    /// Accepts a SQN if it is fresh: newer than the last of its index, and not too far ahead.
     pub fn accept(&mut self, sqn: u64) -> bool {
         let (new, last) = (seq(sqn), seq(self.highest));
         let Some(entry) = self.array.get_mut(ind(sqn)) else { return false };

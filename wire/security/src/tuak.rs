@@ -1,11 +1,11 @@
 //! TUAK: the functions f1 to f5* on Keccak (TS 35.231), an alternative to MILENAGE.
 //!
-//! Octets stand in the block of the permutation in the reverse of the order in which the
-//! specification numbers them, so that bit 0 of each value is bit 0 of the block (TS 35.231, 6.2).
+//! Bytes are in the permutation's block in the reverse of the specification's order, so that bit 0
+//! of each value is bit 0 of the block (TS 35.231, 6.2).
 
 /// Name of the algorithm in the block (TS 35.231, 6.1).
 const ALGONAME: [u8; 7] = *b"TUAK1.0";
-/// Octets of the permutation's state.
+/// Bytes of the permutation's state.
 const STATE: usize = 200;
 
 /// K: 128 or 256 bits.
@@ -17,7 +17,7 @@ pub enum TuakKey {
     Long([u8; 32]),
 }
 
-/// How long a MAC, RES, CK or IK is (TS 35.231, 5.3).
+/// The length of a MAC, RES, CK or IK (TS 35.231, 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bits {
     /// 32: RES alone.
@@ -41,7 +41,7 @@ impl Bits {
         }
     }
 
-    /// The length of so many bits; `None` where TUAK has none of that.
+    /// The length for a number of bits; `None` where TUAK does not have it.
     pub fn of(bits: u16) -> Option<Bits> {
         match bits {
             32 => Some(Bits::B32),
@@ -63,7 +63,7 @@ impl Bits {
     }
 }
 
-/// What f2, f3, f4 and f5 give.
+/// The results of f2, f3, f4 and f5.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Outputs {
     /// RES.
@@ -91,8 +91,8 @@ impl std::fmt::Debug for Tuak {
 }
 
 impl Tuak {
-    /// K and TOPc of a subscriber. `iterations` says how often Keccak's permutation is applied (TS
-    /// 35.231, 7.1); at least once.
+    /// K and TOPc of a subscriber. `iterations` is how often Keccak's permutation is applied (TS
+    /// 35.231, 7.1); at least 1.
     pub fn new(k: TuakKey, topc: &[u8; 32], iterations: u8) -> Self {
         Tuak { k, topc: *topc, iterations: iterations.max(1) }
     }

@@ -5,18 +5,18 @@ use crate::nas_5gs::{KAmf, KAusf, ResStar};
 use crate::sqn::Accepted;
 use crate::{Autn, Rand, SecurityError};
 
-/// A subscriber's card: its key, and the sequence numbers that it accepted.
+/// A USIM: its key and its accepted sequence numbers.
 #[derive(Debug, Clone)]
 pub struct Usim {
     key: SubscriberKey,
     accepted: Accepted,
 }
 
-/// What a UE makes of a challenge.
+/// The result of a challenge.
 pub enum Challenge {
-    /// Answer with AUTHENTICATION RESPONSE.
+    /// Send AUTHENTICATION RESPONSE.
     Accepted(Box<Answer>),
-    /// AUTHENTICATION FAILURE #20: the token is not of the home network.
+    /// AUTHENTICATION FAILURE #20: the token is not from the home network.
     MacFailure,
     /// AUTHENTICATION FAILURE #26: the separation bit is not set, so the vector is not for 5G (TS
     /// 33.501, 6.1.3.3.1).
@@ -29,7 +29,7 @@ pub enum Challenge {
 pub struct Answer {
     /// RES*, for AUTHENTICATION RESPONSE.
     pub res_star: ResStar,
-    /// The key that the home network derived too.
+    /// K_AUSF, which the home network derived too.
     pub k_ausf: KAusf,
 }
 
@@ -41,23 +41,23 @@ impl Answer {
 }
 
 impl Usim {
-    /// A card that has accepted no sequence number yet.
+    /// A USIM that has accepted no sequence number yet.
     pub fn new(key: SubscriberKey) -> Self {
         Self::at(key, 0)
     }
 
-    /// A card whose highest accepted sequence number is this one.
+    /// A USIM with this highest accepted sequence number.
     pub fn at(key: SubscriberKey, sqn: u64) -> Self {
         Self { key, accepted: Accepted::at(sqn) }
     }
 
-    /// SQN_MS: the highest sequence number that the card accepted.
+    /// SQN_MS: the highest accepted sequence number.
     pub fn sqn(&self) -> u64 {
         self.accepted.highest()
     }
 
-    /// Check a challenge and answer it. A sequence number is used up by a challenge that is
-    /// accepted.
+    /// Checks a challenge and makes the response. An accepted challenge uses up its sequence
+    /// number.
     pub fn challenge(&mut self, rand: &Rand, autn: &Autn, serving_network: &str) -> Challenge {
         let Ok(response) = self.key.check_autn(rand, autn) else { return Challenge::MacFailure };
         if !response.separation_bit() {
@@ -72,7 +72,7 @@ impl Usim {
             (Ok(res_star), Ok(k_ausf)) => {
                 Challenge::Accepted(Box::new(Answer { res_star, k_ausf }))
             }
-            // A serving network name that is too long to be one: nothing proves that network.
+            // A serving network name that is too long cannot be authenticated.
             _ => Challenge::MacFailure,
         }
     }

@@ -105,8 +105,11 @@ impl HomeNetwork {
         let common = |nth| CommonConfig::at(addresses.at(nth), addresses.at(NRF));
         // Tests look into the file and write into it from the thread of the UDR: there, writes are
         // not gathered.
-        let udr =
-            UdrConfig { path: database.display().to_string(), flush_interval_ms: 0, ..Default::default() };
+        let udr = UdrConfig {
+            path: database.display().to_string(),
+            flush_interval_ms: 0,
+            ..Default::default()
+        };
         let running = vec![
             start::<Nrf>(Default::default(), &common(NRF), &environment).await.unwrap(),
             start::<Udr>(udr, &common(UDR), &environment).await.unwrap(),

@@ -1,18 +1,18 @@
-//! What is wrong with a transfer, and the cause that its receiver answers with.
+//! Faults of transfers, and the receiver's cause for each.
 
 use oxirush_ngap::aper;
 use oxirush_ngap::ngap::{Cause, CauseProtocol};
 use oxirush_ngap::{Decode, Deviation};
 
-/// A transfer that was not read, or not written.
+/// A transfer that does not decode or encode.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum TransferError {
     /// The bytes are not the transfer in aligned PER (TS 38.413, 10.2).
-    #[error("the bytes are no {transfer}: {reason}")]
+    #[error("the bytes are not a {transfer}: {reason}")]
     Syntax {
         /// The ASN.1 name of the transfer.
         transfer: &'static str,
-        /// What the decoder met.
+        /// The decoder's error.
         reason: String,
     },
     /// An information element is missing, repeated, or not comprehended and of the criticality
@@ -26,10 +26,10 @@ pub enum TransferError {
         /// The cause for the answer.
         cause: CauseProtocol,
     },
-    /// A value that is well formed and cannot be meant (TS 38.413, 10.4), as an address of 17 bits.
+    /// A well-formed value without a meaning (TS 38.413, 10.4), such as an address of 17 bits.
     #[error("{what}")]
     Semantic {
-        /// What cannot be meant.
+        /// Which value it is.
         what: String,
     },
     /// A value to be sent does not fit its field.
@@ -82,9 +82,9 @@ pub(super) fn refused<T: aper::AsnType>(error: &oxirush_ngap::Error) -> Transfer
     TransferError::Encode { transfer: T::NAME, reason: error.to_string() }
 }
 
-/// The error of the first deviation for which a receiver gives up on the transfer; the others are
-/// passed over, as TS 38.413, 10.3.4.2 has it for the criticality "ignore". "Notify" is passed over
-/// too: a transfer has nowhere to notify in.
+/// The error of the first deviation that makes the receiver reject the transfer. The others are
+/// skipped, as TS 38.413, 10.3.4.2 has it for the criticality "ignore". "Notify" is skipped too,
+/// since a transfer cannot carry a notification.
 pub(super) fn check(transfer: &'static str, deviations: &[Deviation]) -> Result<(), TransferError> {
     for deviation in deviations {
         match deviation.cause() {
@@ -101,8 +101,7 @@ pub(super) fn check(transfer: &'static str, deviations: &[Deviation]) -> Result<
     Ok(())
 }
 
-/// What an information element of the transfer that does not decode, or is missing, is for the
-/// receiver.
+/// The fault of an information element that is missing or does not decode.
 pub(super) fn ie_error<T: aper::AsnType>(error: oxirush_ngap::Error) -> TransferError {
     match Deviation::of(&error).and_then(|deviation| deviation.cause()) {
         Some(cause @ CauseProtocol::abstract_syntax_error_reject) => {

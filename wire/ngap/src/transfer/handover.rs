@@ -20,7 +20,7 @@ pub struct HandoverRequired {
 }
 
 impl HandoverRequired {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let direct = self
             .direct_forwarding
@@ -28,7 +28,7 @@ impl HandoverRequired {
         write(&HandoverRequiredTransfer::new(direct, None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: HandoverRequiredTransfer = read(bytes)?;
         Ok(Self { direct_forwarding: transfer.direct_forwarding_path_availability.is_some() })
@@ -42,16 +42,16 @@ pub struct HandoverRequestAcknowledge {
     pub downlink: GtpTunnel,
     /// Where forwarded downlink data goes.
     pub forwarding: Option<GtpTunnel>,
-    /// What became of a security preference.
+    /// The result of a security preference.
     pub security: Option<SecurityOutcome>,
     /// The flows that were set up, each with whether its data can be forwarded. At least one.
     pub flows: Vec<(u8, bool)>,
-    /// The flows that were not.
+    /// The flows that failed.
     pub failed_flows: Vec<FailedFlow>,
 }
 
 impl HandoverRequestAcknowledge {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows = self.flows.iter().map(|&(qfi, forwarded)| {
             let accepted = forwarded.then_some(DataForwardingAccepted::data_forwarding_accepted);
@@ -68,7 +68,7 @@ impl HandoverRequestAcknowledge {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: HandoverRequestAcknowledgeTransfer<'_> = read(bytes)?;
         let flows = transfer.qos_flow_setup_response_list.0.iter();
@@ -101,7 +101,7 @@ pub struct HandoverCommand {
 }
 
 impl HandoverCommand {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows = self.flows.iter().map(|&qfi| QosFlowToBeForwardedItem::new(qfi_to(qfi), None));
         write(&HandoverCommandTransfer::new(
@@ -112,7 +112,7 @@ impl HandoverCommand {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: HandoverCommandTransfer<'_> = read(bytes)?;
         let flows = transfer.qos_flow_to_be_forwarded_list.map(|list| list.0).unwrap_or_default();
@@ -138,12 +138,12 @@ pub struct HandoverPreparationUnsuccessful {
 }
 
 impl HandoverPreparationUnsuccessful {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&HandoverPreparationUnsuccessfulTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: HandoverPreparationUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
@@ -158,12 +158,12 @@ pub struct HandoverResourceAllocationUnsuccessful {
 }
 
 impl HandoverResourceAllocationUnsuccessful {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&HandoverResourceAllocationUnsuccessfulTransfer::new(self.cause.clone(), None, None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: HandoverResourceAllocationUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })

@@ -1,5 +1,5 @@
-//! What the gNB tells of its own accord: modification and notification (TS 38.413, 8.2.4, 8.2.5,
-//! 9.3.4.5 to 9.3.4.7, 9.3.4.13).
+//! What the gNB initiates: modify indication and notify (TS 38.413, 8.2.4, 8.2.5, 9.3.4.5 to
+//! 9.3.4.7, 9.3.4.13).
 
 use oxirush_ngap::ngap::{
     Cause, NotificationCause, PDUSessionResourceModifyConfirmTransfer,
@@ -22,7 +22,7 @@ pub struct ModifyIndication {
 }
 
 impl ModifyIndication {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceModifyIndicationTransfer::new(
             self.downlink.to_asn(),
@@ -31,7 +31,7 @@ impl ModifyIndication {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceModifyIndicationTransfer<'_> = read(bytes)?;
         Ok(Self {
@@ -50,12 +50,12 @@ pub struct ModifyConfirm {
     pub flows: Vec<u8>,
     /// The UPF's end of the tunnel.
     pub uplink: GtpTunnel,
-    /// The flows that were not.
+    /// The flows that failed.
     pub failed_flows: Vec<FailedFlow>,
 }
 
 impl ModifyConfirm {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows = self
             .flows
@@ -71,7 +71,7 @@ impl ModifyConfirm {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceModifyConfirmTransfer<'_> = read(bytes)?;
         let flows = transfer.qos_flow_modify_confirm_list.0;
@@ -86,26 +86,26 @@ impl ModifyConfirm {
     }
 }
 
-/// Whether a GBR flow's promise is kept (TS 38.413, 9.3.4.5).
+/// Whether the guarantee of a GBR flow is fulfilled (TS 38.413, 9.3.4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowNotification {
     /// QoS flow identifier, 0 to 63.
     pub qfi: u8,
-    /// Whether the guaranteed bit rate is kept again, or no longer.
+    /// Whether the guaranteed bit rate is fulfilled again, or no longer.
     pub fulfilled: bool,
 }
 
 /// PDU Session Resource Notify Transfer, gNB to SMF (TS 38.413, 9.3.4.5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Notify {
-    /// GBR flows whose promise is kept again, or no longer.
+    /// GBR flows whose guarantee is fulfilled again, or no longer.
     pub notified: Vec<FlowNotification>,
     /// Flows that the gNB released.
     pub released_flows: Vec<FailedFlow>,
 }
 
 impl Notify {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let items = self.notified.iter().map(|flow| {
             let cause = if flow.fulfilled {
@@ -122,7 +122,7 @@ impl Notify {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceNotifyTransfer = read(bytes)?;
         let notified = transfer.qos_flow_notify_list.map(|list| list.0).unwrap_or_default();
@@ -149,12 +149,12 @@ pub struct NotifyReleased {
 }
 
 impl NotifyReleased {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceNotifyReleasedTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceNotifyReleasedTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })

@@ -27,7 +27,7 @@
 //! # Ok::<(), martlet_ngap::transfer::TransferError>(())
 //! ```
 //!
-//! What is not modelled is passed over when it comes and never written: the tunnels of redundant
+//! What is not modelled is skipped when it comes and never written: the tunnels of redundant
 //! transmission, MBS, usage reports of a secondary RAT, RAN data forwarding per DRB, time-sensitive
 //! networking.
 

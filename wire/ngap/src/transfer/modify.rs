@@ -48,12 +48,12 @@ pub struct ModifyRequest {
     pub flows: Vec<FlowChange>,
     /// Flows to release.
     pub released_flows: Vec<FailedFlow>,
-    /// What is asked for the user plane's security.
+    /// The requirements on the user plane's security.
     pub security: Option<UserPlaneSecurity>,
 }
 
 impl ModifyRequest {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         type Asn = PDUSessionResourceModifyRequestTransfer<'static>;
         let refused = |error| refused::<Asn>(&error);
@@ -96,7 +96,7 @@ impl ModifyRequest {
         write(&Asn::new(ProtocolIEContainer(ies)))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         type Asn<'a> = PDUSessionResourceModifyRequestTransfer<'a>;
         let transfer: Asn<'_> = read(bytes)?;
@@ -161,12 +161,12 @@ pub struct ModifyResponse {
     pub flows: Vec<u8>,
     /// Further downlink tunnel ends, for split sessions.
     pub additional_downlink: Vec<FlowTunnel>,
-    /// The flows that were not.
+    /// The flows that failed.
     pub failed_flows: Vec<FailedFlow>,
 }
 
 impl ModifyResponse {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows =
             self.flows.iter().map(|&qfi| QosFlowAddOrModifyResponseItem::new(qfi_to(qfi), None));
@@ -180,7 +180,7 @@ impl ModifyResponse {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceModifyResponseTransfer<'_> = read(bytes)?;
         let flows =
@@ -218,17 +218,17 @@ pub struct ModifyUnsuccessful {
 }
 
 impl ModifyUnsuccessful {
-    /// A refusal for this cause.
+    /// A rejection for this cause.
     pub fn new(cause: Cause) -> Self {
         Self { cause }
     }
 
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceModifyUnsuccessfulTransfer::new(self.cause.clone(), None, None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceModifyUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })

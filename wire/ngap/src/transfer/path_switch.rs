@@ -25,7 +25,7 @@ pub struct PathSwitchRequest {
 }
 
 impl PathSwitchRequest {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         let flows =
             self.flows.iter().map(|&qfi| QosFlowAcceptedItem::new(qfi_to(qfi), None)).collect();
@@ -40,7 +40,7 @@ impl PathSwitchRequest {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PathSwitchRequestTransfer<'_> = read(bytes)?;
         let flows = &transfer.qos_flow_accepted_list.0;
@@ -71,7 +71,7 @@ pub struct PathSwitchAcknowledge {
 }
 
 impl PathSwitchAcknowledge {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PathSwitchRequestAcknowledgeTransfer::new(
             self.uplink.map(GtpTunnel::to_asn),
@@ -80,7 +80,7 @@ impl PathSwitchAcknowledge {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PathSwitchRequestAcknowledgeTransfer<'_> = read(bytes)?;
         Ok(Self {
@@ -103,12 +103,12 @@ pub struct PathSwitchSetupFailed {
 }
 
 impl PathSwitchSetupFailed {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PathSwitchRequestSetupFailedTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PathSwitchRequestSetupFailedTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
@@ -124,12 +124,12 @@ pub struct PathSwitchUnsuccessful {
 }
 
 impl PathSwitchUnsuccessful {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PathSwitchRequestUnsuccessfulTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PathSwitchRequestUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })

@@ -244,7 +244,7 @@ pub struct GuaranteedBitRate {
     pub downlink: u64,
     /// Guaranteed from the UE.
     pub uplink: u64,
-    /// Whether the RAN tells when it no longer keeps the promise.
+    /// Whether the RAN tells when it no longer fulfils the guarantee.
     pub notify: bool,
     /// Maximum packet loss to the UE, in tenths of a percent, 0 to 1000.
     pub max_loss_downlink: Option<u16>,
@@ -259,7 +259,7 @@ pub struct QosParameters {
     pub five_qi: FiveQi,
     /// Allocation and retention priority.
     pub arp: Arp,
-    /// What a GBR flow is promised; none for a non-GBR flow.
+    /// The guarantee of a GBR flow; none for a non-GBR flow.
     pub gbr: Option<GuaranteedBitRate>,
     /// Whether the flow may carry traffic that is subject to reflective QoS.
     pub reflective: bool,

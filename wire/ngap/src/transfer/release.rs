@@ -20,30 +20,30 @@ impl ReleaseCommand {
         Self { cause }
     }
 
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceReleaseCommandTransfer::new(self.cause.clone(), None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceReleaseCommandTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
     }
 }
 
-/// PDU Session Resource Release Response Transfer, gNB to SMF (TS 38.413, 9.3.4.21): it says
-/// nothing but that it is.
+/// PDU Session Resource Release Response Transfer, gNB to SMF (TS 38.413, 9.3.4.21): an
+/// acknowledgement without content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReleaseResponse;
 
 impl ReleaseResponse {
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceReleaseResponseTransfer::new(None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let _: PDUSessionResourceReleaseResponseTransfer = read(bytes)?;
         Ok(Self)

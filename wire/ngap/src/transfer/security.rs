@@ -6,18 +6,18 @@ use oxirush_ngap::ngap::{
     SecurityIndication, SecurityResult,
 };
 
-/// What the SMF asks of a protection.
+/// The SMF's requirement on a protection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
-    /// Without it the session is refused.
+    /// Required: without it, the session is rejected.
     Required,
-    /// Where the RAN can.
+    /// Preferred: used where the RAN supports it.
     Preferred,
-    /// Not to be used.
+    /// Not needed: not used.
     NotNeeded,
 }
 
-/// The Security Indication: what the SMF asks for the user plane between UE and gNB (TS 38.413,
+/// The Security Indication: the SMF's requirements on the user plane between UE and gNB (TS 38.413,
 /// 9.3.1.27).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserPlaneSecurity {
@@ -67,14 +67,14 @@ impl UserPlaneSecurity {
                 ConfidentialityProtectionIndication::preferred => Protection::Preferred,
                 _ => Protection::NotNeeded,
             },
-            // Where integrity is not needed, the rate says nothing.
+            // Where integrity is not needed, the rate has no meaning.
             full_rate_integrity: integrity != Protection::NotNeeded
                 && rate == Some(MaximumIntegrityProtectedDataRate::maximum_UE_rate),
         }
     }
 }
 
-/// The Security Result: what the RAN made of a preference (TS 38.413, 9.3.1.59).
+/// The Security Result: whether the RAN fulfilled a preference (TS 38.413, 9.3.1.59).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecurityOutcome {
     /// Whether the user plane is integrity protected.

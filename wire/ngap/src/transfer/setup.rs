@@ -68,16 +68,16 @@ pub struct SetupRequest {
     pub no_data_forwarding: bool,
     /// The type of the session.
     pub session_type: SessionType,
-    /// What is asked for the user plane's security.
+    /// The requirements on the user plane's security.
     pub security: Option<UserPlaneSecurity>,
-    /// Network instance, 1 to 256: which of its transport networks the gNB takes for N3.
+    /// Network instance, 1 to 256: the transport network that the gNB uses for N3.
     pub network_instance: Option<u16>,
     /// The QoS flows. At least one, 64 at most.
     pub flows: Vec<QosFlow>,
 }
 
 impl SetupRequest {
-    /// A request with what is mandatory.
+    /// A request with the mandatory elements.
     pub fn new(uplink: GtpTunnel, session_type: SessionType, flows: Vec<QosFlow>) -> Self {
         Self {
             ambr: None,
@@ -97,14 +97,14 @@ impl SetupRequest {
         self
     }
 
-    /// The same with what is asked for the user plane's security.
+    /// The same with requirements on the user plane's security.
     pub fn with_security(mut self, security: UserPlaneSecurity) -> Self {
         self.security = Some(security);
         self
     }
 
-    /// The bytes of the transfer. An error for a value that does not fit its field, as an empty
-    /// list of flows.
+    /// Encodes the transfer. Fails for a value that does not fit its field, such as an empty list
+    /// of flows.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         type Asn = PDUSessionResourceSetupRequestTransfer<'static>;
         let refused = |error| refused::<Asn>(&error);
@@ -143,8 +143,8 @@ impl SetupRequest {
         write(&Asn::new(ProtocolIEContainer(ies)))
     }
 
-    /// The transfer that `bytes` hold. Information elements that are not modelled here are passed
-    /// over, unless their criticality has the receiver reject.
+    /// Decodes a transfer. Information elements without a field here are skipped, unless their
+    /// criticality is "reject".
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         type Asn<'a> = PDUSessionResourceSetupRequestTransfer<'a>;
         let transfer: Asn<'_> = read(bytes)?;
@@ -206,7 +206,7 @@ pub struct SetupResponse {
     pub downlink: FlowTunnel,
     /// Further downlink tunnel ends, for split sessions.
     pub additional_downlink: Vec<FlowTunnel>,
-    /// What became of a security preference.
+    /// The result of a security preference.
     pub security: Option<SecurityOutcome>,
     /// The flows that were not set up.
     pub failed_flows: Vec<FailedFlow>,
@@ -218,7 +218,7 @@ impl SetupResponse {
         Self { downlink, additional_downlink: Vec::new(), security: None, failed_flows: Vec::new() }
     }
 
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceSetupResponseTransfer::new(
             self.downlink.to_asn(),
@@ -229,7 +229,7 @@ impl SetupResponse {
         ))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceSetupResponseTransfer<'_> = read(bytes)?;
         Ok(Self {
@@ -251,17 +251,17 @@ pub struct SetupUnsuccessful {
 }
 
 impl SetupUnsuccessful {
-    /// A refusal for this cause.
+    /// A rejection for this cause.
     pub fn new(cause: Cause) -> Self {
         Self { cause }
     }
 
-    /// The bytes of the transfer.
+    /// Encodes the transfer.
     pub fn encode(&self) -> Result<Vec<u8>, TransferError> {
         write(&PDUSessionResourceSetupUnsuccessfulTransfer::new(self.cause.clone(), None, None))
     }
 
-    /// The transfer that `bytes` hold.
+    /// Decodes a transfer.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransferError> {
         let transfer: PDUSessionResourceSetupUnsuccessfulTransfer = read(bytes)?;
         Ok(Self { cause: transfer.cause })
