@@ -106,7 +106,7 @@ call-flows-switch: packages-test oracles ## Run the call flows with a switch in 
 
 soak: packages-test ## Phones do whatever they like for SECONDS (30) with the wishes of SEED (1), on each binding; then KILLS (1000) processes of the fabric die
 	MARTLET_SOAK_SECONDS=$(SECONDS) MARTLET_SOAK_SEED=$(SEED) $(CARGO) test --locked -p martlet-tests --test soak $(RUNNER) -- --nocapture --test-threads 1
-	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test deaths -- --nocapture
+	MARTLET_KILLS=$(KILLS) $(CARGO) test -p martlet-sbi-fabric --locked --test process_deaths -- --nocapture
 
 count: packages-switch ## Random packets and rules through XDP for SECONDS (30) by SEED (1): what the counters tell has to add up to the packet
 	MARTLET_COUNT_SECONDS=$(SECONDS) MARTLET_SEED=$(SEED) $(CARGO) test --locked -p martlet-upf --test telemetry $(RUNNER) whatever_comes_and_changes -- --nocapture

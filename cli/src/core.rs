@@ -2,9 +2,10 @@
 use crate::config::Config;
 use crate::functions::{Running, names, start_named};
 use anyhow::{Context, Result};
+use martlet_fabric::{Fabric, Manager};
 use martlet_nf::{AskSource, Environment, Ready, Reload, Shutdown, ShutdownTrigger};
 use martlet_sbi::{Bindings, LocalBinding};
-use martlet_sbi_fabric::{Fabric, FabricBinding, Manager};
+use martlet_sbi_fabric::FabricBinding;
 use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric, ServerLimits, Tcp};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -67,9 +68,9 @@ pub fn in_fabric(environment: &Environment, config: &Config, name: &str) -> Envi
     let http = HttpBinding::new(ClientLimits::default())
         .over(Arc::new(sockets))
         .with_tls(environment.limits.tls.clone());
-    let binding = FabricBinding::new(fabric.clone()).with_next(Arc::new(http));
-    let bindings = Bindings::new().with_remote(Arc::new(binding));
-    Environment { bindings, fabric: Some(fabric), ..environment.clone() }
+    let binding = FabricBinding::new(fabric).with_next(Arc::new(http));
+    let bindings = Bindings::new().with_remote(Arc::new(binding.clone()));
+    Environment { bindings, fabric: Some(binding), ..environment.clone() }
 }
 
 /// The task of the fabric's manager, which ends with this value.

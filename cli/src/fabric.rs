@@ -1,6 +1,6 @@
 //! The shared-memory fabric's section of the configuration.
 use martlet_config::Finding;
-use martlet_sbi_fabric::{
+use martlet_fabric::{
     Domain, FabricConfig, ManagerConfig, ManagerLimits, ProcessLimits, Sizes, Spin, default_socket,
 };
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricSection {
-    /// Socket of the manager; left out: `/run/martlet/sbi.sock` for root, the user's runtime
+    /// Socket of the manager; left out: `/run/martlet/fabric.sock` for root, the user's runtime
     /// folder for others.
     pub socket: Option<PathBuf>,
     /// Who may share memory; left out: the user who runs the manager.
@@ -19,7 +19,7 @@ pub struct FabricSection {
     pub spin: Spin,
     /// Whether functions share a processor as long as one is enough for all: they answer each
     /// other soonest so.
-    pub together: bool,
+    pub share_cpu: bool,
     /// Whether bodies go in compact form between processes of one build.
     pub compact: bool,
     /// Whether channels use huge pages where the machine has set some aside.
@@ -38,7 +38,7 @@ impl Default for FabricSection {
             socket: None,
             domains: Vec::new(),
             spin: Spin::default(),
-            together: true,
+            share_cpu: true,
             compact: true,
             huge_pages: false,
             sizes: Sizes::default(),
@@ -72,9 +72,8 @@ impl FabricSection {
             name: name.into(),
             spin: self.spin.clone(),
             // The user plane has other work than to answer, and goes where the kernel puts it.
-            together: self.together && name != "upf",
-            compact: self.compact,
-            model: martlet_sbi_api::MODEL,
+            share_cpu: self.share_cpu && name != "upf",
+            schema: if self.compact { martlet_sbi_api::MODEL } else { 0 },
             limits: self.process.clone(),
             ..FabricConfig::default()
         }
@@ -92,7 +91,7 @@ impl FabricSection {
         let least = [
             ("process.serving", process.serving),
             ("process.calls", process.calls),
-            ("process.ways", process.ways),
+            ("process.routes", process.routes),
             ("process.sockets.connections", process.sockets.connections),
             ("process.sockets.window", process.sockets.window as usize),
             ("process.sockets.backlog", process.sockets.backlog),

@@ -3,11 +3,11 @@
 mod support;
 
 use anyhow::{Context, Result, ensure};
+use martlet_fabric::{Fabric, FabricConfig};
 use martlet_lab::CoreProcess;
 use martlet_sbi::{ApiRoot, Bindings, CallPolicy, Peer};
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use martlet_sbi_fabric::{Fabric, FabricConfig};
 use martlet_sbi_http::{ClientLimits, HttpBinding, OverFabric};
 use martlet_tests::in_namespace;
 use std::io::{BufRead, BufReader};

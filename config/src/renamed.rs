@@ -17,7 +17,12 @@ const NETWORK: &[Row] = &[];
 
 const SBI: &[Row] = &[];
 
-const FABRIC: &[Row] = &[];
+const FABRIC: &[Row] = &[
+    ("fabric.together", "fabric.share_cpu", ""),
+    ("fabric.sizes.classes[].octets", "fabric.sizes.classes[].bytes", ""),
+    ("fabric.process.ways", "fabric.process.routes", ""),
+    ("fabric.process.absent_ms", "fabric.process.negative_route_ms", ""),
+];
 
 const OAM: &[Row] = &[];
 

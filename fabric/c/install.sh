@@ -18,11 +18,11 @@ leaned() {
     install -m "$1" "$2" "$3"
     strip --strip-debug "$3"
 }
-leaned 755 "$from/libmartlet_fabric.so" "$root/lib/libmartlet_fabric.so.$version"
+leaned 755 "$from/libmartlet_fabric_c.so" "$root/lib/libmartlet_fabric.so.$version"
 ln -sf "libmartlet_fabric.so.$version" "$root/lib/libmartlet_fabric.so.0"
 ln -sf libmartlet_fabric.so.0 "$root/lib/libmartlet_fabric.so"
-if [ -f "$from/libmartlet_fabric.a" ]; then
-    leaned 644 "$from/libmartlet_fabric.a" "$root/lib/libmartlet_fabric.a"
+if [ -f "$from/libmartlet_fabric_c.a" ]; then
+    leaned 644 "$from/libmartlet_fabric_c.a" "$root/lib/libmartlet_fabric.a"
 fi
 sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$here/martlet-fabric.pc.in" >"$root/lib/pkgconfig/martlet-fabric.pc"
 chmod 644 "$root/lib/pkgconfig/martlet-fabric.pc"

@@ -1,7 +1,7 @@
-//! A peer of the shared-memory fabric that follows no rule: descriptors, indices, buffers, frames and connections as the
-//! input plays them, in memory that is shared indeed.
+//! A malicious peer of a shared-memory channel: the input is a script of descriptors, indices,
+//! buffers, frames and connections in memory that is really shared.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    martlet_sbi_fabric::rogue::play(data).expect("memory and descriptors for a channel");
+    martlet_fabric::malicious::run_script(data).expect("memory and descriptors for a channel");
 });

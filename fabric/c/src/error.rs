@@ -58,7 +58,7 @@ pub(crate) fn outcome(work: impl FnOnce() -> std::io::Result<usize>) -> isize {
     }
 }
 
-/// The same, for functions whose result is no number of octets.
+/// The same, for functions whose result is no number of bytes.
 pub(crate) fn done(work: impl FnOnce() -> std::io::Result<()>) -> c_int {
     outcome(|| work().map(|()| 0)) as c_int
 }
@@ -66,7 +66,7 @@ pub(crate) fn done(work: impl FnOnce() -> std::io::Result<()>) -> c_int {
 /// A text that was handed over.
 ///
 /// # Safety
-/// `text` is null or ends with a zero octet.
+/// `text` is null or ends with a zero byte.
 pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> std::io::Result<&'a str> {
     if text.is_null() {
         return Err(invalid(&format!("{what} is NULL")));
@@ -112,10 +112,10 @@ pub(crate) unsafe fn free<T>(object: *mut T) {
     }
 }
 
-/// Writes an address as text with a zero octet at its end.
+/// Writes an address as text with a zero byte at its end.
 ///
 /// # Safety
-/// `length` octets may be written from `place` on.
+/// `length` bytes may be written from `place` on.
 pub(crate) unsafe fn write_address(
     address: std::net::SocketAddr,
     place: *mut c_char,
@@ -123,9 +123,9 @@ pub(crate) unsafe fn write_address(
 ) -> std::io::Result<usize> {
     let text = address.to_string();
     if place.is_null() || length <= text.len() {
-        return Err(invalid(&format!("an address needs {} octets", text.len() + 1)));
+        return Err(invalid(&format!("an address needs {} bytes", text.len() + 1)));
     }
-    // SAFETY: there is room for the text and a zero octet, as just seen; the texts do not overlap.
+    // SAFETY: there is room for the text and a zero byte, as just seen; the texts do not overlap.
     unsafe {
         std::ptr::copy_nonoverlapping(text.as_ptr().cast(), place, text.len());
         place.add(text.len()).write(0);

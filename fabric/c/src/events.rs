@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
-/// Where calls that could not be done leave a number of the program's choice, to be told when they
+/// Where calls that could not be done leave a number of the program's choice, to be handle when they
 /// are worth another try.
 pub struct MartletEvents {
     pub(crate) queue: Arc<Queue>,
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn martlet_events_wait(
         state.interrupted = false;
         let mut count = 0;
         while let Some(interest) = (count < most).then(|| state.ready.pop_front()).flatten() {
-            // Before the program tries again: what comes from now on is told anew.
+            // Before the program tries again: what comes from now on is handle anew.
             interest.queued.store(false, Ordering::Release);
             // SAFETY: fewer than `most` were written.
             unsafe { tokens.add(count).write(interest.token) };

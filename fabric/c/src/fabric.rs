@@ -3,7 +3,7 @@ use crate::error::{done, free, give, invalid, object, text};
 use crate::events::{MartletEvents, Slot};
 use crate::listener::MartletListener;
 use crate::stream::MartletStream;
-use martlet_sbi_fabric::{BlockingFabric, Dial, ProcessLimits, Standing, default_socket};
+use martlet_fabric::{BlockingFabric, Dial, MembershipState, ProcessLimits, default_socket};
 use std::ffi::{c_char, c_int};
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ pub extern "C" fn martlet_fabric_version() -> *const c_char {
 /// only the first call does something. Without it the library is silent.
 ///
 /// # Safety
-/// `level` ends with a zero octet.
+/// `level` ends with a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_log(level: *const c_char) -> c_int {
     done(|| {
@@ -52,7 +52,7 @@ pub unsafe extern "C" fn martlet_fabric_log(level: *const c_char) -> c_int {
 /// is one, and again after that one ended. To be freed with `martlet_fabric_free`.
 ///
 /// # Safety
-/// The texts end with a zero octet; `fabric` may be written.
+/// The texts end with a zero byte; `fabric` may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_start(
     name: *const c_char,
@@ -86,16 +86,17 @@ pub unsafe extern "C" fn martlet_fabric_joined(
     done(|| {
         // SAFETY: as the caller promises.
         let fabric = &unsafe { object(fabric, "fabric")? }.fabric;
-        let standing = fabric.joined(crate::deadline(timeout_ms)).map_err(|error| match fabric
-            .standing()
-        {
-            Standing::Away(reason) => {
-                Error::new(error.kind(), format!("no manager of the fabric: {reason}"))
+        let state =
+            fabric.joined(crate::deadline(timeout_ms)).map_err(|error| match fabric.state() {
+                MembershipState::Disconnected(reason) => {
+                    Error::new(error.kind(), format!("no manager of the fabric: {reason}"))
+                }
+                _ => error,
+            })?;
+        match state {
+            MembershipState::Refused(reason) => {
+                Err(Error::new(ErrorKind::PermissionDenied, reason))
             }
-            _ => error,
-        })?;
-        match standing {
-            Standing::Refused(reason) => Err(Error::new(ErrorKind::PermissionDenied, reason)),
             _ => Ok(()),
         }
     })
@@ -121,7 +122,7 @@ fn address(text: &str) -> Result<SocketAddr> {
 /// `martlet_listener_free`.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `at` ends with a zero octet; `listener` may be
+/// `fabric` was made by `martlet_fabric_start`; `at` ends with a zero byte; `listener` may be
 /// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_listen(
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn martlet_fabric_listen(
 /// be freed with `martlet_stream_free`.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `stream` may be
+/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero byte; `stream` may be
 /// written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_connect(
@@ -165,7 +166,7 @@ pub unsafe extern "C" fn martlet_fabric_connect(
 /// gives up what is not connected yet.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero octet; `dial` may be written.
+/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero byte; `dial` may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_dial(
     fabric: *const MartletFabric,

@@ -2,7 +2,7 @@
 use crate::error::{done, free, give, object, outcome, write_address};
 use crate::events::{MartletEvents, Slot};
 use crate::stream::MartletStream;
-use martlet_sbi_fabric::BlockingListener;
+use martlet_fabric::BlockingListener;
 use std::ffi::{c_char, c_int};
 use std::io::ErrorKind;
 use std::task::{Context, Poll};
@@ -19,11 +19,11 @@ impl MartletListener {
     }
 }
 
-/// Writes the listener's address as text into `length` octets from `place` on, 64 are enough; gives
-/// how many it has without the zero octet at its end.
+/// Writes the listener's address as text into `length` bytes from `place` on, 64 are enough; gives
+/// how many it has without the zero byte at its end.
 ///
 /// # Safety
-/// `listener` was made by `martlet_fabric_listen`; `length` octets may be written from `place` on.
+/// `listener` was made by `martlet_fabric_listen`; `length` bytes may be written from `place` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_address(
     listener: *const MartletListener,

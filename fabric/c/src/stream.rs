@@ -1,13 +1,13 @@
 //! Connections.
 use crate::error::{done, free, invalid, object, outcome, write_address};
 use crate::events::{MartletEvents, Slot};
-use martlet_sbi_fabric::BlockingStream;
+use martlet_fabric::BlockingStream;
 use std::ffi::{c_char, c_int, c_void};
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::Shutdown;
 use std::task::{Context, Poll};
 
-/// A connection: octets in both directions.
+/// A connection: bytes in both directions.
 pub struct MartletStream {
     stream: BlockingStream,
     /// Of reading, and of writing.
@@ -20,45 +20,45 @@ impl MartletStream {
     }
 }
 
-/// The octets to be read into.
+/// The bytes to be read into.
 ///
 /// # Safety
-/// `length` octets may be written from `place` on, and nobody else uses them for the time of the
+/// `length` bytes may be written from `place` on, and nobody else uses them for the time of the
 /// call.
 unsafe fn place<'a>(place: *mut c_void, length: usize) -> Result<&'a mut [u8]> {
     match (place.is_null(), length) {
         (_, 0) => Ok(&mut []),
-        (true, _) => Err(invalid("there is no place for the octets")),
+        (true, _) => Err(invalid("there is no place for the bytes")),
         (false, _) if length > isize::MAX as usize => {
-            Err(invalid("so many octets do not fit into memory"))
+            Err(invalid("so many bytes do not fit into memory"))
         }
-        // SAFETY: as the caller promises. The octets may be without a value yet; they are only
+        // SAFETY: as the caller promises. The bytes may be without a value yet; they are only
         // written to.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(place.cast(), length) }),
     }
 }
 
-/// The octets to be written.
+/// The bytes to be written.
 ///
 /// # Safety
-/// `length` octets may be read from `octets` on.
-unsafe fn octets<'a>(octets: *const c_void, length: usize) -> Result<&'a [u8]> {
-    match (octets.is_null(), length) {
+/// `length` bytes may be read from `bytes` on.
+unsafe fn bytes<'a>(bytes: *const c_void, length: usize) -> Result<&'a [u8]> {
+    match (bytes.is_null(), length) {
         (_, 0) => Ok(&[]),
-        (true, _) => Err(invalid("there are no octets")),
+        (true, _) => Err(invalid("there are no bytes")),
         (false, _) if length > isize::MAX as usize => {
-            Err(invalid("so many octets do not fit into memory"))
+            Err(invalid("so many bytes do not fit into memory"))
         }
         // SAFETY: as the caller promises.
-        (false, _) => Ok(unsafe { std::slice::from_raw_parts(octets.cast(), length) }),
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(bytes.cast(), length) }),
     }
 }
 
-/// Reads up to `length` octets, and waits until there is one at least, or until the deadline for
+/// Reads up to `length` bytes, and waits until there is one at least, or until the deadline for
 /// reading. Gives how many; 0 at the end of the stream.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` octets may be written from `to` on.
+/// `stream` was made by this library; `length` bytes may be written from `to` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_read(
     stream: *const MartletStream,
@@ -69,11 +69,11 @@ pub unsafe extern "C" fn martlet_stream_read(
     outcome(|| unsafe { (&object(stream, "stream")?.stream).read(place(to, length)?) })
 }
 
-/// Writes up to `length` octets, and waits until there is room for one at least, or until the
+/// Writes up to `length` bytes, and waits until there is room for one at least, or until the
 /// deadline for writing. Gives how many.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` octets may be read from `from` on.
+/// `stream` was made by this library; `length` bytes may be read from `from` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_write(
     stream: *const MartletStream,
@@ -81,14 +81,14 @@ pub unsafe extern "C" fn martlet_stream_write(
     length: usize,
 ) -> isize {
     // SAFETY: as the caller promises.
-    outcome(|| unsafe { (&object(stream, "stream")?.stream).write(octets(from, length)?) })
+    outcome(|| unsafe { (&object(stream, "stream")?.stream).write(bytes(from, length)?) })
 }
 
 /// Reads what is there. `-EAGAIN` where there is nothing: `events` says when to try again. Gives
-/// how many octets; 0 at the end of the stream.
+/// how many bytes; 0 at the end of the stream.
 ///
 /// # Safety
-/// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be
+/// `stream` was made by this library, `events` by `martlet_events_new`; `length` bytes may be
 /// written from `to` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_try_read(
@@ -108,10 +108,10 @@ pub unsafe extern "C" fn martlet_stream_try_read(
 }
 
 /// Writes what there is room for. `-EAGAIN` where there is none: `events` says when to try again.
-/// Gives how many octets.
+/// Gives how many bytes.
 ///
 /// # Safety
-/// `stream` was made by this library, `events` by `martlet_events_new`; `length` octets may be read
+/// `stream` was made by this library, `events` by `martlet_events_new`; `length` bytes may be read
 /// from `from` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_try_write(
@@ -123,11 +123,10 @@ pub unsafe extern "C" fn martlet_stream_try_write(
 ) -> isize {
     outcome(|| {
         // SAFETY: as the caller promises.
-        let (stream, events, octets) = unsafe {
-            (object(stream, "stream")?, object(events, "events")?, octets(from, length)?)
-        };
+        let (stream, events, bytes) =
+            unsafe { (object(stream, "stream")?, object(events, "events")?, bytes(from, length)?) };
         let waker = stream.slots[1].waker(events, token);
-        ready(stream.stream.connection().poll_write(&mut Context::from_waker(&waker), octets))
+        ready(stream.stream.connection().poll_write(&mut Context::from_waker(&waker), bytes))
     })
 }
 
@@ -193,11 +192,11 @@ pub unsafe extern "C" fn martlet_stream_shutdown(
     })
 }
 
-/// Writes this side's address as text into `length` octets from `to` on, 64 are enough; gives how
-/// many it has without the zero octet at its end.
+/// Writes this side's address as text into `length` bytes from `to` on, 64 are enough; gives how
+/// many it has without the zero byte at its end.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` octets may be written from `to` on.
+/// `stream` was made by this library; `length` bytes may be written from `to` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_local_address(
     stream: *const MartletStream,
@@ -211,7 +210,7 @@ pub unsafe extern "C" fn martlet_stream_local_address(
 /// The same for the other side's address.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` octets may be written from `to` on.
+/// `stream` was made by this library; `length` bytes may be written from `to` on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_peer_address(
     stream: *const MartletStream,

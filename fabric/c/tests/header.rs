@@ -73,7 +73,7 @@ fn the_library_exports_what_the_header_says_and_nothing_else() {
         .filter_map(|before| before.rsplit([' ', '*']).next().map(str::to_string))
         .filter(|word| word.starts_with("martlet_"))
         .collect();
-    let library = support::built("libmartlet_fabric.so");
+    let library = support::built("libmartlet_fabric_c.so");
     let nm = Command::new("nm").args(["-D", "--defined-only"]).arg(library).output().unwrap();
     let exported: BTreeSet<String> = String::from_utf8(nm.stdout)
         .unwrap()

@@ -1,7 +1,7 @@
 //! Programs in C, built with what `make install` installs.
 mod support;
 
-use martlet_sbi_fabric::{BlockingFabric, ProcessLimits};
+use martlet_fabric::{BlockingFabric, ProcessLimits};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,7 +46,7 @@ fn a_c_program_listens_connects_reads_and_writes() {
         let mut client = Command::new(&program);
         client.arg("ask").arg(&socket).arg(address.trim());
         let output = checked(installed.for_command(&mut client), "the client");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "1000000 octets came back\n");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "1000000 bytes came back\n");
         // One of Rust's sockets, too.
         let fabric =
             BlockingFabric::start("rust", socket.clone(), ProcessLimits::default()).unwrap();

@@ -1,5 +1,4 @@
-//! Descriptors of the kernel: those that processes hand each other, and those that wake and tell of
-//! death.
+//! File descriptors: doorbells, liveness sockets, and passing descriptors between processes.
 use nix::cmsg_space;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::socket::{
@@ -12,56 +11,57 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Descriptors that the kernel lets one message carry (`SCM_MAX_FD`). With room for all of them
-/// none can be lost.
-const MOST: usize = 253;
+/// Maximum number of descriptors in one message (`SCM_MAX_FD`). Space for all of them ensures that
+/// none is truncated and leaked.
+const MAX_FDS: usize = 253;
 
-/// A bell: written by one process, waited for by another.
-pub fn bell() -> std::io::Result<OwnedFd> {
+/// Creates a doorbell: an eventfd that one process writes and the other waits for.
+pub fn doorbell() -> std::io::Result<OwnedFd> {
     Ok(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?.into())
 }
 
-/// Rings a bell that came from elsewhere. A bell that cannot count further rings anyway.
-pub fn ring(bell: &OwnedFd) {
-    let _ = nix::unistd::write(bell, &1u64.to_ne_bytes());
+/// Signals a doorbell. The write only fails if the counter is saturated, and then the doorbell is
+/// signalled already.
+pub fn signal(doorbell: &OwnedFd) {
+    let _ = nix::unistd::write(doorbell, &1u64.to_ne_bytes());
 }
 
-/// Two ends of a socket: when a process dies, the kernel closes its end, and the other end says so.
-pub fn life_line() -> std::io::Result<(OwnedFd, OwnedFd)> {
+/// Creates a pair of liveness sockets. When a process dies, the kernel closes its end, and the
+/// other end becomes readable.
+pub fn liveness_pair() -> std::io::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     Ok(socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?)
 }
 
-/// The number of a descriptor, for calls that take no other.
+/// The raw descriptor, for system calls that take no other type.
 pub fn raw(fd: &OwnedFd) -> RawFd {
     fd.as_raw_fd()
 }
 
-/// Whether the other end of a life line is gone. Nobody sends anything on it: octets are a breach,
-/// and count as such.
-pub fn is_gone(line: &OwnedFd) -> bool {
-    let mut octet = [0];
-    !matches!(nix::unistd::read(line, &mut octet), Err(nix::Error::EAGAIN | nix::Error::EINTR))
+/// Whether the peer closed its liveness socket. A byte on it counts as closed too, because a
+/// conforming peer never sends one.
+pub fn is_peer_gone(liveness: &OwnedFd) -> bool {
+    let mut byte = [0];
+    !matches!(nix::unistd::read(liveness, &mut byte), Err(nix::Error::EAGAIN | nix::Error::EINTR))
 }
 
-/// A descriptor that the runtime of this task waits for.
+/// A descriptor registered with the current tokio runtime.
 pub type Watched = AsyncFd<Arc<OwnedFd>>;
 
-/// Lets the runtime of this task wait for a descriptor.
+/// Registers a descriptor with the current tokio runtime.
 pub fn watch(fd: Arc<OwnedFd>, interest: Interest) -> std::io::Result<Watched> {
-    // SAFETY: the descriptor is owned, and stays open and the same as long as the returned value
-    // has its `Arc`.
+    // SAFETY: the returned value holds the `Arc`, so the descriptor stays open and unchanged.
     Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
 }
 
-/// Takes a connection, without waiting for one.
+/// Accepts a connection without blocking.
 pub fn accept(listener: &OwnedFd) -> std::io::Result<OwnedFd> {
     let raw = accept4(listener.as_raw_fd(), SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
-    // SAFETY: a new descriptor that nobody else knows of.
+    // SAFETY: a new descriptor that nothing else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }
 
-/// Sends one message with descriptors.
+/// Sends one message with its descriptors.
 pub fn send(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> std::io::Result<()> {
     let raw: Vec<RawFd> = fds.iter().map(AsRawFd::as_raw_fd).collect();
     let control = [ControlMessage::ScmRights(&raw)];
@@ -76,13 +76,13 @@ pub fn send(socket: &OwnedFd, message: &[u8], fds: &[BorrowedFd<'_>]) -> std::io
     Ok(())
 }
 
-/// Receives one message with its descriptors into `buffer`; 0 octets mean that the other side is
-/// gone.
+/// Receives one message and its descriptors. A length of 0 means that the other side closed the
+/// socket.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> std::io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = cmsg_space!([RawFd; MOST]);
+    let mut space = cmsg_space!([RawFd; MAX_FDS]);
     let mut parts = [IoSliceMut::new(buffer)];
-    // Where the other side closed without having read everything, an error stands before what it
-    // said last. It is taken away here: the end shows anyway.
+    // If the other side closed with unread data, the pending error would hide its last messages.
+    // Clear it; the end of the stream still shows.
     let _ = getsockopt(socket, sockopt::SocketError);
     let got = recvmsg::<()>(
         socket.as_raw_fd(),
@@ -93,13 +93,15 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> std::io::Result<(usize, V
     let mut fds = Vec::new();
     for control in got.cmsgs()? {
         if let ControlMessageOwned::ScmRights(raw) = control {
-            // SAFETY: the kernel has just made these descriptors for this process, and nobody else
-            // knows of them.
+            // SAFETY: the kernel just created these descriptors for this process; nothing else
+            // owns them.
             fds.extend(raw.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }
     }
     if got.flags.intersects(MsgFlags::MSG_TRUNC | MsgFlags::MSG_CTRUNC) {
-        return Err(std::io::Error::other("a message was too long"));
+        return Err(std::io::Error::other(
+            "received message is too long: both ends must be of one version",
+        ));
     }
     Ok((got.bytes, fds))
 }
@@ -110,19 +112,19 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn descriptors_cross() {
+    fn a_message_carries_descriptors() {
         let (a, b) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .unwrap();
-        let (keep, give) = life_line().unwrap();
+        let (keep, give) = liveness_pair().unwrap();
         send(&a, b"take it", &[give.as_fd()]).unwrap();
         drop(give);
         let mut buffer = [0; 64];
         let (length, mut fds) = receive(&b, &mut buffer).unwrap();
         assert_eq!((&buffer[..length], fds.len()), (&b"take it"[..], 1));
-        assert!(!is_gone(&keep));
+        assert!(!is_peer_gone(&keep));
         drop(fds.pop());
-        assert!(is_gone(&keep));
+        assert!(is_peer_gone(&keep));
         drop(a);
         assert_eq!(receive(&b, &mut buffer).unwrap().0, 0);
     }
@@ -132,10 +134,10 @@ mod tests {
         let (a, b) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .unwrap();
-        let (keep, give) = life_line().unwrap();
+        let (keep, give) = liveness_pair().unwrap();
         send(&a, &[1; 100], &[give.as_fd()]).unwrap();
         drop(give);
         assert!(receive(&b, &mut [0; 10]).is_err());
-        assert!(is_gone(&keep));
+        assert!(is_peer_gone(&keep));
     }
 }

@@ -1,22 +1,23 @@
-//! What a process and the manager say to each other: JSON, one value in each message of a
-//! `SOCK_SEQPACKET` socket. The four descriptors of a channel travel with [`ToMember::Channel`].
+//! The messages between a process and the manager: JSON, one value in each packet of a
+//! `SOCK_SEQPACKET` socket. The four descriptors of a channel travel with
+//! [`FromManager::Channel`].
 use crate::memory::layout::Sizes;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Octets of the longest message.
-pub const LONGEST: usize = 32 << 10;
-/// Version of these messages, of the descriptors and of the frames. Ends of different versions do
-/// not join.
+/// Maximum length of a message in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 32 << 10;
+/// Version of the messages, the descriptors and the memory layout. A manager refuses processes of
+/// other versions.
 pub const VERSION: u32 = 1;
 
-/// What is served under an authority.
+/// What a process serves under an authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Service {
-    /// Service requests, as frames.
+    /// Requests, each answered by one response.
     Calls,
-    /// Connections.
+    /// Connections, which are byte streams.
     Connections,
 }
 
@@ -24,123 +25,179 @@ impl Service {
     pub(crate) const ALL: [Service; 2] = [Service::Calls, Service::Connections];
 }
 
-/// From a process to the manager.
+/// A message from a process to the manager.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum FromMember {
-    /// First of all.
+pub enum ToManager {
+    /// Joins the fabric. Must be the first message.
     Join {
         /// [`VERSION`].
         version: u32,
-        /// What people call the process, such as `amf`.
+        /// Display name of the process, such as `amf`.
         name: String,
-        /// What the process's bodies look like in compact form; equal numbers understand each
-        /// other.
-        model: u64,
+        /// Application-defined number of the encoding that the process understands.
+        #[serde(rename = "model")]
+        schema: u64,
     },
-    /// The process serves under an authority from now on.
+    /// Announces that the process serves an authority.
     Serve {
         /// What it serves.
         service: Service,
         /// Host and port.
         authority: String,
     },
-    /// It no longer does.
+    /// Withdraws an announcement.
     Withdraw {
         /// What it served.
         service: Service,
         /// Host and port.
         authority: String,
     },
-    /// The process wants to reach who serves under an authority.
+    /// Asks for a route to whoever serves an authority.
     Connect {
-        /// What it wants there.
+        /// The requested service.
         service: Service,
         /// Host and port.
         authority: String,
     },
-    /// A channel is closed.
-    Gone {
-        /// Its number.
+    /// Reports that a channel is closed.
+    #[serde(rename = "gone")]
+    ChannelClosed {
+        /// The channel's number.
         channel: u64,
     },
 }
 
-/// From the manager to a process.
+/// A message from the manager to a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum ToMember {
-    /// The process may take part.
+pub enum FromManager {
+    /// The process has joined.
     Welcome {
-        /// Security domain that it belongs to.
+        /// The security domain of the process.
         domain: String,
     },
-    /// It may not; the connection ends.
+    /// The process may not join. The manager closes the connection.
     Refused {
-        /// Why, for people.
+        /// The reason, as text.
         reason: String,
     },
-    /// The answer to [`FromMember::Serve`].
+    /// The answer to [`ToManager::Serve`].
     Served {
-        /// What is served.
+        /// The announced service.
         service: Service,
         /// Host and port.
         authority: String,
-        /// Why it is not served after all, for people.
+        /// Why the announcement was refused, as text; `None` if it was accepted.
         reason: Option<String>,
     },
-    /// A new channel, with its descriptors.
+    /// A new channel; its descriptors travel with this message.
     Channel {
-        /// Its number.
+        /// The channel's number.
         channel: u64,
-        /// Which end this process has, 0 or 1.
+        /// The end that this process has: 0 or 1.
         end: usize,
-        /// Its sizes.
+        /// The channel's sizes.
+        #[serde(with = "wire_sizes")]
         sizes: Sizes,
-        /// Who has the other end.
+        /// The process at the other end.
         peer: Peer,
     },
-    /// The answer to [`FromMember::Connect`].
-    Way {
-        /// What was wanted.
+    /// The answer to [`ToManager::Connect`].
+    #[serde(rename = "way")]
+    Route {
+        /// The requested service.
         service: Service,
         /// Host and port.
         authority: String,
-        /// The channel that leads there; none where nobody serves it.
+        /// The channel to the server; `None` if nobody serves the authority.
         channel: Option<u64>,
     },
 }
 
-/// A process at the other end of a channel.
+/// The process at the other end of a channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Peer {
-    /// What people call it.
+    /// Its display name.
     pub name: String,
-    /// Its number for compact bodies.
-    pub model: u64,
-    /// Authorities under which it takes service requests.
+    /// The number of the encoding that it understands; see [`ToManager::Join`].
+    #[serde(rename = "model")]
+    pub schema: u64,
+    /// Authorities under which it serves requests.
     pub calls: Vec<String>,
-    /// Authorities under which it takes connections.
+    /// Authorities under which it accepts connections.
     pub connections: Vec<String>,
 }
 
-/// A message as it travels.
+/// Encodes a message.
 pub fn encode(message: &impl Serialize) -> Vec<u8> {
-    // Structures of text and numbers have a JSON form.
+    // Cannot fail: the messages consist of text and numbers.
     serde_json::to_vec(message).unwrap_or_default()
 }
 
-/// A message that came.
-pub fn decode<T: DeserializeOwned>(octets: &[u8]) -> Result<T, serde_json::Error> {
-    serde_json::from_slice(octets)
+/// Decodes a received message.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
+    serde_json::from_slice(bytes)
 }
 
-/// The addresses under which a listener may be found that takes connections to `address`: itself,
-/// and its port of any address.
+/// The listener addresses that accept a connection to `address`: the address itself, and its port
+/// on any address.
 pub fn listening(address: SocketAddr) -> impl Iterator<Item = SocketAddr> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-    // An IPv6 listener of any address takes both families, as the kernel's do.
+    // An IPv6 listener on any address accepts both families, as in the kernel.
     let any = any.into_iter().filter(move |any| any.is_ipv6() || address.is_ipv4());
     [address].into_iter().chain(any.map(move |any| SocketAddr::new(any, address.port())))
+}
+
+/// The names that sizes have in messages, which differ from those in configurations.
+mod wire_sizes {
+    use crate::memory::layout::Sizes;
+    use crate::memory::pool::BufferClass;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct WireSizes {
+        slots: u32,
+        classes: Vec<WireClass>,
+        frame: u32,
+    }
+
+    #[derive(Serialize, Deserialize)]
+    struct WireClass {
+        octets: u32,
+        count: u32,
+    }
+
+    pub fn serialize<S: Serializer>(sizes: &Sizes, serializer: S) -> Result<S::Ok, S::Error> {
+        let class = |class: &BufferClass| WireClass { octets: class.bytes, count: class.count };
+        let classes = sizes.classes.iter().map(class).collect();
+        WireSizes { slots: sizes.slots, classes, frame: sizes.frame }.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sizes, D::Error> {
+        let WireSizes { slots, classes, frame } = WireSizes::deserialize(deserializer)?;
+        let class = |class: WireClass| BufferClass { bytes: class.octets, count: class.count };
+        Ok(Sizes { slots, classes: classes.into_iter().map(class).collect(), frame })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_field_names_are_those_of_version_1() {
+        let join = ToManager::Join { version: VERSION, name: "amf".into(), schema: 7 };
+        assert_eq!(encode(&join), br#"{"type":"join","version":1,"name":"amf","model":7}"#);
+        assert_eq!(
+            encode(&ToManager::ChannelClosed { channel: 3 }),
+            br#"{"type":"gone","channel":3}"#
+        );
+        let peer = Peer { name: "p".into(), schema: 0, calls: vec![], connections: vec![] };
+        let message = FromManager::Channel { channel: 1, end: 0, sizes: Sizes::default(), peer };
+        let bytes = encode(&message);
+        assert!(String::from_utf8_lossy(&bytes).contains(r#"{"octets":512,"count":64}"#));
+        assert_eq!(decode::<FromManager>(&bytes).unwrap(), message);
+    }
 }

@@ -1,48 +1,38 @@
-//! Metrics of the fabric.
+//! Prometheus metrics of the fabric, in the default registry.
 use prometheus::{IntCounter, IntCounterVec, IntGauge};
 use prometheus::{register_int_counter, register_int_counter_vec, register_int_gauge};
 use std::sync::LazyLock;
 
-/// Channels open.
-pub static CHANNELS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_sbi_fabric_channels", "Channels open")
-        .expect("each metric has one name")
-});
-/// Channels closed, by reason.
-pub static CLOSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    counters("martlet_sbi_fabric_channels_closed_total", "Channels closed", "reason")
-});
-/// Connections that stand or are being made.
-pub static CONNECTIONS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_sbi_fabric_connections", "Connections")
-        .expect("each metric has one name")
-});
-/// Bells rung: other processes that had to be woken.
-pub static BELLS: LazyLock<IntCounter> = LazyLock::new(|| {
-    register_int_counter!("martlet_sbi_fabric_bells_total", "Bells rung")
-        .expect("each metric has one name")
-});
-/// Processes at the manager.
-pub static MEMBERS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_sbi_fabric_members", "Processes at the manager")
-        .expect("each metric has one name")
-});
-/// What was refused, by what it was.
-pub static REFUSED: LazyLock<IntCounterVec> =
-    LazyLock::new(|| counters("martlet_sbi_fabric_refused_total", "What was refused", "what"));
-/// Requests sent again after a failure, by reason.
-pub static RETRIES: LazyLock<IntCounterVec> =
-    LazyLock::new(|| counters("martlet_sbi_fabric_retries_total", "Requests repeated", "reason"));
-/// Requests that took another way, since nobody of the fabric serves their authority.
-pub static ELSEWHERE: LazyLock<IntCounter> = LazyLock::new(|| {
-    register_int_counter!(
-        "martlet_sbi_fabric_elsewhere_total",
-        "Requests passed to the next binding"
-    )
-    .expect("each metric has one name")
-});
+const REGISTERED_ONCE: &str = "each metric is registered once";
 
-fn counters(name: &str, help: &str, label: &str) -> IntCounterVec {
-    register_int_counter_vec!(name, help, &[label])
-        .expect("each metric has one name and is registered once")
-}
+/// Open channels.
+pub(crate) static CHANNELS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_fabric_channels", "Open channels").expect(REGISTERED_ONCE)
+});
+/// Closed channels by reason.
+pub(crate) static CLOSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Channels closed, by reason";
+    register_int_counter_vec!("martlet_fabric_channels_closed_total", help, &["reason"])
+        .expect(REGISTERED_ONCE)
+});
+/// Connections that are open or being opened.
+pub(crate) static CONNECTIONS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_fabric_connections", "Connections open or being opened")
+        .expect(REGISTERED_ONCE)
+});
+/// Doorbells signalled.
+pub(crate) static WAKEUPS: LazyLock<IntCounter> = LazyLock::new(|| {
+    register_int_counter!("martlet_fabric_wakeups_total", "Wakeups of other processes")
+        .expect(REGISTERED_ONCE)
+});
+/// Processes that the manager has admitted.
+pub(crate) static MEMBERS: LazyLock<IntGauge> = LazyLock::new(|| {
+    register_int_gauge!("martlet_fabric_members", "Processes connected to the manager")
+        .expect(REGISTERED_ONCE)
+});
+/// Refusals by what was refused.
+pub(crate) static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Refusals, by what was refused";
+    register_int_counter_vec!("martlet_fabric_refused_total", help, &["what"])
+        .expect(REGISTERED_ONCE)
+});

@@ -1,21 +1,21 @@
-//! What sockets whose calls block promise, asked of the kernel's and of the fabric's alike.
+//! Conformance tests of blocking sockets, run over the kernel's TCP and over the fabric.
 mod support;
 
-use martlet_sbi_fabric::*;
+use martlet_fabric::*;
 use std::io::{ErrorKind, Read, Result, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use support::Place;
+use support::TestDir;
 
 trait Stream: Send + Sync + 'static {
     fn read(&self, buffer: &mut [u8]) -> Result<usize>;
-    fn write_all(&self, octets: &[u8]) -> Result<()>;
+    fn write_all(&self, bytes: &[u8]) -> Result<()>;
     fn finish(&self) -> Result<()>;
-    /// Reads give up after this time from now.
-    fn patience(&self, time: Option<Duration>);
-    /// Writes do.
-    fn patience_to_write(&self, time: Option<Duration>);
+    /// Sets the read timeout.
+    fn read_timeout(&self, time: Option<Duration>);
+    /// Sets the write timeout.
+    fn write_timeout(&self, time: Option<Duration>);
     fn read_to_end(&self) -> Result<Vec<u8>> {
         let (mut all, mut buffer) = (Vec::new(), vec![0; 5000]);
         loop {
@@ -31,16 +31,16 @@ impl Stream for TcpStream {
     fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         Read::read(&mut &*self, buffer)
     }
-    fn write_all(&self, octets: &[u8]) -> Result<()> {
-        Write::write_all(&mut &*self, octets)
+    fn write_all(&self, bytes: &[u8]) -> Result<()> {
+        Write::write_all(&mut &*self, bytes)
     }
     fn finish(&self) -> Result<()> {
         self.shutdown(Shutdown::Write)
     }
-    fn patience(&self, time: Option<Duration>) {
+    fn read_timeout(&self, time: Option<Duration>) {
         self.set_read_timeout(time).unwrap();
     }
-    fn patience_to_write(&self, time: Option<Duration>) {
+    fn write_timeout(&self, time: Option<Duration>) {
         self.set_write_timeout(time).unwrap();
     }
 }
@@ -49,21 +49,21 @@ impl Stream for BlockingStream {
     fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         Read::read(&mut &*self, buffer)
     }
-    fn write_all(&self, octets: &[u8]) -> Result<()> {
-        Write::write_all(&mut &*self, octets)
+    fn write_all(&self, bytes: &[u8]) -> Result<()> {
+        Write::write_all(&mut &*self, bytes)
     }
     fn finish(&self) -> Result<()> {
         self.shutdown(Shutdown::Write)
     }
-    fn patience(&self, time: Option<Duration>) {
+    fn read_timeout(&self, time: Option<Duration>) {
         self.set_read_deadline(time.map(|time| Instant::now() + time));
     }
-    fn patience_to_write(&self, time: Option<Duration>) {
+    fn write_timeout(&self, time: Option<Duration>) {
         self.set_write_deadline(time.map(|time| Instant::now() + time));
     }
 }
 
-/// Connects two streams, as often as asked.
+/// Creates pairs of connected streams.
 type Pair<S> = Box<dyn Fn() -> (S, S)>;
 
 fn tcp() -> Pair<TcpStream> {
@@ -74,27 +74,26 @@ fn tcp() -> Pair<TcpStream> {
     })
 }
 
-/// A manager in a thread of its own, and two parts that have joined.
+/// A manager in a thread of its own, and two processes that have joined.
 struct Machine {
     server: BlockingFabric,
     client: BlockingFabric,
-    _place: Place,
+    _dir: TestDir,
 }
 
 fn machine(name: &str) -> Machine {
-    let place = Place::new(name);
-    let config = place.manager_config();
+    let dir = TestDir::new(name);
+    let config = dir.manager_config();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async { Manager::bind(config).unwrap().run().await });
     });
-    let part =
-        |name| BlockingFabric::start(name, place.socket(), ProcessLimits::default()).unwrap();
-    let (server, client) = (part("server"), part("client"));
+    let start = |name| BlockingFabric::start(name, dir.socket(), ProcessLimits::default()).unwrap();
+    let (server, client) = (start("server"), start("client"));
     let deadline = Some(Instant::now() + Duration::from_secs(10));
-    assert_eq!(server.joined(deadline).unwrap(), Standing::Joined("core".into()));
-    assert_eq!(client.joined(deadline).unwrap(), Standing::Joined("core".into()));
-    Machine { server, client, _place: place }
+    assert_eq!(server.joined(deadline).unwrap(), MembershipState::Joined("core".into()));
+    assert_eq!(client.joined(deadline).unwrap(), MembershipState::Joined("core".into()));
+    Machine { server, client, _dir: dir }
 }
 
 fn over_fabric(machine: &Machine) -> Pair<BlockingStream> {
@@ -106,43 +105,43 @@ fn over_fabric(machine: &Machine) -> Pair<BlockingStream> {
     })
 }
 
-fn octets(length: usize, seed: usize) -> Vec<u8> {
+fn bytes(length: usize, seed: usize) -> Vec<u8> {
     (0..length).map(|n| (n * 31 + n / 253 + seed) as u8).collect()
 }
 
-fn everything_arrives_in_both_directions<S: Stream>(pair: Pair<S>) {
+fn both_directions_carry_all_data<S: Stream>(pair: Pair<S>) {
     let (a, b) = pair();
     let (a, b) = (Arc::new(a), Arc::new(b));
     let mut threads = Vec::new();
     for (stream, seed) in [(a, 1), (b, 2)] {
         let writer = stream.clone();
         threads.push(std::thread::spawn(move || {
-            writer.write_all(&octets(500_000, seed)).unwrap();
+            writer.write_all(&bytes(500_000, seed)).unwrap();
             writer.finish().unwrap();
         }));
         threads.push(std::thread::spawn(move || {
-            assert!(stream.read_to_end().unwrap() == octets(500_000, 3 - seed))
+            assert!(stream.read_to_end().unwrap() == bytes(500_000, 3 - seed))
         }));
     }
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-fn a_deadline_ends_a_read_and_not_the_connection<S: Stream>(pair: Pair<S>) {
+fn a_read_timeout_does_not_end_the_connection<S: Stream>(pair: Pair<S>) {
     let (a, b) = pair();
-    a.patience(Some(Duration::from_millis(20)));
+    a.read_timeout(Some(Duration::from_millis(20)));
     let kind = a.read(&mut [0; 8]).unwrap_err().kind();
     assert!(matches!(kind, ErrorKind::TimedOut | ErrorKind::WouldBlock), "{kind}");
     b.write_all(b"late").unwrap();
-    a.patience(Some(Duration::from_secs(10)));
+    a.read_timeout(Some(Duration::from_secs(10)));
     let mut got = [0; 4];
     assert_eq!((a.read(&mut got).unwrap(), &got), (4, b"late"));
 }
 
-fn late(error: &std::io::Error) -> bool {
+fn is_timeout(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock)
 }
 
-fn one_direction_ends_and_the_other_goes_on<S: Stream>(pair: Pair<S>) {
+fn a_half_closed_connection_still_receives<S: Stream>(pair: Pair<S>) {
     let (a, b) = pair();
     a.write_all(b"question").unwrap();
     a.finish().unwrap();
@@ -154,9 +153,9 @@ fn one_direction_ends_and_the_other_goes_on<S: Stream>(pair: Pair<S>) {
     assert_eq!(a.write_all(b"more").unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
 
-fn reads_take_what_they_have_room_for<S: Stream>(pair: Pair<S>) {
+fn partial_reads_lose_nothing<S: Stream>(pair: Pair<S>) {
     let (a, b) = pair();
-    let sent = octets(30_000, 3);
+    let sent = bytes(30_000, 3);
     a.write_all(&sent).unwrap();
     a.finish().unwrap();
     let (mut got, mut size) = (Vec::new(), 1);
@@ -172,36 +171,35 @@ fn reads_take_what_they_have_room_for<S: Stream>(pair: Pair<S>) {
     assert_eq!(b.read(&mut []).unwrap(), 0);
 }
 
-fn who_is_not_read_is_held_up_until_the_deadline_and_loses_nothing<S: Stream>(pair: Pair<S>) {
+fn a_writer_without_reader_blocks_until_its_timeout_and_loses_nothing<S: Stream>(pair: Pair<S>) {
     let (a, b) = pair();
-    a.patience_to_write(Some(Duration::from_millis(100)));
-    let piece = octets(100_000, 0);
-    // More than any buffer in between holds. A piece that was cut off by the deadline went out in
-    // part.
-    let late_at = (0..1000).find(|_| a.write_all(&piece).is_err_and(|error| late(&error)));
-    let whole = late_at.expect("a writer that nobody reads is held up") * piece.len();
+    a.write_timeout(Some(Duration::from_millis(100)));
+    let piece = bytes(100_000, 0);
+    // More than any buffer in between holds. The timeout may cut a piece off.
+    let late_at = (0..1000).find(|_| a.write_all(&piece).is_err_and(|error| is_timeout(&error)));
+    let whole = late_at.expect("a writer without a reader blocks") * piece.len();
     a.finish().unwrap();
     let got = b.read_to_end().unwrap();
     assert!(got.len() >= whole && got.len() < whole + piece.len());
     assert!(got.chunks(piece.len()).all(|chunk| chunk == &piece[..chunk.len()]));
 }
 
-fn who_closes_with_something_unread_resets<S: Stream>(pair: Pair<S>) {
+fn closing_with_unread_data_resets_the_connection<S: Stream>(pair: Pair<S>) {
     let (a, b) = pair();
     a.write_all(b"hardly read").unwrap();
     assert_eq!(b.read(&mut [0; 6]).unwrap(), 6);
     drop(b);
-    a.patience(Some(Duration::from_secs(5)));
+    a.read_timeout(Some(Duration::from_secs(5)));
     assert_eq!(a.read(&mut [0; 8]).unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
-fn many_threads_many_connections<S: Stream>(pair: Pair<S>) {
+fn many_threads_use_many_connections<S: Stream>(pair: Pair<S>) {
     let threads: Vec<_> = (0..20)
         .map(|n| {
             let (a, b) = pair();
             std::thread::spawn(move || {
                 for round in 0..50 {
-                    let sent = octets(3000, n + round);
+                    let sent = bytes(3000, n + round);
                     a.write_all(&sent).unwrap();
                     let (mut got, mut at) = (vec![0; 3000], 0);
                     while at < got.len() {
@@ -232,17 +230,17 @@ macro_rules! conformance {
 }
 
 conformance! {
-    everything_arrives_in_both_directions as tcp_directions and fabric_directions,
-    a_deadline_ends_a_read_and_not_the_connection as tcp_deadline and fabric_deadline,
-    many_threads_many_connections as tcp_many and fabric_many,
-    one_direction_ends_and_the_other_goes_on as tcp_half_close and fabric_half_close,
-    reads_take_what_they_have_room_for as tcp_partial and fabric_partial,
-    who_is_not_read_is_held_up_until_the_deadline_and_loses_nothing as tcp_back_pressure and fabric_back_pressure,
-    who_closes_with_something_unread_resets as tcp_reset and fabric_reset,
+    both_directions_carry_all_data as tcp_directions and fabric_directions,
+    a_read_timeout_does_not_end_the_connection as tcp_deadline and fabric_deadline,
+    many_threads_use_many_connections as tcp_many and fabric_many,
+    a_half_closed_connection_still_receives as tcp_half_close and fabric_half_close,
+    partial_reads_lose_nothing as tcp_partial and fabric_partial,
+    a_writer_without_reader_blocks_until_its_timeout_and_loses_nothing as tcp_back_pressure and fabric_back_pressure,
+    closing_with_unread_data_resets_the_connection as tcp_reset and fabric_reset,
 }
 
 #[test]
-fn waiting_calls_end_with_the_listener_and_with_the_deadline() {
+fn waiting_accepts_end_when_the_listener_closes_or_the_deadline_passes() {
     let machine = machine("waiting");
     let listener = Arc::new(machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap());
     let late = Some(Instant::now() + Duration::from_millis(10));
@@ -260,8 +258,8 @@ fn waiting_calls_end_with_the_listener_and_with_the_deadline() {
 }
 
 #[test]
-fn a_new_deadline_holds_for_calls_that_wait_already_and_several_may_wait() {
-    let machine = machine("nudge");
+fn a_new_deadline_applies_to_calls_that_wait_already() {
+    let machine = machine("wake_waiters");
     let (a, b) = over_fabric(&machine)();
     let a = Arc::new(a);
     let waiting: Vec<_> = (0..3)
@@ -280,10 +278,10 @@ fn a_new_deadline_holds_for_calls_that_wait_already_and_several_may_wait() {
 }
 
 #[test]
-fn it_speaks_with_the_sockets_of_a_runtime() {
+fn blocking_and_async_sockets_interoperate() {
     let machine = machine("mixed");
     let listener = machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
-    let (address, socket) = (listener.local_addr(), machine._place.socket());
+    let (address, socket) = (listener.local_addr(), machine._dir.socket());
     let client = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -307,7 +305,7 @@ fn it_speaks_with_the_sockets_of_a_runtime() {
 }
 
 #[test]
-fn a_listener_that_is_closed_and_let_go_later_leaves_the_next_one_alone() {
+fn dropping_a_closed_listener_does_not_affect_its_successor() {
     let machine = machine("relisten");
     let first = machine.server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = first.local_addr();
@@ -321,13 +319,13 @@ fn a_listener_that_is_closed_and_let_go_later_leaves_the_next_one_alone() {
 }
 
 #[test]
-fn who_reads_no_more_holds_nobody_up_and_can_still_write() {
-    let machine = machine("deaf");
+fn a_side_that_stopped_reading_does_not_block_its_peer_and_can_still_write() {
+    let machine = machine("discarding");
     let (a, b) = over_fabric(&machine)();
     Stream::write_all(&a, b"unread").unwrap();
     b.shutdown(Shutdown::Read).unwrap();
-    // Many times what is kept for a reader.
-    Stream::write_all(&a, &octets(1 << 20, 0)).unwrap();
+    // Many times the receive window.
+    Stream::write_all(&a, &bytes(1 << 20, 0)).unwrap();
     assert_eq!(Stream::read(&b, &mut [0; 8]).unwrap(), 0);
     Stream::write_all(&b, b"heard").unwrap();
     drop(b);
@@ -335,7 +333,7 @@ fn who_reads_no_more_holds_nobody_up_and_can_still_write() {
 }
 
 #[test]
-fn an_end_of_the_stream_comes_before_the_end_of_the_connection_whoever_is_quicker() {
+fn the_end_of_the_stream_arrives_before_a_concurrent_close() {
     let machine = machine("order");
     let pair = over_fabric(&machine);
     for _ in 0..100 {
@@ -353,8 +351,8 @@ fn an_end_of_the_stream_comes_before_the_end_of_the_connection_whoever_is_quicke
 }
 
 #[test]
-fn a_stream_keeps_its_part_in_the_fabric() {
-    let Machine { server, client, _place } = machine("outlives");
+fn a_stream_keeps_its_membership_alive() {
+    let Machine { server, client, _dir } = machine("outlives");
     let listener = server.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     let a = client.connect(listener.local_addr(), None).unwrap();
     let b = listener.accept(None).unwrap();
@@ -364,26 +362,26 @@ fn a_stream_keeps_its_part_in_the_fabric() {
     assert_eq!(Stream::read_to_end(&b).unwrap(), b"still here");
 }
 
-/// A manager that says welcome, and then nothing until it is told to read.
+/// A manager that welcomes one process and then reads nothing until it is told to.
 fn silent_manager(
-    place: &Place,
+    dir: &TestDir,
     read: std::sync::mpsc::Receiver<()>,
-) -> std::thread::JoinHandle<Vec<messages::FromMember>> {
+) -> std::thread::JoinHandle<Vec<messages::ToManager>> {
     use nix::sys::socket::{
         AddressFamily, Backlog, SockFlag, SockType, UnixAddr, accept, bind, listen, socket,
     };
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
     let listener =
         socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
-    bind(listener.as_raw_fd(), &UnixAddr::new(&place.socket()).unwrap()).unwrap();
+    bind(listener.as_raw_fd(), &UnixAddr::new(&dir.socket()).unwrap()).unwrap();
     listen(&listener, Backlog::new(1).unwrap()).unwrap();
     std::thread::spawn(move || {
-        // SAFETY: a new descriptor that nobody else knows of.
+        // SAFETY: a new descriptor that nothing else owns.
         let member = unsafe { OwnedFd::from_raw_fd(accept(listener.as_raw_fd()).unwrap()) };
-        let welcome = messages::ToMember::Welcome { domain: "core".into() };
+        let welcome = messages::FromManager::Welcome { domain: "core".into() };
         nix::unistd::write(&member, &messages::encode(&welcome)).unwrap();
         read.recv().unwrap();
-        let (mut all, mut buffer) = (Vec::new(), vec![0; messages::LONGEST]);
+        let (mut all, mut buffer) = (Vec::new(), vec![0; messages::MAX_MESSAGE_BYTES]);
         loop {
             match nix::unistd::read(&member, &mut buffer).unwrap() {
                 0 => return all,
@@ -394,14 +392,14 @@ fn silent_manager(
 }
 
 #[test]
-fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
-    let place = Place::new("silent");
+fn an_unresponsive_manager_blocks_nobody_and_receives_all_messages_later() {
+    let dir = TestDir::new("silent");
     let (go, read) = std::sync::mpsc::channel();
-    let manager = silent_manager(&place, read);
-    let limits = ProcessLimits { ways: 5000, ..ProcessLimits::default() };
-    let fabric = BlockingFabric::start("test", place.socket(), limits).unwrap();
+    let manager = silent_manager(&dir, read);
+    let limits = ProcessLimits { routes: 5000, ..ProcessLimits::default() };
+    let fabric = BlockingFabric::start("test", dir.socket(), limits).unwrap();
     fabric.joined(Some(Instant::now() + Duration::from_secs(5))).unwrap();
-    // More than the socket holds.
+    // More than the socket buffer holds.
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for port in 1..=3000 {
         assert!(
@@ -418,15 +416,13 @@ fn a_manager_that_does_not_answer_holds_nobody_up_and_misses_nothing() {
     );
     drop(fabric);
     let got = manager.join().unwrap();
-    let asked = got
-        .iter()
-        .filter(|message| matches!(message, messages::FromMember::Connect { .. }))
-        .count();
+    let asked =
+        got.iter().filter(|message| matches!(message, messages::ToManager::Connect { .. })).count();
     assert_eq!(asked, 3000);
 }
 
 #[test]
-fn the_thread_of_the_library_takes_no_signals_of_the_program() {
+fn the_background_thread_blocks_all_signals() {
     let _machine = machine("signals");
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let statuses =

@@ -1,5 +1,5 @@
-//! Every interleaving and every reordering that the memory model allows, for the ring and the flags
-//! beside it. The files under test are compiled here once more, with the model checker's atomics.
+//! Model checking with loom: every interleaving and reordering that the memory model allows, for
+//! rings and need-wakeup flags. The sources under test are compiled here with loom's atomics.
 #![allow(dead_code)]
 
 mod sync {
@@ -7,15 +7,15 @@ mod sync {
 }
 #[path = "../src/memory"]
 mod memory {
-    #[path = "attention.rs"]
-    pub mod attention;
+    #[path = "need_wakeup.rs"]
+    pub mod need_wakeup;
     #[path = "ring.rs"]
     pub mod ring;
 }
 
 use loom::sync::Notify;
 use loom::sync::atomic::AtomicU64;
-use memory::attention::Attention;
+use memory::need_wakeup::NeedWakeup;
 use memory::ring::{Consumer, Indices, Producer, RingMemory};
 use std::sync::Arc;
 
@@ -38,29 +38,29 @@ impl<const W: usize> RingMemory<W> for Heap<W> {
     }
 }
 
-/// One end's flags and bell.
+/// One end's flags and doorbell.
 #[derive(Default)]
 struct End {
-    attention: Attention,
-    bell: Bell,
+    need_wakeup: NeedWakeup,
+    doorbell: Doorbell,
 }
 
-struct Bell(Notify);
-impl Default for Bell {
+struct Doorbell(Notify);
+impl Default for Doorbell {
     fn default() -> Self {
-        Bell(Notify::new())
+        Doorbell(Notify::new())
     }
 }
 
 #[test]
-fn a_slot_is_whole_when_it_is_seen_and_read_before_it_is_filled_again() {
+fn slots_are_complete_when_visible_and_read_before_reuse() {
     loom::model(|| {
         let memory = Heap::<2>::new(2);
         let (mut from, mut to) = (Producer::new(memory.clone()), Consumer::new(memory));
         let sender = loom::thread::spawn(move || {
             let mut sent = 0;
             for n in 1..=3 {
-                // A full ring: what does not fit is not sent, so that the model stays finite.
+                // Drop what does not fit, so that the model stays finite.
                 sent += u64::from(from.push(&[n, n]).unwrap());
             }
             sent
@@ -84,7 +84,7 @@ fn a_slot_is_whole_when_it_is_seen_and_read_before_it_is_filled_again() {
 }
 
 #[test]
-fn a_buffer_is_whole_when_its_descriptor_is_seen_and_comes_back_before_it_is_written_again() {
+fn buffers_are_complete_when_visible_and_returned_before_reuse() {
     loom::model(|| {
         let (ring, returns) = (Heap::<1>::new(2), Heap::<1>::new(2));
         let buffer = Arc::new(AtomicU64::new(0));
@@ -110,9 +110,9 @@ fn a_buffer_is_whole_when_its_descriptor_is_seen_and_comes_back_before_it_is_wri
     });
 }
 
-/// A lost wake-up is a deadlock here, which the model checker reports.
+/// A lost wakeup would be a deadlock, which loom reports.
 #[test]
-fn who_sleeps_is_woken_by_what_comes() {
+fn a_sleeping_receiver_is_woken() {
     loom::model(|| {
         let memory = Heap::<1>::new(4);
         let end = Arc::new(End::default());
@@ -121,8 +121,8 @@ fn who_sleeps_is_woken_by_what_comes() {
         let sender = loom::thread::spawn(move || {
             for n in 1..=2 {
                 assert!(from.push(&[n]).unwrap());
-                if other.attention.after_sending() {
-                    other.bell.0.notify();
+                if other.need_wakeup.take_receive() {
+                    other.doorbell.0.notify();
                 }
             }
         });
@@ -131,11 +131,11 @@ fn who_sleeps_is_woken_by_what_comes() {
             match to.pop().unwrap() {
                 Some(_) => got += 1,
                 None => {
-                    end.attention.sleep();
+                    end.need_wakeup.arm_receive();
                     if to.filled().unwrap() == 0 {
-                        end.bell.0.wait();
+                        end.doorbell.0.wait();
                     }
-                    end.attention.wake();
+                    end.need_wakeup.disarm_receive();
                 }
             }
         }
@@ -144,7 +144,7 @@ fn who_sleeps_is_woken_by_what_comes() {
 }
 
 #[test]
-fn who_starves_is_woken_by_what_comes_back() {
+fn a_blocked_sender_is_woken() {
     loom::model(|| {
         let memory = Heap::<1>::new(1);
         let end = Arc::new(End::default());
@@ -153,14 +153,14 @@ fn who_starves_is_woken_by_what_comes_back() {
         assert!(from.push(&[1]).unwrap());
         let receiver = loom::thread::spawn(move || {
             assert_eq!(to.pop().unwrap(), Some([1]));
-            if to.publish() && other.attention.after_returning() {
-                other.bell.0.notify();
+            if to.publish() && other.need_wakeup.take_send() {
+                other.doorbell.0.notify();
             }
         });
         while !from.push(&[2]).unwrap() {
-            end.attention.starve();
+            end.need_wakeup.arm_send();
             if from.room(1).unwrap() == 0 {
-                end.bell.0.wait();
+                end.doorbell.0.wait();
             }
         }
         receiver.join().unwrap();

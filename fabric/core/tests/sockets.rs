@@ -1,17 +1,17 @@
-//! What sockets promise, asked of TCP and of the fabric alike; and hyper on top of them.
+//! Conformance tests of async sockets, run over TCP and over the fabric, and hyper over both.
 mod support;
 
-use martlet_sbi_fabric::*;
+use martlet_fabric::*;
 use std::future::Future;
 use std::io::{ErrorKind, Result};
 use std::net::SocketAddr;
 use std::time::Duration;
-use support::Place;
+use support::TestDir;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// A kind of network.
+/// A network.
 trait Net: Clone + Send + Sync + 'static {
     type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
     type Listener: Send + Sync + 'static;
@@ -19,7 +19,7 @@ trait Net: Clone + Send + Sync + 'static {
     fn address(listener: &Self::Listener) -> SocketAddr;
     fn accept(listener: &Self::Listener) -> impl Future<Output = Result<Self::Stream>> + Send;
     fn connect(&self, to: SocketAddr) -> impl Future<Output = Result<Self::Stream>> + Send;
-    /// This side's address and the other one's.
+    /// The local address and the peer's.
     fn addresses(stream: &Self::Stream) -> (SocketAddr, SocketAddr);
 }
 
@@ -45,7 +45,7 @@ impl Net for Tcp {
     }
 }
 
-/// Two parts in one fabric: one listens, one connects.
+/// Two processes of one fabric: one listens, one connects.
 #[derive(Clone)]
 struct OverFabric {
     server: Fabric,
@@ -71,15 +71,15 @@ impl Net for OverFabric {
     }
 }
 
-/// A fabric of this test's own. Small buffers, so that most paths are taken.
-async fn fabric(place: &Place) -> (OverFabric, JoinHandle<()>) {
-    let class = |octets, count| BufferClass { octets, count };
+/// A fabric for one test. Its buffers are small, so that most code paths are used.
+async fn fabric(dir: &TestDir) -> (OverFabric, JoinHandle<()>) {
+    let class = |bytes, count| BufferClass { bytes, count };
     let sizes = Sizes { slots: 16, classes: vec![class(512, 8), class(4096, 4)], frame: 1 << 20 };
-    let manager = Manager::bind(ManagerConfig { sizes, ..place.manager_config() }).unwrap();
+    let manager = Manager::bind(ManagerConfig { sizes, ..dir.manager_config() }).unwrap();
     let manager = tokio::spawn(manager.run());
     let net = OverFabric {
-        server: Fabric::start(place.config("server")),
-        client: Fabric::start(place.config("client")),
+        server: Fabric::start(dir.config("server")),
+        client: Fabric::start(dir.config("client")),
     };
     net.server.joined().await;
     net.client.joined().await;
@@ -94,16 +94,16 @@ async fn pair<N: Net>(net: &N) -> (N::Stream, N::Stream) {
     (a.unwrap(), b.unwrap())
 }
 
-fn octets(length: usize, seed: usize) -> Vec<u8> {
+fn bytes(length: usize, seed: usize) -> Vec<u8> {
     (0..length).map(|n| (n * 31 + n / 253 + seed) as u8).collect()
 }
 
-async fn both_directions_carry_everything_in_order<N: Net>(net: N) {
+async fn both_directions_carry_all_data_in_order<N: Net>(net: N) {
     let (a, b) = pair(&net).await;
     let talk = |stream: N::Stream, seed: usize| async move {
         let (mut from, mut to) = tokio::io::split(stream);
-        let sent = octets(1_000_000, seed);
-        let expected = octets(1_000_000, 3 - seed);
+        let sent = bytes(1_000_000, seed);
+        let expected = bytes(1_000_000, 3 - seed);
         let write = async {
             for piece in sent.chunks(7919) {
                 to.write_all(piece).await.unwrap();
@@ -120,7 +120,7 @@ async fn both_directions_carry_everything_in_order<N: Net>(net: N) {
     tokio::join!(talk(a, 1), talk(b, 2));
 }
 
-async fn one_direction_ends_and_the_other_goes_on<N: Net>(net: N) {
+async fn a_half_closed_connection_still_receives<N: Net>(net: N) {
     let (mut a, mut b) = pair(&net).await;
     a.write_all(b"question").await.unwrap();
     a.shutdown().await.unwrap();
@@ -136,7 +136,7 @@ async fn one_direction_ends_and_the_other_goes_on<N: Net>(net: N) {
     assert_eq!(a.write(b"more").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
 
-async fn who_lets_go_is_noticed<N: Net>(net: N) {
+async fn a_closed_peer_is_detected<N: Net>(net: N) {
     let (mut a, b) = pair(&net).await;
     drop(b);
     assert_eq!(a.read(&mut [0; 8]).await.unwrap(), 0);
@@ -152,12 +152,12 @@ async fn who_lets_go_is_noticed<N: Net>(net: N) {
     assert!(matches!(kind, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{kind}");
 }
 
-async fn who_listens_not_refuses<N: Net>(net: N) {
+async fn connecting_without_a_listener_is_refused<N: Net>(net: N) {
     let listener = net.listen(V4.parse().unwrap()).await.unwrap();
     let address = N::address(&listener);
     drop(net.connect(address).await.unwrap());
     drop(listener);
-    // The fabric hears of it over the manager.
+    // On the fabric, the manager propagates the withdrawal.
     let refused = async {
         while net.connect(address).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -166,7 +166,7 @@ async fn who_listens_not_refuses<N: Net>(net: N) {
     };
     let kind = tokio::time::timeout(Duration::from_secs(5), refused).await.unwrap();
     assert_eq!(kind, ErrorKind::ConnectionRefused);
-    // And the address is free again.
+    // The address is free again.
     let listener = net.listen(address).await.unwrap();
     let again = net.listen(address).await.map(|_| ()).unwrap_err();
     assert_eq!(again.kind(), ErrorKind::AddrInUse);
@@ -191,7 +191,7 @@ async fn both_sides_agree_on_their_addresses<N: Net>(net: N) {
     assert_eq!(N::addresses(&a.unwrap()).1, N::addresses(&b.unwrap()).0);
 }
 
-async fn a_reader_that_stops_holds_up_its_own_connection_alone<N: Net>(net: N) {
+async fn a_stalled_reader_blocks_its_own_connection_only<N: Net>(net: N) {
     let listener = net.listen(V4.parse().unwrap()).await.unwrap();
     let address = N::address(&listener);
     let (a, b) = tokio::join!(net.connect(address), N::accept(&listener));
@@ -199,7 +199,7 @@ async fn a_reader_that_stops_holds_up_its_own_connection_alone<N: Net>(net: N) {
     // More than any buffer in between holds.
     let all = 64 << 20;
     let written = tokio::spawn(async move {
-        let piece = octets(64 << 10, 0);
+        let piece = bytes(64 << 10, 0);
         for _ in 0..all / piece.len() {
             writer.write_all(&piece).await.unwrap();
         }
@@ -209,7 +209,7 @@ async fn a_reader_that_stops_holds_up_its_own_connection_alone<N: Net>(net: N) {
     for n in 0..10 {
         let (a, b) = tokio::join!(net.connect(address), N::accept(&listener));
         let (mut a, mut b) = (a.unwrap(), b.unwrap());
-        let sent = octets(10_000, n);
+        let sent = bytes(10_000, n);
         a.write_all(&sent).await.unwrap();
         let mut got = vec![0; sent.len()];
         b.read_exact(&mut got).await.unwrap();
@@ -228,7 +228,7 @@ async fn a_reader_that_stops_holds_up_its_own_connection_alone<N: Net>(net: N) {
     written.await.unwrap();
 }
 
-async fn many_connections_do_not_mix<N: Net>(net: N) {
+async fn many_connections_do_not_interfere<N: Net>(net: N) {
     let listener = net.listen(V4.parse().unwrap()).await.unwrap();
     let address = N::address(&listener);
     let echo = tokio::spawn(async move {
@@ -246,7 +246,7 @@ async fn many_connections_do_not_mix<N: Net>(net: N) {
             let net = net.clone();
             tokio::spawn(async move {
                 let (mut from, mut to) = tokio::io::split(net.connect(address).await.unwrap());
-                let sent = octets(20_000, n);
+                let sent = bytes(20_000, n);
                 let write = async {
                     to.write_all(&sent).await.unwrap();
                     to.shutdown().await.unwrap();
@@ -254,7 +254,7 @@ async fn many_connections_do_not_mix<N: Net>(net: N) {
                 let mut got = Vec::new();
                 let (_, read) = tokio::join!(write, from.read_to_end(&mut got));
                 read.unwrap();
-                assert!(got == octets(20_000, n));
+                assert!(got == bytes(20_000, n));
             })
         })
         .collect();
@@ -264,7 +264,7 @@ async fn many_connections_do_not_mix<N: Net>(net: N) {
     echo.abort();
 }
 
-async fn small_writes_arrive_whole<N: Net>(net: N) {
+async fn small_writes_arrive_complete_and_in_order<N: Net>(net: N) {
     let (mut a, mut b) = pair(&net).await;
     let write = tokio::spawn(async move {
         for n in 0..30_000u32 {
@@ -274,10 +274,10 @@ async fn small_writes_arrive_whole<N: Net>(net: N) {
     let mut got = Vec::new();
     b.read_to_end(&mut got).await.unwrap();
     write.await.unwrap();
-    assert!(got.len() == 30_000 && got.iter().enumerate().all(|(n, octet)| *octet == n as u8));
+    assert!(got.len() == 30_000 && got.iter().enumerate().all(|(n, byte)| *byte == n as u8));
 }
 
-async fn who_closes_with_something_unread_resets<N: Net>(net: N) {
+async fn closing_with_unread_data_resets_the_connection<N: Net>(net: N) {
     let (mut a, mut b) = pair(&net).await;
     a.write_all(b"hardly read").await.unwrap();
     b.write_all(b"bye").await.unwrap();
@@ -292,9 +292,9 @@ async fn who_closes_with_something_unread_resets<N: Net>(net: N) {
     assert_eq!(error.kind(), ErrorKind::ConnectionReset);
 }
 
-async fn a_read_that_is_given_up_loses_nothing<N: Net>(net: N) {
+async fn a_cancelled_read_loses_nothing<N: Net>(net: N) {
     let (mut a, mut b) = pair(&net).await;
-    let sent = octets(20_000, 5);
+    let sent = bytes(20_000, 5);
     let write = async {
         for piece in sent.chunks(500) {
             a.write_all(piece).await.unwrap();
@@ -315,14 +315,14 @@ async fn a_read_that_is_given_up_loses_nothing<N: Net>(net: N) {
         }
     };
     let (_, (got, given_up)) = tokio::join!(write, read);
-    assert!(got == octets(20_000, 5) && given_up > 0);
+    assert!(got == bytes(20_000, 5) && given_up > 0);
 }
 
-async fn a_write_that_is_given_up_is_written_or_not<N: Net>(net: N) {
+async fn a_cancelled_write_is_atomic<N: Net>(net: N) {
     let (mut a, mut b) = pair(&net).await;
-    // Until nothing more goes out, in odd pieces.
+    // Write pieces of an odd length until nothing more is accepted.
     let mut written = 0;
-    let piece = octets(7001, 0);
+    let piece = bytes(7001, 0);
     while let Ok(length) = tokio::time::timeout(Duration::from_millis(50), a.write(&piece)).await {
         written += length.unwrap();
     }
@@ -365,7 +365,7 @@ async fn hyper_runs<N: Net>(net: N, http2: bool) {
         let uri = format!("http://{address}/{n}");
         http::Request::post(uri)
             .header("host", "x")
-            .body(Full::new(Bytes::from(octets(length, n))))
+            .body(Full::new(Bytes::from(bytes(length, n))))
             .unwrap()
     };
     let check = async |n: usize, length: usize, answer: hyper::Result<http::Response<Incoming>>| {
@@ -374,7 +374,7 @@ async fn hyper_runs<N: Net>(net: N, http2: bool) {
             (answer.status().as_u16(), answer.headers()["x-path"].to_str().unwrap()),
             (200, format!("/{n}").as_str())
         );
-        assert!(answer.into_body().collect().await.unwrap().to_bytes() == octets(length, n));
+        assert!(answer.into_body().collect().await.unwrap().to_bytes() == bytes(length, n));
     };
     if http2 {
         let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream);
@@ -404,38 +404,39 @@ macro_rules! conformance {
         }
         #[tokio::test]
         async fn $over_fabric() {
-            let place = Place::new(stringify!($over_fabric));
-            let (net, _manager) = fabric(&place).await;
+            let dir = TestDir::new(stringify!($over_fabric));
+            let (net, _manager) = fabric(&dir).await;
             $test(net $(, $argument)?).await;
         }
     )*};
 }
 
 conformance! {
-    both_directions_carry_everything_in_order as tcp_directions and fabric_directions,
-    one_direction_ends_and_the_other_goes_on as tcp_half_close and fabric_half_close,
-    who_lets_go_is_noticed as tcp_close and fabric_close,
-    who_listens_not_refuses as tcp_refusal and fabric_refusal,
+    both_directions_carry_all_data_in_order as tcp_directions and fabric_directions,
+    a_half_closed_connection_still_receives as tcp_half_close and fabric_half_close,
+    a_closed_peer_is_detected as tcp_close and fabric_close,
+    connecting_without_a_listener_is_refused as tcp_refusal and fabric_refusal,
     both_sides_agree_on_their_addresses as tcp_addresses and fabric_addresses,
-    a_reader_that_stops_holds_up_its_own_connection_alone as tcp_back_pressure and fabric_back_pressure,
-    many_connections_do_not_mix as tcp_many and fabric_many,
-    small_writes_arrive_whole as tcp_small and fabric_small,
-    who_closes_with_something_unread_resets as tcp_reset and fabric_reset,
-    a_read_that_is_given_up_loses_nothing as tcp_given_up_reads and fabric_given_up_reads,
-    a_write_that_is_given_up_is_written_or_not as tcp_given_up_writes and fabric_given_up_writes,
+    a_stalled_reader_blocks_its_own_connection_only
+        as tcp_back_pressure and fabric_back_pressure,
+    many_connections_do_not_interfere as tcp_many and fabric_many,
+    small_writes_arrive_complete_and_in_order as tcp_small and fabric_small,
+    closing_with_unread_data_resets_the_connection as tcp_reset and fabric_reset,
+    a_cancelled_read_loses_nothing as tcp_cancelled_reads and fabric_cancelled_reads,
+    a_cancelled_write_is_atomic as tcp_cancelled_writes and fabric_cancelled_writes,
     hyper_runs(false) as tcp_http1 and fabric_http1,
     hyper_runs(true) as tcp_http2 and fabric_http2,
 }
 
-// What only the fabric has.
+// Tests of the fabric only.
 
 #[tokio::test]
-async fn a_table_that_is_full_refuses_and_takes_again_what_was_let_go() {
-    let place = Place::new("full");
-    let _manager = place.manager();
-    let mut config = place.config("client");
+async fn the_limit_of_connections_is_enforced_and_released() {
+    let dir = TestDir::new("full");
+    let _manager = dir.manager();
+    let mut config = dir.config("client");
     config.limits.sockets.connections = 4;
-    let (server, client) = (Fabric::start(place.config("server")), Fabric::start(config));
+    let (server, client) = (Fabric::start(dir.config("server")), Fabric::start(config));
     server.joined().await;
     client.joined().await;
     let listener = server.listen(V4.parse().unwrap()).await.unwrap();
@@ -447,19 +448,19 @@ async fn a_table_that_is_full_refuses_and_takes_again_what_was_let_go() {
     assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
     all.pop();
     all.push(client.connect(listener.local_addr()).await.unwrap());
-    // The limits are seen in the metrics. Other tests of this program have connections, too.
+    // Other tests of this process have connections too.
     let connections = || {
         let families = prometheus::default_registry().gather();
-        let gauges = families.iter().filter(|f| f.name() == "martlet_sbi_fabric_connections");
+        let gauges = families.iter().filter(|f| f.name() == "martlet_fabric_connections");
         gauges.flat_map(|f| f.get_metric()).map(|m| m.get_gauge().get_value()).sum::<f64>()
     };
     assert!(connections() >= 8.0);
 }
 
 #[tokio::test]
-async fn a_stream_outlives_the_handle_that_made_it() {
-    let place = Place::new("handle");
-    let (net, _manager) = fabric(&place).await;
+async fn a_stream_keeps_its_membership_alive() {
+    let dir = TestDir::new("handle");
+    let (net, _manager) = fabric(&dir).await;
     let (mut a, mut b) = pair(&net).await;
     drop(net);
     b.write_all(b"still here").await.unwrap();
@@ -470,15 +471,15 @@ async fn a_stream_outlives_the_handle_that_made_it() {
 }
 
 #[tokio::test]
-async fn who_gives_up_a_connection_that_is_on_its_way_harms_no_other() {
-    let place = Place::new("given-up");
-    let (net, _manager) = fabric(&place).await;
+async fn cancelling_a_connect_does_not_affect_other_connections() {
+    let dir = TestDir::new("given-up");
+    let (net, _manager) = fabric(&dir).await;
     let listener = net.listen(V4.parse().unwrap()).await.unwrap();
     let address = listener.local_addr();
     let (a, b) = tokio::join!(net.connect(address), listener.accept());
     let (mut a, mut b) = (a.unwrap(), b.unwrap().0);
     for _ in 0..20 {
-        // Asked for and given up before the answer can be here.
+        // Cancel before the answer can arrive.
         let mut connecting = Box::pin(net.connect(address));
         std::future::poll_fn(|context| {
             assert!(connecting.as_mut().poll(context).is_pending());
@@ -496,12 +497,12 @@ async fn who_gives_up_a_connection_that_is_on_its_way_harms_no_other() {
 }
 
 #[tokio::test]
-async fn a_listener_with_as_many_waiting_as_may_refuses_at_once() {
-    let place = Place::new("backlog");
-    let _manager = place.manager();
-    let mut config = place.config("server");
+async fn a_listener_with_a_full_backlog_refuses_connections() {
+    let dir = TestDir::new("backlog");
+    let _manager = dir.manager();
+    let mut config = dir.config("server");
     config.limits.sockets.backlog = 2;
-    let (server, client) = (Fabric::start(config), Fabric::start(place.config("client")));
+    let (server, client) = (Fabric::start(config), Fabric::start(dir.config("client")));
     server.joined().await;
     client.joined().await;
     let listener = server.listen(V4.parse().unwrap()).await.unwrap();
@@ -515,10 +516,10 @@ async fn a_listener_with_as_many_waiting_as_may_refuses_at_once() {
 }
 
 #[tokio::test]
-async fn a_process_reaches_itself() {
-    let place = Place::new("self");
-    let _manager = place.manager();
-    let fabric = Fabric::start(place.config("alone"));
+async fn a_process_connects_to_itself() {
+    let dir = TestDir::new("self");
+    let _manager = dir.manager();
+    let fabric = Fabric::start(dir.config("alone"));
     fabric.joined().await;
     let net = OverFabric { server: fabric.clone(), client: fabric };
     let (mut a, mut b) = pair(&net).await;
@@ -527,7 +528,7 @@ async fn a_process_reaches_itself() {
     let mut got = String::new();
     b.read_to_string(&mut got).await.unwrap();
     assert_eq!(got, "to myself");
-    // And again, over the same channel and over another one.
-    both_directions_carry_everything_in_order(net.clone()).await;
+    // Again, over the same channel.
+    both_directions_carry_all_data_in_order(net.clone()).await;
     assert_eq!(net.server.peers(), ["alone", "alone"]);
 }

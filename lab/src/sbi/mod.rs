@@ -14,7 +14,7 @@ use crate::stats::{median, quantile};
 use crate::{Figure, Output, namespace};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
-use martlet_sbi_fabric::{Manager, ManagerConfig};
+use martlet_fabric::{Manager, ManagerConfig};
 use rand::seq::SliceRandom;
 use rand::{SeedableRng, rngs::StdRng};
 use std::path::PathBuf;

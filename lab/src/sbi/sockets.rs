@@ -1,7 +1,7 @@
 //! The bare transport: bytes over the fabric's sockets, with one connection for each exchange in
 //! flight.
 use anyhow::Result;
-use martlet_sbi_fabric::{Fabric, FabricListener, FabricStream};
+use martlet_fabric::{Fabric, FabricListener, FabricStream};
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

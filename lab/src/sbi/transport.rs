@@ -9,7 +9,8 @@ use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
 use martlet_sbi::{ApiRoot, CallPolicy, LocalBinding, Peer, Router, Transport};
 use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
-use martlet_sbi_fabric::{Fabric, FabricBinding, FabricConfig, FabricServer};
+use martlet_fabric::{Fabric, FabricConfig};
+use martlet_sbi_fabric::{FabricBinding, FabricServer};
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer, OverFabric, ServerLimits, Unix};
 #[cfg(feature = "iceoryx2")]
 use nix::sys::signal::Signal;
@@ -104,8 +105,7 @@ impl Variant {
         Fabric::start(FabricConfig {
             socket: socket.into(),
             name,
-            compact,
-            model: martlet_sbi_api::MODEL,
+            schema: if compact { martlet_sbi_api::MODEL } else { 0 },
             ..FabricConfig::default()
         })
     }
@@ -156,8 +156,8 @@ pub async fn serve(args: SbiServerArgs) -> Result<()> {
             sockets::serve(fabric.listen(variant.authority().parse()?).await?).await?;
         }
         Variant::FrameJson | Variant::FrameBinary | Variant::FrameBytes => {
-            let fabric = variant.fabric(&args.socket);
-            FabricServer::bind(&fabric, &variant.authority(), router).run().await;
+            let binding = FabricBinding::new(variant.fabric(&args.socket));
+            FabricServer::bind(&binding, &variant.authority(), router).run().await;
         }
         #[cfg(feature = "iceoryx2")]
         Variant::Iceoryx2 | Variant::Iceoryx2Poll => {

@@ -1,8 +1,9 @@
 //! Starts network functions, alone in a process or beside others.
 use crate::metrics::SbiMetrics;
 use crate::{CommonConfig, NetworkFunction, NfContext, Shutdown, StartError, registration};
+use martlet_fabric::Fabric;
 use martlet_sbi::{Bindings, BoxFuture, OperationInfo, Problem, Router, Tap};
-use martlet_sbi_fabric::{Fabric, FabricServer};
+use martlet_sbi_fabric::{FabricBinding, FabricServer};
 use martlet_sbi_http::{HttpServer, ServerLimits};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,7 +18,7 @@ pub struct Environment {
     /// How calls leave.
     pub bindings: Bindings,
     /// Where each function also serves in shared memory, if it takes part in the machine's fabric.
-    pub fabric: Option<Fabric>,
+    pub fabric: Option<FabricBinding>,
     /// Whether each function also listens at its own address.
     pub listen: bool,
     /// What one server takes on.
@@ -137,8 +138,9 @@ pub async fn start<F: NetworkFunction>(
     }
     let span = tracing::info_span!("nf", nf = name);
     let mut beside = Vec::new();
-    if let Some(fabric) = &environment.fabric {
-        beside.push(tokio::spawn(FabricServer::bind(fabric, &authority, router.clone()).run()));
+    if let Some(binding) = &environment.fabric {
+        let fabric = binding.fabric();
+        beside.push(tokio::spawn(FabricServer::bind(binding, &authority, router.clone()).run()));
         let server =
             over_sockets(fabric.clone(), common.bind, router.clone(), environment.limits.clone());
         beside.push(tokio::spawn(server.instrument(span.clone())));

@@ -1,6 +1,6 @@
 //! What HTTP runs over: anything that listens, and anything that connects to an authority.
+use martlet_fabric::{Fabric, FabricListener, FabricStream};
 use martlet_sbi::BoxFuture;
-use martlet_sbi_fabric::{Fabric, FabricListener, FabricStream};
 use std::future::Future;
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The binding over the fabric's sockets and over unix sockets, and how one way makes place for
 //! another.
+use martlet_fabric::{Fabric, FabricConfig, Manager, ManagerConfig};
 use martlet_sbi::*;
-use martlet_sbi_fabric::{Fabric, FabricConfig, Manager, ManagerConfig};
 use martlet_sbi_http::*;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! What tests of other languages share: the library as it is installed, and a manager.
 #![allow(dead_code)]
 
-use martlet_sbi_fabric::{Manager, ManagerConfig};
+use martlet_fabric::{Manager, ManagerConfig};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -52,7 +52,7 @@ impl Installed {
     /// built what uses it.
     pub fn for_go(name: &str) -> Installed {
         let (folder, prefix) =
-            (folder(name), built("libmartlet_fabric.so").with_file_name("go-usr"));
+            (folder(name), built("libmartlet_fabric_c.so").with_file_name("go-usr"));
         // Once: other tests of this process may be using it already.
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| install(&prefix, &folder));
@@ -83,13 +83,13 @@ impl Installed {
     pub fn manager(&self) -> PathBuf {
         let socket = self.folder.join("sbi.sock");
         let config = ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() };
-        let (told, up) = std::sync::mpsc::channel();
+        let (handle, up) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let manager = Manager::bind(config).unwrap();
-                told.send(()).unwrap();
+                handle.send(()).unwrap();
                 manager.run().await;
             });
         });
@@ -114,10 +114,10 @@ fn folder(name: &str) -> PathBuf {
 fn install(prefix: &Path, folder: &Path) {
     let from = folder.join("built");
     std::fs::create_dir(&from).unwrap();
-    let shared = built("libmartlet_fabric.so");
-    std::os::unix::fs::symlink(&shared, from.join("libmartlet_fabric.so")).unwrap();
+    let shared = built("libmartlet_fabric_c.so");
+    std::os::unix::fs::symlink(&shared, from.join("libmartlet_fabric_c.so")).unwrap();
     if let Some(archive) = static_library(shared.parent().unwrap()) {
-        std::os::unix::fs::symlink(archive, from.join("libmartlet_fabric.a")).unwrap();
+        std::os::unix::fs::symlink(archive, from.join("libmartlet_fabric_c.a")).unwrap();
     }
     let mut install = Command::new("bash");
     checked(
@@ -130,7 +130,7 @@ fn install(prefix: &Path, folder: &Path) {
 fn static_library(folder: &Path) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).ok()?.flatten().filter(|file| {
         let name = file.file_name().into_string().unwrap_or_default();
-        name.starts_with("libmartlet_fabric") && name.ends_with(".a")
+        name.starts_with("libmartlet_fabric_c") && name.ends_with(".a")
     });
     files.max_by_key(|file| file.metadata().and_then(|m| m.modified()).ok()).map(|file| file.path())
 }

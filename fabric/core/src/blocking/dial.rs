@@ -1,4 +1,4 @@
-//! A connection that is being made.
+//! A connection that is being opened.
 use super::{BlockingFabric, BlockingStream};
 use crate::link::Link;
 use crate::messages::Service;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A connection that is being made. To drop it is to give it up.
+/// A connection that is being opened. Dropping it gives it up.
 pub struct Dial {
     fabric: BlockingFabric,
     to: SocketAddr,
     authority: String,
-    /// Asked for, and not agreed to yet.
+    /// Requested from the peer, not yet accepted.
     opening: Option<(Arc<Link>, BlockingStream)>,
 }
 
@@ -22,15 +22,20 @@ impl Dial {
         Dial { fabric, to, authority: to.to_string(), opening: None }
     }
 
-    /// Goes on with it. Not to be called again after it was ready.
+    /// Ready with the connection, or with the error that `BlockingFabric::connect` documents. Must not
+    /// be called again afterwards.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<BlockingStream>> {
-        let process = self.fabric.process();
+        let membership = self.fabric.membership();
         if self.opening.is_none() {
-            let way =
-                process.poll_way(Service::Connections, &self.authority, Instant::now(), context);
-            let Poll::Ready(way) = way else { return Poll::Pending };
-            let Some(link) = way else {
-                let what = format!("nobody of the fabric listens at {}", self.to);
+            let route = membership.poll_route(
+                Service::Connections,
+                &self.authority,
+                Instant::now(),
+                context,
+            );
+            let Poll::Ready(route) = route else { return Poll::Pending };
+            let Some(link) = route else {
+                let what = format!("no process of the fabric listens at {}", self.to);
                 return Poll::Ready(Err(Error::new(ErrorKind::ConnectionRefused, what)));
             };
             match link.connect(self.to) {
@@ -49,7 +54,7 @@ impl Dial {
         Poll::Ready(match (opened, opening) {
             (Ok(()), Some((_, stream))) => Ok(stream),
             (Err(error), Some((link, _))) => {
-                process.mistaken(Service::Connections, &self.authority, &link);
+                membership.invalidate_route(Service::Connections, &self.authority, &link);
                 Err(error)
             }
             (outcome, None) => outcome.and(Err(ErrorKind::NotConnected.into())),
@@ -60,8 +65,8 @@ impl Dial {
 impl Drop for Dial {
     fn drop(&mut self) {
         if let Some((link, _)) = &self.opening {
-            // Nobody answered in time: perhaps somebody else listens there by now.
-            self.fabric.process().mistaken(Service::Connections, &self.authority, link);
+            // The peer did not answer in time: another process may listen there by now.
+            self.fabric.membership().invalidate_route(Service::Connections, &self.authority, link);
         }
     }
 }

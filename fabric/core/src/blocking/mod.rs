@@ -1,18 +1,19 @@
-//! The fabric for programs without a runtime: calls that block, with deadlines. One thread waits
-//! for the kernel on behalf of all connections; the C interface stands on this.
+//! The fabric for programs without an async runtime: blocking calls with deadlines. One background
+//! thread polls the kernel for all connections. The C library builds on this module.
 mod dial;
-mod driver;
+mod event_loop;
 mod stream;
 
 pub use dial::Dial;
 pub use stream::{BlockingListener, BlockingStream};
 
 use crate::fd;
+use crate::limits::ProcessLimits;
+use crate::link::sockets::{Listener, PORT_ATTEMPTS, random_port};
 use crate::link::{Host, Link};
+use crate::membership::{Membership, MembershipState, SERVE_TIMEOUT};
 use crate::messages::Service;
-use crate::process::{LISTEN_PATIENCE, Process, ProcessLimits, Standing};
-use crate::sockets::Listener;
-use driver::Driver;
+use event_loop::EventLoop;
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -35,22 +36,22 @@ fn unpark_this_thread() -> Waker {
 }
 
 thread_local! {
-    /// One for each thread, and not for each call: those that were left by calls whose deadline has passed are known to be
-    /// the same, and do not pile up.
+    /// One waker per thread, not per call. Wakers that timed-out calls left behind are recognised
+    /// as the same and do not accumulate.
     static WAKER: Waker = unpark_this_thread();
 }
 
-/// Waits until something is ready, or a deadline has passed.
+/// Polls until ready or until the deadline.
 fn wait<T>(deadline: Option<Instant>, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Result<T> {
     wait_until(|| deadline, poll)
 }
 
-/// Waits until something is ready, or a deadline has passed that may change meanwhile.
+/// Polls until ready or until the deadline, which may change meanwhile.
 fn wait_until<T>(
     deadline: impl Fn() -> Option<Instant>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> Result<T> {
-    // After the thread's own are destroyed, at its end, there is still a waker to be had.
+    // `try_with` fails while the thread is being destroyed.
     let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| unpark_this_thread());
     let mut context = Context::from_waker(&waker);
     loop {
@@ -61,18 +62,18 @@ fn wait_until<T>(
             None => std::thread::park(),
             Some(deadline) => match deadline.checked_duration_since(Instant::now()) {
                 Some(left) if !left.is_zero() => std::thread::park_timeout(left),
-                _ => return Err(Error::new(ErrorKind::TimedOut, "the deadline has passed")),
+                _ => return Err(Error::new(ErrorKind::TimedOut, "timed out")),
             },
         }
     }
 }
 
-struct Part {
-    process: Arc<Process>,
+struct BlockingHost {
+    membership: Arc<Membership>,
 }
 
-impl Host for Part {
-    /// Frames are for those who have a router.
+impl Host for BlockingHost {
+    /// Requests are refused: the blocking interface has no request handler.
     fn request(
         &self,
         link: &Arc<Link>,
@@ -83,98 +84,113 @@ impl Host for Part {
         Ok(())
     }
     fn listener(&self, address: &SocketAddr) -> Option<Arc<Listener>> {
-        self.process.listener(address)
+        self.membership.listener(address)
     }
 }
 
-/// A process's part in the fabric, for calls that block. It ends with its last clone.
+/// A process's membership in the fabric, with blocking calls. Clones share the membership; it ends
+/// with the last clone, stream and listener.
 #[derive(Clone)]
 pub struct BlockingFabric {
-    part: Arc<Part>,
-    _end: Arc<End>,
+    host: Arc<BlockingHost>,
+    _shutdown: Arc<Shutdown>,
 }
 
-/// Ends the thread when nobody uses the fabric any more.
-struct End {
-    over: Arc<AtomicBool>,
-    bell: Arc<OwnedFd>,
-    process: Arc<Process>,
+/// Stops the background thread when the last user is dropped.
+struct Shutdown {
+    stop: Arc<AtomicBool>,
+    doorbell: Arc<OwnedFd>,
+    membership: Arc<Membership>,
 }
 
-impl Drop for End {
+impl Drop for Shutdown {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        fd::ring(&self.bell);
-        self.process.close();
+        self.stop.store(true, Ordering::Relaxed);
+        fd::signal(&self.doorbell);
+        self.membership.close();
     }
 }
 
 impl BlockingFabric {
-    /// Takes part from now on, with a thread of its own. It is no error if there is no manager yet.
+    /// Starts to take part, with a background thread. It is not an error if the manager is not
+    /// running.
     pub fn start(name: &str, socket: PathBuf, limits: ProcessLimits) -> Result<BlockingFabric> {
-        let process = Arc::new(Process::new(name, 0, limits));
-        let part = Arc::new(Part { process: process.clone() });
-        let host = Arc::downgrade(&part) as Weak<dyn Host>;
-        let (over, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(fd::bell()?));
-        let driver = Driver::new(process.clone(), socket, host, over.clone(), bell.clone())?;
+        let membership = Arc::new(Membership::new(name, 0, limits));
+        let host_state = Arc::new(BlockingHost { membership: membership.clone() });
+        let host = Arc::downgrade(&host_state) as Weak<dyn Host>;
+        let (stop, doorbell) = (Arc::new(AtomicBool::new(false)), Arc::new(fd::doorbell()?));
+        let event_loop =
+            EventLoop::new(membership.clone(), socket, host, stop.clone(), doorbell.clone())?;
         std::thread::Builder::new().name("martlet-fabric".into()).spawn(move || {
-            // Signals are for the program's own threads.
+            // Signals are delivered to the program's own threads only.
             let _ = nix::sys::signal::SigSet::all().thread_block();
-            driver.run();
+            event_loop.run();
         })?;
-        Ok(BlockingFabric { part, _end: Arc::new(End { over, bell, process }) })
+        Ok(BlockingFabric {
+            host: host_state,
+            _shutdown: Arc::new(Shutdown { stop, doorbell, membership }),
+        })
     }
 
-    /// Waits until the process has joined, or was refused.
-    pub fn joined(&self, deadline: Option<Instant>) -> Result<Standing> {
-        wait(deadline, |context| self.part.process.poll_joined(context))
+    /// Waits until the process has joined or was refused.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline.
+    pub fn joined(&self, deadline: Option<Instant>) -> Result<MembershipState> {
+        wait(deadline, |context| self.host.membership.poll_joined(context))
     }
 
-    fn process(&self) -> &Arc<Process> {
-        &self.part.process
+    fn membership(&self) -> &Arc<Membership> {
+        &self.host.membership
     }
 
-    /// How things stand with the manager.
-    pub fn standing(&self) -> Standing {
-        self.process().standing()
+    /// The current state towards the manager.
+    pub fn state(&self) -> MembershipState {
+        self.membership().state()
     }
 
-    /// Connects to who listens at an address of the fabric.
+    /// Opens a connection to an address.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if no process of the fabric listens there; `TimedOut` at the deadline;
+    /// `QuotaExceeded` at the limit of connections.
     pub fn connect(&self, to: SocketAddr, deadline: Option<Instant>) -> Result<BlockingStream> {
         let mut dial = self.dial(to);
         wait(deadline, |context| dial.poll(context))?
     }
 
-    /// Begins to connect, for who does not want to block.
+    /// Starts to open a connection, without blocking.
     pub fn dial(&self, to: SocketAddr) -> Dial {
         Dial::new(self.clone(), to)
     }
 
-    /// Listens at an address of the fabric; port 0 becomes a free one.
+    /// Opens a listener at an address. Port 0 selects a free port.
+    ///
+    /// # Errors
+    /// `AddrInUse` if another listener of the security domain has the address; `TimedOut` if the
+    /// manager does not answer.
     pub fn listen(&self, address: SocketAddr) -> Result<BlockingListener> {
-        let mut tries = if address.port() == 0 { 16 } else { 1 };
+        let mut attempts = if address.port() == 0 { PORT_ATTEMPTS } else { 1 };
         loop {
-            tries -= 1;
-            let port =
-                if address.port() == 0 { crate::runtime::some_port() } else { address.port() };
+            attempts -= 1;
+            let port = if address.port() == 0 { random_port() } else { address.port() };
             let outcome = self.listen_at(SocketAddr::new(address.ip(), port));
             match &outcome {
-                Err(error) if error.kind() == ErrorKind::AddrInUse && tries > 0 => {}
+                Err(error) if error.kind() == ErrorKind::AddrInUse && attempts > 0 => {}
                 _ => return outcome,
             }
         }
     }
 
     fn listen_at(&self, address: SocketAddr) -> Result<BlockingListener> {
-        let process = self.process();
-        let listener = BlockingListener::new(process.listen(address)?, self.clone());
-        let (authority, deadline) = (address.to_string(), Some(Instant::now() + LISTEN_PATIENCE));
+        let membership = self.membership();
+        let listener = BlockingListener::new(membership.listen(address)?, self.clone());
+        let (authority, deadline) = (address.to_string(), Some(Instant::now() + SERVE_TIMEOUT));
         let served = wait(deadline, |context| {
-            process.poll_served(Service::Connections, &authority, context)
+            membership.poll_served(Service::Connections, &authority, context)
         })?;
-        served.map_err(|reason| {
-            Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}"))
-        })?;
+        served
+            .map_err(|reason| Error::new(ErrorKind::AddrInUse, format!("{address}: {reason}")))?;
         Ok(listener)
     }
 }
@@ -184,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_one_thread_leave_one_waker() {
+    fn calls_of_one_thread_share_one_waker() {
         let mut left: Vec<Waker> = Vec::new();
         for _ in 0..3 {
             let late = wait(Some(Instant::now()), |context| -> Poll<()> {

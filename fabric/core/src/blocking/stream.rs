@@ -1,13 +1,13 @@
-//! Connections and listeners whose calls block.
+//! Connections and listeners with blocking calls.
 use super::{BlockingFabric, wait, wait_until};
-use crate::sockets::{Connection, Listener};
+use crate::link::sockets::{Connection, Listener};
 use std::io::{Read, Result, Write};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A connection whose calls block.
+/// A connection with blocking calls. Dropping it closes the connection.
 pub struct BlockingStream {
     connection: Arc<Connection>,
     deadlines: Mutex<[Option<Instant>; 2]>,
@@ -19,12 +19,12 @@ impl BlockingStream {
         BlockingStream { connection, deadlines: Mutex::default(), _fabric: fabric }
     }
 
-    /// The connection, for who does not want to block.
+    /// The connection's non-blocking interface.
     pub fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
 
-    /// Lets go of the connection: what was written arrives, and calls that wait end with an error.
+    /// Closes the connection. Written data still arrives; waiting calls fail.
     pub fn close(&self) {
         self.connection.close();
     }
@@ -33,38 +33,38 @@ impl BlockingStream {
     pub fn local_addr(&self) -> SocketAddr {
         self.connection.local_addr()
     }
-    /// The other side's address.
+    /// The peer's address.
     pub fn peer_addr(&self) -> SocketAddr {
         self.connection.peer_addr()
     }
-    /// When calls that read give up, those included that wait at the moment.
+    /// Sets the deadline of reads, including those that wait now. `None` removes it.
     pub fn set_read_deadline(&self, deadline: Option<Instant>) {
         self.set_deadline(0, deadline);
     }
-    /// When calls that write give up, those included that wait at the moment.
+    /// Sets the deadline of writes, including those that wait now. `None` removes it.
     pub fn set_write_deadline(&self, deadline: Option<Instant>) {
         self.set_deadline(1, deadline);
     }
-    fn set_deadline(&self, of: usize, deadline: Option<Instant>) {
-        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[of] = deadline;
-        self.connection.nudge();
+    fn set_deadline(&self, direction: usize, deadline: Option<Instant>) {
+        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[direction] = deadline;
+        self.connection.wake_waiters();
     }
-    fn deadline(&self, of: usize) -> Option<Instant> {
-        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[of]
+    fn deadline(&self, direction: usize) -> Option<Instant> {
+        self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[direction]
     }
 
-    /// Ends a direction: to write, the other side reads the end of the stream; to read, this one
-    /// does, and lets go of what comes.
+    /// Closes one or both directions. After `Write` the peer reads the end of the stream; after `Read`
+    /// this side does, and discards received data.
     pub fn shutdown(&self, how: Shutdown) -> Result<()> {
         match how {
-            Shutdown::Write => self.connection.shut_down(),
+            Shutdown::Write => self.connection.shutdown_write(),
             Shutdown::Read => {
                 self.connection.stop_reading();
                 Ok(())
             }
             Shutdown::Both => {
                 self.connection.stop_reading();
-                self.connection.shut_down()
+                self.connection.shutdown_write()
             }
         }
     }
@@ -83,8 +83,8 @@ impl Read for &BlockingStream {
 }
 
 impl Write for &BlockingStream {
-    fn write(&mut self, octets: &[u8]) -> Result<usize> {
-        wait_until(|| self.deadline(1), |context| self.connection.poll_write(context, octets))?
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        wait_until(|| self.deadline(1), |context| self.connection.poll_write(context, bytes))?
     }
     fn flush(&mut self) -> Result<()> {
         Ok(())
@@ -98,15 +98,15 @@ impl Read for BlockingStream {
 }
 
 impl Write for BlockingStream {
-    fn write(&mut self, octets: &[u8]) -> Result<usize> {
-        (&*self).write(octets)
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        (&*self).write(bytes)
     }
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Takes connections, and blocks until there is one.
+/// A listener with blocking calls. Dropping it closes the listener.
 pub struct BlockingListener {
     listener: Arc<Listener>,
     fabric: BlockingFabric,
@@ -117,26 +117,29 @@ impl BlockingListener {
         BlockingListener { listener, fabric }
     }
 
-    /// The next connection, for who does not want to block.
+    /// The next connection, without blocking.
     pub fn poll_accept(&self, context: &mut Context<'_>) -> Poll<Result<BlockingStream>> {
         self.listener
             .poll_accept(context)
             .map_ok(|connection| BlockingStream::new(connection, self.fabric.clone()))
     }
 
-    /// Its address, with the port that port 0 became.
+    /// The listener's address, with the selected port.
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// The next connection.
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// `TimedOut` at the deadline; `NotConnected` once the listener is closed.
     pub fn accept(&self, deadline: Option<Instant>) -> Result<BlockingStream> {
         wait(deadline, |context| self.poll_accept(context))?
     }
 
-    /// Takes no more connections: calls that wait for one end with an error.
+    /// Closes the listener. Waiting calls fail with `NotConnected`.
     pub fn close(&self) {
-        self.fabric.process().unlisten(&self.listener);
+        self.fabric.membership().unlisten(&self.listener);
     }
 }
 

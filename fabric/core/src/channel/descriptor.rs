@@ -1,78 +1,78 @@
-//! What one slot of the ring says: a whole short frame, or a piece of a frame and the buffer that
-//! it lies in.
+//! The encoding of one slot of the descriptor ring: a whole short frame, or one piece of a frame
+//! and the buffer that holds it.
 use crate::memory::pool::BufferId;
 
-/// Octets of a frame that need no buffer.
-pub const INLINE: usize = 40;
+/// Maximum length in bytes of a frame that is stored in its descriptor.
+pub const INLINE_BYTES: usize = 40;
 
-/// What a frame is about. The number is what travels.
+/// The type of a frame. The discriminant is the encoded value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
-    /// A service request.
+pub enum FrameKind {
+    /// A request.
     Request = 1,
-    /// The answer to a request of the receiver.
+    /// The response to a request of the receiver.
     Response = 2,
-    /// The sender no longer waits for the answer to its request.
+    /// The sender cancels its request.
     Cancel = 3,
-    /// The request of the receiver was not looked at; it may be sent again.
+    /// The receiver's request was refused without being processed; it may be retried.
     Refused = 4,
-    /// The sender asks for a connection.
+    /// The sender opens a connection.
     Connect = 8,
-    /// The connection is taken.
+    /// The connection is accepted.
     Accept = 9,
-    /// Octets of a connection.
+    /// Data of a connection.
     Data = 10,
-    /// The sender has room for more octets of a connection.
+    /// The sender grants credit for more data of a connection.
     Credit = 11,
-    /// No more octets will come on a connection.
+    /// The sender sends no more data on a connection.
     Finish = 12,
-    /// A connection is no more.
+    /// The connection is aborted.
     Reset = 13,
 }
 
-impl Kind {
-    fn from_octet(octet: u8) -> Option<Kind> {
-        use Kind::*;
+impl FrameKind {
+    fn from_byte(byte: u8) -> Option<FrameKind> {
+        use FrameKind::*;
         let all =
             [Request, Response, Cancel, Refused, Connect, Accept, Data, Credit, Finish, Reset];
-        all.into_iter().find(|kind| *kind as u8 == octet)
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
-/// What a frame is about, and which call or connection it belongs to.
+/// The type of a frame, and the call or connection that it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
-    /// What it is.
-    pub kind: Kind,
-    /// Whether the number is one that the sender gave out; else the receiver did.
+pub struct FrameHeader {
+    /// The type.
+    pub kind: FrameKind,
+    /// Whether the sender allocated the number; otherwise the receiver did.
     pub own: bool,
     /// Number of the call or connection.
     pub stream: u32,
 }
 
-/// Where the octets of a descriptor are.
+/// The bytes that a descriptor refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In the descriptor: the first so many.
-    Inline(u8, [u8; INLINE]),
-    /// In a buffer, from its start.
+pub enum Payload {
+    /// The given number of bytes, stored in the descriptor.
+    Inline(u8, [u8; INLINE_BYTES]),
+    /// The given number of bytes from the start of a buffer.
     Buffer(BufferId, u32),
 }
 
-/// One slot.
+/// One slot of the descriptor ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor {
-    /// The frame.
-    pub head: Head,
-    /// Whether the frame begins here.
+    /// The frame's header.
+    pub head: FrameHeader,
+    /// Whether this is the first piece of the frame.
     pub first: bool,
-    /// Whether the frame ends here.
+    /// Whether this is the last piece of the frame.
     pub last: bool,
-    /// Octets of the whole frame.
+    /// Length of the whole frame in bytes.
     pub total: u32,
-    /// This piece of it.
-    pub place: Place,
+    /// The bytes of this piece.
+    pub payload: Payload,
 }
 
 const FIRST: u8 = 1;
@@ -81,22 +81,27 @@ const OWN: u8 = 4;
 const BUFFER: u8 = 8;
 
 impl Descriptor {
-    /// As words: kind, flags, inline length (one octet each) and buffer in the first; stream and
-    /// total in the second; length in the third; the inline octets in the others. Native byte
-    /// order: both ends are on one machine.
+    /// Encodes the descriptor in native byte order; both ends are on one machine.
+    ///
+    /// | word | content, from the least significant bit |
+    /// | --- | --- |
+    /// | 0 | kind, flags and inline length (8 bits each), 8 unused bits, buffer number (32 bits) |
+    /// | 1 | stream, total length (32 bits each) |
+    /// | 2 | length of the piece in its buffer |
+    /// | 3 to 7 | inline bytes |
     pub fn to_words(&self) -> [u64; 8] {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         let mut flags = flag(self.first, FIRST) | flag(self.last, LAST) | flag(self.head.own, OWN);
         let mut words = [0; 8];
         let (mut inline, mut buffer) = (0, 0);
-        match &self.place {
-            Place::Inline(length, octets) => {
+        match &self.payload {
+            Payload::Inline(length, bytes) => {
                 inline = *length;
-                for (word, chunk) in words[3..].iter_mut().zip(octets.as_chunks::<8>().0) {
+                for (word, chunk) in words[3..].iter_mut().zip(bytes.as_chunks::<8>().0) {
                     *word = u64::from_ne_bytes(*chunk);
                 }
             }
-            Place::Buffer(id, length) => {
+            Payload::Buffer(id, length) => {
                 (buffer, flags) = (id.0, flags | BUFFER);
                 words[2] = u64::from(*length);
             }
@@ -109,27 +114,33 @@ impl Descriptor {
         words
     }
 
-    /// From words that a peer wrote; `None` where they make no sense. Whether the buffer exists is
-    /// for the caller.
+    /// Decodes words that a peer wrote. `None` if they are invalid. The caller checks the buffer
+    /// number.
     pub fn from_words(words: &[u64; 8]) -> Option<Descriptor> {
-        let octet = |n: u32| (words[0] >> (8 * n)) as u8;
-        let (flags, inline) = (octet(1), octet(2));
-        let head = Head {
-            kind: Kind::from_octet(octet(0))?,
+        let byte = |n: u32| (words[0] >> (8 * n)) as u8;
+        let (flags, inline) = (byte(1), byte(2));
+        let head = FrameHeader {
+            kind: FrameKind::from_byte(byte(0))?,
             own: flags & OWN != 0,
             stream: words[1] as u32,
         };
-        let place = if flags & BUFFER != 0 {
-            Place::Buffer(BufferId((words[0] >> 32) as u32), u32::try_from(words[2]).ok()?)
+        let payload = if flags & BUFFER != 0 {
+            Payload::Buffer(BufferId((words[0] >> 32) as u32), u32::try_from(words[2]).ok()?)
         } else {
-            let mut octets = [0; INLINE];
-            for (chunk, word) in octets.as_chunks_mut::<8>().0.iter_mut().zip(&words[3..]) {
+            let mut bytes = [0; INLINE_BYTES];
+            for (chunk, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(&words[3..]) {
                 *chunk = word.to_ne_bytes();
             }
-            Place::Inline((usize::from(inline) <= INLINE).then_some(inline)?, octets)
+            Payload::Inline((usize::from(inline) <= INLINE_BYTES).then_some(inline)?, bytes)
         };
         let total = (words[1] >> 32) as u32;
-        Some(Descriptor { head, first: flags & FIRST != 0, last: flags & LAST != 0, total, place })
+        Some(Descriptor {
+            head,
+            first: flags & FIRST != 0,
+            last: flags & LAST != 0,
+            total,
+            payload,
+        })
     }
 }
 
@@ -140,19 +151,27 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_words_are_a_descriptor_or_nothing(words: [u64; 8]) {
+        fn arbitrary_words_decode_to_an_equal_descriptor_or_none(words: [u64; 8]) {
             if let Some(descriptor) = Descriptor::from_words(&words) {
                 prop_assert_eq!(Descriptor::from_words(&descriptor.to_words()), Some(descriptor));
             }
         }
 
         #[test]
-        fn what_is_written_comes_back(
-            stream: u32, total: u32, first: bool, last: bool, own: bool, id: u32, length: u32, short in 0..=INLINE as u8,
+        fn descriptors_survive_a_round_trip(
+            stream: u32,
+            total: u32,
+            first: bool,
+            last: bool,
+            own: bool,
+            id: u32,
+            length: u32,
+            short in 0..=INLINE_BYTES as u8,
         ) {
-            let head = Head { kind: Kind::Data, own, stream };
-            for place in [Place::Buffer(BufferId(id), length), Place::Inline(short, [0x5a; INLINE])] {
-                let descriptor = Descriptor { head, first, last, total, place };
+            let head = FrameHeader { kind: FrameKind::Data, own, stream };
+            let inline = Payload::Inline(short, [0x5a; INLINE_BYTES]);
+            for payload in [Payload::Buffer(BufferId(id), length), inline] {
+                let descriptor = Descriptor { head, first, last, total, payload };
                 prop_assert_eq!(Descriptor::from_words(&descriptor.to_words()), Some(descriptor));
             }
         }

@@ -1,92 +1,97 @@
-//! A channel: what two processes share, from one end. Frames in, frames out, bells, and the other
-//! end's death.
+//! One end of a channel between two processes: frames in both directions, doorbells, and detection
+//! of the peer's death.
 //!
-//! Nothing here waits. What waits (a task, a thread) calls [`Channel::receive`] until there is
-//! nothing, then [`Channel::may_sleep`], and only if that agrees waits for [`Channel::bell`] or
-//! [`Channel::life_line`].
+//! Nothing here blocks. The caller (a task or a thread) calls [`Channel::receive`] until it yields
+//! no frame, then [`Channel::prepare_sleep`]. If that returns `true`, the caller waits for
+//! [`Channel::doorbell`] or [`Channel::liveness`] to become readable.
 mod descriptor;
-mod inbox;
-mod outbox;
+mod receiver;
+mod sender;
 #[cfg(test)]
 mod tests;
 mod violation;
 
-pub use descriptor::{Head, INLINE, Kind};
-pub use inbox::{Frame, Inbox};
-pub use outbox::Outbox;
+pub use descriptor::{FrameHeader, FrameKind, INLINE_BYTES};
+pub use receiver::{Frame, Receiver};
+pub use sender::Sender;
 pub use violation::Violation;
 
 #[doc(hidden)]
-pub use descriptor::{Descriptor, Place};
+pub use descriptor::{Descriptor, Payload};
 
-use crate::memory::attention::Attention;
 use crate::memory::layout::{Layout, Sizes};
 use crate::memory::mapping::{self, ChannelMemory, SharedOne};
-use crate::{bells, fd, metrics};
+use crate::memory::need_wakeup::NeedWakeup;
+use crate::{fd, metrics, wakeup};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// What one end of a channel is made of, as the manager hands it over.
+/// The file descriptors of one end of a channel, as the manager sends them.
 #[derive(Debug)]
-pub struct Parts {
-    /// The memory.
+pub struct ChannelFds {
+    /// The shared memory.
     pub memory: OwnedFd,
-    /// This end's bell.
-    pub bell: OwnedFd,
-    /// The other end's bell.
-    pub peer_bell: OwnedFd,
-    /// A socket whose other end closes with the other process.
-    pub life_line: OwnedFd,
+    /// This end's doorbell.
+    pub doorbell: OwnedFd,
+    /// The other end's doorbell.
+    pub peer_doorbell: OwnedFd,
+    /// A socket whose other end closes when the peer dies.
+    pub liveness: OwnedFd,
 }
 
-impl Parts {
-    /// The parts of both ends of a new channel.
-    pub fn pair(layout: &Layout, huge_pages: bool) -> std::io::Result<[Parts; 2]> {
+impl ChannelFds {
+    /// Creates the descriptors of both ends of a new channel.
+    pub fn pair(layout: &Layout, huge_pages: bool) -> std::io::Result<[ChannelFds; 2]> {
         let memory = mapping::create(layout, huge_pages)?;
-        let (bell_a, bell_b) = (fd::bell()?, fd::bell()?);
-        let (line_a, line_b) = fd::life_line()?;
+        let (bell_a, bell_b) = (fd::doorbell()?, fd::doorbell()?);
+        let (liveness_a, liveness_b) = fd::liveness_pair()?;
         Ok([
-            Parts {
+            ChannelFds {
                 memory: memory.try_clone()?,
-                bell: bell_a.try_clone()?,
-                peer_bell: bell_b.try_clone()?,
-                life_line: line_a,
+                doorbell: bell_a.try_clone()?,
+                peer_doorbell: bell_b.try_clone()?,
+                liveness: liveness_a,
             },
-            Parts { memory, bell: bell_b, peer_bell: bell_a, life_line: line_b },
+            ChannelFds { memory, doorbell: bell_b, peer_doorbell: bell_a, liveness: liveness_b },
         ])
     }
 
-    /// In the order in which they travel.
+    /// The descriptors in the order of the message.
     pub fn as_fds(&self) -> [BorrowedFd<'_>; 4] {
-        [self.memory.as_fd(), self.bell.as_fd(), self.peer_bell.as_fd(), self.life_line.as_fd()]
+        [
+            self.memory.as_fd(),
+            self.doorbell.as_fd(),
+            self.peer_doorbell.as_fd(),
+            self.liveness.as_fd(),
+        ]
     }
 
-    /// From what travelled; `None` if it is another number of descriptors.
-    pub fn from_fds(fds: Vec<OwnedFd>) -> Option<Parts> {
-        let [memory, bell, peer_bell, life_line] = fds.try_into().ok()?;
-        Some(Parts { memory, bell, peer_bell, life_line })
+    /// From received descriptors. `None` if there are not exactly four.
+    pub fn from_fds(fds: Vec<OwnedFd>) -> Option<ChannelFds> {
+        let [memory, doorbell, peer_doorbell, liveness] = fds.try_into().ok()?;
+        Some(ChannelFds { memory, doorbell, peer_doorbell, liveness })
     }
 }
 
 /// Why a channel is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Closed {
-    /// The other process ended, or closed its end.
-    #[error("the other process is gone")]
-    Gone,
+    /// The peer ended or closed its end.
+    #[error("the peer process is gone")]
+    PeerGone,
     /// This process closed it.
     #[error("this process closed the channel")]
-    Here,
-    /// The other process broke the rules.
-    #[error("the other process broke the rules of the channel: {0}")]
+    Local,
+    /// The peer violated the protocol.
+    #[error("the peer violated the channel protocol: {0}")]
     Violation(Violation),
 }
 
 impl Closed {
     fn label(self) -> &'static str {
         match self {
-            Closed::Gone => "peer gone",
-            Closed::Here => "closed here",
+            Closed::PeerGone => "peer gone",
+            Closed::Local => "closed locally",
             Closed::Violation(Violation::Index) => "wrong index",
             Closed::Violation(Violation::Descriptor) => "wrong descriptor",
             Closed::Violation(Violation::Buffer) => "wrong buffer",
@@ -100,73 +105,73 @@ impl Closed {
 
 /// One end of a channel.
 pub struct Channel {
-    outbox: Mutex<Outbox>,
-    inbox: Mutex<Inbox>,
-    own: SharedOne<Attention>,
-    peer: SharedOne<Attention>,
-    bell: Arc<OwnedFd>,
-    peer_bell: Arc<OwnedFd>,
-    life_line: Arc<OwnedFd>,
-    longest: usize,
+    sender: Mutex<Sender>,
+    receiver: Mutex<Receiver>,
+    own: SharedOne<NeedWakeup>,
+    peer: SharedOne<NeedWakeup>,
+    doorbell: Arc<OwnedFd>,
+    peer_doorbell: Arc<OwnedFd>,
+    liveness: Arc<OwnedFd>,
+    max_frame_bytes: usize,
     closed: OnceLock<Closed>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while it was held can have left nothing half done that the checks would not find.
+    // The state behind a poisoned lock is still checked on every use.
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 impl Channel {
-    /// Takes over an end (0 or 1) of a channel that nobody has used yet.
-    pub fn new(parts: Parts, sizes: &Sizes, end: usize) -> std::io::Result<Channel> {
+    /// Opens an end (0 or 1) of an unused channel.
+    pub fn new(fds: ChannelFds, sizes: &Sizes, end: usize) -> std::io::Result<Channel> {
         let layout = Arc::new(Layout::of(sizes).map_err(std::io::Error::other)?);
-        let memory = ChannelMemory::map(&parts.memory, &layout, end)?;
+        let memory = ChannelMemory::map(&fds.memory, &layout, end)?;
         metrics::CHANNELS.inc();
         Ok(Channel {
-            outbox: Mutex::new(Outbox::new(memory.out, &layout)),
-            inbox: Mutex::new(Inbox::new(memory.into, &layout)),
+            sender: Mutex::new(Sender::new(memory.out, &layout)),
+            receiver: Mutex::new(Receiver::new(memory.into, &layout)),
             own: memory.own,
             peer: memory.peer,
-            bell: Arc::new(parts.bell),
-            peer_bell: Arc::new(parts.peer_bell),
-            life_line: Arc::new(parts.life_line),
-            longest: sizes.frame as usize,
+            doorbell: Arc::new(fds.doorbell),
+            peer_doorbell: Arc::new(fds.peer_doorbell),
+            liveness: Arc::new(fds.liveness),
+            max_frame_bytes: sizes.frame as usize,
             closed: OnceLock::new(),
         })
     }
 
-    /// Octets of the longest frame.
-    pub fn longest_frame(&self) -> usize {
-        self.longest
+    /// Maximum frame length in bytes.
+    pub fn max_frame_bytes(&self) -> usize {
+        self.max_frame_bytes
     }
 
-    /// Readable when there may be something to receive, or room to send.
-    pub fn bell(&self) -> &Arc<OwnedFd> {
-        &self.bell
+    /// Readable when there may be frames to receive, or room to send.
+    pub fn doorbell(&self) -> &Arc<OwnedFd> {
+        &self.doorbell
     }
 
-    /// Readable when the other end is gone.
-    pub fn life_line(&self) -> &Arc<OwnedFd> {
-        &self.life_line
+    /// Readable when the peer may be gone; see [`Channel::check_liveness`].
+    pub fn liveness(&self) -> &Arc<OwnedFd> {
+        &self.liveness
     }
 
-    /// Why it is closed, if it is.
+    /// Why the channel is closed; `None` while it is open.
     pub fn closed(&self) -> Option<Closed> {
         self.closed.get().copied()
     }
 
-    fn open(&self) -> Result<(), Closed> {
+    fn ensure_open(&self) -> Result<(), Closed> {
         self.closed().map_or(Ok(()), Err)
     }
 
-    /// Closes the channel for both ends. The first reason stays.
+    /// Closes the channel for both ends. Only the first reason is stored.
     pub fn close(&self, reason: Closed) {
         if self.closed.set(reason).is_ok() {
             metrics::CHANNELS.dec();
             metrics::CLOSED.with_label_values(&[reason.label()]).inc();
-            // Wakes whoever waits for the channel, at both ends.
+            // Wakes the tasks and threads that wait at both ends.
             let _ = nix::sys::socket::shutdown(
-                fd::raw(&self.life_line),
+                fd::raw(&self.liveness),
                 nix::sys::socket::Shutdown::Both,
             );
         }
@@ -179,116 +184,116 @@ impl Channel {
         })
     }
 
-    /// Sends a frame; one that finds no room waits in this process. Frames stay in order.
-    pub fn send(&self, head: Head, octets: &[u8]) -> Result<(), Closed> {
-        self.open()?;
-        if octets.len() > self.longest {
-            // The callers look first; the channel itself is sound.
+    /// Sends a frame, or queues it in this process if there is no room. Frames stay in order.
+    pub fn send(&self, head: FrameHeader, bytes: &[u8]) -> Result<(), Closed> {
+        self.ensure_open()?;
+        if bytes.len() > self.max_frame_bytes {
+            // The callers check the length first. The channel itself stays open.
             return Err(Closed::Violation(Violation::Frame));
         }
-        let mut outbox = lock(&self.outbox);
-        self.checked(outbox.send(head, octets))?;
-        self.settle(&mut outbox)
+        let mut sender = lock(&self.sender);
+        self.checked(sender.send(head, bytes))?;
+        self.publish(&mut sender)
     }
 
-    /// Sends as much as there is room for as a frame of its own, and says how much that was. At 0
-    /// the channel will be [woken](Channel::bell) when there is room again.
-    pub fn send_some(&self, head: Head, octets: &[u8]) -> Result<usize, Closed> {
-        self.open()?;
-        let mut outbox = lock(&self.outbox);
-        let mut sent = self.checked(outbox.send_some(head, octets))?;
-        if sent == 0 && !outbox.is_waiting() {
-            self.own.starve();
-            sent = self.checked(outbox.send_some(head, octets))?;
+    /// Sends the part of `bytes` that there is room for as one frame, and returns its length. After 0
+    /// the [doorbell](Channel::doorbell) is signalled when there is room again.
+    pub fn send_some(&self, head: FrameHeader, bytes: &[u8]) -> Result<usize, Closed> {
+        self.ensure_open()?;
+        let mut sender = lock(&self.sender);
+        let mut sent = self.checked(sender.send_some(head, bytes))?;
+        if sent == 0 && !sender.has_queued() {
+            self.own.arm_send();
+            sent = self.checked(sender.send_some(head, bytes))?;
         }
-        self.settle(&mut outbox)?;
+        self.publish(&mut sender)?;
         Ok(sent)
     }
 
-    /// Octets of memory of what waits for room.
+    /// Memory in bytes of the frames that wait for room.
     pub fn backlog(&self) -> usize {
-        lock(&self.outbox).backlog()
+        lock(&self.sender).backlog()
     }
 
-    /// Buffers that the other end has not given back.
+    /// Number of buffers that the peer holds.
     pub fn lent(&self) -> Result<u32, Closed> {
-        self.open()?;
-        let mut outbox = lock(&self.outbox);
-        self.checked(outbox.reclaim())?;
-        Ok(outbox.lent())
+        self.ensure_open()?;
+        let mut sender = lock(&self.sender);
+        self.checked(sender.reclaim())?;
+        Ok(sender.lent())
     }
 
-    /// Rings the other end's bell if it has to, and asks to be woken if frames wait for room.
-    fn settle(&self, outbox: &mut Outbox) -> Result<(), Closed> {
-        if outbox.is_waiting() {
-            self.own.starve();
-            self.checked(outbox.flush())?;
+    /// Signals the peer's doorbell if needed, and arms the wakeup if frames wait for room.
+    fn publish(&self, sender: &mut Sender) -> Result<(), Closed> {
+        if sender.has_queued() {
+            self.own.arm_send();
+            self.checked(sender.flush())?;
         }
-        if outbox.take_published() && self.peer.after_sending() {
-            metrics::BELLS.inc();
-            bells::ring(&self.peer_bell);
+        if sender.take_published() && self.peer.take_receive() {
+            metrics::WAKEUPS.inc();
+            wakeup::signal(&self.peer_doorbell);
         }
         Ok(())
     }
 
-    /// Takes what the peer gave back, sends what waited for it, and moves up to `most` frames into
+    /// Reclaims returned buffers, sends queued frames, and appends up to `limit` received frames to
     /// `frames`.
-    pub fn receive(&self, most: usize, frames: &mut Vec<Frame>) -> Result<(), Closed> {
-        self.open()?;
+    pub fn receive(&self, limit: usize, frames: &mut Vec<Frame>) -> Result<(), Closed> {
+        self.ensure_open()?;
         {
-            let mut outbox = lock(&self.outbox);
-            if outbox.is_waiting() {
-                self.checked(outbox.flush())?;
-                self.settle(&mut outbox)?;
+            let mut sender = lock(&self.sender);
+            if sender.has_queued() {
+                self.checked(sender.flush())?;
+                self.publish(&mut sender)?;
             }
         }
-        let mut inbox = lock(&self.inbox);
-        for _ in 0..most {
-            match self.checked(inbox.take_next())? {
+        let mut receiver = lock(&self.receiver);
+        for _ in 0..limit {
+            match self.checked(receiver.next_frame())? {
                 Some(frame) => frames.push(frame),
                 None => break,
             }
         }
-        if inbox.publish() && self.peer.after_returning() {
-            metrics::BELLS.inc();
-            bells::ring(&self.peer_bell);
+        if receiver.publish() && self.peer.take_send() {
+            metrics::WAKEUPS.inc();
+            wakeup::signal(&self.peer_doorbell);
         }
         Ok(())
     }
 
-    /// Whether there is something to receive, as far as can be seen without a look at it.
-    pub fn has_news(&self) -> bool {
-        // Whatever is wrong with it is found when it is received.
-        lock(&self.inbox).has_some().unwrap_or(true)
+    /// Whether the peer has published descriptors. Does not validate them.
+    pub fn has_frames(&self) -> bool {
+        // An invalid index is reported by the next `receive`.
+        lock(&self.receiver).has_frames().unwrap_or(true)
     }
 
-    /// Says that this end waits for its bell from now on; `false` where there is something to do
-    /// first.
-    pub fn may_sleep(&self) -> Result<bool, Closed> {
-        self.open()?;
-        self.own.sleep();
-        if self.checked(lock(&self.inbox).has_some())? {
-            self.own.wake();
+    /// Arms the wakeup for received frames. Returns `false` if frames have arrived meanwhile; then the
+    /// caller must not sleep.
+    pub fn prepare_sleep(&self) -> Result<bool, Closed> {
+        self.ensure_open()?;
+        self.own.arm_receive();
+        if self.checked(lock(&self.receiver).has_frames())? {
+            self.own.disarm_receive();
             return Ok(false);
         }
         Ok(true)
     }
 
-    /// Says that this end looks by itself again.
-    pub fn awake(&self) {
-        self.own.wake();
+    /// Disarms the wakeup: this end polls its ring itself.
+    pub fn mark_awake(&self) {
+        self.own.disarm_receive();
     }
 
-    /// Looks whether the other end is still there; to be called when the life line is readable.
-    pub fn check_life(&self) {
-        if fd::is_gone(&self.life_line) {
-            self.close(Closed::Gone);
+    /// Closes the channel if the peer is gone. Call it when [`Channel::liveness`] is readable.
+    pub fn check_liveness(&self) {
+        if fd::is_peer_gone(&self.liveness) {
+            self.close(Closed::PeerGone);
         }
     }
 }
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        self.close(Closed::Here);
+        self.close(Closed::Local);
     }
 }

@@ -3,17 +3,17 @@ use super::*;
 use crate::memory::pool::BufferClass;
 
 fn small() -> Sizes {
-    let class = |octets, count| BufferClass { octets, count };
+    let class = |bytes, count| BufferClass { bytes, count };
     Sizes { slots: 8, classes: vec![class(64, 4), class(256, 4)], frame: 16 << 10 }
 }
 
 fn pair(sizes: &Sizes) -> (Channel, Channel) {
-    let [a, b] = Parts::pair(&Layout::of(sizes).unwrap(), false).unwrap();
+    let [a, b] = ChannelFds::pair(&Layout::of(sizes).unwrap(), false).unwrap();
     (Channel::new(a, sizes, 0).unwrap(), Channel::new(b, sizes, 1).unwrap())
 }
 
-fn head(stream: u32) -> Head {
-    Head { kind: Kind::Request, own: true, stream }
+fn head(stream: u32) -> FrameHeader {
+    FrameHeader { kind: FrameKind::Request, own: true, stream }
 }
 
 fn received(channel: &Channel) -> Vec<Frame> {
@@ -22,13 +22,13 @@ fn received(channel: &Channel) -> Vec<Frame> {
     frames
 }
 
-fn octets(length: usize) -> Vec<u8> {
+fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|n| (n * 7 + n / 251) as u8).collect()
 }
 
-fn rang(channel: &Channel) -> bool {
+fn was_signalled(channel: &Channel) -> bool {
     let mut count = [0; 8];
-    nix::unistd::read(channel.bell(), &mut count).is_ok()
+    nix::unistd::read(channel.doorbell(), &mut count).is_ok()
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn frames_of_every_size_arrive_in_order() {
     let (a, b) = pair(&small());
     let lengths = [0, 1, 39, 40, 41, 64, 65, 256, 257, 1000, 5000, 16 << 10, 3];
     for (n, length) in lengths.into_iter().enumerate() {
-        a.send(head(n as u32), &octets(length)).unwrap();
+        a.send(head(n as u32), &bytes(length)).unwrap();
     }
     let mut got = Vec::new();
     while got.len() < lengths.len() {
@@ -44,165 +44,168 @@ fn frames_of_every_size_arrive_in_order() {
         got.extend(received(&a).into_iter().map(|_| panic!("nothing was sent this way")));
     }
     for (n, (frame, length)) in got.iter().zip(lengths).enumerate() {
-        assert_eq!((frame.head, &frame.octets), (head(n as u32), &octets(length)));
+        assert_eq!((frame.head, &frame.bytes), (head(n as u32), &bytes(length)));
     }
     assert_eq!(a.backlog(), 0);
-    lock(&a.outbox).reclaim().unwrap();
-    assert_eq!(lock(&a.outbox).lent(), 0);
+    lock(&a.sender).reclaim().unwrap();
+    assert_eq!(lock(&a.sender).lent(), 0);
 }
 
 #[test]
-fn a_bell_is_rung_for_who_sleeps_and_for_nobody_else() {
+fn the_doorbell_is_signalled_only_for_a_sleeping_or_blocked_end() {
     let (a, b) = pair(&small());
     a.send(head(1), b"x").unwrap();
-    assert!(!rang(&b));
-    assert!(!b.may_sleep().unwrap());
+    assert!(!was_signalled(&b));
+    assert!(!b.prepare_sleep().unwrap());
     assert_eq!(received(&b).len(), 1);
-    assert!(b.may_sleep().unwrap());
+    assert!(b.prepare_sleep().unwrap());
     a.send(head(2), b"x").unwrap();
     a.send(head(3), b"x").unwrap();
-    assert!(rang(&b) && !rang(&b));
-    // A sender without room is told when there is some.
+    assert!(was_signalled(&b) && !was_signalled(&b));
+    // A sender without room is woken when there is room.
     (0..20).for_each(|n| a.send(head(n), b"x").unwrap());
-    assert!(!rang(&a));
+    assert!(!was_signalled(&a));
     received(&b);
-    assert!(rang(&a));
+    assert!(was_signalled(&a));
 }
 
 #[test]
-fn what_finds_no_room_is_not_lost() {
+fn frames_without_room_are_queued_and_sent_later() {
     let (a, b) = pair(&small());
-    (0..100).for_each(|n| a.send(head(n), &octets(100 + n as usize)).unwrap());
+    (0..100).for_each(|n| a.send(head(n), &bytes(100 + n as usize)).unwrap());
     assert!(a.backlog() > 0);
-    assert_eq!(a.send_some(head(0), &octets(10)).unwrap(), 0);
+    assert_eq!(a.send_some(head(0), &bytes(10)).unwrap(), 0);
     let mut got = Vec::new();
     for _ in 0..100 {
         got.extend(received(&b));
         received(&a);
     }
     assert_eq!(got.iter().map(|f| f.head.stream).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
-    assert!(got.iter().enumerate().all(|(n, f)| f.octets == octets(100 + n)));
-    assert_eq!(a.send_some(head(0), &octets(1000)).unwrap(), 256);
+    assert!(got.iter().enumerate().all(|(n, f)| f.bytes == bytes(100 + n)));
+    assert_eq!(a.send_some(head(0), &bytes(1000)).unwrap(), 256);
 }
 
 #[test]
-fn either_end_learns_of_the_others_end() {
+fn an_end_detects_that_its_peer_is_gone() {
     let (a, b) = pair(&small());
-    a.send(head(1), b"last words").unwrap();
-    b.check_life();
+    a.send(head(1), b"last frame").unwrap();
+    b.check_liveness();
     assert_eq!(b.closed(), None);
     drop(a);
-    // What was sent before is still there.
+    // Frames that were sent before can still be received.
     assert_eq!(received(&b).len(), 1);
-    b.check_life();
-    assert_eq!((b.closed(), b.send(head(2), b"")), (Some(Closed::Gone), Err(Closed::Gone)));
+    b.check_liveness();
+    assert_eq!((b.closed(), b.send(head(2), b"")), (Some(Closed::PeerGone), Err(Closed::PeerGone)));
 }
 
 #[test]
-fn a_frame_over_the_limit_is_not_sent() {
+fn a_frame_above_the_maximum_length_is_not_sent() {
     let (a, _b) = pair(&small());
-    assert_eq!(a.send(head(1), &octets((16 << 10) + 1)), Err(Closed::Violation(Violation::Frame)));
+    assert_eq!(a.send(head(1), &bytes((16 << 10) + 1)), Err(Closed::Violation(Violation::Frame)));
 }
 
-/// A peer that follows no rule: it writes descriptors of its own making.
-struct Rogue {
+/// A peer that writes arbitrary descriptors.
+struct MaliciousPeer {
     memory: ChannelMemory,
     ring: crate::memory::ring::Producer<mapping::SharedRing<8>, 8>,
-    _line: OwnedFd,
+    _liveness: OwnedFd,
 }
 
-fn rogue() -> (Channel, Rogue) {
+fn malicious_peer() -> (Channel, MaliciousPeer) {
     let sizes = small();
     let layout = Arc::new(Layout::of(&sizes).unwrap());
-    let [a, b] = Parts::pair(&layout, false).unwrap();
+    let [a, b] = ChannelFds::pair(&layout, false).unwrap();
     let twice = || ChannelMemory::map(&b.memory, &layout, 1).unwrap();
     let (memory, ring) = (twice(), crate::memory::ring::Producer::new(twice().out.ring));
-    (Channel::new(a, &sizes, 0).unwrap(), Rogue { memory, ring, _line: b.life_line })
+    (Channel::new(a, &sizes, 0).unwrap(), MaliciousPeer { memory, ring, _liveness: b.liveness })
 }
 
-fn fate(descriptors: &[[u64; 8]]) -> Result<usize, Closed> {
-    let (channel, mut rogue) = rogue();
+fn receive_all(descriptors: &[[u64; 8]]) -> Result<usize, Closed> {
+    let (channel, mut malicious_peer) = malicious_peer();
     for words in descriptors {
-        assert!(rogue.ring.push(words).unwrap());
+        assert!(malicious_peer.ring.push(words).unwrap());
     }
     let mut frames = Vec::new();
     channel.receive(usize::MAX, &mut frames)?;
     Ok(frames.len())
 }
 
-fn piece(first: bool, last: bool, total: u32, place: Place) -> Descriptor {
-    Descriptor { head: head(1), first, last, total, place }
+fn piece(first: bool, last: bool, total: u32, payload: Payload) -> Descriptor {
+    Descriptor { head: head(1), first, last, total, payload }
 }
 
-fn in_buffer(id: u32, length: u32) -> Place {
-    Place::Buffer(crate::memory::pool::BufferId(id), length)
+fn in_buffer(id: u32, length: u32) -> Payload {
+    Payload::Buffer(crate::memory::pool::BufferId(id), length)
 }
 
 #[test]
-fn descriptors_that_break_the_rules_close_the_channel() {
+fn invalid_descriptors_close_the_channel() {
     let wrong = |violation| Err(Closed::Violation(violation));
     let whole = piece(true, true, 64, in_buffer(0, 64)).to_words();
-    assert_eq!(fate(&[whole]), Ok(1));
-    // Kinds, lengths and buffers that do not exist.
-    assert_eq!(fate(&[[0; 8]]), wrong(Violation::Descriptor));
-    assert_eq!(fate(&[[u64::MAX; 8]]), wrong(Violation::Descriptor));
+    assert_eq!(receive_all(&[whole]), Ok(1));
+    // Invalid kinds, lengths and buffers.
+    assert_eq!(receive_all(&[[0; 8]]), wrong(Violation::Descriptor));
+    assert_eq!(receive_all(&[[u64::MAX; 8]]), wrong(Violation::Descriptor));
     assert_eq!(
-        fate(&[piece(true, true, 65, in_buffer(0, 65)).to_words()]),
+        receive_all(&[piece(true, true, 65, in_buffer(0, 65)).to_words()]),
         wrong(Violation::Buffer)
     );
     assert_eq!(
-        fate(&[piece(true, true, 64, in_buffer(8, 64)).to_words()]),
+        receive_all(&[piece(true, true, 64, in_buffer(8, 64)).to_words()]),
         wrong(Violation::Buffer)
     );
     assert_eq!(
-        fate(&[piece(true, true, 64, in_buffer(u32::MAX, 64)).to_words()]),
+        receive_all(&[piece(true, true, 64, in_buffer(u32::MAX, 64)).to_words()]),
         wrong(Violation::Buffer)
     );
-    assert_eq!(fate(&[piece(true, true, 0, in_buffer(0, 0)).to_words()]), wrong(Violation::Buffer));
-    // Pieces that make no frame.
     assert_eq!(
-        fate(&[piece(false, true, 64, in_buffer(0, 64)).to_words()]),
+        receive_all(&[piece(true, true, 0, in_buffer(0, 0)).to_words()]),
+        wrong(Violation::Buffer)
+    );
+    // Pieces that do not form a frame.
+    assert_eq!(
+        receive_all(&[piece(false, true, 64, in_buffer(0, 64)).to_words()]),
         wrong(Violation::Frame)
     );
     assert_eq!(
-        fate(&[piece(true, true, 63, in_buffer(0, 64)).to_words()]),
+        receive_all(&[piece(true, true, 63, in_buffer(0, 64)).to_words()]),
         wrong(Violation::Frame)
     );
     assert_eq!(
-        fate(&[piece(true, false, 64, in_buffer(0, 64)).to_words()]),
+        receive_all(&[piece(true, false, 64, in_buffer(0, 64)).to_words()]),
         wrong(Violation::Frame)
     );
     assert_eq!(
-        fate(&[piece(true, false, u32::MAX, in_buffer(0, 64)).to_words()]),
+        receive_all(&[piece(true, false, u32::MAX, in_buffer(0, 64)).to_words()]),
         wrong(Violation::Frame)
     );
     let begun = piece(true, false, 128, in_buffer(0, 64)).to_words();
-    assert_eq!(fate(&[begun, whole]), wrong(Violation::Frame));
-    assert_eq!(fate(&[begun, piece(false, true, 128, in_buffer(1, 64)).to_words()]), Ok(1));
+    assert_eq!(receive_all(&[begun, whole]), wrong(Violation::Frame));
+    assert_eq!(receive_all(&[begun, piece(false, true, 128, in_buffer(1, 64)).to_words()]), Ok(1));
     let other = Descriptor { head: head(2), ..piece(false, true, 128, in_buffer(1, 64)) };
-    assert_eq!(fate(&[begun, other.to_words()]), wrong(Violation::Frame));
+    assert_eq!(receive_all(&[begun, other.to_words()]), wrong(Violation::Frame));
 }
 
 #[test]
-fn a_buffer_sent_more_often_than_there_are_buffers_closes_the_channel() {
-    let (channel, mut rogue) = rogue();
+fn a_buffer_that_is_sent_repeatedly_closes_the_channel() {
+    let (channel, mut malicious_peer) = malicious_peer();
     let whole = piece(true, true, 64, in_buffer(0, 64)).to_words();
     let mut frames = Vec::new();
     let outcome = (0..20).find_map(|_| {
-        assert!(rogue.ring.push(&whole).unwrap());
+        assert!(malicious_peer.ring.push(&whole).unwrap());
         channel.receive(usize::MAX, &mut frames).err()
     });
     assert_eq!(outcome, Some(Closed::Violation(Violation::Return)));
 }
 
 #[test]
-fn buffers_given_back_that_were_not_lent_close_the_channel() {
+fn returning_a_buffer_that_is_not_lent_closes_the_channel() {
     for wrong in [1, 7, 8, u64::MAX] {
-        let (channel, rogue) = rogue();
-        channel.send(head(1), &octets(64)).unwrap();
-        let mut returns = crate::memory::ring::Producer::new(rogue.memory.into.returns);
+        let (channel, malicious_peer) = malicious_peer();
+        channel.send(head(1), &bytes(64)).unwrap();
+        let mut returns = crate::memory::ring::Producer::new(malicious_peer.memory.into.returns);
         assert!(returns.push(&[wrong]).unwrap());
-        let outcome = (0..8).find_map(|_| channel.send(head(1), &octets(64)).err());
+        let outcome = (0..8).find_map(|_| channel.send(head(1), &bytes(64)).err());
         assert_eq!(outcome, Some(Closed::Violation(Violation::Return)), "{wrong}");
     }
 }

@@ -1,42 +1,41 @@
-//! What a peer must not do. Its channel is closed for it.
-use crate::memory::pool::NotLent;
-use crate::memory::ring::WrongIndex;
+//! Protocol violations by a peer. Each closes the channel.
+use crate::memory::pool::NotLentError;
+use crate::memory::ring::InvalidIndex;
 
-/// How a peer broke the rules.
+/// What the peer did wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// A ring's index that cannot be.
-    #[error("wrong ring index")]
+    /// An invalid ring index.
+    #[error("invalid ring index")]
     Index,
-    /// A descriptor that makes no sense.
-    #[error("wrong descriptor")]
+    /// A descriptor that does not decode.
+    #[error("invalid descriptor")]
     Descriptor,
-    /// A buffer that does not exist, or more octets than it holds.
-    #[error("wrong buffer")]
+    /// A buffer that does not exist, or a length that exceeds it.
+    #[error("invalid buffer")]
     Buffer,
-    /// A buffer given back that was not lent.
-    #[error("wrong buffer returned")]
+    /// A returned buffer that was not lent.
+    #[error("invalid buffer returned")]
     Return,
-    /// Pieces that do not make up a frame, or too long a frame.
-    #[error("wrong frame")]
+    /// Pieces that do not form a frame, or a frame that is too long or does not decode.
+    #[error("invalid frame")]
     Frame,
-    /// A frame that does not fit what the call or connection is at.
-    #[error("wrong order")]
+    /// A frame that is not allowed in the state of its call or connection.
+    #[error("frame not allowed in this state")]
     Order,
-    /// More octets on a connection than there was credit for, or more connections or calls than
-    /// allowed.
+    /// More data than the granted credit, or more queued data than the limits allow.
     #[error("limit exceeded")]
     Limit,
 }
 
-impl From<WrongIndex> for Violation {
-    fn from(_: WrongIndex) -> Self {
+impl From<InvalidIndex> for Violation {
+    fn from(_: InvalidIndex) -> Self {
         Violation::Index
     }
 }
 
-impl From<NotLent> for Violation {
-    fn from(_: NotLent) -> Self {
+impl From<NotLentError> for Violation {
+    fn from(_: NotLentError) -> Self {
         Violation::Return
     }
 }

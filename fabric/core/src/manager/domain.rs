@@ -1,22 +1,21 @@
-//! Security domains: which processes belong together, told by who runs them.
+//! Security domains: which processes may share memory, decided by user and group.
 use serde::{Deserialize, Serialize};
 
-/// Processes that may share memory with each other and with nobody else.
+/// A set of processes that may share memory with each other, and with no others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub struct Domain {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// Users whose processes belong to it, by number.
+    /// User IDs whose processes belong to the domain.
     #[serde(default)]
     pub uids: Vec<u32>,
-    /// Groups whose processes belong to it, by number: the process's own group, not its
-    /// supplementary ones.
+    /// Group IDs whose processes belong to the domain. Supplementary groups do not count.
     #[serde(default)]
     pub gids: Vec<u32>,
 }
 
-/// The first domain that a process belongs to, by what the kernel says of it.
+/// The first domain that matches a process's user or group.
 pub fn of(domains: &[Domain], uid: u32, gid: u32) -> Option<&Domain> {
     domains.iter().find(|domain| domain.uids.contains(&uid) || domain.gids.contains(&gid))
 }
@@ -26,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_before_strangers() {
+    fn the_first_matching_domain_is_used() {
         let domain = |name: &str, uids: &[u32], gids: &[u32]| Domain {
             name: name.into(),
             uids: uids.into(),

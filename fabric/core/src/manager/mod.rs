@@ -1,6 +1,6 @@
-//! The manager of a machine's fabric: admits processes, and brings those of one security domain
-//! together. It makes a channel's memory and hands it to the two processes that use it; afterwards
-//! it has no part in what they say to each other, and may end and start again without them.
+//! The manager of a machine's fabric: it admits processes and creates channels between processes of
+//! one security domain. It creates the memory of a channel and sends it to both processes; it takes
+//! no part in their communication, and may restart at any time.
 mod domain;
 mod registry;
 
@@ -9,10 +9,11 @@ pub use registry::ManagerLimits;
 #[doc(hidden)]
 pub use registry::{Action, Registry};
 
-use crate::channel::Parts;
+use crate::channel::ChannelFds;
 use crate::fd::Watched;
+use crate::manager_socket::default_socket;
 use crate::memory::layout::{Layout, Sizes};
-use crate::messages::{self, FromMember, Peer, ToMember};
+use crate::messages::{self, FromManager, Peer, ToManager};
 use crate::{fd, metrics};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, connect, getsockopt, listen,
@@ -28,25 +29,25 @@ use std::time::{Duration, SystemTime};
 use tokio::io::Interest;
 use tokio::task::JoinSet;
 
-/// How a manager is set up.
+/// Configuration of a manager.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ManagerConfig {
-    /// Where processes find it.
+    /// Path of the socket that processes connect to.
     pub socket: PathBuf,
-    /// Who may take part. A process that belongs to none of them is refused.
+    /// The security domains. A process that belongs to none is refused.
     pub domains: Vec<Domain>,
-    /// Sizes of the channels.
+    /// Sizes of each channel.
     pub sizes: Sizes,
-    /// What the manager takes on.
+    /// Limits.
     pub limits: ManagerLimits,
-    /// Whether channels use huge pages if the machine has set some aside. Each takes 2 MiB at
-    /// least then.
+    /// Whether channels use huge pages if the machine has reserved some. Each channel then occupies
+    /// at least 2 MiB.
     pub huge_pages: bool,
 }
 
 impl Default for ManagerConfig {
-    /// One domain, for the processes of the user who runs the manager.
+    /// One domain, for the processes of the manager's user.
     fn default() -> Self {
         let own = Domain {
             name: "core".into(),
@@ -61,16 +62,6 @@ impl Default for ManagerConfig {
             huge_pages: false,
         }
     }
-}
-
-/// Where the manager is looked for if nothing else is configured: `/run/martlet/sbi.sock` for root,
-/// the user's own runtime folder for others.
-pub fn default_socket() -> PathBuf {
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) if !nix::unistd::geteuid().is_root() => PathBuf::from(folder),
-        _ => PathBuf::from("/run"),
-    };
-    folder.join("martlet/sbi.sock")
 }
 
 /// A bound manager.
@@ -88,21 +79,21 @@ struct State {
 }
 
 impl Manager {
-    /// Checks the configuration and binds the socket; the error says what to do.
+    /// Checks the configuration and binds the socket.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an invalid configuration; `AddrInUse` if another manager is running.
     pub fn bind(config: ManagerConfig) -> std::io::Result<Manager> {
         let wrong = |what: String| std::io::Error::new(std::io::ErrorKind::InvalidInput, what);
         let layout = Layout::of(&config.sizes).map_err(|e| wrong(format!("fabric sizes: {e}")))?;
         if config.domains.is_empty() {
-            return Err(wrong("the fabric needs a security domain, or nobody may use it".into()));
+            return Err(wrong("no security domain is configured: add one to `domains`".into()));
         }
         let path = &config.socket;
         let listener = open(path).map_err(|e| {
-            std::io::Error::new(
-                e.kind(),
-                format!("cannot manage the fabric at {}: {e}", path.display()),
-            )
+            std::io::Error::new(e.kind(), format!("cannot listen at {}: {e}", path.display()))
         })?;
-        // Numbers that another manager gave out before do not come again.
+        // Start above the numbers that an earlier manager allocated.
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let state = State {
             registry: Mutex::new(Registry::new(
@@ -117,23 +108,25 @@ impl Manager {
         Ok(Manager { listener, config: Arc::new(config), state: Arc::new(state) })
     }
 
-    /// Manages until the future is dropped. The processes keep the channels that they have.
+    /// Runs until the future is dropped. Processes keep their channels afterwards.
     pub async fn run(self) {
         let mut members = JoinSet::new();
         loop {
             let accepted = tokio::select! {
-                accepted = self.listener.async_io(Interest::READABLE, |fd| fd::accept(fd)) => accepted,
+                accepted = self.listener.async_io(Interest::READABLE, |fd| fd::accept(fd)) => {
+                    accepted
+                }
                 Some(_) = members.join_next() => continue,
             };
             match accepted {
                 Ok(socket) => {
                     if let Some((number, socket)) = self.admit(socket) {
                         let state = self.state.clone();
-                        members.spawn(async move { state.attend(number, socket).await });
+                        members.spawn(async move { state.serve_member(number, socket).await });
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a process could not join the fabric");
+                    tracing::warn!(%error, "fabric connection not accepted");
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }
@@ -145,28 +138,26 @@ impl Manager {
             metrics::REFUSED.with_label_values(&["join"]).inc();
             let _ = fd::send(
                 &socket,
-                &messages::encode(&ToMember::Refused { reason: reason.into() }),
+                &messages::encode(&FromManager::Refused { reason: reason.into() }),
                 &[],
             );
         };
         let credentials = getsockopt(&socket, sockopt::PeerCredentials).ok()?;
         let (uid, gid, pid) = (credentials.uid(), credentials.gid(), credentials.pid());
         let Some(domain) = domain::of(&self.config.domains, uid, gid) else {
-            tracing::warn!(uid, gid, pid, "a process of no security domain was refused");
+            tracing::warn!(uid, gid, pid, "fabric process refused: no security domain matches");
             refuse(&format!(
-                "user {uid} and group {gid} belong to no security domain of this fabric"
+                "no security domain contains user {uid} or group {gid}: add one of them to \
+                 fabric.domains"
             ));
             return None;
         };
         let Some(number) = lock(&self.state.registry).admit(&domain.name) else {
-            tracing::warn!(uid, pid, "a process was refused: there are too many");
-            refuse(
-                "the fabric has as many processes of this security domain as it takes \
-                 (limits.members)",
-            );
+            tracing::warn!(uid, pid, "fabric process refused: security domain full");
+            refuse("the security domain is full: raise fabric.manager.members");
             return None;
         };
-        tracing::debug!(number, uid, gid, pid, domain = domain.name, "a process joins the fabric");
+        tracing::debug!(number, uid, gid, pid, domain = domain.name, "fabric process connected");
         let socket = Arc::new(fd::watch(Arc::new(socket), Interest::READABLE).ok()?);
         lock(&self.state.sockets).insert(number, socket.clone());
         metrics::MEMBERS.set(lock(&self.state.registry).members() as i64);
@@ -184,8 +175,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Opens the socket that processes join through. Anybody may connect to it; who is admitted is
-/// decided by credentials.
+/// Opens the socket. Any user may connect; admission depends on the credentials.
 fn open(path: &Path) -> std::io::Result<OwnedFd> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -196,11 +186,11 @@ fn open(path: &Path) -> std::io::Result<OwnedFd> {
     let listener = new()?;
     match bind(listener.as_raw_fd(), &address) {
         Err(nix::Error::EADDRINUSE) => {
-            // A manager that was killed leaves its socket behind; one that lives answers.
+            // A killed manager leaves its socket behind; a running one accepts connections.
             if connect(new()?.as_raw_fd(), &address) != Err(nix::Error::ECONNREFUSED) {
                 return Err(std::io::Error::new(
                     std::io::ErrorKind::AddrInUse,
-                    "another manager is at work there",
+                    "another manager is running: stop it or configure another fabric.socket",
                 ));
             }
             std::fs::remove_file(path)?;
@@ -214,26 +204,26 @@ fn open(path: &Path) -> std::io::Result<OwnedFd> {
 }
 
 impl State {
-    async fn attend(&self, number: u64, socket: Arc<Watched>) {
-        let mut buffer = vec![0; messages::LONGEST];
+    async fn serve_member(&self, number: u64, socket: Arc<Watched>) {
+        let mut buffer = vec![0; messages::MAX_MESSAGE_BYTES];
         loop {
             let got = socket.async_io(Interest::READABLE, |fd| fd::receive(fd, &mut buffer)).await;
             let length = match got {
                 Ok((0, _)) => break,
                 Ok((length, _)) => length,
                 Err(error) => {
-                    tracing::debug!(number, %error, "a process's messages broke off");
+                    tracing::debug!(number, %error, "fabric process disconnected with an error");
                     break;
                 }
             };
-            match messages::decode::<FromMember>(&buffer[..length]) {
+            match messages::decode::<ToManager>(&buffer[..length]) {
                 Ok(message) => {
-                    tracing::debug!(number, ?message, "from a process of the fabric");
-                    let actions = lock(&self.registry).told(number, message);
+                    tracing::debug!(number, ?message, "fabric message received");
+                    let actions = lock(&self.registry).handle(number, message);
                     actions.into_iter().for_each(|action| self.act(action));
                 }
                 Err(error) => {
-                    tracing::warn!(number, %error, "a process of the fabric sent what is no message");
+                    tracing::warn!(number, %error, "fabric process sent an invalid message");
                     metrics::REFUSED.with_label_values(&["message"]).inc();
                     break;
                 }
@@ -243,51 +233,54 @@ impl State {
         let mut registry = lock(&self.registry);
         registry.remove(number);
         metrics::MEMBERS.set(registry.members() as i64);
-        tracing::debug!(number, "a process has left the fabric");
+        tracing::debug!(number, "fabric process disconnected");
     }
 
     fn act(&self, action: Action) {
         match action {
             Action::Send(to, message) => self.send(to, &message, None),
-            Action::Dismiss(number) => {
+            Action::Disconnect(number) => {
                 metrics::REFUSED.with_label_values(&["message"]).inc();
-                self.dismiss(number);
+                self.disconnect(number);
             }
-            Action::Introduce { channels: [here, there], first, second } => {
-                match Parts::pair(&self.layout, self.huge_pages) {
+            Action::CreateChannel { channels: [here, there], first, second } => {
+                match ChannelFds::pair(&self.layout, self.huge_pages) {
                     Ok([a, b]) => {
-                        self.hand_over(here, 0, first, &a);
-                        self.hand_over(there, 1, second, &b);
+                        self.send_channel(here, 0, first, &a);
+                        self.send_channel(there, 1, second, &b);
                     }
                     Err(error) => {
-                        tracing::error!(%error, "no memory or no descriptors for a channel of the fabric");
-                        lock(&self.registry).told(first.0, FromMember::Gone { channel: here });
-                        lock(&self.registry).told(second.0, FromMember::Gone { channel: there });
+                        tracing::error!(%error, "fabric channel not created");
+                        lock(&self.registry)
+                            .handle(first.0, ToManager::ChannelClosed { channel: here });
+                        lock(&self.registry)
+                            .handle(second.0, ToManager::ChannelClosed { channel: there });
                     }
                 }
             }
         }
     }
 
-    fn hand_over(&self, channel: u64, end: usize, (to, peer): (u64, Peer), parts: &Parts) {
-        let message = ToMember::Channel { channel, end, sizes: self.layout.sizes().clone(), peer };
-        self.send(to, &message, Some(parts));
+    fn send_channel(&self, channel: u64, end: usize, (to, peer): (u64, Peer), fds: &ChannelFds) {
+        let message =
+            FromManager::Channel { channel, end, sizes: self.layout.sizes().clone(), peer };
+        self.send(to, &message, Some(fds));
     }
 
-    /// Sends a message, or ends the connection to a process that does not read its messages.
-    fn send(&self, to: u64, message: &ToMember, parts: Option<&Parts>) {
+    /// Sends a message. Disconnects a process that does not read its messages.
+    fn send(&self, to: u64, message: &FromManager, fds: Option<&ChannelFds>) {
         let Some(socket) = lock(&self.sockets).get(&to).cloned() else { return };
-        let sent = match parts {
-            Some(parts) => fd::send(socket.get_ref(), &messages::encode(message), &parts.as_fds()),
+        let sent = match fds {
+            Some(fds) => fd::send(socket.get_ref(), &messages::encode(message), &fds.as_fds()),
             None => fd::send(socket.get_ref(), &messages::encode(message), &[]),
         };
         if let Err(error) = sent {
-            tracing::warn!(to, %error, "a process of the fabric does not take its messages");
-            self.dismiss(to);
+            tracing::warn!(to, %error, "fabric message not sent");
+            self.disconnect(to);
         }
     }
 
-    fn dismiss(&self, number: u64) {
+    fn disconnect(&self, number: u64) {
         if let Some(socket) = lock(&self.sockets).remove(&number) {
             let _ =
                 nix::sys::socket::shutdown(socket.as_raw_fd(), nix::sys::socket::Shutdown::Both);

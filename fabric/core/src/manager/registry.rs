@@ -1,16 +1,16 @@
-//! Who is there, who serves what, and which channels exist. No sockets: messages in, actions out.
-use crate::messages::{self, FromMember, Peer, Service, ToMember, VERSION};
+//! The manager's state: members, announcements and channels. No I/O: messages in, actions out.
+use crate::messages::{self, FromManager, Peer, Service, ToManager, VERSION};
 use std::collections::{BTreeSet, HashMap};
 
-/// What the manager takes on.
+/// Limits of the manager.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct ManagerLimits {
-    /// Processes of each security domain at a time.
+    /// Maximum number of processes in each security domain.
     pub members: usize,
-    /// Authorities that one process serves under.
+    /// Maximum number of authorities that one process serves.
     pub authorities: usize,
-    /// Channels that one process has.
+    /// Maximum number of channels of one process.
     pub channels: usize,
 }
 
@@ -20,45 +20,44 @@ impl Default for ManagerLimits {
     }
 }
 
-/// What is to be done.
+/// What the manager has to do.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send a message.
-    Send(u64, ToMember),
-    /// Make a channel between two processes and hand out its ends: 0 to the first, 1 to the second.
-    Introduce {
-        /// Its number at end 0 and at end 1: the same one, unless both ends are one process's.
+    /// Send a message to a member.
+    Send(u64, FromManager),
+    /// Create a channel and send end 0 to the first member and end 1 to the second.
+    CreateChannel {
+        /// The channel's number at end 0 and at end 1. They differ only if one member has both ends.
         channels: [u64; 2],
-        /// Who has end 0, and what it is told of end 1.
+        /// The member with end 0, and the description of its peer.
         first: (u64, Peer),
-        /// Who has end 1, and what it is told of end 0.
+        /// The member with end 1, and the description of its peer.
         second: (u64, Peer),
     },
-    /// End the connection to a process.
-    Dismiss(u64),
+    /// Close the connection to a member.
+    Disconnect(u64),
 }
 
 struct Member {
     domain: String,
-    /// Set when it has joined.
+    /// Name and schema, once it has joined.
     joined: Option<(String, u64)>,
     authorities: [BTreeSet<String>; 2],
     channels: HashMap<u64, u64>,
 }
 
-/// The manager's knowledge.
+/// The members, announcements and channels of a manager.
 pub struct Registry {
     limits: ManagerLimits,
     members: HashMap<u64, Member>,
-    /// By service, domain and authority. A domain's authorities are its own: another one can
-    /// neither see nor take them.
+    /// Members by service, domain and authority. Each domain has its own authorities.
     servers: HashMap<(Service, String, String), u64>,
     next: u64,
 }
 
 impl Registry {
-    /// Knows nobody. Numbers of members and channels begin at `first`: numbers of an earlier
-    /// manager, which processes still have, must not come again.
+    /// An empty registry. Numbers of members and channels start at `first`, which must be above
+    /// those of earlier managers: processes keep channels of an earlier manager.
     pub fn new(limits: ManagerLimits, first: u64) -> Self {
         Registry { limits, members: HashMap::new(), servers: HashMap::new(), next: first }
     }
@@ -68,14 +67,14 @@ impl Registry {
         self.next
     }
 
-    /// Processes that are there.
+    /// Number of members.
     pub fn members(&self) -> usize {
         self.members.len()
     }
 
-    /// A process of a security domain has connected; `None` if there are too many of it.
+    /// Admits a process to a security domain. `None` if the domain is full.
     pub fn admit(&mut self, domain: &str) -> Option<u64> {
-        // Each domain for itself: one cannot take the places of another.
+        // The limit applies to each domain, so one domain cannot exhaust another.
         if self.members.values().filter(|member| member.domain == domain).count()
             >= self.limits.members
         {
@@ -92,7 +91,7 @@ impl Registry {
         Some(number)
     }
 
-    /// A process is gone.
+    /// Removes a member that has disconnected.
     pub fn remove(&mut self, number: u64) {
         let Some(member) = self.members.remove(&number) else { return };
         self.servers.retain(|_, server| *server != number);
@@ -103,36 +102,38 @@ impl Registry {
         }
     }
 
-    /// A process has said something.
-    pub fn told(&mut self, from: u64, message: FromMember) -> Vec<Action> {
+    /// Handles a message of a member.
+    pub fn handle(&mut self, from: u64, message: ToManager) -> Vec<Action> {
         let Some(member) = self.members.get_mut(&from) else { return Vec::new() };
         let refuse = |reason: String| {
-            vec![Action::Send(from, ToMember::Refused { reason }), Action::Dismiss(from)]
+            vec![Action::Send(from, FromManager::Refused { reason }), Action::Disconnect(from)]
         };
         match message {
-            FromMember::Join { version, name, model } => {
+            ToManager::Join { version, name, schema } => {
                 if version != VERSION {
                     return refuse(format!(
-                        "the manager speaks version {VERSION} and this process {version}: start \
-                         both from one build"
+                        "the manager has protocol version {VERSION}, this process {version}: run both \
+                         from one build"
                     ));
                 }
                 if member.joined.is_some() || name.len() > 64 {
-                    return refuse("a process joins once, with a name of up to 64 octets".into());
+                    return refuse(
+                        "invalid join: send it once, with a name of at most 64 bytes".into(),
+                    );
                 }
-                member.joined = Some((name, model));
-                vec![Action::Send(from, ToMember::Welcome { domain: member.domain.clone() })]
+                member.joined = Some((name, schema));
+                vec![Action::Send(from, FromManager::Welcome { domain: member.domain.clone() })]
             }
-            _ if member.joined.is_none() => refuse("the first message has to be `join`".into()),
-            FromMember::Serve { service, authority } => self.serve(from, service, authority),
-            FromMember::Withdraw { service, authority } => {
+            _ if member.joined.is_none() => refuse("the first message must be `join`".into()),
+            ToManager::Serve { service, authority } => self.serve(from, service, authority),
+            ToManager::Withdraw { service, authority } => {
                 if member.authorities[service as usize].remove(&authority) {
                     self.servers.remove(&(service, member.domain.clone(), authority));
                 }
                 Vec::new()
             }
-            FromMember::Connect { service, authority } => self.connect(from, service, authority),
-            FromMember::Gone { channel } => {
+            ToManager::Connect { service, authority } => self.connect(from, service, authority),
+            ToManager::ChannelClosed { channel } => {
                 let peer = member.channels.remove(&channel);
                 if let Some(peer) = peer.and_then(|peer| self.members.get_mut(&peer)) {
                     peer.channels.remove(&channel);
@@ -148,11 +149,11 @@ impl Registry {
         let taken = self.servers.get(&key).is_some_and(|server| *server != from);
         let count = member.authorities.iter().map(BTreeSet::len).sum::<usize>();
         let reason = if taken {
-            Some("another process of this security domain serves it".to_string())
+            Some("another process of this security domain serves the authority".to_string())
         } else if count >= self.limits.authorities || authority.is_empty() || authority.len() > 255
         {
             Some(format!(
-                "a process serves under up to {} authorities of 1 to 255 octets",
+                "authority refused: a process serves up to {} authorities of 1 to 255 bytes",
                 self.limits.authorities
             ))
         } else {
@@ -160,7 +161,7 @@ impl Registry {
             member.authorities[service as usize].insert(authority.clone());
             None
         };
-        vec![Action::Send(from, ToMember::Served { service, authority, reason })]
+        vec![Action::Send(from, FromManager::Served { service, authority, reason })]
     }
 
     fn connect(&mut self, from: u64, service: Service, authority: String) -> Vec<Action> {
@@ -181,15 +182,15 @@ impl Registry {
             .find(|(_, peer)| Some(**peer) == server)
             .map(|(channel, _)| *channel);
         let channel = known.or_else(|| {
-            let (channel, action) = self.introduce(from, server?)?;
+            let (channel, action) = self.create_channel(from, server?)?;
             actions.push(action);
             Some(channel)
         });
-        actions.push(Action::Send(from, ToMember::Way { service, authority, channel }));
+        actions.push(Action::Send(from, FromManager::Route { service, authority, channel }));
         actions
     }
 
-    fn introduce(&mut self, first: u64, second: u64) -> Option<(u64, Action)> {
+    fn create_channel(&mut self, first: u64, second: u64) -> Option<(u64, Action)> {
         let room = |number| {
             self.members.get(&number).is_some_and(|m| m.channels.len() < self.limits.channels)
         };
@@ -198,19 +199,19 @@ impl Registry {
         }
         let (of_first, of_second) = (self.describe(first)?, self.describe(second)?);
         let here = self.number();
-        // Who calls itself has both ends, and has to tell them apart.
+        // A process that connects to itself has both ends under different numbers.
         let there = if first == second { self.number() } else { here };
         self.members.get_mut(&first)?.channels.insert(here, second);
         self.members.get_mut(&second)?.channels.insert(there, first);
         let (first, second) = ((first, of_second), (second, of_first));
-        Some((here, Action::Introduce { channels: [here, there], first, second }))
+        Some((here, Action::CreateChannel { channels: [here, there], first, second }))
     }
 
     fn describe(&self, number: u64) -> Option<Peer> {
         let member = self.members.get(&number)?;
-        let (name, model) = member.joined.clone()?;
+        let (name, schema) = member.joined.clone()?;
         let [calls, connections] = member.authorities.clone().map(|all| all.into_iter().collect());
-        Some(Peer { name, model, calls, connections })
+        Some(Peer { name, schema, calls, connections })
     }
 }
 
@@ -221,18 +222,18 @@ mod tests {
     fn join(registry: &mut Registry, domain: &str, name: &str) -> u64 {
         let number = registry.admit(domain).unwrap();
         let actions = registry
-            .told(number, FromMember::Join { version: VERSION, name: name.into(), model: 7 });
-        assert_eq!(actions, [Action::Send(number, ToMember::Welcome { domain: domain.into() })]);
+            .handle(number, ToManager::Join { version: VERSION, name: name.into(), schema: 7 });
+        assert_eq!(actions, [Action::Send(number, FromManager::Welcome { domain: domain.into() })]);
         number
     }
 
     fn serve(registry: &mut Registry, number: u64, authority: &str) -> bool {
-        let message = FromMember::Serve { service: Service::Calls, authority: authority.into() };
-        match &registry.told(number, message)[..] {
-            [Action::Send(to, ToMember::Served { reason, .. })] if *to == number => {
+        let message = ToManager::Serve { service: Service::Calls, authority: authority.into() };
+        match &registry.handle(number, message)[..] {
+            [Action::Send(to, FromManager::Served { reason, .. })] if *to == number => {
                 reason.is_none()
             }
-            [Action::Send(_, ToMember::Refused { .. }), Action::Dismiss(_)] => false,
+            [Action::Send(_, FromManager::Refused { .. }), Action::Disconnect(_)] => false,
             other => panic!("{other:?}"),
         }
     }
@@ -242,10 +243,10 @@ mod tests {
         number: u64,
         authority: &str,
     ) -> (Option<u64>, Vec<Action>) {
-        let message = FromMember::Connect { service: Service::Calls, authority: authority.into() };
-        let mut actions = registry.told(number, message);
+        let message = ToManager::Connect { service: Service::Calls, authority: authority.into() };
+        let mut actions = registry.handle(number, message);
         match actions.pop() {
-            Some(Action::Send(to, ToMember::Way { channel, .. })) if to == number => {
+            Some(Action::Send(to, FromManager::Route { channel, .. })) if to == number => {
                 (channel, actions)
             }
             other => panic!("{other:?}"),
@@ -253,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn two_processes_get_one_channel() {
+    fn two_processes_share_one_channel() {
         let mut registry = Registry::new(ManagerLimits::default(), 100);
         let (amf, udm) = (join(&mut registry, "core", "amf"), join(&mut registry, "core", "udm"));
         assert!(serve(&mut registry, udm, "udm:80"));
         assert!(serve(&mut registry, amf, "amf:80"));
         let (channel, actions) = connect(&mut registry, amf, "udm:80");
-        let [Action::Introduce { channels: [made, same], first, second }] = &actions[..] else {
+        let [Action::CreateChannel { channels: [made, same], first, second }] = &actions[..] else {
             panic!("{actions:?}")
         };
         assert_eq!((Some(*made), made, first.0, second.0), (channel, same, amf, udm));
@@ -267,35 +268,35 @@ mod tests {
             (&first.1.name[..], &first.1.calls[..], &second.1.calls[..]),
             ("udm", &["udm:80".into()][..], &["amf:80".into()][..])
         );
-        // The same one the other way, and again.
+        // The same channel in the other direction, and again.
         assert_eq!(connect(&mut registry, udm, "amf:80"), (channel, vec![]));
         assert_eq!(connect(&mut registry, amf, "udm:80"), (channel, vec![]));
-        // A new one after the old one is gone.
-        registry.told(udm, FromMember::Gone { channel: channel.unwrap() });
+        // A new channel after the old one is closed.
+        registry.handle(udm, ToManager::ChannelClosed { channel: channel.unwrap() });
         let (again, actions) = connect(&mut registry, amf, "udm:80");
         assert!(again.is_some() && again != channel && actions.len() == 1);
     }
 
     #[test]
-    fn who_calls_itself_gets_both_ends() {
+    fn a_process_that_connects_to_itself_gets_both_ends() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
         let nrf = join(&mut registry, "core", "nrf");
         serve(&mut registry, nrf, "nrf:80");
         let (channel, actions) = connect(&mut registry, nrf, "nrf:80");
-        let [Action::Introduce { channels, first, second }] = &actions[..] else {
+        let [Action::CreateChannel { channels, first, second }] = &actions[..] else {
             panic!("{actions:?}")
         };
         assert_eq!((channel, first.0, second.0), (Some(channels[0]), nrf, nrf));
         assert!(channels[0] != channels[1]);
         assert!(connect(&mut registry, nrf, "nrf:80").1.is_empty());
         for channel in *channels {
-            registry.told(nrf, FromMember::Gone { channel });
+            registry.handle(nrf, ToManager::ChannelClosed { channel });
         }
         assert_eq!(connect(&mut registry, nrf, "nrf:80").1.len(), 1);
     }
 
     #[test]
-    fn who_is_gone_serves_nothing() {
+    fn a_removed_or_withdrawn_server_is_not_found() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
         let (amf, udm) = (join(&mut registry, "core", "amf"), join(&mut registry, "core", "udm"));
         serve(&mut registry, udm, "udm:80");
@@ -305,29 +306,31 @@ mod tests {
         let udm = join(&mut registry, "core", "udm");
         assert!(serve(&mut registry, udm, "udm:80"));
         assert!(connect(&mut registry, amf, "udm:80").0.is_some());
-        registry.told(
+        registry.handle(
             udm,
-            FromMember::Withdraw { service: Service::Calls, authority: "udm:80".into() },
+            ToManager::Withdraw { service: Service::Calls, authority: "udm:80".into() },
         );
         assert_eq!(connect(&mut registry, amf, "udm:80"), (None, vec![]));
     }
 
     #[test]
-    fn domains_do_not_see_each_other() {
+    fn domains_are_isolated() {
         let mut registry = Registry::new(ManagerLimits::default(), 0);
         let (ours, theirs) =
             (join(&mut registry, "core", "udm"), join(&mut registry, "guest", "udm"));
         assert!(serve(&mut registry, ours, "udm:80"));
         assert_eq!(connect(&mut registry, theirs, "udm:80"), (None, vec![]));
-        // Nor can one keep the other from its name.
+        // Each domain can serve the same authority.
         assert!(serve(&mut registry, theirs, "udm:80"));
         let (_, actions) = connect(&mut registry, ours, "udm:80");
-        let [Action::Introduce { first, second, .. }] = &actions[..] else { panic!("{actions:?}") };
+        let [Action::CreateChannel { first, second, .. }] = &actions[..] else {
+            panic!("{actions:?}")
+        };
         assert_eq!((first.0, second.0), (ours, ours));
     }
 
     #[test]
-    fn what_is_too_much_or_out_of_order_is_refused() {
+    fn exceeded_limits_and_wrong_order_are_refused() {
         let limits = ManagerLimits { members: 3, authorities: 1, channels: 1 };
         let mut registry = Registry::new(limits, 0);
         let early = registry.admit("core").unwrap();
@@ -336,17 +339,17 @@ mod tests {
         let all: Vec<u64> =
             ["a", "b", "c"].iter().map(|name| join(&mut registry, "core", name)).collect();
         assert_eq!(registry.admit("core"), None);
-        let guest = registry.admit("guest").expect("each domain has its own places");
+        let guest = registry.admit("guest").expect("each domain has its own limit");
         registry.remove(guest);
         assert!(serve(&mut registry, all[0], "a:1"));
         assert!(!serve(&mut registry, all[0], "a:2"));
         assert!(!serve(&mut registry, all[1], "a:1"));
         assert!(connect(&mut registry, all[1], "a:1").0.is_some());
         assert_eq!(connect(&mut registry, all[2], "a:1"), (None, vec![]));
-        let again = FromMember::Join { version: VERSION, name: "a".into(), model: 0 };
+        let again = ToManager::Join { version: VERSION, name: "a".into(), schema: 0 };
         assert!(matches!(
-            &registry.told(all[0], again)[..],
-            [Action::Send(..), Action::Dismiss(_)]
+            &registry.handle(all[0], again)[..],
+            [Action::Send(..), Action::Disconnect(_)]
         ));
     }
 }

@@ -1,30 +1,30 @@
-//! Where things lie in the memory of a channel. Both ends work it out from the same sizes, so that
-//! nothing about the layout is ever read from the memory itself.
+//! The layout of a channel's memory. Both ends compute it from the same sizes, so no layout
+//! information is ever read from shared memory.
 use super::pool::{BufferClass, BufferId};
 use serde::{Deserialize, Serialize};
 
-/// Octets of a descriptor slot.
-pub const SLOT: usize = 64;
+/// Size of a descriptor slot in bytes.
+pub const SLOT_BYTES: usize = 64;
 const PAGE: usize = 4096;
-/// No channel has more memory than this, in octets, whatever is configured.
-const MOST_OCTETS: usize = 1 << 30;
-const MOST_CLASSES: usize = 8;
+/// Upper limit of a channel's memory in bytes, whatever is configured.
+const MAX_TOTAL_BYTES: usize = 1 << 30;
+const MAX_CLASSES: usize = 8;
 
-/// The sizes of a channel, the same in both directions.
+/// The sizes of a channel; both directions have the same sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct Sizes {
-    /// Descriptors that can be on their way at a time; a power of two from 8 to 65536.
+    /// Descriptors in each ring: a power of two from 8 to 65536.
     pub slots: u32,
-    /// The buffers, in ascending size.
+    /// Buffer classes in ascending size.
     pub classes: Vec<BufferClass>,
-    /// Longest frame in octets, over as many buffers as it needs.
+    /// Maximum frame length in bytes. A frame may span several buffers.
     pub frame: u32,
 }
 
 impl Default for Sizes {
     fn default() -> Self {
-        let class = |octets, count| BufferClass { octets, count };
+        let class = |bytes, count| BufferClass { bytes, count };
         Sizes {
             slots: 128,
             classes: vec![class(512, 64), class(4096, 64), class(64 << 10, 8)],
@@ -33,42 +33,42 @@ impl Default for Sizes {
     }
 }
 
-/// Why sizes cannot be used.
+/// Why a set of sizes is invalid.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum WrongSizes {
-    /// The number of slots.
-    #[error("a channel has a power of two of slots, from 8 to 65536, not {0}")]
+pub enum SizesError {
+    /// The number of slots is out of range or not a power of two.
+    #[error("slots is {0}: set a power of two from 8 to 65536")]
     Slots(u32),
-    /// The classes.
+    /// The buffer classes are empty, unordered, misaligned or out of range.
     #[error(
-        "a channel has one to 8 classes of buffers, in ascending sizes that are multiples of 64, \
-         with 1 to 65536 buffers each"
+        "invalid buffer classes: set 1 to 8 classes in ascending size; each size is a multiple of 64 \
+         and each count is from 1 to 65536"
     )]
     Classes,
-    /// The total.
-    #[error("a channel has no more than 1 GiB of memory")]
+    /// The channel would need too much memory.
+    #[error("the channel needs more than 1 GiB: reduce the buffer classes")]
     TooLarge,
-    /// The frame.
-    #[error("the longest frame of a channel is from 1 KiB to 64 MiB, not {0} octets")]
+    /// The maximum frame length is out of range.
+    #[error("frame is {0} bytes: set 1024 (1 KiB) to 67108864 (64 MiB)")]
     Frame(u32),
 }
 
-/// The parts of one direction, as offsets in octets.
+/// The parts of one direction, as byte offsets into the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Direction {
-    /// Indices of the ring of descriptors.
+    /// Indices of the descriptor ring.
     pub indices: usize,
-    /// Slots of the ring of descriptors.
+    /// Slots of the descriptor ring.
     pub slots: usize,
-    /// Indices of the ring of buffers given back.
+    /// Indices of the ring of returned buffers.
     pub return_indices: usize,
-    /// Slots of the ring of buffers given back.
+    /// Slots of the ring of returned buffers.
     pub return_slots: usize,
     /// The buffers.
     pub buffers: usize,
 }
 
-/// The parts of a channel's memory.
+/// The offsets of everything in a channel's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     sizes: Sizes,
@@ -78,102 +78,101 @@ pub struct Layout {
 }
 
 impl Sizes {
-    /// Whether a channel can have these sizes; the error says what is wrong.
-    pub fn check(&self) -> Result<(), WrongSizes> {
+    /// Checks the sizes.
+    pub fn check(&self) -> Result<(), SizesError> {
         Layout::of(self).map(|_| ())
     }
 }
 
 impl Layout {
-    /// Checks sizes that came from a configuration or a manager, and lays the parts out.
-    pub fn of(sizes: &Sizes) -> Result<Layout, WrongSizes> {
+    /// Computes the layout. Checks the sizes first, because they come from a configuration or from
+    /// a manager.
+    pub fn of(sizes: &Sizes) -> Result<Layout, SizesError> {
         if !sizes.slots.is_power_of_two() || !(8..=65536).contains(&sizes.slots) {
-            return Err(WrongSizes::Slots(sizes.slots));
+            return Err(SizesError::Slots(sizes.slots));
         }
         if !(1 << 10..=64 << 20).contains(&sizes.frame) {
-            return Err(WrongSizes::Frame(sizes.frame));
+            return Err(SizesError::Frame(sizes.frame));
         }
         let classes = &sizes.classes;
-        let sound = |class: &BufferClass| {
-            class.octets > 0
-                && class.octets.is_multiple_of(64)
-                && (1..=65536).contains(&class.count)
+        let is_valid = |class: &BufferClass| {
+            class.bytes > 0 && class.bytes.is_multiple_of(64) && (1..=65536).contains(&class.count)
         };
-        let ascend = classes.windows(2).all(|pair| pair[0].octets < pair[1].octets);
+        let is_ascending = classes.windows(2).all(|pair| pair[0].bytes < pair[1].bytes);
         if classes.is_empty()
-            || classes.len() > MOST_CLASSES
-            || !classes.iter().all(sound)
-            || !ascend
+            || classes.len() > MAX_CLASSES
+            || !classes.iter().all(is_valid)
+            || !is_ascending
         {
-            return Err(WrongSizes::Classes);
+            return Err(SizesError::Classes);
         }
-        // No overflow: at most 8 classes of 2³² octets times 2¹⁶.
-        let octets: u64 =
-            classes.iter().map(|class| u64::from(class.octets) * u64::from(class.count)).sum();
-        if octets > MOST_OCTETS as u64 / 4 {
-            return Err(WrongSizes::TooLarge);
+        // No overflow: at most 8 classes of 2³² bytes times 2¹⁶.
+        let bytes: u64 =
+            classes.iter().map(|class| u64::from(class.bytes) * u64::from(class.count)).sum();
+        if bytes > MAX_TOTAL_BYTES as u64 / 4 {
+            return Err(SizesError::TooLarge);
         }
         let buffers: u32 = classes.iter().map(|class| class.count).sum();
-        // Room for every buffer at once: giving back never waits.
+        // One slot for each buffer, so a return never waits.
         let returns = buffers.next_power_of_two();
-        let mut at = PAGE;
+        let mut end = PAGE;
         let mut direction = || {
-            let mut part = |octets: usize, align: usize| {
-                let start = at.next_multiple_of(align);
-                at = start + octets;
+            let mut part = |bytes: usize, align: usize| {
+                let start = end.next_multiple_of(align);
+                end = start + bytes;
                 start
             };
             Direction {
                 indices: part(128, 64),
                 return_indices: part(128, 64),
-                slots: part(sizes.slots as usize * SLOT, 64),
+                slots: part(sizes.slots as usize * SLOT_BYTES, 64),
                 return_slots: part(returns as usize * 8, 64),
-                buffers: part(octets as usize, PAGE),
+                buffers: part(bytes as usize, PAGE),
             }
         };
         let directions = [direction(), direction()];
-        Ok(Layout { sizes: sizes.clone(), returns, directions, total: at.next_multiple_of(PAGE) })
+        Ok(Layout { sizes: sizes.clone(), returns, directions, total: end.next_multiple_of(PAGE) })
     }
 
-    /// The sizes it was made from.
+    /// The sizes that the layout was computed from.
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
     }
-    /// Octets in all.
+    /// Total size in bytes.
     pub fn total(&self) -> usize {
         self.total
     }
-    /// Octets of the buffers of one direction.
-    pub fn buffer_octets(&self) -> usize {
-        self.sizes.classes.iter().map(|class| class.octets as usize * class.count as usize).sum()
+    /// Size of all buffers of one direction in bytes.
+    pub fn buffer_bytes(&self) -> usize {
+        self.sizes.classes.iter().map(|class| class.bytes as usize * class.count as usize).sum()
     }
-    /// Slots of each ring of buffers given back.
+    /// Number of slots in each ring of returned buffers.
     pub fn return_slots(&self) -> usize {
         self.returns as usize
     }
-    /// The flags of an end.
-    pub fn attention(&self, end: usize) -> usize {
+    /// Byte offset of the need-wakeup flags of `end` (0 or 1).
+    pub fn need_wakeup(&self, end: usize) -> usize {
         (end & 1) * 128
     }
-    /// What leads away from an end.
+    /// The direction that `end` (0 or 1) sends in.
     pub fn from(&self, end: usize) -> Direction {
         self.directions[end & 1]
     }
 
-    /// Place and size of a buffer within a direction's buffers, in octets; `None` for a number that
+    /// Payload and size of a buffer within a direction's buffers, in bytes; `None` for a number that
     /// no buffer has.
     pub fn buffer(&self, id: BufferId) -> Option<(usize, usize)> {
         let (mut first, mut offset) = (0, 0);
         for class in &self.sizes.classes {
-            // Not below the first of this class, since it is beyond all of those before.
+            // No underflow: the number is beyond all earlier classes.
             if id.0 - first < class.count {
                 return Some((
-                    offset + (id.0 - first) as usize * class.octets as usize,
-                    class.octets as usize,
+                    offset + (id.0 - first) as usize * class.bytes as usize,
+                    class.bytes as usize,
                 ));
             }
             first += class.count;
-            offset += class.count as usize * class.octets as usize;
+            offset += class.count as usize * class.bytes as usize;
         }
         None
     }
@@ -191,7 +190,7 @@ mod tests {
             let d = layout.from(end);
             parts.push((d.indices, 128));
             parts.push((d.return_indices, 128));
-            parts.push((d.slots, 128 * SLOT));
+            parts.push((d.slots, 128 * SLOT_BYTES));
             parts.push((d.return_slots, layout.return_slots() * 8));
             for id in 0..136 {
                 let (offset, size) = layout.buffer(BufferId(id)).unwrap();
@@ -207,19 +206,19 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_make_no_sense_are_refused() {
+    fn invalid_sizes_are_rejected() {
         let with = |change: fn(&mut Sizes)| {
             let mut sizes = Sizes::default();
             change(&mut sizes);
             Layout::of(&sizes).map(|_| ()).unwrap_err()
         };
-        assert_eq!(with(|s| s.slots = 100), WrongSizes::Slots(100));
-        assert_eq!(with(|s| s.slots = 0), WrongSizes::Slots(0));
-        assert_eq!(with(|s| s.classes.clear()), WrongSizes::Classes);
-        assert_eq!(with(|s| s.classes.reverse()), WrongSizes::Classes);
-        assert_eq!(with(|s| s.classes[0].octets = 100), WrongSizes::Classes);
-        assert_eq!(with(|s| s.classes[0].count = 0), WrongSizes::Classes);
-        assert_eq!(with(|s| s.classes[2].octets = 1 << 30), WrongSizes::TooLarge);
-        assert_eq!(with(|s| s.frame = 0), WrongSizes::Frame(0));
+        assert_eq!(with(|s| s.slots = 100), SizesError::Slots(100));
+        assert_eq!(with(|s| s.slots = 0), SizesError::Slots(0));
+        assert_eq!(with(|s| s.classes.clear()), SizesError::Classes);
+        assert_eq!(with(|s| s.classes.reverse()), SizesError::Classes);
+        assert_eq!(with(|s| s.classes[0].bytes = 100), SizesError::Classes);
+        assert_eq!(with(|s| s.classes[0].count = 0), SizesError::Classes);
+        assert_eq!(with(|s| s.classes[2].bytes = 1 << 30), SizesError::TooLarge);
+        assert_eq!(with(|s| s.frame = 0), SizesError::Frame(0));
     }
 }

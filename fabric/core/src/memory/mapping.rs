@@ -1,6 +1,6 @@
-//! A channel's memory as this process sees it: made by the manager, sealed, handed over, mapped.
-use super::attention::Attention;
-use super::layout::{Layout, SLOT};
+//! A channel's memory: created and sealed by the manager, mapped by both ends.
+use super::layout::{Layout, SLOT_BYTES};
+use super::need_wakeup::NeedWakeup;
 use super::pool::BufferId;
 use super::ring::{Indices, RingMemory};
 use crate::sync::AtomicU64;
@@ -13,14 +13,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// What the kernel is asked never to allow: with these, no access to the mapping can fail for want
-/// of memory behind it.
+/// The seals that a channel's memory must have. A mapping whose file cannot shrink never raises
+/// `SIGBUS`.
 const SEALS: SealFlag =
     SealFlag::F_SEAL_SHRINK.union(SealFlag::F_SEAL_GROW).union(SealFlag::F_SEAL_SEAL);
 
-/// Makes memory for a channel: zeroed, of fixed size, unnamed in the file system. Pages come into
-/// being when they are first used. With `huge`, huge pages are used if the machine has set enough
-/// aside.
+/// Creates a channel's memory: a zeroed, sealed `memfd`. The kernel allocates pages on first use.
+/// `huge` requests huge pages; without enough of them, normal pages are used.
 pub fn create(layout: &Layout, huge: bool) -> std::io::Result<OwnedFd> {
     let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
     if huge
@@ -32,84 +31,84 @@ pub fn create(layout: &Layout, huge: bool) -> std::io::Result<OwnedFd> {
     sealed(flags, layout.total())
 }
 
-fn sealed(flags: MFdFlags, octets: usize) -> std::io::Result<OwnedFd> {
-    let fd = memfd_create(c"martlet-sbi", flags)?;
-    nix::unistd::ftruncate(&fd, octets as i64)?;
+fn sealed(flags: MFdFlags, bytes: usize) -> std::io::Result<OwnedFd> {
+    let fd = memfd_create(c"martlet-fabric", flags)?;
+    nix::unistd::ftruncate(&fd, bytes as i64)?;
     if flags.contains(MFdFlags::MFD_HUGETLB) {
-        // Huge pages are reserved by a mapping, not by the size: find out now rather than at the
-        // first access.
-        drop(Mapping::of(&fd, octets)?);
+        // The kernel reserves huge pages at mmap, not at ftruncate: fail here, not on first use.
+        drop(Mapping::of(&fd, bytes)?);
     }
     fcntl(&fd, FcntlArg::F_ADD_SEALS(SEALS))?;
     Ok(fd)
 }
 
-/// A mapping that ends with its last user.
+/// A mapping, unmapped on drop.
 struct Mapping {
     start: NonNull<libc::c_void>,
-    octets: usize,
+    bytes: usize,
 }
 
-// SAFETY: the mapping is a range of addresses; what lies there is only reached as atomics (see
+// SAFETY: the mapping is a range of addresses; its contents are only accessed as atomics (see
 // `Shared`).
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    fn of(fd: &OwnedFd, octets: usize) -> std::io::Result<Mapping> {
-        let length = NonZeroUsize::new(octets).ok_or(std::io::ErrorKind::InvalidInput)?;
+    fn of(fd: &OwnedFd, bytes: usize) -> std::io::Result<Mapping> {
+        let length = NonZeroUsize::new(bytes).ok_or(std::io::ErrorKind::InvalidInput)?;
         let (access, flags) = (ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_SHARED);
-        // SAFETY: a new mapping at an address that the kernel chooses; it replaces none.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe { mmap(None, length, access, flags, fd.as_fd(), 0)? };
-        Ok(Mapping { start, octets })
+        Ok(Mapping { start, bytes })
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly what `of` mapped; every `Shared` into it holds the `Arc` of this value,
-        // so none is left.
-        let _ = unsafe { munmap(self.start, self.octets) };
+        // SAFETY: the range that `of` mapped. Every `Shared` holds an `Arc` of this value, so no
+        // reference into it is left.
+        let _ = unsafe { munmap(self.start, self.bytes) };
     }
 }
 
-/// What may lie in shared memory: sound with any bit pattern, while another process writes it.
+/// A type that may lie in shared memory: valid for any bit pattern, even while another process
+/// writes it.
 ///
 /// # Safety
-/// The type must consist of atomics (and padding) alone.
+/// The type must consist of atomics and padding only.
 pub unsafe trait Atomic {}
 // SAFETY: atomics and padding.
 unsafe impl Atomic for Indices {}
 // SAFETY: atomics and padding.
-unsafe impl Atomic for Attention {}
+unsafe impl Atomic for NeedWakeup {}
 // SAFETY: an atomic.
 unsafe impl Atomic for AtomicU64 {}
 // SAFETY: an array of atomics.
 unsafe impl<const N: usize> Atomic for [AtomicU64; N] {}
 
-/// A slice in shared memory, which keeps the mapping alive.
+/// A slice in shared memory. It keeps the mapping alive.
 pub struct Shared<T> {
     start: NonNull<T>,
     length: usize,
     _mapping: Arc<Mapping>,
 }
 
-// SAFETY: a reference to atomics, which threads may share, and to a mapping that lives as long as
-// this value.
+// SAFETY: a reference to atomics, which threads may share, in a mapping that this value keeps
+// alive.
 unsafe impl<T: Sync> Send for Shared<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Shared<T> {}
 
 impl<T: Atomic> Shared<T> {
     fn at(mapping: &Arc<Mapping>, offset: usize, length: usize) -> std::io::Result<Shared<T>> {
-        let octets =
-            length.checked_mul(size_of::<T>()).and_then(|octets| octets.checked_add(offset));
-        if octets.is_none_or(|end| end > mapping.octets) || !offset.is_multiple_of(align_of::<T>())
-        {
-            return Err(std::io::Error::other("a part lies outside of the channel's memory"));
+        let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
+        if bytes.is_none_or(|end| end > mapping.bytes) || !offset.is_multiple_of(align_of::<T>()) {
+            return Err(std::io::Error::other(
+                "layout does not fit the channel's memory: use the sizes that created it",
+            ));
         }
-        // SAFETY: within the mapping, as just checked.
+        // SAFETY: the offset is within the mapping, as checked above.
         let start = unsafe { mapping.start.cast::<u8>().add(offset) }.cast();
         Ok(Shared { start, length, _mapping: mapping.clone() })
     }
@@ -118,9 +117,8 @@ impl<T: Atomic> Shared<T> {
 impl<T> Deref for Shared<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: `at` checked bounds and alignment (mappings start at a page); `T: Atomic` is
-        // valid with any bits and may change at any time; the mapping lives as long as
-        // `self`.
+        // SAFETY: `at` checked bounds and alignment (mappings are page-aligned). `T: Atomic` is
+        // valid for any bits and may change at any time. `self` keeps the mapping alive.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -157,57 +155,59 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// The words of a buffer; `None` for a number that no buffer has.
+    /// The words of a buffer. `None` if no buffer has this number.
     pub fn get(&self, id: BufferId) -> Option<&[AtomicU64]> {
-        let (offset, octets) = self.layout.buffer(id)?;
-        self.words.get(offset / 8..(offset + octets) / 8)
+        let (offset, bytes) = self.layout.buffer(id)?;
+        self.words.get(offset / 8..(offset + bytes) / 8)
     }
 }
 
 /// One direction of a channel.
 pub struct DirectionMemory {
-    /// Descriptors.
+    /// The descriptor ring.
     pub ring: SharedRing<8>,
-    /// Buffers given back.
+    /// The ring of returned buffers.
     pub returns: SharedRing<1>,
-    /// Buffers.
+    /// The buffers.
     pub buffers: Buffers,
 }
 
-/// A channel's memory, from one end.
+/// A channel's memory as seen from one end.
 pub struct ChannelMemory {
-    /// This end's flags.
-    pub own: SharedOne<Attention>,
-    /// The other end's flags.
-    pub peer: SharedOne<Attention>,
-    /// From here.
+    /// This end's need-wakeup flags.
+    pub own: SharedOne<NeedWakeup>,
+    /// The peer's need-wakeup flags.
+    pub peer: SharedOne<NeedWakeup>,
+    /// The direction from this end to the peer.
     pub out: DirectionMemory,
-    /// To here.
+    /// The direction from the peer to this end.
     pub into: DirectionMemory,
 }
 
 impl ChannelMemory {
-    /// Maps memory that was handed over, for `end` 0 or 1. The memory must be of the size that the
-    /// layout says and sealed against another one; a program that could make it shorter could
-    /// end this process.
+    /// Maps received memory for `end` 0 or 1.
+    ///
+    /// # Errors
+    /// The memory is smaller than the layout requires, or it is not sealed against a change of its
+    /// size. Whoever can shrink it could kill this process with `SIGBUS`.
     pub fn map(fd: &OwnedFd, layout: &Arc<Layout>, end: usize) -> std::io::Result<ChannelMemory> {
         let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
         if !seals.contains(SEALS) {
             return Err(std::io::Error::other(
-                "a channel's memory is not sealed against a change of its size",
+                "the channel's memory is not sealed against a change of its size",
             ));
         }
         let size = nix::sys::stat::fstat(fd)?.st_size;
         let size = usize::try_from(size).map_err(std::io::Error::other)?;
         if size < layout.total() {
             return Err(std::io::Error::other(format!(
-                "a channel has {size} octets instead of {}",
+                "the channel's memory has {size} bytes instead of {}",
                 layout.total()
             )));
         }
         let mapping = Arc::new(Mapping::of(fd, size)?);
-        let attention = |end| {
-            Ok::<_, std::io::Error>(SharedOne(Shared::at(&mapping, layout.attention(end), 1)?))
+        let need_wakeup = |end| {
+            Ok::<_, std::io::Error>(SharedOne(Shared::at(&mapping, layout.need_wakeup(end), 1)?))
         };
         let direction = |from: usize| {
             let parts = layout.from(from);
@@ -221,15 +221,15 @@ impl ChannelMemory {
                     slots: Shared::at(&mapping, parts.return_slots, layout.return_slots())?,
                 },
                 buffers: Buffers {
-                    words: Shared::at(&mapping, parts.buffers, layout.buffer_octets() / 8)?,
+                    words: Shared::at(&mapping, parts.buffers, layout.buffer_bytes() / 8)?,
                     layout: layout.clone(),
                 },
             })
         };
-        const _: () = assert!(size_of::<[AtomicU64; 8]>() == SLOT);
+        const _: () = assert!(size_of::<[AtomicU64; 8]>() == SLOT_BYTES);
         Ok(ChannelMemory {
-            own: attention(end)?,
-            peer: attention(1 - (end & 1))?,
+            own: need_wakeup(end)?,
+            peer: need_wakeup(1 - (end & 1))?,
             out: direction(end)?,
             into: direction(1 - (end & 1))?,
         })
@@ -239,31 +239,31 @@ impl ChannelMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::copy;
     use crate::memory::layout::Sizes;
-    use crate::memory::octets;
 
     #[test]
-    fn what_one_end_writes_the_other_reads() {
+    fn one_end_reads_what_the_other_wrote() {
         let layout = Arc::new(Layout::of(&Sizes::default()).unwrap());
         let fd = create(&layout, false).unwrap();
         let (a, b) = (
             ChannelMemory::map(&fd, &layout, 0).unwrap(),
             ChannelMemory::map(&fd, &layout, 1).unwrap(),
         );
-        octets::write(a.out.buffers.get(BufferId(135)).unwrap(), b"over there");
+        copy::to_shared(a.out.buffers.get(BufferId(135)).unwrap(), b"some bytes");
         let mut got = Vec::new();
-        octets::read(b.into.buffers.get(BufferId(135)).unwrap(), 10, &mut got);
-        assert_eq!(got, b"over there");
+        copy::from_shared(b.into.buffers.get(BufferId(135)).unwrap(), 10, &mut got);
+        assert_eq!(got, b"some bytes");
         assert!(
             a.out.buffers.get(BufferId(136)).is_none()
                 && a.out.buffers.get(BufferId(u32::MAX)).is_none()
         );
-        b.own.sleep();
-        assert!(a.peer.after_sending() && !a.peer.after_sending() && !b.peer.after_sending());
+        b.own.arm_receive();
+        assert!(a.peer.take_receive() && !a.peer.take_receive() && !b.peer.take_receive());
     }
 
     #[test]
-    fn memory_that_could_shrink_or_is_too_small_is_refused() {
+    fn unsealed_or_too_small_memory_is_rejected() {
         let layout = Arc::new(Layout::of(&Sizes::default()).unwrap());
         let open = memfd_create(c"open", MFdFlags::MFD_ALLOW_SEALING).unwrap();
         nix::unistd::ftruncate(&open, layout.total() as i64).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_or_not_it_works() {
+    fn mapping_works_with_or_without_huge_pages() {
         let layout = Arc::new(Layout::of(&Sizes::default()).unwrap());
         ChannelMemory::map(&create(&layout, true).unwrap(), &layout, 1).unwrap();
     }

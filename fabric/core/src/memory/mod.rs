@@ -1,8 +1,8 @@
-//! The memory that two processes share, and what lies in it.
-pub mod attention;
+//! Everything that lies in the memory that two processes share: layout, rings, buffers and flags.
+pub mod copy;
 pub mod layout;
 pub mod mapping;
-pub mod octets;
+pub mod need_wakeup;
 pub mod pool;
 pub mod ring;
 #[cfg(test)]

@@ -1,107 +1,109 @@
-//! The sender's account of its buffers. It lies in the sender's own memory: the receiver can give
-//! back only what it was lent, and the death of either end leaves nothing to repair, since the
-//! pair's memory goes as a whole.
+//! The sender's free lists. They lie in the sender's private memory, so the receiver can return
+//! only buffers that it holds, and the death of either end leaves nothing to repair: the channel's
+//! memory is released as a whole.
 
 /// Buffers of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct BufferClass {
-    /// Octets of each buffer; a multiple of 64.
-    pub octets: u32,
-    /// How many there are in each direction.
+    /// Size of each buffer in bytes; a multiple of 64.
+    pub bytes: u32,
+    /// Number of buffers in each direction.
     pub count: u32,
 }
 
-/// A buffer by its number: the classes' buffers are numbered through, from the smallest class on.
+/// A buffer's number. Buffers are numbered across all classes, starting with the smallest class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BufferId(pub u32);
 
-/// The peer gave back what it did not have.
+/// The peer returned a buffer that it does not hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotLent;
+pub struct NotLentError;
 
 struct Class {
-    octets: u32,
+    bytes: u32,
     first: u32,
     count: u32,
-    /// Buffers that were in use before and are free, the last one on top: its memory is warm.
+    /// Free buffers that were used before. The most recently used is last, because its pages are
+    /// most likely cached.
     free: Vec<u32>,
-    /// Buffers below this number were in use before. Those above have no page of memory yet.
+    /// Number of buffers that were ever used. The others have no memory pages yet.
     touched: u32,
 }
 
 /// The free lists of one direction.
 pub struct Pool {
     classes: Vec<Class>,
-    lent: Vec<u64>,
-    out: u32,
+    /// One bit for each buffer that the peer holds.
+    lent_bits: Vec<u64>,
+    lent_count: u32,
 }
 
 impl Pool {
-    /// All buffers free. Classes ascend in size.
+    /// A pool with all buffers free. Classes must be in ascending size.
     pub fn new(classes: &[BufferClass]) -> Self {
         let mut first = 0;
         let classes: Vec<Class> = classes
             .iter()
             .map(|class| {
-                let (octets, count) = (class.octets, class.count);
-                let class = Class { octets, first, count, free: Vec::new(), touched: 0 };
+                let (bytes, count) = (class.bytes, class.count);
+                let class = Class { bytes, first, count, free: Vec::new(), touched: 0 };
                 first += count;
                 class
             })
             .collect();
-        Pool { classes, lent: vec![0; (first as usize).div_ceil(64)], out: 0 }
+        Pool { classes, lent_bits: vec![0; (first as usize).div_ceil(64)], lent_count: 0 }
     }
 
-    /// Buffers that the peer has.
+    /// Number of buffers that the peer holds.
     pub fn lent(&self) -> u32 {
-        self.out
+        self.lent_count
     }
 
-    /// Whether a buffer that was used before is free for `len` octets, in the class that fits best.
+    /// Whether the class that best fits `len` bytes has a free buffer that was used before.
     pub fn has_warm(&self, len: u32) -> bool {
-        self.fitting(len).is_some_and(|at| !self.classes[at].free.is_empty())
+        self.fitting(len).is_some_and(|index| !self.classes[index].free.is_empty())
     }
 
-    /// The class whose buffers fit best: the smallest that holds it all, else the largest.
+    /// Index of the smallest class that holds `len` bytes, or of the largest class.
     fn fitting(&self, len: u32) -> Option<usize> {
-        let fits = self.classes.iter().position(|class| class.octets >= len);
+        let fits = self.classes.iter().position(|class| class.bytes >= len);
         fits.or(self.classes.len().checked_sub(1))
     }
 
-    /// Takes a buffer for `len` octets, or for as many of them as one buffer holds: of the class
-    /// that fits best, else of a larger one, else of a smaller one. Returns its number and
-    /// size.
+    /// Takes a buffer for up to `len` bytes: from the class that fits best, else from a larger one,
+    /// else from a smaller one. Returns its number and its size in bytes.
     pub fn get(&mut self, len: u32) -> Option<(BufferId, u32)> {
         let best = self.fitting(len)?;
         let order = (best..self.classes.len()).chain((0..best).rev());
-        for at in order {
-            let class = &mut self.classes[at];
+        for index in order {
+            let class = &mut self.classes[index];
             let number = class.free.pop().or_else(|| {
                 let fresh = (class.touched < class.count).then_some(class.first + class.touched)?;
                 class.touched += 1;
                 Some(fresh)
             });
             if let Some(number) = number {
-                self.lent[number as usize / 64] |= 1 << (number % 64);
-                self.out += 1;
-                return Some((BufferId(number), class.octets));
+                self.lent_bits[number as usize / 64] |= 1 << (number % 64);
+                self.lent_count += 1;
+                return Some((BufferId(number), class.bytes));
             }
         }
         None
     }
 
-    /// Takes back a buffer.
-    pub fn put(&mut self, id: BufferId) -> Result<(), NotLent> {
+    /// Takes back a buffer that the peer returned.
+    pub fn put(&mut self, id: BufferId) -> Result<(), NotLentError> {
         let bit = 1 << (id.0 % 64);
         let lent = self
-            .lent
+            .lent_bits
             .get_mut(id.0 as usize / 64)
             .filter(|word| **word & bit != 0)
-            .ok_or(NotLent)?;
+            .ok_or(NotLentError)?;
         *lent &= !bit;
-        let class = self.classes.iter_mut().rfind(|class| class.first <= id.0).ok_or(NotLent)?;
+        let class =
+            self.classes.iter_mut().rfind(|class| class.first <= id.0).ok_or(NotLentError)?;
         class.free.push(id.0);
-        self.out -= 1;
+        self.lent_count -= 1;
         Ok(())
     }
 }
@@ -112,14 +114,14 @@ mod tests {
 
     fn pool() -> Pool {
         Pool::new(&[
-            BufferClass { octets: 64, count: 2 },
-            BufferClass { octets: 256, count: 2 },
-            BufferClass { octets: 1024, count: 1 },
+            BufferClass { bytes: 64, count: 2 },
+            BufferClass { bytes: 256, count: 2 },
+            BufferClass { bytes: 1024, count: 1 },
         ])
     }
 
     #[test]
-    fn the_best_class_first_then_larger_then_smaller_ones() {
+    fn the_best_fitting_class_is_used_first_then_larger_then_smaller_ones() {
         let mut pool = pool();
         let sizes: Vec<_> =
             std::iter::from_fn(|| pool.get(100)).map(|(id, size)| (id.0, size)).collect();
@@ -128,12 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn more_than_any_buffer_holds_gets_the_largest() {
+    fn a_length_above_all_classes_gets_the_largest_buffer() {
         assert_eq!(pool().get(5000), Some((BufferId(4), 1024)));
     }
 
     #[test]
-    fn the_last_one_back_is_the_first_one_out() {
+    fn the_most_recently_returned_buffer_is_reused_first() {
         let mut pool = pool();
         let (a, b) = (pool.get(1).unwrap().0, pool.get(1).unwrap().0);
         pool.put(b).unwrap();
@@ -143,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_lent_comes_back_and_only_once() {
+    fn a_buffer_that_is_not_lent_cannot_be_returned() {
         let mut pool = pool();
         let (id, _) = pool.get(1).unwrap();
-        assert_eq!(pool.put(BufferId(id.0 + 1)), Err(NotLent));
-        assert_eq!(pool.put(BufferId(u32::MAX)), Err(NotLent));
+        assert_eq!(pool.put(BufferId(id.0 + 1)), Err(NotLentError));
+        assert_eq!(pool.put(BufferId(u32::MAX)), Err(NotLentError));
         pool.put(id).unwrap();
-        assert_eq!(pool.put(id), Err(NotLent));
+        assert_eq!(pool.put(id), Err(NotLentError));
         assert_eq!(pool.lent(), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! The ring between two threads and with indices that lie. Under Miri too; `tests/model.rs` checks
-//! every interleaving.
+//! The ring between two threads, and with invalid indices. `verify.sh` also runs these tests under
+//! Miri; `tests/model.rs` checks every interleaving.
 use super::ring::*;
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl<const W: usize> RingMemory<W> for Heap<W> {
 }
 
 #[test]
-fn a_full_ring_takes_no_more_until_slots_are_published() {
+fn a_full_ring_rejects_pushes_until_slots_are_published() {
     let memory = Heap::<1>::new(2);
     let (mut from, mut to) = (Producer::new(memory.clone()), Consumer::new(memory));
     assert!(from.push(&[1]).unwrap() && from.push(&[2]).unwrap() && !from.push(&[3]).unwrap());
@@ -36,7 +36,7 @@ fn a_full_ring_takes_no_more_until_slots_are_published() {
 }
 
 #[test]
-fn everything_arrives_in_order_between_threads() {
+fn slots_arrive_in_order_between_threads() {
     const ALL: u64 = if cfg!(miri) { 200 } else { 100_000 };
     let memory = Heap::<8>::new(8);
     let (mut from, mut to) = (Producer::new(memory.clone()), Consumer::new(memory));
@@ -61,27 +61,27 @@ fn everything_arrives_in_order_between_threads() {
 }
 
 #[test]
-fn indices_that_cannot_be_are_found_out() {
+fn invalid_indices_are_detected() {
     for wrong in [5, 100, u32::MAX, u32::MAX - 3] {
         let memory = Heap::<1>::new(4);
         memory.0.0.tail.0.store(wrong, Ordering::Relaxed);
-        assert_eq!(Consumer::new(memory).pop(), Err(WrongIndex), "{wrong}");
+        assert_eq!(Consumer::new(memory).pop(), Err(InvalidIndex), "{wrong}");
     }
     let memory = Heap::<1>::new(4);
     let (mut from, mut to) = (Producer::new(memory.clone()), Consumer::new(memory.clone()));
     (0..4).for_each(|n| assert!(from.push(&[n]).unwrap()));
     for wrong in [5, u32::MAX, 1 << 31] {
         memory.0.0.head.0.store(wrong, Ordering::Relaxed);
-        assert_eq!(from.push(&[9]), Err(WrongIndex), "{wrong}");
+        assert_eq!(from.push(&[9]), Err(InvalidIndex), "{wrong}");
     }
-    // A tail that goes back over what was seen.
+    // A tail that moves backwards.
     assert_eq!(to.filled(), Ok(4));
     memory.0.0.tail.0.store(3, Ordering::Relaxed);
-    assert_eq!(to.filled(), Err(WrongIndex));
+    assert_eq!(to.filled(), Err(InvalidIndex));
 }
 
 #[test]
-fn indices_run_around() {
+fn indices_wrap_around() {
     let memory = Heap::<1>::new(4);
     let (mut from, mut to) = (
         Producer::starting_at(memory.clone(), u32::MAX - 1),

@@ -1,57 +1,51 @@
-//! The fabric in a tokio runtime: a task for the manager, one for each link, and one for each
-//! request served.
-mod binding;
-mod driver;
-mod place;
-mod server;
+//! The fabric in a tokio runtime: one task for the manager and one for each link.
+mod cpu_affinity;
+mod link_task;
+mod manager_session;
 mod spin;
 mod stream;
-mod talk;
 
-pub use binding::FabricBinding;
-pub use server::FabricServer;
 pub use spin::Spin;
-pub(crate) use stream::some_port;
 pub use stream::{FabricListener, FabricStream};
 
-use crate::bells;
-use crate::link::Link;
-use crate::manager::default_socket;
-use crate::process::{Process, ProcessLimits, Standing};
-use martlet_sbi::Router;
+use crate::channel::Violation;
+use crate::limits::ProcessLimits;
+use crate::link::sockets::Listener;
+use crate::link::{Host, Link};
+use crate::manager_socket::default_socket;
+use crate::membership::{Membership, MembershipState};
+use crate::messages::Service;
+use crate::wakeup;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock, Weak};
+use std::sync::{Arc, OnceLock, RwLock, Weak};
+use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::AbortHandle;
 
 /// How a process takes part in the fabric.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", default, deny_unknown_fields)]
 pub struct FabricConfig {
-    /// Where the manager is.
+    /// Path of the manager's socket.
     pub socket: PathBuf,
-    /// What people call this process, such as `amf`.
+    /// Display name of the process, such as `amf`.
     pub name: String,
-    /// Whether it looks for answers a little while before it sleeps.
+    /// Whether the process polls for a while before it sleeps.
     pub spin: Spin,
-    /// Whether the thread of a runtime with one thread shares a processor with the others of the
-    /// fabric as long as one is enough for all: for functions that answer in turns.
-    pub together: bool,
-    /// Whether bodies go in compact form to peers that understand it; else always as JSON.
-    pub compact: bool,
-    /// A number that is equal where compact bodies are, such as `martlet_sbi_api::MODEL`; 0 where
-    /// they never are.
+    /// Whether the thread shares one CPU with the other processes that set this, as long as one CPU
+    /// is enough for all. It suits processes that answer one another in turn. Applies to
+    /// current-thread runtimes only.
+    pub share_cpu: bool,
+    /// Application-defined number of the encoding that the process understands. Peers see it as
+    /// [`Peer::schema`](crate::messages::Peer::schema). 0 stands for none.
     #[serde(skip)]
-    pub model: u64,
-    /// What it takes on.
+    pub schema: u64,
+    /// Limits of the process.
     pub limits: ProcessLimits,
-    /// Repetitions of a request that is safe to repeat.
-    pub retries: u32,
-    /// Milliseconds to find out where an authority is served, after which a request takes another
-    /// way.
+    /// Timeout in milliseconds for finding a route and for opening a connection.
     pub connect_ms: u64,
-    /// Longest time in milliseconds that a request may take where its consumer names none.
-    pub longest_ms: u64,
 }
 
 impl Default for FabricConfig {
@@ -60,67 +54,75 @@ impl Default for FabricConfig {
             socket: default_socket(),
             name: "nf".into(),
             spin: Spin::default(),
-            together: false,
-            compact: true,
-            model: 0,
+            share_cpu: false,
+            schema: 0,
             limits: ProcessLimits::default(),
-            retries: 2,
             connect_ms: 1000,
-            longest_ms: 60_000,
         }
     }
+}
+
+/// Processes the requests that peers send over the fabric.
+pub trait RequestHandler: Send + Sync {
+    /// Handles a request. The handler answers it with [`Link::respond`] or [`Link::refuse`], now or
+    /// later.
+    ///
+    /// # Errors
+    /// The request does not decode. The link is closed.
+    fn request(&self, link: &Arc<Link>, stream: u32, bytes: Vec<u8>) -> Result<(), Violation>;
 }
 
 struct Shared {
     config: FabricConfig,
-    process: Arc<Process>,
-    servers: RwLock<HashMap<String, Arc<Router>>>,
-    membership: std::sync::OnceLock<tokio::task::AbortHandle>,
-    /// Rings bells at the end of each turn, where a processor is shared.
-    ringer: Option<tokio::task::AbortHandle>,
+    membership: Arc<Membership>,
+    handler: RwLock<Option<Weak<dyn RequestHandler>>>,
+    manager_task: OnceLock<AbortHandle>,
+    /// The task that flushes deferred wakeups, if the CPU is shared.
+    flush_task: Option<AbortHandle>,
 }
 
-/// A process's part in the fabric of its machine. Clones are the same part; it ends with the last
-/// of them.
+/// A process's membership in the fabric of its machine, in a tokio runtime. Clones share the
+/// membership; it ends with the last clone, stream and listener.
 #[derive(Clone)]
 pub struct Fabric(Arc<Shared>);
 
 impl Fabric {
-    /// Takes part from now on, in the runtime of this task. It is no error if there is no manager
-    /// yet, or none any more: the process joins as soon as there is one, and goes other ways as
-    /// long as there is none.
+    /// Starts to take part, in the current tokio runtime. It is not an error if the manager is not
+    /// running: the process joins as soon as it is, and rejoins after the manager restarted.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn start(config: FabricConfig) -> Fabric {
-        let model = if config.compact { config.model } else { 0 };
-        let alone = tokio::runtime::Handle::current().runtime_flavor()
-            == tokio::runtime::RuntimeFlavor::CurrentThread;
-        let mut ringer = None;
-        if config.together && alone {
-            place::come_together();
-            ringer = Some(tokio::spawn(bells::ring_for_ever()).abort_handle());
+        let mut flush_task = None;
+        let flavor = Handle::current().runtime_flavor();
+        if config.share_cpu && flavor == RuntimeFlavor::CurrentThread {
+            cpu_affinity::move_to_shared_cpu();
+            flush_task = Some(tokio::spawn(wakeup::flush_deferred()).abort_handle());
         }
-        let process = Arc::new(Process::new(&config.name, model, config.limits.clone()));
+        let membership =
+            Arc::new(Membership::new(&config.name, config.schema, config.limits.clone()));
         let shared = Arc::new(Shared {
             config,
-            process: process.clone(),
-            servers: RwLock::default(),
-            membership: std::sync::OnceLock::new(),
-            ringer,
+            membership: membership.clone(),
+            handler: RwLock::default(),
+            manager_task: OnceLock::new(),
+            flush_task,
         });
-        let host = Arc::downgrade(&shared) as Weak<dyn crate::link::Host>;
+        let host = Arc::downgrade(&shared) as Weak<dyn Host>;
         let (socket, spin) = (shared.config.socket.clone(), shared.config.spin.clone());
-        let task = tokio::spawn(talk::keep(process, socket, spin, host));
-        let _ = shared.membership.set(task.abort_handle());
+        let task = tokio::spawn(manager_session::maintain(membership, socket, spin, host));
+        let _ = shared.manager_task.set(task.abort_handle());
         Fabric(shared)
     }
 
-    /// How things stand with the manager.
-    pub fn standing(&self) -> Standing {
-        self.0.process.standing()
+    /// The current state towards the manager.
+    pub fn state(&self) -> MembershipState {
+        self.0.membership.state()
     }
 
-    /// Waits until the process has joined, or was refused.
-    pub async fn joined(&self) -> Standing {
-        std::future::poll_fn(|context| self.0.process.poll_joined(context)).await
+    /// Waits until the process has joined or was refused.
+    pub async fn joined(&self) -> MembershipState {
+        std::future::poll_fn(|context| self.0.membership.poll_joined(context)).await
     }
 
     /// The configuration.
@@ -128,43 +130,72 @@ impl Fabric {
         &self.0.config
     }
 
-    fn process(&self) -> &Arc<Process> {
-        &self.0.process
+    fn membership(&self) -> &Arc<Membership> {
+        &self.0.membership
     }
 
-    fn router(&self, authority: &str) -> Option<Arc<Router>> {
-        self.0.router(authority)
+    /// Sets the handler of the peers' requests. It replaces an earlier handler. Requests are
+    /// refused while there is none, and after the handler was dropped.
+    pub fn set_request_handler(&self, handler: Weak<dyn RequestHandler>) {
+        *self.0.handler.write().unwrap_or_else(|e| e.into_inner()) = Some(handler);
     }
 
-    /// Buffers that other processes have of this one and have not given back: none, where nothing
-    /// is on its way.
+    /// Announces that this process serves requests for an authority, such as `127.0.0.1:80`.
+    pub fn announce(&self, authority: &str) {
+        self.0.membership.serve(Service::Calls, authority);
+    }
+
+    /// Withdraws an announcement.
+    pub fn withdraw(&self, authority: &str) {
+        self.0.membership.withdraw(Service::Calls, authority);
+    }
+
+    /// The link to the process that serves requests for an authority. `None` if no process of the
+    /// fabric does, or if the manager does not answer within `connect_ms`.
+    pub async fn route(&self, authority: &str) -> Option<Arc<Link>> {
+        let route = std::future::poll_fn(|context| {
+            self.0.membership.poll_route(Service::Calls, authority, Instant::now(), context)
+        });
+        let timeout = Duration::from_millis(self.0.config.connect_ms);
+        tokio::time::timeout(timeout, route).await.unwrap_or(None)
+    }
+
+    /// Drops a cached route because the peer no longer serves the authority.
+    pub fn invalidate_route(&self, authority: &str, link: &Arc<Link>) {
+        self.0.membership.invalidate_route(Service::Calls, authority, link);
+    }
+
+    /// Number of this process's buffers that peers hold. 0 while nothing is in transit.
     pub fn buffers_lent(&self) -> u32 {
-        self.0.process.links().iter().filter_map(|link| link.channel().lent().ok()).sum()
+        self.0.membership.links().iter().filter_map(|link| link.channel().lent().ok()).sum()
     }
 
-    /// Names of the processes that there are channels to.
+    /// Display names of the processes to which there are channels.
     pub fn peers(&self) -> Vec<String> {
-        self.0.process.links().iter().map(|link| link.peer.name.clone()).collect()
+        self.0.membership.links().iter().map(|link| link.peer.name.clone()).collect()
     }
 }
 
-impl Shared {
-    fn router(&self, authority: &str) -> Option<Arc<Router>> {
-        self.servers.read().unwrap_or_else(|e| e.into_inner()).get(authority).cloned()
+impl Host for Shared {
+    fn request(&self, link: &Arc<Link>, stream: u32, bytes: Vec<u8>) -> Result<(), Violation> {
+        let handler = self.handler.read().unwrap_or_else(|e| e.into_inner()).clone();
+        match handler.and_then(|handler| handler.upgrade()) {
+            Some(handler) => handler.request(link, stream, bytes),
+            None => {
+                link.refuse(stream);
+                Ok(())
+            }
+        }
     }
 
-    /// The form that a peer understands.
-    fn form(&self, link: &Link) -> martlet_sbi::Form {
-        match link.peer.model {
-            model if model != 0 && model == self.process.model() => martlet_sbi::Form::Compact,
-            _ => martlet_sbi::Form::Wire,
-        }
+    fn listener(&self, address: &SocketAddr) -> Option<Arc<Listener>> {
+        self.membership.listener(address)
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.membership.get().into_iter().chain(&self.ringer).for_each(|task| task.abort());
-        self.process.close();
+        self.manager_task.get().into_iter().chain(&self.flush_task).for_each(|task| task.abort());
+        self.membership.close();
     }
 }

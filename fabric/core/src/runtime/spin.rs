@@ -1,244 +1,241 @@
-//! Whether a process looks for answers a little while before it sleeps. To be woken costs more than
-//! most answers take, but who looks uses a processor that somebody else might need.
-use super::place;
+//! Whether a process polls for a while before it sleeps. A wakeup costs more than most responses
+//! take, but polling occupies a CPU that another process might need.
+use super::cpu_affinity;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a process looks before it sleeps.
+/// How long a process polls before it sleeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spin {
-    /// A short while, where this process may use more than one processor, nobody else wants it, and
-    /// it has been worth it lately; else not at all.
+    /// Up to 100 µs while the process may use more than one CPU, no other process wants the CPU,
+    /// and polling has succeeded lately; else not at all.
     #[default]
     Auto,
     /// Not at all.
     Off,
-    /// So many microseconds, come what may.
+    /// Always this number of microseconds.
     Micros(u32),
 }
 
-/// Longer than this it is cheaper to sleep. A wake-up of another processor takes 20 to 45 µs on
-/// virtual machines, and the first answer that is looked for comes from one who has to be woken:
-/// who gave up before would never find out that both may stay awake.
-const WORTH: Duration = Duration::from_micros(100);
-/// How long nobody looks after somebody else took the processor: at first, and at most where that
-/// goes on.
-const MODEST: Duration = Duration::from_millis(1);
-const MOST_MODEST: Duration = Duration::from_millis(50);
-/// A process of the fabric uses the processor for less than this before it gives it back. Who takes
-/// longer has work of another kind, which would delay us each time that we give the processor away;
-/// to be woken is quicker then.
-const LONG: Duration = Duration::from_micros(150);
-/// To give the processor away takes longer than this only if somebody took it.
-const SHARED: Duration = Duration::from_nanos(1200);
-/// Times between two moves to another processor.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// Successes remembered at most.
-const BEST: u8 = 8;
-/// Without a success among the last ones, one in so many waits tries again.
-const RARELY: u8 = 32;
+/// Maximum time of polling with [`Spin::Auto`]. A wakeup of another CPU takes 20 to 45 µs on
+/// virtual machines, and the first response comes from a process that has to be woken. A shorter
+/// limit would never reach the state in which both processes stay awake.
+const MAX_POLL: Duration = Duration::from_micros(100);
+/// How long no link polls after another process took the CPU: the first time, and at most.
+const BACKOFF_MIN: Duration = Duration::from_millis(1);
+const BACKOFF_MAX: Duration = Duration::from_millis(50);
+/// A process of the fabric returns a yielded CPU sooner than this. Whoever takes longer has other
+/// work, which would delay this process at each yield; sleeping is faster then.
+const FOREIGN_WORK: Duration = Duration::from_micros(150);
+/// A yield takes longer than this only if another thread ran.
+const YIELD_TAKEN: Duration = Duration::from_nanos(1200);
+/// Interval between two moves to another CPU.
+const MOVE_INTERVAL_MIN: Duration = Duration::from_millis(2);
+const MOVE_INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Upper limit of the success score.
+const MAX_SCORE: u8 = 8;
+/// With a score of 0, polling is tried once in so many waits.
+const RETRY_INTERVAL: u8 = 32;
 
-/// Processors that this process may use.
-static PROCESSORS: LazyLock<usize> = LazyLock::new(|| {
+/// Number of CPUs that this process may use.
+static CPUS: LazyLock<usize> = LazyLock::new(|| {
     let set = nix::sched::sched_getaffinity(Pid::from_raw(0));
     set.map_or(1, |set| {
         (0..nix::sched::CpuSet::count()).filter(|n| set.is_set(*n).unwrap_or(false)).count()
     })
 });
 
-/// What one link finds out holds for all of the process.
-static MODESTY: Modesty = Modesty::new();
+/// Shared by all links of the process.
+static BACKOFF: Backoff = Backoff::new();
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 fn micros(at: Instant) -> u64 {
     at.saturating_duration_since(*START).as_micros() as u64
 }
 
-/// Until when nobody looks, since somebody else wanted the processor. Once may be chance; who comes
-/// again soon is given more.
-struct Modesty {
+/// Suspends polling while another process wants the CPU. The time doubles if that repeats soon.
+struct Backoff {
     /// In µs since [`START`].
     until: AtomicU64,
-    /// The last pause, in µs.
-    pause: AtomicU64,
+    /// The last back-off, in µs.
+    last: AtomicU64,
 }
 
-impl Modesty {
+impl Backoff {
     const fn new() -> Self {
-        Modesty { until: AtomicU64::new(0), pause: AtomicU64::new(0) }
+        Backoff { until: AtomicU64::new(0), last: AtomicU64::new(0) }
     }
 
-    fn holds(&self, now: u64) -> bool {
+    fn is_active(&self, now: u64) -> bool {
         now < self.until.load(Ordering::Relaxed)
     }
 
-    /// Somebody else took the processor for a good while.
-    fn learn(&self, now: u64) {
-        let (until, pause) =
-            (self.until.load(Ordering::Relaxed), self.pause.load(Ordering::Relaxed));
-        let again = now < until + 8 * pause;
-        let first = MODEST.as_micros() as u64;
-        let pause = if again { (2 * pause).min(MOST_MODEST.as_micros() as u64) } else { first };
-        self.pause.store(pause, Ordering::Relaxed);
-        self.until.store(now + pause, Ordering::Relaxed);
+    /// Another process used the CPU for longer than [`FOREIGN_WORK`].
+    fn extend(&self, now: u64) {
+        let (until, last) = (self.until.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));
+        let repeated = now < until + 8 * last;
+        let max = BACKOFF_MAX.as_micros() as u64;
+        let next = if repeated { (2 * last).min(max) } else { BACKOFF_MIN.as_micros() as u64 };
+        self.last.store(next, Ordering::Relaxed);
+        self.until.store(now + next, Ordering::Relaxed);
     }
 }
 
-/// Whether looking has paid off lately, for one kind of waiting.
-struct Experience {
-    good: u8,
+/// Whether polling has succeeded lately, for one kind of waiting.
+struct History {
+    score: u8,
     skipped: u8,
 }
 
-impl Experience {
-    fn promising(&mut self) -> bool {
-        if self.good > 0 {
+impl History {
+    fn should_poll(&mut self) -> bool {
+        if self.score > 0 {
             return true;
         }
-        self.skipped = (self.skipped + 1) % RARELY;
+        self.skipped = (self.skipped + 1) % RETRY_INTERVAL;
         self.skipped == 0
     }
 }
 
-/// Who shares this thread's processor. Two processes that talk with each other are quicker on two
-/// processors, and the kernel, which sees them take turns, may leave both on one for seconds.
-struct Neighbour {
-    in_row: u32,
-    /// Moves only after so many turns in a row: not the same number for both.
-    patience: u32,
-    pause: Duration,
-    next: Option<Instant>,
+/// Moves this thread away from a CPU that it shares with another busy thread. Two processes that
+/// communicate are faster on two CPUs, but the kernel sees them alternate and may leave both on one
+/// for seconds.
+struct CpuPlacement {
+    taken_in_row: u32,
+    /// Number of taken yields in a row before a move. Differs between processes, so that only one
+    /// of two moves.
+    threshold: u32,
+    interval: Duration,
+    next_move: Option<Instant>,
 }
 
-impl Neighbour {
+impl CpuPlacement {
     fn new() -> Self {
-        Neighbour {
-            in_row: 0,
-            patience: 16 + std::process::id() % 7 * 8,
-            pause: SHORTEST_PAUSE,
-            next: None,
+        CpuPlacement {
+            taken_in_row: 0,
+            threshold: 16 + std::process::id() % 7 * 8,
+            interval: MOVE_INTERVAL_MIN,
+            next_move: None,
         }
     }
 
-    /// The processor was given away for a moment, and somebody took it or not.
-    fn seen(&mut self, now: Instant, taken: bool) {
+    /// Records a yield; `taken` tells whether another thread ran.
+    fn record_yield(&mut self, now: Instant, taken: bool) {
         if !taken {
-            self.in_row = 0;
+            self.taken_in_row = 0;
             return;
         }
-        self.in_row += 1;
-        if self.in_row < self.patience {
+        self.taken_in_row += 1;
+        if self.taken_in_row < self.threshold {
             return;
         }
-        self.in_row = 0;
-        if self.next.is_some_and(|next| now < next) {
+        self.taken_in_row = 0;
+        if self.next_move.is_some_and(|next| now < next) {
             return;
         }
-        if self.next.is_some_and(|next| now > next + 8 * self.pause) {
-            // The last move held for a good while.
-            self.pause = SHORTEST_PAUSE;
+        if self.next_move.is_some_and(|next| now > next + 8 * self.interval) {
+            // The last move was effective.
+            self.interval = MOVE_INTERVAL_MIN;
         }
-        move_away();
-        self.next = Some(now + self.pause);
-        // Where every processor has its neighbours, moving does not help.
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        move_to_other_cpu();
+        self.next_move = Some(now + self.interval);
+        // If all CPUs are shared, moving does not help.
+        self.interval = (self.interval * 2).min(MOVE_INTERVAL_MAX);
     }
 }
 
-/// Asks the kernel for another processor than the present one, without a wish for the time after.
-fn move_away() {
+/// Makes the kernel move this thread to another CPU, without restricting it afterwards.
+fn move_to_other_cpu() {
     let this = Pid::from_raw(0);
-    let (Ok(all), Ok(here)) = (nix::sched::sched_getaffinity(this), nix::sched::sched_getcpu())
+    let (Ok(all), Ok(current)) = (nix::sched::sched_getaffinity(this), nix::sched::sched_getcpu())
     else {
         return;
     };
     let mut others = all;
-    if others.unset(here).is_ok() && nix::sched::sched_setaffinity(this, &others).is_ok() {
+    if others.unset(current).is_ok() && nix::sched::sched_setaffinity(this, &others).is_ok() {
         let _ = nix::sched::sched_setaffinity(this, &all);
     }
 }
 
-/// The decisions for one link.
+/// Decides for one link whether to poll or to sleep.
 pub struct Spinner {
-    longest: Duration,
-    polite: bool,
-    /// When the present look ends, and for which kind of waiting it is.
-    look: Option<(Instant, bool)>,
-    /// Waiting for anything, and waiting for an answer.
-    experience: [Experience; 2],
-    neighbour: Neighbour,
+    max_poll: Duration,
+    adaptive: bool,
+    /// While polling: when it ends, and whether a response is expected.
+    polling: Option<(Instant, bool)>,
+    /// For waiting in general, and for waiting for a response.
+    history: [History; 2],
+    placement: CpuPlacement,
 }
 
 impl Spinner {
-    /// As configured.
+    /// A spinner with a configuration.
     pub fn new(spin: &Spin) -> Self {
-        let (longest, polite) = match spin {
+        let (max_poll, adaptive) = match spin {
             Spin::Off => (Duration::ZERO, true),
-            Spin::Auto if *PROCESSORS < 2 => (Duration::ZERO, true),
-            Spin::Auto => (WORTH, true),
+            Spin::Auto if *CPUS < 2 => (Duration::ZERO, true),
+            Spin::Auto => (MAX_POLL, true),
             Spin::Micros(micros) => (Duration::from_micros((*micros).into()), false),
         };
-        let new = || Experience { good: BEST / 2, skipped: 0 };
+        let new = || History { score: MAX_SCORE / 2, skipped: 0 };
         Spinner {
-            longest,
-            polite,
-            look: None,
-            experience: [new(), new()],
-            neighbour: Neighbour::new(),
+            max_poll,
+            adaptive,
+            polling: None,
+            history: [new(), new()],
+            placement: CpuPlacement::new(),
         }
     }
 
-    /// There was something to do.
-    pub fn worked(&mut self) {
-        if let Some((_, expecting)) = self.look.take() {
-            let experience = &mut self.experience[usize::from(expecting)];
-            experience.good = (experience.good + 1).min(BEST);
+    /// Frames were received.
+    pub fn record_work(&mut self) {
+        if let Some((_, expecting)) = self.polling.take() {
+            let history = &mut self.history[usize::from(expecting)];
+            history.score = (history.score + 1).min(MAX_SCORE);
         }
     }
 
-    /// There was nothing to do: whether to look again before sleeping. `expecting` says whether an
-    /// answer is due.
-    pub fn again(&mut self, expecting: bool) -> bool {
-        if self.longest.is_zero() {
+    /// No frame was received: whether to poll again instead of sleeping. `expecting` tells whether
+    /// a response is outstanding.
+    pub fn should_poll(&mut self, expecting: bool) -> bool {
+        if self.max_poll.is_zero() {
             return false;
         }
-        if self.polite && place::is_together() {
-            // The answer comes from one of those who want this processor: it is theirs as soon as
-            // this process sleeps.
+        if self.adaptive && cpu_affinity::is_on_shared_cpu() {
+            // The responding process needs this CPU.
             return false;
         }
         let now = Instant::now();
-        let (until, kind) = match self.look {
-            Some(look) => look,
+        let (until, kind) = match self.polling {
+            Some(polling) => polling,
             None => {
-                let modest = self.polite && MODESTY.holds(micros(now));
-                if modest || self.polite && !self.experience[usize::from(expecting)].promising() {
+                let suspended = self.adaptive && BACKOFF.is_active(micros(now));
+                if suspended || self.adaptive && !self.history[usize::from(expecting)].should_poll()
+                {
                     return false;
                 }
-                *self.look.insert((now + self.longest, expecting))
+                *self.polling.insert((now + self.max_poll, expecting))
             }
         };
         if now >= until {
-            self.look = None;
-            let experience = &mut self.experience[usize::from(kind)];
-            experience.good = experience.good.saturating_sub(1);
+            self.polling = None;
+            let history = &mut self.history[usize::from(kind)];
+            history.score = history.score.saturating_sub(1);
             return false;
         }
-        if self.polite {
-            // Who waits for this processor gets it here and now: most often a process of ours, with
-            // our answer.
+        if self.adaptive {
+            // Let a thread that waits for this CPU run: it is often the responding process.
             let _ = nix::sched::sched_yield();
             let away = now.elapsed();
-            if away > LONG {
-                MODESTY.learn(micros(now + away));
-                self.look = None;
+            if away > FOREIGN_WORK {
+                BACKOFF.extend(micros(now + away));
+                self.polling = None;
             }
-            self.neighbour.seen(now, away > SHARED);
+            self.placement.record_yield(now, away > YIELD_TAKEN);
         }
         true
     }
@@ -249,25 +246,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_the_processor_again_and_again_is_given_more_of_it() {
-        let modesty = Modesty::new();
-        modesty.learn(10_000);
-        assert!(modesty.holds(10_999) && !modesty.holds(11_000));
-        modesty.learn(12_000);
-        assert!(modesty.holds(13_999) && !modesty.holds(14_000), "soon again: twice as long");
+    fn back_off_doubles_up_to_its_maximum_and_resets_after_a_while() {
+        let backoff = Backoff::new();
+        backoff.extend(10_000);
+        assert!(backoff.is_active(10_999) && !backoff.is_active(11_000));
+        backoff.extend(12_000);
+        assert!(backoff.is_active(13_999) && !backoff.is_active(14_000), "doubled");
         let mut now = 14_000;
         for _ in 0..10 {
-            modesty.learn(now);
+            backoff.extend(now);
             now += 1_000;
         }
-        assert!(
-            modesty.holds(now + 48_000) && !modesty.holds(now + 50_000),
-            "but no longer than this"
-        );
-        modesty.learn(now + 1_000_000);
-        assert!(
-            modesty.holds(now + 1_000_999) && !modesty.holds(now + 1_001_000),
-            "forgotten after a while"
-        );
+        assert!(backoff.is_active(now + 48_000) && !backoff.is_active(now + 50_000), "maximum");
+        let later = now + 1_000_000;
+        backoff.extend(later);
+        assert!(backoff.is_active(later + 999) && !backoff.is_active(later + 1_000), "reset");
     }
 }

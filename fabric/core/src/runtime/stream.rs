@@ -1,8 +1,8 @@
-//! Connections for tokio: what `TcpStream` and `TcpListener` are to TCP.
+//! Connections for tokio: the fabric's counterparts of `TcpStream` and `TcpListener`.
 use super::Fabric;
+use crate::link::sockets::{Connection, Listener, PORT_ATTEMPTS, random_port};
+use crate::membership::{Membership, SERVE_TIMEOUT};
 use crate::messages::Service;
-use crate::process::{LISTEN_PATIENCE, Process};
-use crate::sockets::{Connection, Listener};
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::net::SocketAddr;
@@ -12,47 +12,55 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Port numbers that are tried for port 0.
-const TRIES: u16 = 16;
-
 impl Fabric {
-    /// Connects to who listens at an address of the fabric.
+    /// Opens a connection to an address.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if no process of the fabric listens there; `TimedOut` after `connect_ms`;
+    /// `QuotaExceeded` at the limit of connections.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the connection.
     pub async fn connect(&self, to: SocketAddr) -> Result<FabricStream> {
-        let longest = Duration::from_millis(self.config().connect_ms);
+        let timeout = Duration::from_millis(self.config().connect_ms);
         let refused = || {
             Error::new(
                 ErrorKind::ConnectionRefused,
-                format!("nobody of the fabric listens at {to}"),
+                format!("no process of the fabric listens at {to}"),
             )
         };
         let connect = async {
-            let (process, authority) = (self.process(), to.to_string());
-            let way = poll_fn(|context| {
-                process.poll_way(Service::Connections, &authority, Instant::now(), context)
+            let (membership, authority) = (self.membership(), to.to_string());
+            let route = poll_fn(|context| {
+                membership.poll_route(Service::Connections, &authority, Instant::now(), context)
             });
-            let link = way.await.ok_or_else(refused)?;
+            let link = route.await.ok_or_else(refused)?;
             let connection = FabricStream { connection: link.connect(to)?, _fabric: self.clone() };
             let opened = poll_fn(|context| connection.connection.poll_open(context)).await;
             if opened.is_err() {
-                process.mistaken(Service::Connections, &authority, &link);
+                membership.invalidate_route(Service::Connections, &authority, &link);
             }
             opened.map(|()| connection)
         };
         let slow = |_| {
-            Error::new(ErrorKind::TimedOut, format!("no connection to {to} within {longest:?}"))
+            Error::new(ErrorKind::TimedOut, format!("no connection to {to} within {timeout:?}"))
         };
-        tokio::time::timeout(longest, connect).await.map_err(slow)?
+        tokio::time::timeout(timeout, connect).await.map_err(slow)?
     }
 
-    /// Listens at an address of the fabric; port 0 becomes a free one. It is no error if there is
-    /// no manager yet.
+    /// Opens a listener at an address. Port 0 selects a free port. It is not an error if the manager
+    /// is not running.
+    ///
+    /// # Errors
+    /// `AddrInUse` if another listener of the security domain has the address; `TimedOut` if the
+    /// manager does not answer.
     pub async fn listen(&self, address: SocketAddr) -> Result<FabricListener> {
         if address.port() != 0 {
             return self.listen_at(address).await;
         }
         let mut outcome = Err(ErrorKind::AddrInUse.into());
-        for _ in 0..TRIES {
-            outcome = self.listen_at(SocketAddr::new(address.ip(), some_port())).await;
+        for _ in 0..PORT_ATTEMPTS {
+            outcome = self.listen_at(SocketAddr::new(address.ip(), random_port())).await;
             if !matches!(&outcome, Err(error) if error.kind() == ErrorKind::AddrInUse) {
                 break;
             }
@@ -61,30 +69,31 @@ impl Fabric {
     }
 
     async fn listen_at(&self, address: SocketAddr) -> Result<FabricListener> {
-        let process = self.process().clone();
-        let listener =
-            FabricListener { listener: process.listen(address)?, fabric: self.clone(), process };
+        let membership = self.membership().clone();
+        let listener = FabricListener {
+            listener: membership.listen(address)?,
+            fabric: self.clone(),
+            membership,
+        };
         let authority = address.to_string();
         let served = poll_fn(|context| {
-            listener.process.poll_served(Service::Connections, &authority, context)
+            listener.membership.poll_served(Service::Connections, &authority, context)
         });
-        let slow = |_| Error::new(ErrorKind::TimedOut, "the fabric's manager does not answer");
-        let served = tokio::time::timeout(LISTEN_PATIENCE, served).await.map_err(slow)?;
-        served.map_err(|reason| {
-            Error::new(ErrorKind::AddrInUse, format!("{address} of the fabric: {reason}"))
-        })?;
+        let slow = |_| {
+            Error::new(
+                ErrorKind::TimedOut,
+                "the fabric manager does not answer: check that it runs",
+            )
+        };
+        let served = tokio::time::timeout(SERVE_TIMEOUT, served).await.map_err(slow)?;
+        served
+            .map_err(|reason| Error::new(ErrorKind::AddrInUse, format!("{address}: {reason}")))?;
         Ok(listener)
     }
 }
 
-/// A port of the range for private use, seldom the same one twice.
-pub(crate) fn some_port() -> u16 {
-    use std::hash::{BuildHasher, RandomState};
-    49152 + (RandomState::new().hash_one(std::process::id()) % 16384) as u16
-}
-
-/// A connection over the fabric. To drop it is to close it: what was written arrives, what comes is
-/// unwanted.
+/// A connection over the fabric. Dropping it closes the connection: written data still arrives,
+/// received data is discarded.
 pub struct FabricStream {
     connection: Arc<Connection>,
     _fabric: Fabric,
@@ -95,7 +104,7 @@ impl FabricStream {
     pub fn local_addr(&self) -> SocketAddr {
         self.connection.local_addr()
     }
-    /// The other side's address.
+    /// The peer's address.
     pub fn peer_addr(&self) -> SocketAddr {
         self.connection.peer_addr()
     }
@@ -128,9 +137,9 @@ impl AsyncWrite for FabricStream {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        octets: &[u8],
+        bytes: &[u8],
     ) -> Poll<Result<usize>> {
-        self.connection.poll_write(context, octets)
+        self.connection.poll_write(context, bytes)
     }
     fn poll_write_vectored(
         self: Pin<&mut Self>,
@@ -142,29 +151,32 @@ impl AsyncWrite for FabricStream {
     fn is_write_vectored(&self) -> bool {
         true
     }
-    /// Nothing is held back.
+    /// Writes are not buffered.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
         Poll::Ready(Ok(()))
     }
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
-        Poll::Ready(self.connection.shut_down())
+        Poll::Ready(self.connection.shutdown_write())
     }
 }
 
-/// Takes connections at an address of the fabric until it is dropped.
+/// Accepts connections at an address until it is dropped.
 pub struct FabricListener {
     listener: Arc<Listener>,
-    process: Arc<Process>,
+    membership: Arc<Membership>,
     fabric: Fabric,
 }
 
 impl FabricListener {
-    /// Its address, with the port that port 0 became.
+    /// The listener's address, with the selected port.
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address()
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
+    ///
+    /// # Cancel safety
+    /// No connection is lost if the future is dropped.
     pub async fn accept(&self) -> Result<(FabricStream, SocketAddr)> {
         let connection = poll_fn(|context| self.listener.poll_accept(context)).await?;
         let peer = connection.peer_addr();
@@ -174,6 +186,6 @@ impl FabricListener {
 
 impl Drop for FabricListener {
     fn drop(&mut self) {
-        self.process.unlisten(&self.listener);
+        self.membership.unlisten(&self.listener);
     }
 }

@@ -1,154 +1,24 @@
-//! What the tests share: a manager of their own, a service, and processes that serve it. A process
-//! is this test program once more, with its part in its environment; the test `child` of each file
-//! plays it.
+//! A temporary folder with the socket of a manager.
 #![allow(dead_code)]
 
-use martlet_sbi::*;
-use martlet_sbi_fabric::*;
-use serde::{Deserialize, Serialize};
+use martlet_fabric::{FabricConfig, Manager, ManagerConfig};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, martlet_sbi::Compact)]
-#[allow(missing_docs)]
-pub struct Note {
-    pub text: String,
-}
-json_payload!(Note);
-
-service! {
-    /// Gives back what it gets.
-    pub Echo / EchoClient / ECHO = "necho" / "v1" {
-        /// Gives back a note with its parts.
-        op echo "Echo": POST "/notes/{id}", path(id), body(Multipart<Note>), returns(Created<Multipart<Note>>), errors[];
-        /// Reads.
-        op read "Read": GET "/notes/{id}", path(id), returns(Note), errors[404 "CONTEXT_NOT_FOUND"];
-        /// Takes for ever.
-        op hang "Hang": GET "/hang", path(), returns(()), errors[];
-        /// Takes for ever, and must not be repeated.
-        op hang_once "HangOnce": POST "/hang-once", path(), returns(()), errors[];
-        /// How many calls hang at the moment.
-        op hanging "Hanging": GET "/hanging", path(), returns(Note), errors[];
-        /// The number of the process.
-        op pid "Pid": GET "/pid", path(), returns(Note), errors[];
-        /// Buffers that others have of the process.
-        op lent "Lent": GET "/lent", path(), returns(Note), errors[];
-        /// Ends its task.
-        op panic "Panic": POST "/panic", path(), returns(()), errors[];
-        /// Calls back.
-        op call_back "CallBack": POST "/call-back/{authority}", path(authority), body(Note), returns(Note), errors[];
-    }
-}
-
-pub struct EchoServer {
-    pub fabric: Fabric,
-    pub bindings: Bindings,
-    pub hanging: Arc<AtomicU32>,
-}
-
-struct Hanging(Arc<AtomicU32>);
-impl Hanging {
-    fn new(count: &Arc<AtomicU32>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Hanging(count.clone())
-    }
-}
-impl Drop for Hanging {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Echo for EchoServer {
-    async fn echo(
-        &self,
-        id: &str,
-        body: Multipart<Note>,
-    ) -> Result<Created<Multipart<Note>>, Problem> {
-        Ok(Created { location: format!("/necho/v1/notes/{id}"), body })
-    }
-    async fn read(&self, id: &str) -> Result<Note, Problem> {
-        match id {
-            "none" => Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("no such note")),
-            _ => Ok(Note { text: id.into() }),
-        }
-    }
-    async fn hang(&self) -> Result<(), Problem> {
-        let _here = Hanging::new(&self.hanging);
-        std::future::pending().await
-    }
-    async fn hang_once(&self) -> Result<(), Problem> {
-        self.hang().await
-    }
-    async fn hanging(&self) -> Result<Note, Problem> {
-        Ok(Note { text: self.hanging.load(Ordering::Relaxed).to_string() })
-    }
-    async fn pid(&self) -> Result<Note, Problem> {
-        Ok(Note { text: std::process::id().to_string() })
-    }
-    async fn lent(&self) -> Result<Note, Problem> {
-        Ok(Note { text: self.fabric.buffers_lent().to_string() })
-    }
-    async fn panic(&self) -> Result<(), Problem> {
-        panic!("as asked")
-    }
-    async fn call_back(&self, authority: &str, body: Note) -> Result<Note, Problem> {
-        let there = client(&self.bindings, authority);
-        Ok(there.echo("back", Multipart::new(body)).await?.body.json)
-    }
-}
-
-/// A client of an authority.
-pub fn client(bindings: &Bindings, authority: &str) -> EchoClient {
-    let policy = CallPolicy { timeout: Duration::from_secs(20) };
-    EchoClient::new(Peer::new(Arc::new(bindings.clone()), ApiRoot::http(authority), "AMF", policy))
-}
-
-/// A part in a fabric, and what calls over it.
-pub fn join(config: FabricConfig) -> (Fabric, Bindings) {
-    let fabric = Fabric::start(config);
-    let bindings = Bindings::new().with_remote(Arc::new(FabricBinding::new(fabric.clone())));
-    (fabric, bindings)
-}
-
-/// Serves the service.
-pub fn serve(fabric: &Fabric, bindings: &Bindings, authority: &str) -> FabricServer {
-    let server =
-        EchoServer { fabric: fabric.clone(), bindings: bindings.clone(), hanging: Arc::default() };
-    FabricServer::bind(
-        fabric,
-        authority,
-        Arc::new(Router::new().serve(ECHO.routes(Arc::new(server)))),
-    )
-}
-
-/// Waits until something holds; the test fails if it does not within ten seconds.
-pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
-    let started = Instant::now();
-    while !holds().await {
-        assert!(started.elapsed() < Duration::from_secs(10), "{what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
-
-/// A folder that goes with the value, and the socket of a manager in it.
-pub struct Place {
+/// A temporary folder, removed on drop.
+pub struct TestDir {
     folder: PathBuf,
 }
 
-impl Place {
+impl TestDir {
     pub fn new(name: &str) -> Self {
         let folder =
             std::env::temp_dir().join(format!("martlet-fabric-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        Place { folder }
+        TestDir { folder }
     }
 
     pub fn socket(&self) -> PathBuf {
-        self.folder.join("sbi.sock")
+        self.folder.join("fabric.sock")
     }
 
     pub fn manager_config(&self) -> ManagerConfig {
@@ -164,142 +34,8 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-/// What a stream gets from a socket that is there and is none of streams.
-const EPROTOTYPE: i32 = 91;
-
-/// A process that serves under an authority; it ends with the value.
-pub struct ServerProcess(pub Child);
-
-impl ServerProcess {
-    pub fn start(place: &Place, authority: &str) -> Self {
-        Self::start_with(place, authority, &[])
-    }
-
-    pub fn start_with(place: &Place, authority: &str, extra: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--exact", "child", "--nocapture"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null());
-        command
-            .env("MARTLET_FABRIC_SOCKET", place.socket())
-            .env("MARTLET_FABRIC_AUTHORITY", authority);
-        command.envs(extra.iter().copied());
-        ServerProcess(command.spawn().unwrap())
-    }
-
-    /// A manager in a process of its own.
-    pub fn manager(place: &Place) -> Self {
-        let manager = Self::start(place, "manager");
-        let started = Instant::now();
-        while std::os::unix::net::UnixStream::connect(place.socket())
-            .is_err_and(|e| e.raw_os_error() != Some(EPROTOTYPE))
-        {
-            assert!(started.elapsed() < Duration::from_secs(10), "the manager does not come up");
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        manager
-    }
-
-    pub fn kill(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for ServerProcess {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// What the test `child` of each file does: nothing in the test run itself, and in a child process
-/// its part, until that is killed or the parent is gone.
-pub fn child_main() {
-    let Ok(socket) = std::env::var("MARTLET_FABRIC_SOCKET") else { return };
-    let authority = std::env::var("MARTLET_FABRIC_AUTHORITY").unwrap();
-    // The parent holds the other end: when it dies, so does this process.
-    std::thread::spawn(|| {
-        let _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
-        std::process::exit(0);
-    });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    if authority == "manager" {
-        let config = ManagerConfig { socket: socket.into(), ..ManagerConfig::default() };
-        return runtime.block_on(async { Manager::bind(config).unwrap().run().await });
-    }
-    if let Ok(at) = std::env::var("MARTLET_FABRIC_BLOCKING") {
-        let socket = socket.clone().into();
-        std::thread::spawn(move || echo_blocking(socket, at.parse().unwrap()));
-    }
-    runtime.block_on(async {
-        let compact = std::env::var("MARTLET_FABRIC_JSON").is_err();
-        let config = FabricConfig {
-            socket: socket.into(),
-            name: "child".into(),
-            compact,
-            model: 1,
-            ..FabricConfig::default()
-        };
-        let (fabric, bindings) = join(config);
-        let serving = serve(&fabric, &bindings, &authority);
-        let listening = fabric.listen(
-            std::env::var("MARTLET_FABRIC_LISTEN").unwrap_or("127.0.0.1:0".into()).parse().unwrap(),
-        );
-        if let Ok(listener) = listening.await {
-            tokio::spawn(echo_connections(listener));
-        }
-        if let Ok(near) = std::env::var("MARTLET_FABRIC_HAMMER") {
-            tokio::spawn(hammer(client(&bindings, &near)));
-        }
-        serving.run().await;
-    });
-}
-
-/// Gives back what comes on connections, in threads.
-fn echo_blocking(socket: PathBuf, at: std::net::SocketAddr) {
-    use std::io::{Read, Write};
-    let fabric = BlockingFabric::start("blocking", socket, ProcessLimits::default()).unwrap();
-    let listener = fabric.listen(at).unwrap();
-    while let Ok(stream) = listener.accept(None) {
-        std::thread::spawn(move || {
-            let mut octets = vec![0; 10_000];
-            while let Ok(length @ 1..) = (&stream).read(&mut octets) {
-                if (&stream).write_all(&octets[..length]).is_err() {
-                    return;
-                }
-            }
-            let _ = stream.shutdown(std::net::Shutdown::Write);
-        });
-    }
-}
-
-/// Gives back what comes on connections.
-pub async fn echo_connections(listener: FabricListener) {
-    while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(async move {
-            let (mut from, mut to) = tokio::io::split(stream);
-            let _ = tokio::io::copy(&mut from, &mut to).await;
-            let _ = tokio::io::AsyncWriteExt::shutdown(&mut to).await;
-        });
-    }
-}
-
-/// Calls without a pause, four at a time, and leaves some calls hanging.
-async fn hammer(near: EchoClient) {
-    let one = async |near: EchoClient| {
-        loop {
-            let note = Note { text: "z".repeat(30_000) };
-            let _ = near.echo("1", note.into()).await;
-            let _ = tokio::time::timeout(Duration::from_millis(1), near.hang()).await;
-        }
-    };
-    tokio::join!(one(near.clone()), one(near.clone()), one(near.clone()), one(near));
 }
