@@ -174,7 +174,7 @@ fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
             nix::sys::signal::Signal::SIGTERM,
         )?;
         // It is told of others too.
-        while !next(&said)?.starts_with("told of NSSF NF_") {}
+        while !next(&said)?.starts_with("notified of NSSF NF_") {}
 
         // It takes its profile back at its end.
         end(&mut function)?;

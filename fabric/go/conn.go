@@ -17,30 +17,30 @@ import (
 	"unsafe"
 )
 
-// Conn is a connection over the fabric: a net.Conn that can be closed for writing alone.
+// Conn is a connection over the fabric. It is a net.Conn with CloseRead and CloseWrite.
 type Conn struct {
-	part          *Part
+	member        *Member
 	stream        *C.martlet_stream
 	local, remote net.Addr
 	read, write   direction
 
-	// What lies in C is freed when the connection is closed and nobody is inside any more.
-	mutex  sync.Mutex
-	inside int
-	over   bool
-	closed chan struct{}
+	// The C object is freed when the connection is closed and no call is running.
+	mutex    sync.Mutex
+	running  int
+	isClosed bool
+	closed   chan struct{}
 }
 
-// direction is what waiting to read or to write needs.
+// direction is the state of reading or of writing.
 type direction struct {
 	token C.uint64_t
 	ready chan struct{}
-	// turn lets one goroutine at a time in: a write is whole.
-	turn sync.Mutex
+	// serial admits one goroutine at a time, so that writes do not interleave.
+	serial sync.Mutex
 
 	mutex    sync.Mutex
 	deadline time.Time
-	// changed is closed when there is another deadline.
+	// changed is closed when the deadline changes.
 	changed chan struct{}
 }
 
@@ -58,10 +58,10 @@ func (d *direction) setDeadline(deadline time.Time) {
 	d.mutex.Unlock()
 }
 
-func newConn(part *Part, stream *C.martlet_stream) *Conn {
-	c := &Conn{part: part, stream: stream, closed: make(chan struct{})}
+func newConn(member *Member, stream *C.martlet_stream) *Conn {
+	c := &Conn{member: member, stream: stream, closed: make(chan struct{})}
 	for _, d := range []*direction{&c.read, &c.write} {
-		d.token, d.ready = part.events.register()
+		d.token, d.ready = member.events.register()
 		d.changed = make(chan struct{})
 	}
 	var text [64]C.char
@@ -77,17 +77,17 @@ func newConn(part *Part, stream *C.martlet_stream) *Conn {
 func (c *Conn) enter() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if c.over {
+	if c.isClosed {
 		return false
 	}
-	c.inside++
+	c.running++
 	return true
 }
 
 func (c *Conn) leave() {
 	c.mutex.Lock()
-	c.inside--
-	last := c.over && c.inside == 0
+	c.running--
+	last := c.isClosed && c.running == 0
 	c.mutex.Unlock()
 	if last {
 		c.free()
@@ -96,12 +96,12 @@ func (c *Conn) leave() {
 
 func (c *Conn) free() {
 	C.martlet_stream_free(c.stream)
-	c.part.events.forget(c.read.token)
-	c.part.events.forget(c.write.token)
-	c.part.done()
+	c.member.events.forget(c.read.token)
+	c.member.events.forget(c.write.token)
+	c.member.done()
 }
 
-// try does something as soon as it can be done, within the deadline of its direction.
+// try repeats a call until it succeeds or the deadline of its direction passes.
 func (c *Conn) try(d *direction, work func(token C.uint64_t) C.ptrdiff_t) (int, error) {
 	for {
 		deadline, changed := d.until()
@@ -140,21 +140,21 @@ func (c *Conn) failed(what string, err error) error {
 	return failed(what, c.local, c.remote, err)
 }
 
-// Read reads what is there, and waits until there is something.
-func (c *Conn) Read(octets []byte) (int, error) {
+// Read implements net.Conn.
+func (c *Conn) Read(buffer []byte) (int, error) {
 	if !c.enter() {
 		return 0, c.failed("read", net.ErrClosed)
 	}
 	defer c.leave()
-	c.read.turn.Lock()
-	defer c.read.turn.Unlock()
-	if len(octets) == 0 {
+	c.read.serial.Lock()
+	defer c.read.serial.Unlock()
+	if len(buffer) == 0 {
 		return 0, nil
 	}
 	n, err := c.try(&c.read, func(token C.uint64_t) C.ptrdiff_t {
-		// The address is taken within the call: so cgo looks for pointers in these octets alone.
-		return C.martlet_stream_try_read(c.stream, unsafe.Pointer(&octets[0]), C.size_t(len(octets)),
-			c.part.events.events, token)
+		// Take the address within the call, so that cgo checks only this slice for pointers.
+		return C.martlet_stream_try_read(c.stream, unsafe.Pointer(&buffer[0]),
+			C.size_t(len(buffer)), c.member.events.events, token)
 	})
 	if err != nil {
 		return 0, c.failed("read", err)
@@ -165,19 +165,19 @@ func (c *Conn) Read(octets []byte) (int, error) {
 	return n, nil
 }
 
-// Write writes all of it, unless there is an error.
-func (c *Conn) Write(octets []byte) (int, error) {
+// Write implements net.Conn.
+func (c *Conn) Write(buffer []byte) (int, error) {
 	if !c.enter() {
 		return 0, c.failed("write", net.ErrClosed)
 	}
 	defer c.leave()
-	c.write.turn.Lock()
-	defer c.write.turn.Unlock()
+	c.write.serial.Lock()
+	defer c.write.serial.Unlock()
 	written := 0
-	for written < len(octets) {
+	for written < len(buffer) {
 		n, err := c.try(&c.write, func(token C.uint64_t) C.ptrdiff_t {
-			return C.martlet_stream_try_write(c.stream, unsafe.Pointer(&octets[written]),
-				C.size_t(len(octets)-written), c.part.events.events, token)
+			return C.martlet_stream_try_write(c.stream, unsafe.Pointer(&buffer[written]),
+				C.size_t(len(buffer)-written), c.member.events.events, token)
 		})
 		if err != nil {
 			return written, c.failed("write", err)
@@ -187,10 +187,10 @@ func (c *Conn) Write(octets []byte) (int, error) {
 	return written, nil
 }
 
-// CloseWrite says that nothing more will be written; the other side reads the end of the stream.
+// CloseWrite closes the sending direction: the peer reads the end of the stream.
 func (c *Conn) CloseWrite() error { return c.shutdown(C.SHUT_WR) }
 
-// CloseRead lets go of what comes from now on.
+// CloseRead closes the receiving direction: received data is discarded.
 func (c *Conn) CloseRead() error { return c.shutdown(C.SHUT_RD) }
 
 func (c *Conn) shutdown(how C.int) error {
@@ -204,15 +204,15 @@ func (c *Conn) shutdown(how C.int) error {
 	return nil
 }
 
-// Close lets go of the connection: what was written arrives, and calls that wait end with net.ErrClosed.
+// Close closes the connection. Written data still arrives; waiting calls return net.ErrClosed.
 func (c *Conn) Close() error {
 	c.mutex.Lock()
-	if c.over {
+	if c.isClosed {
 		c.mutex.Unlock()
 		return c.failed("close", net.ErrClosed)
 	}
-	c.over = true
-	last := c.inside == 0
+	c.isClosed = true
+	last := c.running == 0
 	close(c.closed)
 	C.martlet_stream_close(c.stream)
 	c.mutex.Unlock()
@@ -222,13 +222,13 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// LocalAddr gives this side's address.
+// LocalAddr implements net.Conn.
 func (c *Conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr gives the other side's address.
+// RemoteAddr implements net.Conn.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline sets both deadlines.
+// SetDeadline implements net.Conn.
 func (c *Conn) SetDeadline(deadline time.Time) error {
 	if err := c.SetReadDeadline(deadline); err != nil {
 		return err
@@ -236,11 +236,15 @@ func (c *Conn) SetDeadline(deadline time.Time) error {
 	return c.SetWriteDeadline(deadline)
 }
 
-// SetReadDeadline says when reads give up, those included that wait at the moment.
-func (c *Conn) SetReadDeadline(deadline time.Time) error { return c.setDeadline(&c.read, deadline) }
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(deadline time.Time) error {
+	return c.setDeadline(&c.read, deadline)
+}
 
-// SetWriteDeadline says when writes give up, those included that wait at the moment.
-func (c *Conn) SetWriteDeadline(deadline time.Time) error { return c.setDeadline(&c.write, deadline) }
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(deadline time.Time) error {
+	return c.setDeadline(&c.write, deadline)
+}
 
 func (c *Conn) setDeadline(d *direction, deadline time.Time) error {
 	if !c.enter() {
@@ -251,24 +255,24 @@ func (c *Conn) setDeadline(d *direction, deadline time.Time) error {
 	return nil
 }
 
-// listener takes connections.
+// listener implements net.Listener.
 type listener struct {
-	part     *Part
+	member   *Member
 	listener *C.martlet_listener
 	address  net.Addr
 	token    C.uint64_t
 	ready    chan struct{}
-	turn     sync.Mutex
+	serial   sync.Mutex
 
-	mutex  sync.Mutex
-	inside int
-	over   bool
-	closed chan struct{}
+	mutex    sync.Mutex
+	running  int
+	isClosed bool
+	closed   chan struct{}
 }
 
-func newListener(part *Part, in *C.martlet_listener) *listener {
-	l := &listener{part: part, listener: in, closed: make(chan struct{})}
-	l.token, l.ready = part.events.register()
+func newListener(member *Member, in *C.martlet_listener) *listener {
+	l := &listener{member: member, listener: in, closed: make(chan struct{})}
+	l.token, l.ready = member.events.register()
 	var text [64]C.char
 	if C.martlet_listener_address(in, &text[0], C.size_t(len(text))) > 0 {
 		l.address = parse(C.GoString(&text[0]))
@@ -278,15 +282,15 @@ func newListener(part *Part, in *C.martlet_listener) *listener {
 
 func (l *listener) Accept() (net.Conn, error) {
 	l.mutex.Lock()
-	if l.over {
+	if l.isClosed {
 		l.mutex.Unlock()
 		return nil, failed("accept", nil, l.address, net.ErrClosed)
 	}
-	l.inside++
+	l.running++
 	l.mutex.Unlock()
 	defer l.leave()
-	l.turn.Lock()
-	defer l.turn.Unlock()
+	l.serial.Lock()
+	defer l.serial.Unlock()
 	for {
 		select {
 		case <-l.closed:
@@ -295,11 +299,11 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		var stream *C.martlet_stream
 		err := call(func() C.int {
-			return C.martlet_listener_try_accept(l.listener, l.part.events.events, l.token, &stream)
+			return C.martlet_listener_try_accept(l.listener, l.member.events.events, l.token, &stream)
 		})
 		if err == nil {
-			l.part.keep()
-			return newConn(l.part, stream), nil
+			l.member.keep()
+			return newConn(l.member, stream), nil
 		}
 		if errors.Is(err, syscall.ENOTCONN) {
 			return nil, failed("accept", nil, l.address, net.ErrClosed)
@@ -316,8 +320,8 @@ func (l *listener) Accept() (net.Conn, error) {
 
 func (l *listener) leave() {
 	l.mutex.Lock()
-	l.inside--
-	last := l.over && l.inside == 0
+	l.running--
+	last := l.isClosed && l.running == 0
 	l.mutex.Unlock()
 	if last {
 		l.free()
@@ -326,18 +330,18 @@ func (l *listener) leave() {
 
 func (l *listener) free() {
 	C.martlet_listener_free(l.listener)
-	l.part.events.forget(l.token)
-	l.part.done()
+	l.member.events.forget(l.token)
+	l.member.done()
 }
 
 func (l *listener) Close() error {
 	l.mutex.Lock()
-	if l.over {
+	if l.isClosed {
 		l.mutex.Unlock()
 		return failed("close", nil, l.address, net.ErrClosed)
 	}
-	l.over = true
-	last := l.inside == 0
+	l.isClosed = true
+	last := l.running == 0
 	close(l.closed)
 	C.martlet_listener_close(l.listener)
 	l.mutex.Unlock()

@@ -1,13 +1,20 @@
-// Package fabric lets Go programs take part in Martlet's shared-memory fabric: its listeners and connections are those of
-// package net, so that a network function written with net/http joins by changing where it listens and dials.
+// Package fabric gives Go programs the sockets of Martlet's shared-memory fabric. Its listeners and
+// connections implement the interfaces of package net, so a program written with net/http joins by
+// changing where it listens and how its client dials.
 //
-//	part, err := fabric.Join(ctx, fabric.Config{Name: "my-nf"})
-//	listener, err := part.Listen("127.0.0.30:8000")
+//	member, err := fabric.Join(ctx, fabric.Config{Name: "my-program"})
+//	listener, err := member.Listen("127.0.0.30:8000")
 //	go server.Serve(listener)
-//	client := &http.Client{Transport: &http.Transport{DialContext: part.DialContext}}
+//	client := &http.Client{Transport: &http.Transport{DialContext: member.DialContext}}
 //
-// HTTP2Client and Serve speak HTTP/2 without TLS, as the service-based interface does (TS 29.500, 5.2).
+// Serve and HTTP2Client speak HTTP/2 without TLS, as the service-based interface of 5G does
+// (TS 29.500, 5.2).
 //
-// The package stands on libmartlet_fabric, which pkg-config has to find. One thread waits on behalf of all connections: a
-// goroutine that waits to read or to write occupies none.
+// The package calls libmartlet_fabric through cgo and finds it with pkg-config. One thread waits
+// for all connections; a goroutine that waits to read or to write occupies no thread.
+//
+// # Errors
+//
+// Operations return *net.OpError. It wraps *Error, which unwraps to a syscall.Errno such as
+// ECONNREFUSED; net.ErrClosed after Close; or os.ErrDeadlineExceeded.
 package fabric

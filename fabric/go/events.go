@@ -7,14 +7,14 @@ import "C"
 
 import "sync"
 
-// events hears what became ready, in one goroutine, and tells those who wait.
+// events dispatches the events of the C library: one goroutine waits for all tokens.
 type events struct {
 	events *C.martlet_events
 
 	mutex   sync.Mutex
 	last    C.uint64_t
 	waiting map[C.uint64_t]chan struct{}
-	over    bool
+	closed  bool
 }
 
 func newEvents() (*events, error) {
@@ -26,7 +26,7 @@ func newEvents() (*events, error) {
 	return e, nil
 }
 
-// register gives a number that nobody else has, and a channel that is filled when it was heard.
+// register allocates a token, and a channel that receives when the token becomes an event.
 func (e *events) register() (C.uint64_t, chan struct{}) {
 	ready := make(chan struct{}, 1)
 	e.mutex.Lock()
@@ -42,10 +42,10 @@ func (e *events) forget(token C.uint64_t) {
 	e.mutex.Unlock()
 }
 
-// end lets the goroutine end, which frees what lies in C. Nobody may register any more.
+// end stops the goroutine, which then frees the queue. register must not be called afterwards.
 func (e *events) end() {
 	e.mutex.Lock()
-	e.over = true
+	e.closed = true
 	e.mutex.Unlock()
 	C.martlet_events_interrupt(e.events)
 }
@@ -63,9 +63,9 @@ func (e *events) run() {
 				}
 			}
 		}
-		over := e.over
+		closed := e.closed
 		e.mutex.Unlock()
-		if over {
+		if closed {
 			C.martlet_events_free(e.events)
 			return
 		}

@@ -23,16 +23,17 @@ import (
 // Network is the name of the fabric's network in addresses and errors.
 const Network = "fabric"
 
-// Config says how a program takes part.
+// Config configures a Member.
 type Config struct {
-	// Name is for people.
+	// Name is the display name of the program.
 	Name string
-	// Socket is the manager's; where it is empty, $MARTLET_FABRIC_SOCKET, else the usual place.
+	// Socket is the path of the manager's socket. If it is empty, $MARTLET_FABRIC_SOCKET is used,
+	// else the default path.
 	Socket string
 }
 
-// Part is a program's part in the fabric of its machine.
-type Part struct {
+// Member is a program's membership in the fabric of its machine.
+type Member struct {
 	fabric *C.martlet_fabric
 	events *events
 
@@ -41,8 +42,9 @@ type Part struct {
 	closed bool
 }
 
-// Join takes part in the fabric, and waits until the manager has agreed or the context is done.
-func Join(ctx context.Context, config Config) (*Part, error) {
+// Join joins the fabric. It waits until the manager has admitted the program, or the context is
+// done.
+func Join(ctx context.Context, config Config) (*Member, error) {
 	name := C.CString(config.Name)
 	defer C.free(unsafe.Pointer(name))
 	at := config.Socket
@@ -54,37 +56,38 @@ func Join(ctx context.Context, config Config) (*Part, error) {
 		socket = C.CString(at)
 		defer C.free(unsafe.Pointer(socket))
 	}
-	part := &Part{}
-	if err := call(func() C.int { return C.martlet_fabric_start(name, socket, &part.fabric) }); err != nil {
+	member := &Member{}
+	err := call(func() C.int { return C.martlet_fabric_start(name, socket, &member.fabric) })
+	if err != nil {
 		return nil, err
 	}
-	// In small steps, since a context cannot wake a thread that waits in C.
+	// Wait in small steps, because a context cannot interrupt a thread that waits in C.
 	const step = 50
 	for {
-		err := call(func() C.int { return C.martlet_fabric_joined(part.fabric, step) })
+		err := call(func() C.int { return C.martlet_fabric_joined(member.fabric, step) })
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, syscall.ETIMEDOUT) {
-			C.martlet_fabric_free(part.fabric)
+			C.martlet_fabric_free(member.fabric)
 			return nil, err
 		}
 		if ctx.Err() != nil {
-			C.martlet_fabric_free(part.fabric)
+			C.martlet_fabric_free(member.fabric)
 			return nil, fmt.Errorf("%w: %v", ctx.Err(), err)
 		}
 	}
 	events, err := newEvents()
 	if err != nil {
-		C.martlet_fabric_free(part.fabric)
+		C.martlet_fabric_free(member.fabric)
 		return nil, err
 	}
-	part.events = events
-	return part, nil
+	member.events = events
+	return member, nil
 }
 
-// Close leaves the fabric as soon as the listeners and connections that were made with it are closed as well.
-func (p *Part) Close() error {
+// Close leaves the fabric as soon as its listeners and connections are closed too.
+func (p *Member) Close() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.closed {
@@ -95,8 +98,8 @@ func (p *Part) Close() error {
 	return nil
 }
 
-// use keeps what lies in C until done is called as often.
-func (p *Part) use() error {
+// use counts a user of the C objects; done releases it.
+func (p *Member) use() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.closed {
@@ -106,21 +109,21 @@ func (p *Part) use() error {
 	return nil
 }
 
-// keep is use for what is a user already, whether the part is closed or not.
-func (p *Part) keep() {
+// keep is use for an existing user: it succeeds even after Close.
+func (p *Member) keep() {
 	p.mutex.Lock()
 	p.users++
 	p.mutex.Unlock()
 }
 
-func (p *Part) done() {
+func (p *Member) done() {
 	p.mutex.Lock()
 	p.users--
 	p.freeIfUnused()
 	p.mutex.Unlock()
 }
 
-func (p *Part) freeIfUnused() {
+func (p *Member) freeIfUnused() {
 	if p.closed && p.users == 0 && p.fabric != nil {
 		p.events.end()
 		C.martlet_fabric_free(p.fabric)
@@ -128,8 +131,8 @@ func (p *Part) freeIfUnused() {
 	}
 }
 
-// Listen takes connections at an address such as "127.0.0.30:8000"; port 0 becomes a free one.
-func (p *Part) Listen(address string) (net.Listener, error) {
+// Listen opens a listener at an address such as "127.0.0.30:8000". Port 0 selects a free port.
+func (p *Member) Listen(address string) (net.Listener, error) {
 	if err := p.use(); err != nil {
 		return nil, failed("listen", nil, nil, err)
 	}
@@ -141,22 +144,23 @@ func (p *Part) Listen(address string) (net.Listener, error) {
 	text := C.CString(at)
 	defer C.free(unsafe.Pointer(text))
 	var listener *C.martlet_listener
-	if err := call(func() C.int { return C.martlet_fabric_listen(p.fabric, text, &listener) }); err != nil {
+	err = call(func() C.int { return C.martlet_fabric_listen(p.fabric, text, &listener) })
+	if err != nil {
 		p.done()
 		return nil, failed("listen", nil, parse(at), err)
 	}
 	return newListener(p, listener), nil
 }
 
-// Dial is DialContext without a limit.
-func (p *Part) Dial(network, address string) (net.Conn, error) {
+// Dial is DialContext without a context.
+func (p *Member) Dial(network, address string) (net.Conn, error) {
 	return p.DialContext(context.Background(), network, address)
 }
 
-// DialContext connects to who listens at an address of the fabric. The network is that of net.Dialer ("tcp", "tcp4",
-// "tcp6") or Network, so that the function fits where a dialer's does. Where nobody of the fabric listens there, the error
-// is ECONNREFUSED.
-func (p *Part) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+// DialContext opens a connection to an address of the fabric. The network is "tcp", "tcp4", "tcp6"
+// or Network, so the method can replace that of a net.Dialer. The error is ECONNREFUSED if no
+// process of the fabric listens at the address.
+func (p *Member) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	switch network {
 	case "tcp", "tcp4", "tcp6", Network:
 	default:
@@ -178,11 +182,12 @@ func (p *Part) DialContext(ctx context.Context, network, address string) (net.Co
 	return newConn(p, stream), nil
 }
 
-func (p *Part) connect(ctx context.Context, to string) (*C.martlet_stream, error) {
+func (p *Member) connect(ctx context.Context, to string) (*C.martlet_stream, error) {
 	text := C.CString(to)
 	defer C.free(unsafe.Pointer(text))
 	var dial *C.martlet_dial
-	if err := call(func() C.int { return C.martlet_fabric_dial(p.fabric, text, &dial) }); err != nil {
+	err := call(func() C.int { return C.martlet_fabric_dial(p.fabric, text, &dial) })
+	if err != nil {
 		return nil, err
 	}
 	defer C.martlet_dial_free(dial)
@@ -190,7 +195,9 @@ func (p *Part) connect(ctx context.Context, to string) (*C.martlet_stream, error
 	defer p.events.forget(token)
 	for {
 		var stream *C.martlet_stream
-		err := call(func() C.int { return C.martlet_dial_try(dial, p.events.events, token, &stream) })
+		err := call(func() C.int {
+			return C.martlet_dial_try(dial, p.events.events, token, &stream)
+		})
 		if err == nil {
 			return stream, nil
 		}
@@ -205,30 +212,33 @@ func (p *Part) connect(ctx context.Context, to string) (*C.martlet_stream, error
 	}
 }
 
-// Dialer is what connects to those whom the fabric does not know; net.Dialer is one.
+// Dialer opens connections. *Member and *net.Dialer implement it.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Or connects over the fabric where somebody of it listens at the address, else as the dialer does.
-func (p *Part) Or(next Dialer) Dialer {
-	return either{p, next}
+// WithFallback returns a dialer that uses the fabric if one of its processes listens at the
+// address, and next otherwise.
+func (p *Member) WithFallback(next Dialer) Dialer {
+	return fallbackDialer{p, next}
 }
 
-type either struct {
-	part *Part
-	next Dialer
+type fallbackDialer struct {
+	member *Member
+	next   Dialer
 }
 
-func (e either) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := e.part.DialContext(ctx, network, address)
+func (e fallbackDialer) DialContext(
+	ctx context.Context, network, address string,
+) (net.Conn, error) {
+	conn, err := e.member.DialContext(ctx, network, address)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return e.next.DialContext(ctx, network, address)
 	}
 	return conn, err
 }
 
-// resolve gives the address with a number for its host: the fabric has no names.
+// resolve converts a host name and a service name into numbers: the fabric has no names.
 func resolve(ctx context.Context, address string) (string, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -251,7 +261,7 @@ func resolve(ctx context.Context, address string) (string, error) {
 	return net.JoinHostPort(host, fmt.Sprint(number)), nil
 }
 
-// parse gives an address as package net has it.
+// parse converts an address into a *net.TCPAddr.
 func parse(text string) net.Addr {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
@@ -261,7 +271,7 @@ func parse(text string) net.Addr {
 	if err != nil {
 		return nil
 	}
-	// Of the type that programs expect who look at the address of an HTTP connection.
+	// Programs that inspect the address of an HTTP connection expect this type.
 	return &net.TCPAddr{IP: net.ParseIP(host), Port: number}
 }
 
@@ -271,7 +281,7 @@ func failed(what string, source, to net.Addr, err error) error {
 
 var errAgain = errors.New("not ready")
 
-// Error is what the library says of a failure. It unwraps to its syscall.Errno.
+// Error is an error of the C library. It unwraps to its syscall.Errno.
 type Error struct {
 	Errno syscall.Errno
 	Text  string
@@ -279,16 +289,17 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// Unwrap gives the error's number.
+// Unwrap returns the error number.
 func (e *Error) Unwrap() error { return e.Errno }
 
-// Timeout tells whether a deadline has passed.
+// Timeout reports whether a deadline has passed.
 func (e *Error) Timeout() bool { return e.Errno.Timeout() }
 
-// Temporary is there for net.Error.
+// Temporary implements net.Error.
 func (e *Error) Temporary() bool { return e.Errno.Temporary() }
 
-// call calls into C and gives its error. The text of an error belongs to the thread.
+// call calls a C function and returns its error. It locks the thread, because the text of an error
+// belongs to the thread.
 func call(work func() C.int) error {
 	_, err := count(func() C.ptrdiff_t { return C.ptrdiff_t(work()) })
 	return err
@@ -315,7 +326,7 @@ func contextError(err error) error {
 	return err
 }
 
-// waitUntil gives a channel that is ready once the deadline has passed, and what stops it.
+// waitUntil returns a channel that receives at the deadline, and a function that stops the timer.
 func waitUntil(deadline time.Time) (<-chan time.Time, func()) {
 	if deadline.IsZero() {
 		return nil, func() {}

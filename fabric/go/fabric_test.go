@@ -18,25 +18,26 @@ import (
 	"golang.org/x/net/nettest"
 )
 
-// join takes part in the fabric of $MARTLET_FABRIC_SOCKET: the tests run beneath a test of the library, which has a manager.
-func join(t *testing.T, name string) *Part {
+// join joins the fabric of $MARTLET_FABRIC_SOCKET. fabric/c/tests/go.rs runs these tests and
+// provides the manager.
+func join(t *testing.T, name string) *Member {
 	t.Helper()
 	if os.Getenv("MARTLET_FABRIC_SOCKET") == "" {
 		t.Skip("SKIPPED: no manager: set MARTLET_FABRIC_SOCKET to its socket")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	part, err := Join(ctx, Config{Name: name})
+	member, err := Join(ctx, Config{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { part.Close() })
-	return part
+	t.Cleanup(func() { member.Close() })
+	return member
 }
 
-func listen(t *testing.T, part *Part) net.Listener {
+func listen(t *testing.T, member *Member) net.Listener {
 	t.Helper()
-	listener, err := part.Listen("127.0.0.1:0")
+	listener, err := member.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestHalfClose(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		conn.Write(append([]byte("you said "), question...))
+		conn.Write(append([]byte("echo: "), question...))
 	}()
 	conn, err := client.Dial("tcp", listener.Addr().String())
 	if err != nil {
@@ -91,7 +92,7 @@ func TestHalfClose(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
-	if string(answer) != "you said hello" || err != nil {
+	if string(answer) != "echo: hello" || err != nil {
 		t.Fatal(string(answer), err)
 	}
 	if conn.LocalAddr() == nil || conn.RemoteAddr().String() != listener.Addr().String() {
@@ -102,14 +103,14 @@ func TestHalfClose(t *testing.T) {
 func TestErrors(t *testing.T) {
 	server, client := join(t, "server"), join(t, "client")
 	if _, err := client.Dial("tcp", "127.0.0.1:9"); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Error("nobody listens there, but:", err)
+		t.Error("no listener, but:", err)
 	}
 	if _, err := client.Dial("udp", "127.0.0.1:9"); err == nil {
-		t.Error("there are no datagrams")
+		t.Error("a datagram network was accepted")
 	}
 	listener := listen(t, server)
 	if _, err := client.Listen(listener.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) {
-		t.Error("the address is taken, but:", err)
+		t.Error("address in use, but:", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -129,18 +130,19 @@ func TestErrors(t *testing.T) {
 	}
 	client.Close()
 	if _, err := client.Dial("tcp", "127.0.0.1:9"); !errors.Is(err, net.ErrClosed) {
-		t.Error("the part is closed, but:", err)
+		t.Error("the member is closed, but:", err)
 	}
 	ctx, cancel = context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := Join(ctx, Config{Name: "lost", Socket: "/nonexistent/sbi.sock"}); !errors.Is(err, context.DeadlineExceeded) {
+	_, err := Join(ctx, Config{Name: "lost", Socket: "/nonexistent/fabric.sock"})
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Error("there is no manager, but:", err)
 	}
 }
 
-// echo gives back what it gets, and says over which protocol.
+// echo returns the request body, and the protocol in a header.
 var echo = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	// As a whole: net/http lets go of the rest of an HTTP/1.1 request once its answer has begun.
+	// Read the body first: net/http discards the rest of an HTTP/1.1 request once its response starts.
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -166,7 +168,8 @@ func TestHTTP(t *testing.T) {
 				defer all.Done()
 				for length := 1; length < 1<<20; length *= 16 {
 					body := strings.Repeat(string(rune('a'+n)), length)
-					answer, err := client.Post("http://"+listener.Addr().String()+"/x", "text/plain", strings.NewReader(body))
+					url := "http://" + listener.Addr().String() + "/x"
+					answer, err := client.Post(url, "text/plain", strings.NewReader(body))
 					if err != nil {
 						t.Error(protocol, err)
 						return
@@ -184,15 +187,16 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-func TestOr(t *testing.T) {
+func TestFallback(t *testing.T) {
 	server, client := join(t, "server"), join(t, "client")
 	listener := listen(t, server)
 	go Serve(listener, echo)
-	elsewhere := httptest.NewServer(echo)
-	defer elsewhere.Close()
-	both := &http.Client{Transport: &http.Transport{DialContext: client.Or(&net.Dialer{}).DialContext}}
+	external := httptest.NewServer(echo)
+	defer external.Close()
+	dialer := client.WithFallback(&net.Dialer{})
+	both := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext}}
 	defer both.CloseIdleConnections()
-	for _, url := range []string{elsewhere.URL, "http://" + listener.Addr().String()} {
+	for _, url := range []string{external.URL, "http://" + listener.Addr().String()} {
 		answer, err := both.Get(url)
 		if err != nil {
 			t.Fatal(err)
@@ -201,8 +205,8 @@ func TestOr(t *testing.T) {
 	}
 }
 
-// What lies in C goes when nobody uses it any more, whatever the order in which it was closed.
-func TestNothingIsLeft(t *testing.T) {
+// C objects are freed after the last use, whatever the order of the Close calls.
+func TestResourcesAreReleased(t *testing.T) {
 	descriptors := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
 		if err != nil {

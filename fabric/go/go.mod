@@ -1,4 +1,4 @@
-module martlet/fabric
+module github.com/martlet-core/martlet/fabric/go
 
 go 1.19
 

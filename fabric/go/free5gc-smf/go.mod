@@ -1,11 +1,11 @@
-module martlet/fabric/free5gc-smf
+module github.com/martlet-core/martlet/fabric/go/free5gc-smf
 
 go 1.21
 
 require (
 	github.com/free5gc/openapi v1.0.8
 	github.com/free5gc/smf v1.2.4
-	martlet/fabric v0.0.0
+	github.com/martlet-core/martlet/fabric/go v0.0.0
 )
 
 require (
@@ -49,4 +49,4 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 )
 
-replace martlet/fabric => ../
+replace github.com/martlet-core/martlet/fabric/go => ../

@@ -1,5 +1,6 @@
-// free5gc-smf is free5GC's SMF as it is published (github.com/free5gc/smf, whose source stays as it is), started so that it
-// listens on the fabric too, and dials over it. Its own cmd does what this does, but for the part between the two marks.
+// free5gc-smf runs free5GC's SMF (github.com/free5gc/smf, unmodified) on the fabric: it also
+// listens there, and dials over it. Apart from the marked section it does what the SMF's own cmd
+// does.
 package main
 
 import (
@@ -19,13 +20,13 @@ import (
 	"github.com/free5gc/smf/pkg/service"
 	"github.com/free5gc/smf/pkg/utils"
 
-	"martlet/fabric"
+	fabric "github.com/martlet-core/martlet/fabric/go"
 )
 
 func main() {
-	config := flag.String("c", "smfcfg.yaml", "its configuration")
-	routing := flag.String("u", "uerouting.yaml", "its configuration of routes")
-	socket := flag.String("socket", "", "the fabric's manager; empty: the usual place")
+	config := flag.String("c", "smfcfg.yaml", "configuration file")
+	routing := flag.String("u", "uerouting.yaml", "UE routing file")
+	socket := flag.String("socket", "", "path of the manager's socket; empty: the default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -48,42 +49,43 @@ func run(ctx context.Context, config, routing, socket string) error {
 		return err
 	}
 
-	// From here …
-	part, err := fabric.Join(ctx, fabric.Config{Name: "free5gc-smf", Socket: socket})
+	// Start of the added section.
+	member, err := fabric.Join(ctx, fabric.Config{Name: "free5gc-smf", Socket: socket})
 	if err != nil {
 		return err
 	}
-	defer part.Close()
-	// All its consumers share this client, where they are told none; over TCP where the fabric leads nowhere.
-	openapi.GetHttpClient().Transport = fabric.HTTP2Client(part.Or(&net.Dialer{})).Transport
+	defer member.Close()
+	// All service consumers share this client. It falls back to TCP.
+	dialer := member.WithFallback(&net.Dialer{})
+	openapi.GetHttpClient().Transport = fabric.HTTP2Client(dialer).Transport
 	server, err := serverOf(smf)
 	if err != nil {
 		return err
 	}
-	listener, err := part.Listen(server.Addr)
+	listener, err := member.Listen(server.Addr)
 	if err != nil {
 		return err
 	}
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Print("on the fabric: ", err)
+			log.Print("server on the fabric: ", err)
 		}
 	}()
-	// … to here.
+	// End of the added section.
 
 	smf.Start()
 	return nil
 }
 
-// serverOf gives the server of a function, which keeps it to itself.
+// serverOf returns the HTTP server of the SMF, which is a private field.
 func serverOf(smf *service.SmfApp) (*http.Server, error) {
 	sbi := reflect.ValueOf(smf).Elem().FieldByName("sbiServer")
 	if sbi.Kind() != reflect.Pointer {
-		return nil, errors.New("another SMF than this was made for: it has no sbiServer")
+		return nil, errors.New("unsupported version of the SMF: no field sbiServer")
 	}
 	server := sbi.Elem().FieldByName("httpServer")
 	if server.Type() != reflect.TypeOf((*http.Server)(nil)) {
-		return nil, errors.New("another SMF than this was made for: it has no httpServer")
+		return nil, errors.New("unsupported version of the SMF: no field httpServer")
 	}
 	return (*http.Server)(server.UnsafePointer()), nil
 }

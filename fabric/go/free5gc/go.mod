@@ -1,11 +1,11 @@
-module martlet/fabric/free5gc
+module github.com/martlet-core/martlet/fabric/go/free5gc
 
 go 1.24
 
 require (
 	github.com/free5gc/openapi v1.2.0
 	github.com/free5gc/util v1.1.1
-	martlet/fabric v0.0.0
+	github.com/martlet-core/martlet/fabric/go v0.0.0
 )
 
 require (
@@ -27,4 +27,4 @@ require (
 	golang.org/x/text v0.23.0 // indirect
 )
 
-replace martlet/fabric => ../
+replace github.com/martlet-core/martlet/fabric/go => ../

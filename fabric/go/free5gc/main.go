@@ -1,6 +1,7 @@
-// free5gc is a network function made of what free5GC publishes for its own: its client of the NRF with its models
-// (github.com/free5gc/openapi) and its HTTP server (github.com/free5gc/util/httpwrapper), both unchanged. It listens and
-// dials over the fabric, which takes two lines: SetHTTPClient, and Serve in place of ListenAndServe.
+// free5gc is a network function built from free5GC's libraries: its NRF client and models
+// (github.com/free5gc/openapi) and its HTTP server (github.com/free5gc/util/httpwrapper), both
+// unmodified. It listens and dials over the fabric, which takes two lines: SetHTTPClient, and Serve
+// in place of ListenAndServe.
 package main
 
 import (
@@ -20,13 +21,13 @@ import (
 	"github.com/free5gc/openapi/nrf/NFManagement"
 	"github.com/free5gc/util/httpwrapper"
 
-	"martlet/fabric"
+	fabric "github.com/martlet-core/martlet/fabric/go"
 )
 
 func main() {
-	at := flag.String("at", "127.0.0.31:7777", "where it serves, on the fabric")
-	nrf := flag.String("nrf", "http://127.0.0.10:7777", "where the NRF is")
-	socket := flag.String("socket", "", "the fabric's manager; empty: the usual place")
+	at := flag.String("at", "127.0.0.31:7777", "address to listen at, on the fabric")
+	nrf := flag.String("nrf", "http://127.0.0.10:7777", "URL of the NRF")
+	socket := flag.String("socket", "", "path of the manager's socket; empty: the default")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -36,13 +37,14 @@ func main() {
 }
 
 func run(ctx context.Context, at, nrf, socket string) error {
-	part, err := fabric.Join(ctx, fabric.Config{Name: "free5gc-nef", Socket: socket})
+	member, err := fabric.Join(ctx, fabric.Config{Name: "free5gc-nef", Socket: socket})
 	if err != nil {
 		return err
 	}
-	defer part.Close()
+	defer member.Close()
 	mux := http.NewServeMux()
-	mux.HandleFunc("/nnef-pfdmanagement/v1/applications", func(w http.ResponseWriter, _ *http.Request) {
+	const applications = "/nnef-pfdmanagement/v1/applications"
+	mux.HandleFunc(applications, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, "[]")
 	})
@@ -50,14 +52,14 @@ func run(ctx context.Context, at, nrf, socket string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := part.Listen(at)
+	listener, err := member.Listen(at)
 	if err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 
-	client := fabric.HTTP2Client(part)
+	client := fabric.HTTP2Client(member)
 	management := NFManagement.NewConfiguration()
 	management.SetBasePath(nrf)
 	management.SetHTTPClient(client)
@@ -75,14 +77,15 @@ func run(ctx context.Context, at, nrf, socket string) error {
 	}
 	fmt.Println("registered as", id)
 
-	// What the NRF gives of others, read by free5GC's models.
+	// Discover other functions.
 	discovery := NFDiscovery.NewConfiguration()
 	discovery.SetBasePath(nrf)
 	discovery.SetHTTPClient(client)
 	var search NFDiscovery.SearchNFInstancesRequest
 	search.SetTargetNfType(models.NrfNfManagementNfType_UDM)
 	search.SetRequesterNfType(models.NrfNfManagementNfType_NEF)
-	found, err := NFDiscovery.NewAPIClient(discovery).NFInstancesStoreApi.SearchNFInstances(ctx, &search)
+	store := NFDiscovery.NewAPIClient(discovery).NFInstancesStoreApi
+	found, err := store.SearchNFInstances(ctx, &search)
 	if err != nil {
 		return fmt.Errorf("discover: %w", err)
 	}

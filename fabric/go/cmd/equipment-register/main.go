@@ -1,9 +1,10 @@
-// equipment-register is a small 5G-EIR (TS 29.511) that joins a core of Martlet through its fabric, and through nothing
-// else: it tells whether a device is known as stolen.
+// equipment-register is a small 5G-EIR (TS 29.511): it reports whether a device is stolen. It joins
+// a Martlet core over the fabric only.
 //
 //	equipment-register -at 127.0.0.30:7777 -nrf 127.0.0.10:7777 -stolen imei-356938035643809
 //
-// It shows what a network function written with net/http changes: where it listens, and how its client dials.
+// It shows what a network function written with net/http has to change: where it listens, and how
+// its client dials.
 package main
 
 import (
@@ -20,14 +21,14 @@ import (
 	"syscall"
 	"time"
 
-	"martlet/fabric"
+	fabric "github.com/martlet-core/martlet/fabric/go"
 )
 
 func main() {
-	at := flag.String("at", "127.0.0.30:7777", "where it serves, on the fabric")
-	nrf := flag.String("nrf", "127.0.0.10:7777", "where the NRF is")
-	socket := flag.String("socket", "", "the fabric's manager; empty: the usual place")
-	stolen := flag.String("stolen", "", "PEIs of stolen devices, with commas between them")
+	at := flag.String("at", "127.0.0.30:7777", "address to listen at, on the fabric")
+	nrf := flag.String("nrf", "127.0.0.10:7777", "address of the NRF")
+	socket := flag.String("socket", "", "path of the manager's socket; empty: the default")
+	stolen := flag.String("stolen", "", "PEIs of stolen devices, separated by commas")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -37,12 +38,12 @@ func main() {
 }
 
 func run(ctx context.Context, at, nrf, socket string, stolen []string) error {
-	part, err := fabric.Join(ctx, fabric.Config{Name: "5g-eir", Socket: socket})
+	member, err := fabric.Join(ctx, fabric.Config{Name: "5g-eir", Socket: socket})
 	if err != nil {
 		return err
 	}
-	defer part.Close()
-	listener, err := part.Listen(at)
+	defer member.Close()
+	listener, err := member.Listen(at)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func run(ctx context.Context, at, nrf, socket string, stolen []string) error {
 
 	at = listener.Addr().String()
 	id := newID()
-	registered, err := register(ctx, fabric.HTTP2Client(part), "http://"+nrf, at, id)
+	registered, err := register(ctx, fabric.HTTP2Client(member), "http://"+nrf, at, id)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func run(ctx context.Context, at, nrf, socket string, stolen []string) error {
 	}
 }
 
-// handler serves N5g-eir_EquipmentIdentityCheck, and hears of the instances that the NRF tells of.
+// handler serves N5g-eir_EquipmentIdentityCheck and the notifications of the NRF.
 func handler(stolen []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/n5g-eir-eic/v1/equipment-status", func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +83,10 @@ func handler(stolen []string) http.Handler {
 		if r.Method != http.MethodGet || pei == "" {
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusBadRequest)
-			json.NewEncoder(w).Encode(map[string]any{"status": http.StatusBadRequest, "cause": "MANDATORY_QUERY_PARAM_MISSING"})
+			json.NewEncoder(w).Encode(map[string]any{
+				"status": http.StatusBadRequest,
+				"cause":  "MANDATORY_QUERY_PARAM_MISSING",
+			})
 			return
 		}
 		status := "WHITELISTED"
@@ -94,7 +98,7 @@ func handler(stolen []string) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(map[string]string{"status": status})
 	})
-	mux.HandleFunc("/told", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/notifications", func(w http.ResponseWriter, r *http.Request) {
 		var data struct {
 			Event   string `json:"event"`
 			Profile struct {
@@ -105,13 +109,13 @@ func handler(stolen []string) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		fmt.Println("told of", data.Profile.Type, data.Event)
+		fmt.Println("notified of", data.Profile.Type, data.Event)
 		w.WriteHeader(http.StatusNoContent)
 	})
 	return mux
 }
 
-// newID gives an nfInstanceId: a UUID of version 4.
+// newID returns an nfInstanceId: a UUID of version 4.
 func newID() string {
 	var b [16]byte
 	if _, err := rand.Read(b[:]); err != nil {

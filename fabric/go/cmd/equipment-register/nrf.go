@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// registration is what the NRF knows of this function (TS 29.510).
+// registration is the registration of this function with the NRF (TS 29.510).
 type registration struct {
 	client        *http.Client
 	instance      string
@@ -20,7 +20,7 @@ type registration struct {
 	heartbeat     time.Duration
 }
 
-// register registers with the NRF, and asks to be told of what becomes of other functions.
+// register registers with the NRF and subscribes to the status of other functions.
 func register(ctx context.Context, client *http.Client, nrf, at, id string) (*registration, error) {
 	host, port, err := net.SplitHostPort(at)
 	if err != nil {
@@ -40,10 +40,12 @@ func register(ctx context.Context, client *http.Client, nrf, at, id string) (*re
 		"nfServiceList": map[string]any{"1": map[string]any{
 			"serviceInstanceId": "1",
 			"serviceName":       service,
-			"versions":          []any{map[string]string{"apiVersionInUri": "v1", "apiFullVersion": "1.2.0"}},
-			"scheme":            "http",
-			"nfServiceStatus":   "REGISTERED",
-			"ipEndPoints":       []any{map[string]any{"ipv4Address": host, "port": number}},
+			"versions": []any{map[string]string{
+				"apiVersionInUri": "v1", "apiFullVersion": "1.2.0",
+			}},
+			"scheme":          "http",
+			"nfServiceStatus": "REGISTERED",
+			"ipEndPoints":     []any{map[string]any{"ipv4Address": host, "port": number}},
 		}},
 	}
 	r := &registration{client: client, instance: nrf + "/nnrf-nfm/v1/nf-instances/" + id}
@@ -58,33 +60,40 @@ func register(ctx context.Context, client *http.Client, nrf, at, id string) (*re
 		agreed.HeartBeatTimer = 10
 	}
 	r.heartbeat = time.Duration(agreed.HeartBeatTimer) * time.Second
-	subscription := map[string]any{"nfStatusNotificationUri": "http://" + at + "/told", "reqNfInstanceId": id, "reqNfType": "5G_EIR"}
-	_, err = r.send(ctx, http.MethodPost, nrf+"/nnrf-nfm/v1/subscriptions", "application/json", subscription)
+	subscription := map[string]any{
+		"nfStatusNotificationUri": "http://" + at + "/notifications",
+		"reqNfInstanceId":         id,
+		"reqNfType":               "5G_EIR",
+	}
+	subscriptions := nrf + "/nnrf-nfm/v1/subscriptions"
+	_, err = r.send(ctx, http.MethodPost, subscriptions, "application/json", subscription)
 	return r, err
 }
 
-// beat says that the function is alive.
+// beat sends a heartbeat.
 func (r *registration) beat(ctx context.Context) error {
 	patch := []any{map[string]string{"op": "replace", "path": "/nfStatus", "value": "REGISTERED"}}
 	_, err := r.send(ctx, http.MethodPatch, r.instance, "application/json-patch+json", patch)
 	return err
 }
 
-// end takes the profile back.
+// end deregisters the function.
 func (r *registration) end(ctx context.Context) error {
 	_, err := r.send(ctx, http.MethodDelete, r.instance, "", nil)
 	return err
 }
 
-func (r *registration) send(ctx context.Context, method, url, kind string, body any) ([]byte, error) {
-	var octets []byte
+func (r *registration) send(
+	ctx context.Context, method, url, kind string, body any,
+) ([]byte, error) {
+	var buffer []byte
 	if body != nil {
 		var err error
-		if octets, err = json.Marshal(body); err != nil {
+		if buffer, err = json.Marshal(body); err != nil {
 			return nil, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(octets))
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(buffer))
 	if err != nil {
 		return nil, err
 	}
