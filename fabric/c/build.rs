@@ -1,6 +1,6 @@
-//! Names the shared library's interface, so that programs find a library that fits them.
+//! Sets the soname, so that programs load a library with a compatible ABI.
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // Raised with each change that programs notice which were built before it.
+    // The number is the version of the ABI: raise it with each incompatible change.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmartlet_fabric.so.0");
 }

@@ -1,4 +1,4 @@
-//! Readiness for programs that do not want to block: one thread waits for everything.
+//! Readiness notification for non-blocking calls.
 use crate::error::{done, free, give, invalid, object, outcome};
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Wake, Waker};
 use std::time::Instant;
 
-/// Where calls that could not be done leave a number of the program's choice, to be handle when they
-/// are worth another try.
+/// A queue of events. A call that would block registers a token, a number of the program's choice;
+/// the token becomes an event when the call should be tried again.
 pub struct MartletEvents {
     pub(crate) queue: Arc<Queue>,
 }
@@ -25,7 +25,7 @@ struct State {
     interrupted: bool,
 }
 
-/// A number that somebody wants to hear. It stands in the queue once at most.
+/// A registered token. It is in the queue at most once.
 pub(crate) struct Interest {
     token: u64,
     queue: Arc<Queue>,
@@ -52,55 +52,54 @@ impl Wake for Interest {
     }
 }
 
-/// One waker for each direction of an object: the same for every call, so that they do not pile up.
+/// The waker of one direction of an object. All calls share it, so wakers do not accumulate.
 #[derive(Default)]
 pub(crate) struct Slot(Mutex<Option<(Waker, u64, Arc<Queue>)>>);
 
 impl Slot {
     pub(crate) fn waker(&self, events: &MartletEvents, token: u64) -> Waker {
-        let mut kept = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        match &*kept {
+        let mut slot = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        match &*slot {
             Some((waker, known, queue)) if *known == token && Arc::ptr_eq(queue, &events.queue) => {
                 waker.clone()
             }
             _ => {
                 let waker = Interest::waker(&events.queue, token);
-                *kept = Some((waker.clone(), token, events.queue.clone()));
+                *slot = Some((waker.clone(), token, events.queue.clone()));
                 waker
             }
         }
     }
 }
 
-/// Makes a place for events, to be freed with `martlet_events_free`.
+/// Creates an event queue. Free it with `martlet_events_free`.
 ///
 /// # Safety
-/// `events` may be written.
+/// `events` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_events_new(events: *mut *mut MartletEvents) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     done(|| unsafe { give(events, MartletEvents { queue: Arc::default() }) })
 }
 
-/// Waits up to `timeout_ms` (for ever where that is negative) until something is ready, and writes
-/// up to `most` numbers of what is. Gives how many: 0 where nothing is ready in time, or where the
-/// wait was interrupted. A number may come without reason: the call that it stands for is to be
-/// tried again.
+/// Waits up to `timeout_ms` (without limit if negative) for events, and writes up to `capacity`
+/// tokens. Returns their number; 0 after the timeout or an interrupt. Events may be spurious: try
+/// the call again.
 ///
 /// # Safety
-/// `events` was made by `martlet_events_new`; `most` numbers may be written from `tokens` on.
+/// `events` was created by `martlet_events_new`; `capacity` tokens are writable at `tokens`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_events_wait(
     events: *const MartletEvents,
     tokens: *mut u64,
-    most: usize,
+    capacity: usize,
     timeout_ms: i64,
 ) -> isize {
     outcome(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let queue = &unsafe { object(events, "events")? }.queue;
-        if tokens.is_null() || most == 0 {
-            return Err(invalid("there is no place for the numbers"));
+        if tokens.is_null() || capacity == 0 {
+            return Err(invalid("tokens is NULL or capacity is 0"));
         }
         let deadline = crate::deadline(timeout_ms);
         let mut state = queue.state.lock().unwrap_or_else(|e| e.into_inner());
@@ -116,10 +115,10 @@ pub unsafe extern "C" fn martlet_events_wait(
         }
         state.interrupted = false;
         let mut count = 0;
-        while let Some(interest) = (count < most).then(|| state.ready.pop_front()).flatten() {
-            // Before the program tries again: what comes from now on is handle anew.
+        while let Some(interest) = (count < capacity).then(|| state.ready.pop_front()).flatten() {
+            // Clear before the program tries again, so that later events are queued again.
             interest.queued.store(false, Ordering::Release);
-            // SAFETY: fewer than `most` were written.
+            // SAFETY: fewer than `capacity` were written.
             unsafe { tokens.add(count).write(interest.token) };
             count += 1;
         }
@@ -127,14 +126,14 @@ pub unsafe extern "C" fn martlet_events_wait(
     })
 }
 
-/// Ends a wait, or the next one if nobody waits.
+/// Interrupts the current wait, or the next one.
 ///
 /// # Safety
-/// `events` was made by `martlet_events_new`.
+/// `events` was created by `martlet_events_new`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_events_interrupt(events: *const MartletEvents) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let queue = &unsafe { object(events, "events")? }.queue;
         queue.state.lock().unwrap_or_else(|e| e.into_inner()).interrupted = true;
         queue.changed.notify_all();
@@ -142,12 +141,12 @@ pub unsafe extern "C" fn martlet_events_interrupt(events: *const MartletEvents) 
     })
 }
 
-/// Frees a place for events. What has left numbers there goes on without being heard.
+/// Frees an event queue. Registered tokens have no effect afterwards.
 ///
 /// # Safety
-/// `events` is null or was made by `martlet_events_new`, and nobody uses it any more.
+/// `events` is NULL, or was created by `martlet_events_new` and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_events_free(events: *mut MartletEvents) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     unsafe { free(events) }
 }

@@ -1,4 +1,4 @@
-//! A process's part in the fabric, and connections that are being made.
+//! A process's membership in the fabric, and connections that are being opened.
 use crate::error::{done, free, give, invalid, object, text};
 use crate::events::{MartletEvents, Slot};
 use crate::listener::MartletListener;
@@ -10,32 +10,32 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::task::{Context, Poll};
 
-/// A process's part in the fabric of its machine.
+/// A process's membership in the fabric of its machine.
 pub struct MartletFabric {
     pub(crate) fabric: BlockingFabric,
 }
 
-/// A connection that is being made, for programs that do not want to block.
+/// A connection that is being opened without blocking.
 pub struct MartletDial {
     dial: Mutex<Option<Dial>>,
     slot: Slot,
 }
 
-/// Version of the library, such as "0.1.0".
+/// The version of the library, such as "0.1.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn martlet_fabric_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Writes what the library has to say to standard error, from a level on such as "debug" or "warn";
-/// only the first call does something. Without it the library is silent.
+/// Enables log output to standard error, from a level such as "debug" or "warn" on. Only the first
+/// call has an effect. By default the library logs nothing.
 ///
 /// # Safety
-/// `level` ends with a zero byte.
+/// `level` is NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_log(level: *const c_char) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let level = unsafe { text(level, "level")? };
         let filter = tracing_subscriber::EnvFilter::try_new(level)
             .map_err(|e| invalid(&format!("level: {e}")))?;
@@ -47,12 +47,12 @@ pub unsafe extern "C" fn martlet_fabric_log(level: *const c_char) -> c_int {
     })
 }
 
-/// Takes part in the fabric from now on. `name` is for people; `socket` is the manager's, or NULL
-/// for the usual one. It is no error if there is no manager yet: the process joins as soon as there
-/// is one, and again after that one ended. To be freed with `martlet_fabric_free`.
+/// Starts to take part in the fabric. `name` is a display name; `socket` is the path of the
+/// manager's socket, or NULL for the default. It is not an error if the manager is not running: the
+/// process joins as soon as it is, and again after a restart. Free it with `martlet_fabric_free`.
 ///
 /// # Safety
-/// The texts end with a zero byte; `fabric` may be written.
+/// The texts are NUL-terminated; `fabric` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_start(
     name: *const c_char,
@@ -60,36 +60,36 @@ pub unsafe extern "C" fn martlet_fabric_start(
     fabric: *mut *mut MartletFabric,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let name = unsafe { text(name, "name")? };
         let socket = match socket.is_null() {
             true => default_socket(),
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller guarantees it.
             false => unsafe { text(socket, "socket")? }.into(),
         };
         let started = BlockingFabric::start(name, socket, ProcessLimits::default())?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { give(fabric, MartletFabric { fabric: started }) }
     })
 }
 
-/// Waits up to `timeout_ms` (for ever where that is negative) until the process has joined.
-/// `-EACCES` where the manager does not want it, `-ETIMEDOUT` where there is none in time.
+/// Waits up to `timeout_ms` (without limit if negative) until the process has joined. `-EACCES` if
+/// the manager refused it, `-ETIMEDOUT` after the timeout.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`.
+/// `fabric` was created by `martlet_fabric_start`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_joined(
     fabric: *const MartletFabric,
     timeout_ms: i64,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let fabric = &unsafe { object(fabric, "fabric")? }.fabric;
         let state =
             fabric.joined(crate::deadline(timeout_ms)).map_err(|error| match fabric.state() {
                 MembershipState::Disconnected(reason) => {
-                    Error::new(error.kind(), format!("no manager of the fabric: {reason}"))
+                    Error::new(error.kind(), format!("fabric manager unreachable: {reason}"))
                 }
                 _ => error,
             })?;
@@ -102,28 +102,30 @@ pub unsafe extern "C" fn martlet_fabric_joined(
     })
 }
 
-/// Leaves the fabric when the last listener and stream that were made with it are freed as well.
+/// Frees the handle. The process leaves the fabric when all its listeners and streams are freed
+/// too.
 ///
 /// # Safety
-/// `fabric` is null or was made by `martlet_fabric_start`, and nobody uses it any more.
+/// `fabric` is NULL, or was created by `martlet_fabric_start` and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_free(fabric: *mut MartletFabric) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     unsafe { free(fabric) }
 }
 
 fn address(text: &str) -> Result<SocketAddr> {
-    text.parse()
-        .map_err(|_| invalid(&format!("{text:?} is no address such as 127.0.0.1:80 or [::1]:80")))
+    text.parse().map_err(|_| {
+        invalid(&format!("invalid address {text:?}: use e.g. 127.0.0.1:80 or [::1]:80"))
+    })
 }
 
-/// Listens at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 becomes a free one.
-/// `-EADDRINUSE` where another process of the security domain does. To be freed with
+/// Opens a listener at an address such as "127.0.0.1:80" or "[::1]:80"; port 0 selects a free port.
+/// `-EADDRINUSE` if another listener of the security domain has the address. Free it with
 /// `martlet_listener_free`.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `at` ends with a zero byte; `listener` may be
-/// written.
+/// `fabric` was created by `martlet_fabric_start`; `at` is NUL-terminated; `listener` is
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_listen(
     fabric: *const MartletFabric,
@@ -131,21 +133,21 @@ pub unsafe extern "C" fn martlet_fabric_listen(
     listener: *mut *mut MartletListener,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let (fabric, at) = unsafe { (object(fabric, "fabric")?, text(at, "the address")?) };
         let bound = fabric.fabric.listen(address(at)?)?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { give(listener, MartletListener::new(bound)) }
     })
 }
 
-/// Connects to who listens at an address, within `timeout_ms` (without a limit where that is
-/// negative). `-ECONNREFUSED` where nobody of the fabric does: perhaps somebody does over TCP. To
-/// be freed with `martlet_stream_free`.
+/// Opens a connection to an address, within `timeout_ms` (without limit if negative).
+/// `-ECONNREFUSED` if no process of the fabric listens there; TCP may reach the address then. Free
+/// it with `martlet_stream_free`.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero byte; `stream` may be
-/// written.
+/// `fabric` was created by `martlet_fabric_start`; `to` is NUL-terminated; `stream` is
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_connect(
     fabric: *const MartletFabric,
@@ -154,19 +156,19 @@ pub unsafe extern "C" fn martlet_fabric_connect(
     stream: *mut *mut MartletStream,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let (fabric, to) = unsafe { (object(fabric, "fabric")?, text(to, "the address")?) };
         let connected = fabric.fabric.connect(address(to)?, crate::deadline(timeout_ms))?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { give(stream, MartletStream::new(connected)) }
     })
 }
 
-/// Begins to connect. Goes on with `martlet_dial_try`. To be freed with `martlet_dial_free`, which
-/// gives up what is not connected yet.
+/// Starts to open a connection; `martlet_dial_try` continues it. Free it with `martlet_dial_free`,
+/// which cancels an unfinished connection.
 ///
 /// # Safety
-/// `fabric` was made by `martlet_fabric_start`; `to` ends with a zero byte; `dial` may be written.
+/// `fabric` was created by `martlet_fabric_start`; `to` is NUL-terminated; `dial` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_fabric_dial(
     fabric: *const MartletFabric,
@@ -174,20 +176,20 @@ pub unsafe extern "C" fn martlet_fabric_dial(
     dial: *mut *mut MartletDial,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let (fabric, to) = unsafe { (object(fabric, "fabric")?, text(to, "the address")?) };
         let begun = fabric.fabric.dial(address(to)?);
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { give(dial, MartletDial { dial: Mutex::new(Some(begun)), slot: Slot::default() }) }
     })
 }
 
-/// Goes on with a connection that is being made. `-EAGAIN` where it is not there yet: `events` says
-/// when to try again.
+/// Continues to open a connection. `-EAGAIN` if it is not open yet: `events` reports `token` when
+/// to try again.
 ///
 /// # Safety
-/// `dial` was made by `martlet_fabric_dial`, `events` by `martlet_events_new`; `stream` may be
-/// written.
+/// `dial` was created by `martlet_fabric_dial`, `events` by `martlet_events_new`; `stream` is
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_dial_try(
     dial: *const MartletDial,
@@ -196,30 +198,30 @@ pub unsafe extern "C" fn martlet_dial_try(
     stream: *mut *mut MartletStream,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let (dial, events) = unsafe { (object(dial, "dial")?, object(events, "events")?) };
         let waker = dial.slot.waker(events, token);
-        let mut kept = dial.dial.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(begun) = kept.as_mut() else {
-            return Err(invalid("this connection was made already, or failed"));
+        let mut pending = dial.dial.lock().unwrap_or_else(|e| e.into_inner());
+        let Some(begun) = pending.as_mut() else {
+            return Err(invalid("the connection is open already, or has failed"));
         };
         match begun.poll(&mut Context::from_waker(&waker)) {
             Poll::Pending => Err(ErrorKind::WouldBlock.into()),
             Poll::Ready(connected) => {
-                *kept = None;
-                // SAFETY: as the caller promises.
+                *pending = None;
+                // SAFETY: the caller guarantees it.
                 unsafe { give(stream, MartletStream::new(connected?)) }
             }
         }
     })
 }
 
-/// Frees a connection that was being made.
+/// Frees a connection that is being opened.
 ///
 /// # Safety
-/// `dial` is null or was made by `martlet_fabric_dial`, and nobody uses it any more.
+/// `dial` is NULL, or was created by `martlet_fabric_dial` and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_dial_free(dial: *mut MartletDial) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     unsafe { free(dial) }
 }

@@ -1,8 +1,8 @@
-//! `libmartlet_fabric`: the fabric's sockets for C, and for what calls C. The header is
-//! `include/martlet_fabric.h`.
+//! `libmartlet_fabric`: the sockets of the shared-memory fabric for C, and for languages that call
+//! C. The header is `include/martlet_fabric.h`.
 //!
-//! Every function may be called from every thread, also while others wait in calls on the same
-//! object; only `_free` has to be the last one on its object.
+//! All functions are thread-safe, also while other threads wait in calls on the same object. Only
+//! `*_free` must be the last call on its object.
 mod error;
 mod events;
 mod fabric;
@@ -17,9 +17,9 @@ pub use stream::*;
 
 use std::time::{Duration, Instant};
 
-/// When a call gives up that may take so many milliseconds; never, where that is negative.
+/// The deadline of a call with a timeout; none if the timeout is negative.
 fn deadline(timeout_ms: i64) -> Option<Instant> {
     let wait = Duration::from_millis(u64::try_from(timeout_ms).ok()?);
-    // So far away that the clock does not count it is never, too.
+    // A deadline beyond the range of the clock is no deadline.
     Instant::now().checked_add(wait)
 }

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 use std::io::ErrorKind;
 use std::task::{Context, Poll};
 
-/// Takes connections at an address.
+/// Accepts connections at an address.
 pub struct MartletListener {
     listener: BlockingListener,
     slot: Slot,
@@ -19,28 +19,28 @@ impl MartletListener {
     }
 }
 
-/// Writes the listener's address as text into `length` bytes from `place` on, 64 are enough; gives
-/// how many it has without the zero byte at its end.
+/// Writes the listener's address as NUL-terminated text into a buffer of `length` bytes; 64 are
+/// enough. Returns the length without the NUL.
 ///
 /// # Safety
-/// `listener` was made by `martlet_fabric_listen`; `length` bytes may be written from `place` on.
+/// `listener` was created by `martlet_fabric_listen`; `length` bytes are writable at `buffer`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_address(
     listener: *const MartletListener,
-    place: *mut c_char,
+    buffer: *mut c_char,
     length: usize,
 ) -> isize {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     outcome(|| unsafe {
-        write_address(object(listener, "listener")?.listener.local_addr(), place, length)
+        write_address(object(listener, "listener")?.listener.local_addr(), buffer, length)
     })
 }
 
-/// Waits up to `timeout_ms` (for ever where that is negative) for the next connection. `-ENOTCONN`
-/// once the listener is closed. To be freed with `martlet_stream_free`.
+/// Waits up to `timeout_ms` (without limit if negative) for the next connection. `-ENOTCONN` once
+/// the listener is closed. Free the connection with `martlet_stream_free`.
 ///
 /// # Safety
-/// `listener` was made by `martlet_fabric_listen`; `stream` may be written.
+/// `listener` was created by `martlet_fabric_listen`; `stream` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_accept(
     listener: *const MartletListener,
@@ -48,20 +48,20 @@ pub unsafe extern "C" fn martlet_listener_accept(
     stream: *mut *mut MartletStream,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let listener = &unsafe { object(listener, "listener")? }.listener;
         let accepted = listener.accept(crate::deadline(timeout_ms))?;
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { give(stream, MartletStream::new(accepted)) }
     })
 }
 
-/// Takes the next connection if there is one. `-EAGAIN` where there is none: `events` says when to
-/// try again.
+/// Accepts the next connection without blocking. `-EAGAIN` if there is none: `events` reports
+/// `token` when to try again.
 ///
 /// # Safety
-/// `listener` was made by `martlet_fabric_listen`, `events` by `martlet_events_new`; `stream` may
-/// be written.
+/// `listener` was created by `martlet_fabric_listen`, `events` by `martlet_events_new`; `stream` is
+/// writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_try_accept(
     listener: *const MartletListener,
@@ -70,26 +70,26 @@ pub unsafe extern "C" fn martlet_listener_try_accept(
     stream: *mut *mut MartletStream,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         let (listener, events) =
             unsafe { (object(listener, "listener")?, object(events, "events")?) };
         let waker = listener.slot.waker(events, token);
         match listener.listener.poll_accept(&mut Context::from_waker(&waker)) {
             Poll::Pending => Err(ErrorKind::WouldBlock.into()),
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller guarantees it.
             Poll::Ready(accepted) => unsafe { give(stream, MartletStream::new(accepted?)) },
         }
     })
 }
 
-/// Takes no more connections; calls that wait for one end with `-ENOTCONN`.
+/// Closes the listener. Waiting calls fail with `-ENOTCONN`.
 ///
 /// # Safety
-/// `listener` was made by `martlet_fabric_listen`.
+/// `listener` was created by `martlet_fabric_listen`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_close(listener: *const MartletListener) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { object(listener, "listener")? }.listener.close();
         Ok(())
     })
@@ -98,9 +98,9 @@ pub unsafe extern "C" fn martlet_listener_close(listener: *const MartletListener
 /// Closes and frees a listener.
 ///
 /// # Safety
-/// `listener` is null or was made by `martlet_fabric_listen`, and nobody uses it any more.
+/// `listener` is NULL, or was created by `martlet_fabric_listen` and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_listener_free(listener: *mut MartletListener) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     unsafe { free(listener) }
 }

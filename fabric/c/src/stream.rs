@@ -7,10 +7,10 @@ use std::io::{ErrorKind, Read, Result, Write};
 use std::net::Shutdown;
 use std::task::{Context, Poll};
 
-/// A connection: bytes in both directions.
+/// A connection: a byte stream in both directions.
 pub struct MartletStream {
     stream: BlockingStream,
-    /// Of reading, and of writing.
+    /// For reading and for writing.
     slots: [Slot; 2],
 }
 
@@ -20,76 +20,74 @@ impl MartletStream {
     }
 }
 
-/// The bytes to be read into.
+/// The buffer to read into.
 ///
 /// # Safety
-/// `length` bytes may be written from `place` on, and nobody else uses them for the time of the
-/// call.
-unsafe fn place<'a>(place: *mut c_void, length: usize) -> Result<&'a mut [u8]> {
-    match (place.is_null(), length) {
+/// `length` bytes are writable at `buffer`, and nothing else accesses them during the call.
+unsafe fn buffer_mut<'a>(buffer: *mut c_void, length: usize) -> Result<&'a mut [u8]> {
+    match (buffer.is_null(), length) {
         (_, 0) => Ok(&mut []),
-        (true, _) => Err(invalid("there is no place for the bytes")),
+        (true, _) => Err(invalid("the buffer is NULL")),
         (false, _) if length > isize::MAX as usize => {
-            Err(invalid("so many bytes do not fit into memory"))
+            Err(invalid("length exceeds the address space"))
         }
-        // SAFETY: as the caller promises. The bytes may be without a value yet; they are only
-        // written to.
-        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(place.cast(), length) }),
+        // SAFETY: the caller guarantees it. The bytes may be uninitialised; they are only written.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(buffer.cast(), length) }),
     }
 }
 
-/// The bytes to be written.
+/// The buffer to write from.
 ///
 /// # Safety
-/// `length` bytes may be read from `bytes` on.
-unsafe fn bytes<'a>(bytes: *const c_void, length: usize) -> Result<&'a [u8]> {
+/// `length` bytes are readable at `bytes`.
+unsafe fn buffer<'a>(bytes: *const c_void, length: usize) -> Result<&'a [u8]> {
     match (bytes.is_null(), length) {
         (_, 0) => Ok(&[]),
-        (true, _) => Err(invalid("there are no bytes")),
+        (true, _) => Err(invalid("the buffer is NULL")),
         (false, _) if length > isize::MAX as usize => {
-            Err(invalid("so many bytes do not fit into memory"))
+            Err(invalid("length exceeds the address space"))
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         (false, _) => Ok(unsafe { std::slice::from_raw_parts(bytes.cast(), length) }),
     }
 }
 
-/// Reads up to `length` bytes, and waits until there is one at least, or until the deadline for
-/// reading. Gives how many; 0 at the end of the stream.
+/// Reads up to `length` bytes. Waits for at least one, until the read deadline. Returns the number
+/// of bytes; 0 at the end of the stream.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` bytes may be written from `to` on.
+/// `stream` was created by this library; `length` bytes are writable at `to`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_read(
     stream: *const MartletStream,
     to: *mut c_void,
     length: usize,
 ) -> isize {
-    // SAFETY: as the caller promises.
-    outcome(|| unsafe { (&object(stream, "stream")?.stream).read(place(to, length)?) })
+    // SAFETY: the caller guarantees it.
+    outcome(|| unsafe { (&object(stream, "stream")?.stream).read(buffer_mut(to, length)?) })
 }
 
-/// Writes up to `length` bytes, and waits until there is room for one at least, or until the
-/// deadline for writing. Gives how many.
+/// Writes up to `length` bytes. Waits for room for at least one, until the write deadline. Returns
+/// the number of bytes.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` bytes may be read from `from` on.
+/// `stream` was created by this library; `length` bytes are readable at `from`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_write(
     stream: *const MartletStream,
     from: *const c_void,
     length: usize,
 ) -> isize {
-    // SAFETY: as the caller promises.
-    outcome(|| unsafe { (&object(stream, "stream")?.stream).write(bytes(from, length)?) })
+    // SAFETY: the caller guarantees it.
+    outcome(|| unsafe { (&object(stream, "stream")?.stream).write(buffer(from, length)?) })
 }
 
-/// Reads what is there. `-EAGAIN` where there is nothing: `events` says when to try again. Gives
-/// how many bytes; 0 at the end of the stream.
+/// Reads without blocking. Returns the number of bytes; 0 at the end of the stream; `-EAGAIN` if
+/// there is no data: `events` reports `token` when to try again.
 ///
 /// # Safety
-/// `stream` was made by this library, `events` by `martlet_events_new`; `length` bytes may be
-/// written from `to` on.
+/// `stream` was created by this library, `events` by `martlet_events_new`; `length` bytes are
+/// writable at `to`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_try_read(
     stream: *const MartletStream,
@@ -99,20 +97,21 @@ pub unsafe extern "C" fn martlet_stream_try_read(
     token: u64,
 ) -> isize {
     outcome(|| {
-        // SAFETY: as the caller promises.
-        let (stream, events, place) =
-            unsafe { (object(stream, "stream")?, object(events, "events")?, place(to, length)?) };
+        // SAFETY: the caller guarantees it.
+        let (stream, events, target) = unsafe {
+            (object(stream, "stream")?, object(events, "events")?, buffer_mut(to, length)?)
+        };
         let waker = stream.slots[0].waker(events, token);
-        ready(stream.stream.connection().poll_read(&mut Context::from_waker(&waker), place))
+        ready(stream.stream.connection().poll_read(&mut Context::from_waker(&waker), target))
     })
 }
 
-/// Writes what there is room for. `-EAGAIN` where there is none: `events` says when to try again.
-/// Gives how many bytes.
+/// Writes without blocking. Returns the number of bytes; `-EAGAIN` if there is no room: `events`
+/// reports `token` when to try again.
 ///
 /// # Safety
-/// `stream` was made by this library, `events` by `martlet_events_new`; `length` bytes may be read
-/// from `from` on.
+/// `stream` was created by this library, `events` by `martlet_events_new`; `length` bytes are
+/// readable at `from`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_try_write(
     stream: *const MartletStream,
@@ -122,9 +121,10 @@ pub unsafe extern "C" fn martlet_stream_try_write(
     token: u64,
 ) -> isize {
     outcome(|| {
-        // SAFETY: as the caller promises.
-        let (stream, events, bytes) =
-            unsafe { (object(stream, "stream")?, object(events, "events")?, bytes(from, length)?) };
+        // SAFETY: the caller guarantees it.
+        let (stream, events, bytes) = unsafe {
+            (object(stream, "stream")?, object(events, "events")?, buffer(from, length)?)
+        };
         let waker = stream.slots[1].waker(events, token);
         ready(stream.stream.connection().poll_write(&mut Context::from_waker(&waker), bytes))
     })
@@ -137,44 +137,44 @@ fn ready(poll: Poll<Result<usize>>) -> Result<usize> {
     }
 }
 
-/// Lets calls that wait to read (`timeout_ms` from now; no limit where that is negative) give up
-/// with `-ETIMEDOUT`, those included that wait at the moment.
+/// Sets the read deadline to `timeout_ms` from now; a negative value removes it. Reads, including
+/// waiting ones, then fail with `-ETIMEDOUT`.
 ///
 /// # Safety
-/// `stream` was made by this library.
+/// `stream` was created by this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_read_deadline(
     stream: *const MartletStream,
     timeout_ms: i64,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { object(stream, "stream")? }.stream.set_read_deadline(crate::deadline(timeout_ms));
         Ok(())
     })
 }
 
-/// The same for calls that wait to write.
+/// Sets the write deadline, like `martlet_stream_read_deadline`.
 ///
 /// # Safety
-/// `stream` was made by this library.
+/// `stream` was created by this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_write_deadline(
     stream: *const MartletStream,
     timeout_ms: i64,
 ) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { object(stream, "stream")? }.stream.set_write_deadline(crate::deadline(timeout_ms));
         Ok(())
     })
 }
 
-/// Ends a direction, `how` being SHUT_RD, SHUT_WR or SHUT_RDWR: the other side reads the end of the
-/// stream, this side lets go of what comes, or both.
+/// Closes one or both directions; `how` is SHUT_RD, SHUT_WR or SHUT_RDWR. After SHUT_WR the peer
+/// reads the end of the stream; after SHUT_RD received data is discarded.
 ///
 /// # Safety
-/// `stream` was made by this library.
+/// `stream` was created by this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_shutdown(
     stream: *const MartletStream,
@@ -185,50 +185,50 @@ pub unsafe extern "C" fn martlet_stream_shutdown(
             libc::SHUT_RD => Shutdown::Read,
             libc::SHUT_WR => Shutdown::Write,
             libc::SHUT_RDWR => Shutdown::Both,
-            _ => return Err(invalid("a shutdown is SHUT_RD, SHUT_WR or SHUT_RDWR")),
+            _ => return Err(invalid("how must be SHUT_RD, SHUT_WR or SHUT_RDWR")),
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { object(stream, "stream")? }.stream.shutdown(how)
     })
 }
 
-/// Writes this side's address as text into `length` bytes from `to` on, 64 are enough; gives how
-/// many it has without the zero byte at its end.
+/// Writes this side's address as NUL-terminated text into a buffer of `length` bytes; 64 are
+/// enough. Returns the length without the NUL.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` bytes may be written from `to` on.
+/// `stream` was created by this library; `length` bytes are writable at `to`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_local_address(
     stream: *const MartletStream,
     to: *mut c_char,
     length: usize,
 ) -> isize {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     outcome(|| unsafe { write_address(object(stream, "stream")?.stream.local_addr(), to, length) })
 }
 
-/// The same for the other side's address.
+/// Writes the peer's address, like `martlet_stream_local_address`.
 ///
 /// # Safety
-/// `stream` was made by this library; `length` bytes may be written from `to` on.
+/// `stream` was created by this library; `length` bytes are writable at `to`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_peer_address(
     stream: *const MartletStream,
     to: *mut c_char,
     length: usize,
 ) -> isize {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     outcome(|| unsafe { write_address(object(stream, "stream")?.stream.peer_addr(), to, length) })
 }
 
-/// Lets go of a connection: what was written arrives, and calls that wait end with an error.
+/// Closes a connection. Written data still arrives; waiting calls fail.
 ///
 /// # Safety
-/// `stream` was made by this library.
+/// `stream` was created by this library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_close(stream: *const MartletStream) -> c_int {
     done(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller guarantees it.
         unsafe { object(stream, "stream")? }.stream.close();
         Ok(())
     })
@@ -237,9 +237,9 @@ pub unsafe extern "C" fn martlet_stream_close(stream: *const MartletStream) -> c
 /// Closes and frees a connection.
 ///
 /// # Safety
-/// `stream` is null or was made by this library, and nobody uses it any more.
+/// `stream` is NULL, or was created by this library and is not in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn martlet_stream_free(stream: *mut MartletStream) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller guarantees it.
     unsafe { free(stream) }
 }

@@ -1,4 +1,4 @@
-//! The header says what the library has. To write it anew: `MARTLET_WRITE=1 cargo test -p
+//! Compares the header with the source. To generate it: `MARTLET_WRITE=1 cargo test -p
 //! martlet-fabric-c --test header`.
 mod support;
 
@@ -14,17 +14,17 @@ fn header() -> String {
         include_guard: Some("MARTLET_FABRIC_H".into()),
         header: Some(
             "/* Sockets between processes of one machine over Martlet's shared-memory fabric.\n \
-             *\n * Functions give 0 or more, or a negative errno; martlet_error() says more. \
-             Every function may be\n * called from every thread, also while others wait in calls \
-             on the same object; only *_free has to\n * be the last call on its object. Made from \
-             the library's source, and checked against it. */"
+             *\n * Functions return 0 or more, or a negative errno; martlet_error() returns \
+             the text.\n * All functions are thread-safe, also while other threads wait in calls \
+             on the same object;\n * only *_free must be the last call on its object. Generated \
+             from the library's source. */"
                 .into(),
         ),
         cpp_compat: true,
         usize_is_size_t: true,
         style: Style::Type,
         documentation_style: DocumentationStyle::C99,
-        line_length: 110,
+        line_length: 100,
         ..Config::default()
     };
     for (name, c) in [
@@ -43,27 +43,23 @@ fn header() -> String {
     let mut text = Vec::new();
     builder.generate().expect("the source has a header").write(&mut text);
     let text = String::from_utf8(text).unwrap();
-    // Rust's word for what the caller has to see to.
-    text.replace("// # Safety\n//\n", "// The caller sees to it that:\n")
-        .replace("# Safety\n", "The caller sees to it that:\n")
+    // Rust calls the requirements on the caller "Safety".
+    text.replace("// # Safety\n//\n", "// Requirements:\n").replace("# Safety\n", "Requirements:\n")
 }
 
 #[test]
-fn the_header_says_what_the_library_has() {
+fn the_header_matches_the_source() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/martlet_fabric.h");
     let made = header();
     if std::env::var_os("MARTLET_WRITE").is_some() {
         std::fs::write(&file, &made).unwrap();
     }
     let written = std::fs::read_to_string(&file).unwrap();
-    assert!(
-        written == made,
-        "the header is not that of the source: see the head of this test\n{made}"
-    );
+    assert!(written == made, "the header is outdated: see the head of this test\n{made}");
 }
 
 #[test]
-fn the_library_exports_what_the_header_says_and_nothing_else() {
+fn the_library_exports_exactly_what_the_header_declares() {
     let words: BTreeSet<String> = header()
         .lines()
         .filter(|line| !line.starts_with("//") && !line.starts_with(" *"))

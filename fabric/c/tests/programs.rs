@@ -1,4 +1,4 @@
-//! Programs in C, built with what `make install` installs.
+//! C programs, built against an installed library.
 mod support;
 
 use martlet_fabric::{BlockingFabric, ProcessLimits};
@@ -21,7 +21,7 @@ fn compile(installed: &Installed, linking: &str) -> PathBuf {
         flag => flag.to_string(),
     });
     let program = installed.folder.join(linking);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/echo.c");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/echo.c");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"])
         .arg(&program)
@@ -32,7 +32,7 @@ fn compile(installed: &Installed, linking: &str) -> PathBuf {
 }
 
 #[test]
-fn a_c_program_listens_connects_reads_and_writes() {
+fn c_programs_exchange_data_with_each_other_and_with_rust() {
     let installed = Installed::new("c");
     let socket = installed.manager();
     for linking in ["shared", "static"] {
@@ -44,10 +44,10 @@ fn a_c_program_listens_connects_reads_and_writes() {
         let mut address = String::new();
         said.read_line(&mut address).unwrap();
         let mut client = Command::new(&program);
-        client.arg("ask").arg(&socket).arg(address.trim());
+        client.arg("client").arg(&socket).arg(address.trim());
         let output = checked(installed.for_command(&mut client), "the client");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "1000000 bytes came back\n");
-        // One of Rust's sockets, too.
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "1000000 bytes echoed\n");
+        // A client in Rust.
         let fabric =
             BlockingFabric::start("rust", socket.clone(), ProcessLimits::default()).unwrap();
         let deadline = Some(Instant::now() + Duration::from_secs(10));
@@ -66,10 +66,10 @@ fn a_c_program_listens_connects_reads_and_writes() {
 }
 
 #[test]
-fn a_c_program_waits_for_several_connections_at_once_and_minds_deadlines() {
+fn a_c_program_uses_events_and_deadlines() {
     let installed = Installed::new("events");
     let socket = installed.manager();
     let mut command = Command::new(compile(&installed, "shared"));
     let output = checked(installed.for_command(command.arg("events").arg(&socket)), "events");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "all is well\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ok\n");
 }

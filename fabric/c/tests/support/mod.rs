@@ -1,20 +1,20 @@
-//! What tests of other languages share: the library as it is installed, and a manager.
+//! An installed library and a manager, for tests of other languages.
 #![allow(dead_code)]
 
 use martlet_fabric::{Manager, ManagerConfig};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The folder of the workspace.
+/// The root folder of the workspace.
 pub fn root_folder() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().find(|folder| folder.join("Cargo.lock").exists()).unwrap().to_path_buf()
 }
 
-/// The Go toolchain, if there is one.
+/// The Go toolchain, if it is installed.
 pub fn go() -> Option<PathBuf> {
-    let beside = ["go", "/usr/local/go/bin/go"];
-    let found = beside.into_iter().find(|go| Command::new(go).arg("version").output().is_ok());
+    let candidates = ["go", "/usr/local/go/bin/go"];
+    let found = candidates.into_iter().find(|go| Command::new(go).arg("version").output().is_ok());
     if found.is_none() {
         eprintln!(
             "SKIPPED: there is no Go toolchain; deploy/install/packages.sh test installs one"
@@ -23,7 +23,7 @@ pub fn go() -> Option<PathBuf> {
     found.map(PathBuf::from)
 }
 
-/// A file that cargo built beside this test.
+/// A file that cargo built next to this test.
 pub fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap().to_path_buf();
@@ -32,15 +32,15 @@ pub fn built(name: &str) -> PathBuf {
     file
 }
 
-/// The library, installed, and a folder of this test's own, which goes with the value.
+/// The installed library, and a temporary folder that is removed on drop.
 pub struct Installed {
-    /// The test's own folder.
+    /// The temporary folder.
     pub folder: PathBuf,
     prefix: PathBuf,
 }
 
 impl Installed {
-    /// Installs it as `make install` does, within the test's own folder.
+    /// Installs the library into the temporary folder, as `make install` does.
     pub fn new(name: &str) -> Installed {
         let folder = folder(name);
         let prefix = folder.join("usr");
@@ -48,18 +48,18 @@ impl Installed {
         Installed { folder, prefix }
     }
 
-    /// Installs it where it was installed for Go before: Go remembers where a library was when it
-    /// built what uses it.
+    /// Installs the library into a folder that all test runs share: Go's build cache contains its
+    /// path.
     pub fn for_go(name: &str) -> Installed {
         let (folder, prefix) =
             (folder(name), built("libmartlet_fabric_c.so").with_file_name("go-usr"));
-        // Once: other tests of this process may be using it already.
+        // Once: other tests of this process may use it already.
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| install(&prefix, &folder));
         Installed { folder, prefix }
     }
 
-    /// Folder of the libraries.
+    /// The folder of the libraries.
     pub fn libraries(&self) -> PathBuf {
         self.prefix.join("lib")
     }
@@ -79,21 +79,21 @@ impl Installed {
         command
     }
 
-    /// Starts a manager, which ends with the test's process, and gives its socket.
+    /// Starts a manager in a thread and returns the path of its socket.
     pub fn manager(&self) -> PathBuf {
-        let socket = self.folder.join("sbi.sock");
+        let socket = self.folder.join("fabric.sock");
         let config = ManagerConfig { socket: socket.clone(), ..ManagerConfig::default() };
-        let (handle, up) = std::sync::mpsc::channel();
+        let (started, is_started) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let manager = Manager::bind(config).unwrap();
-                handle.send(()).unwrap();
+                started.send(()).unwrap();
                 manager.run().await;
             });
         });
-        up.recv().unwrap();
+        is_started.recv().unwrap();
         socket
     }
 }
@@ -126,7 +126,7 @@ fn install(prefix: &Path, folder: &Path) {
     );
 }
 
-/// The newest archive: older builds leave theirs.
+/// The newest static library: older builds leave theirs.
 fn static_library(folder: &Path) -> Option<PathBuf> {
     let files = std::fs::read_dir(folder).ok()?.flatten().filter(|file| {
         let name = file.file_name().into_string().unwrap_or_default();
@@ -135,7 +135,7 @@ fn static_library(folder: &Path) -> Option<PathBuf> {
     files.max_by_key(|file| file.metadata().and_then(|m| m.modified()).ok()).map(|file| file.path())
 }
 
-/// Runs a command that has to succeed.
+/// Runs a command that must succeed.
 pub fn checked(command: &mut Command, what: &str) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{what}: {error}"));
     assert!(

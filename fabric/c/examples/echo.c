@@ -1,4 +1,5 @@
-/* What the tests run: a server, a client, and one that waits for several things at once. */
+/* An echo server, its client, and a single thread that handles several connections with events.
+ * The tests of the library build and run this program. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <martlet_fabric.h>
@@ -23,16 +24,16 @@ static martlet_fabric *join(const char *name, const char *socket) {
     return fabric;
 }
 
-static void write_all(martlet_stream *stream, const unsigned char *octets, size_t length) {
+static void write_all(martlet_stream *stream, const unsigned char *bytes, size_t length) {
     while (length > 0) {
-        ptrdiff_t written = martlet_stream_write(stream, octets, length);
+        ptrdiff_t written = martlet_stream_write(stream, bytes, length);
         check(written > 0, "write");
-        octets += written;
+        bytes += written;
         length -= (size_t)written;
     }
 }
 
-/* Gives back what comes on two connections, one after the other. */
+/* Echoes two connections, one after the other. */
 static void serve(const char *socket) {
     martlet_fabric *fabric = join("c-server", socket);
     martlet_listener *listener;
@@ -43,11 +44,11 @@ static void serve(const char *socket) {
     fflush(stdout);
     for (int connection = 0; connection < 2; connection++) {
         martlet_stream *stream;
-        unsigned char octets[10000];
+        unsigned char bytes[10000];
         ptrdiff_t length;
         check(martlet_listener_accept(listener, 10000, &stream) == 0, "accept");
-        while ((length = martlet_stream_read(stream, octets, sizeof octets)) > 0) {
-            write_all(stream, octets, (size_t)length);
+        while ((length = martlet_stream_read(stream, bytes, sizeof bytes)) > 0) {
+            write_all(stream, bytes, (size_t)length);
         }
         check(length == 0, "read");
         check(martlet_stream_shutdown(stream, SHUT_WR) == 0, "shutdown");
@@ -58,14 +59,15 @@ static void serve(const char *socket) {
     printf("served\n");
 }
 
-static void ask(const char *socket, const char *address) {
+static void run_client(const char *socket, const char *address) {
     martlet_fabric *fabric = join("c-client", socket);
     martlet_stream *stream;
     static unsigned char sent[TOTAL], got[TOTAL];
     char peer[64];
     size_t written = 0, read = 0;
     check(martlet_fabric_connect(fabric, address, 10000, &stream) == 0, "connect");
-    check(martlet_stream_peer_address(stream, peer, sizeof peer) > 0 && strcmp(peer, address) == 0, "peer");
+    check(martlet_stream_peer_address(stream, peer, sizeof peer) > 0, "peer address");
+    check(strcmp(peer, address) == 0, "peer");
     for (size_t at = 0; at < TOTAL; at++) {
         sent[at] = (unsigned char)(at * 31 + at / 253);
     }
@@ -83,15 +85,15 @@ static void ask(const char *socket, const char *address) {
         }
     }
     check(martlet_stream_read(stream, got, 1) == 0, "end of the stream");
-    check(memcmp(sent, got, TOTAL) == 0, "what came back");
-    printf("%zu octets came back\n", read);
+    check(memcmp(sent, got, TOTAL) == 0, "echoed data");
+    printf("%zu bytes echoed\n", read);
     martlet_stream_free(stream);
     martlet_fabric_free(fabric);
 }
 
 static uint64_t next(martlet_events *events) {
     uint64_t token;
-    check(martlet_events_wait(events, &token, 1, 10000) == 1, "nothing happens");
+    check(martlet_events_wait(events, &token, 1, 10000) == 1, "an event");
     return token;
 }
 
@@ -102,17 +104,18 @@ static void events(const char *socket) {
     martlet_listener *listener;
     martlet_events *events;
     martlet_dial *dial;
-    martlet_stream *near = NULL, *far = NULL, *nobody;
-    char address[64], octets[64], too_short[3];
+    martlet_stream *near = NULL, *far = NULL, *refused;
+    char address[64], bytes[64], too_short[3];
     check(martlet_events_new(&events) == 0, "events");
     check(martlet_fabric_listen(server, "[::1]:0", &listener) == 0, "listen");
     check(martlet_listener_address(listener, address, sizeof address) > 0, "address");
-    check(martlet_listener_address(listener, too_short, sizeof too_short) == -EINVAL, "a short place");
+    check(martlet_listener_address(listener, too_short, sizeof too_short) == -EINVAL,
+          "a short buffer");
 
     /* Both sides in one thread. */
-    check(martlet_listener_try_accept(listener, events, ACCEPT, &far) == -EAGAIN, "nobody yet");
+    check(martlet_listener_try_accept(listener, events, ACCEPT, &far) == -EAGAIN, "no client yet");
     check(martlet_fabric_dial(client, address, &dial) == 0, "dial");
-    check(martlet_dial_try(dial, events, DIAL, &near) == -EAGAIN, "not yet");
+    check(martlet_dial_try(dial, events, DIAL, &near) == -EAGAIN, "not connected yet");
     while (near == NULL || far == NULL) {
         switch (next(events)) {
         case ACCEPT:
@@ -129,18 +132,19 @@ static void events(const char *socket) {
             break;
         }
     }
-    check(martlet_dial_try(dial, events, DIAL, &nobody) == -EINVAL, "once only");
+    check(martlet_dial_try(dial, events, DIAL, &refused) == -EINVAL, "a finished dial");
     martlet_dial_free(dial);
 
-    ptrdiff_t length = martlet_stream_try_read(near, octets, sizeof octets, events, READ);
+    ptrdiff_t length = martlet_stream_try_read(near, bytes, sizeof bytes, events, READ);
     check(length == -EAGAIN, "nothing to read yet");
     write_all(far, (const unsigned char *)"hello", 5);
-    while ((length = martlet_stream_try_read(near, octets, sizeof octets, events, READ)) == -EAGAIN) {
+    while ((length = martlet_stream_try_read(near, bytes, sizeof bytes, events, READ))
+           == -EAGAIN) {
         next(events);
     }
-    check(length == 5 && memcmp(octets, "hello", 5) == 0, "hello");
+    check(length == 5 && memcmp(bytes, "hello", 5) == 0, "hello");
 
-    /* A writer that is not read is held up, and goes on when it is. */
+    /* A writer without a reader blocks, and continues when there is one. */
     size_t written = 0, read = 0;
     static unsigned char much[100000];
     while ((length = martlet_stream_try_write(near, much, sizeof much, events, READ)) > 0) {
@@ -157,25 +161,27 @@ static void events(const char *socket) {
     }
     check(length == 1 && martlet_stream_read(far, much, 1) == 1, "room again");
 
-    /* Deadlines, refusals, and the end. */
+    /* Deadlines, errors, and the end of the stream. */
     check(martlet_stream_read_deadline(near, 20) == 0, "deadline");
-    check(martlet_stream_read(near, octets, sizeof octets) == -ETIMEDOUT, "too late");
-    check(martlet_listener_accept(listener, 0, &nobody) == -ETIMEDOUT, "nobody comes");
-    check(martlet_fabric_connect(client, "127.0.0.1:9", 1000, &nobody) == -ECONNREFUSED, "nobody listens");
-    check(strstr(martlet_error(), "127.0.0.1:9") != NULL, "the error says where");
-    check(martlet_fabric_connect(client, "nowhere", 1000, &nobody) == -EINVAL, "no address");
-    check(martlet_fabric_connect(client, NULL, 1000, &nobody) == -EINVAL, "no text");
-    check(martlet_fabric_connect(NULL, "127.0.0.1:9", 1000, &nobody) == -EINVAL, "no fabric");
-    check(martlet_stream_read(NULL, octets, 1) == -EINVAL, "no stream");
-    check(martlet_stream_read(near, NULL, 1) == -EINVAL, "no place");
-    check(martlet_fabric_listen(client, address, &listener) == -EADDRINUSE, "an address that is taken");
+    check(martlet_stream_read(near, bytes, sizeof bytes) == -ETIMEDOUT, "read deadline");
+    check(martlet_listener_accept(listener, 0, &refused) == -ETIMEDOUT, "accept timeout");
+    check(martlet_fabric_connect(client, "127.0.0.1:9", 1000, &refused) == -ECONNREFUSED,
+          "no listener");
+    check(strstr(martlet_error(), "127.0.0.1:9") != NULL, "the error names the address");
+    check(martlet_fabric_connect(client, "nowhere", 1000, &refused) == -EINVAL,
+          "an invalid address");
+    check(martlet_fabric_connect(client, NULL, 1000, &refused) == -EINVAL, "no address");
+    check(martlet_fabric_connect(NULL, "127.0.0.1:9", 1000, &refused) == -EINVAL, "no fabric");
+    check(martlet_stream_read(NULL, bytes, 1) == -EINVAL, "no stream");
+    check(martlet_stream_read(near, NULL, 1) == -EINVAL, "no buffer");
+    check(martlet_fabric_listen(client, address, &listener) == -EADDRINUSE, "address in use");
     check(martlet_events_interrupt(events) == 0, "interrupt");
     uint64_t token;
     while (martlet_events_wait(events, &token, 1, 0) > 0) {
     }
     martlet_stream_free(far);
     check(martlet_stream_read_deadline(near, -1) == 0, "no deadline");
-    check(martlet_stream_read(near, octets, 1) == 0, "end");
+    check(martlet_stream_read(near, bytes, 1) == 0, "end");
     check(martlet_stream_close(near) == 0 && martlet_stream_write(near, "x", 1) < 0, "closed");
     martlet_stream_free(near);
     martlet_events_free(events);
@@ -184,18 +190,18 @@ static void events(const char *socket) {
     martlet_fabric_free(client);
     martlet_fabric_free(server);
     check(strlen(martlet_fabric_version()) > 0, "version");
-    printf("all is well\n");
+    printf("ok\n");
 }
 
 int main(int count, char **arguments) {
     if (count == 3 && strcmp(arguments[1], "serve") == 0) {
         serve(arguments[2]);
-    } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
-        ask(arguments[2], arguments[3]);
+    } else if (count == 4 && strcmp(arguments[1], "client") == 0) {
+        run_client(arguments[2], arguments[3]);
     } else if (count == 3 && strcmp(arguments[1], "events") == 0) {
         events(arguments[2]);
     } else {
-        fprintf(stderr, "serve SOCKET | ask SOCKET ADDRESS | events SOCKET\n");
+        fprintf(stderr, "serve SOCKET | client SOCKET ADDRESS | events SOCKET\n");
         return 2;
     }
     return 0;
