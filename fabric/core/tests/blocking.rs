@@ -235,7 +235,8 @@ conformance! {
     many_threads_use_many_connections as tcp_many and fabric_many,
     a_half_closed_connection_still_receives as tcp_half_close and fabric_half_close,
     partial_reads_lose_nothing as tcp_partial and fabric_partial,
-    a_writer_without_reader_blocks_until_its_timeout_and_loses_nothing as tcp_back_pressure and fabric_back_pressure,
+    a_writer_without_reader_blocks_until_its_timeout_and_loses_nothing
+        as tcp_back_pressure and fabric_back_pressure,
     closing_with_unread_data_resets_the_connection as tcp_reset and fabric_reset,
 }
 

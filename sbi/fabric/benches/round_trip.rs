@@ -1,8 +1,8 @@
-//! What a call between two processes costs: `cargo bench -p martlet-sbi-fabric`.
+//! Cost of a call between two processes: `cargo bench -p martlet-sbi-fabric`.
 //!
-//! One body of 1.6 KB as JSON goes to another process, is read there, and comes back. The bindings
-//! take call_permits in blocks within one run, so that ratios between them hold even where the machine's
-//! speed changes. Arguments choose variants: `cargo bench -p martlet-sbi-fabric -- http
+//! A body of 1.6 KB (as JSON) is sent to another process, decoded there, and sent back. The
+//! variants alternate in blocks within one run, so ratios between them hold even if the machine's
+//! speed changes. Arguments select variants: `cargo bench -p martlet-sbi-fabric -- http
 //! frame_json`.
 use martlet_fabric::*;
 use martlet_sbi::*;

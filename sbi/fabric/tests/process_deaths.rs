@@ -1,5 +1,5 @@
-//! Processes and managers that are killed at random moments. Thirty kills by default; `make soak`, or
-//! `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test process_deaths`, runs more.
+//! Processes and managers that are killed at random moments. Thirty kills by default; `make soak`,
+//! or `MARTLET_KILLS=1000 cargo test -p martlet-sbi-fabric --test process_deaths`, runs more.
 mod support;
 
 use martlet_fabric::*;

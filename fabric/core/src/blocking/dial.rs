@@ -22,8 +22,8 @@ impl Dial {
         Dial { fabric, to, authority: to.to_string(), opening: None }
     }
 
-    /// Ready with the connection, or with the error that `BlockingFabric::connect` documents. Must not
-    /// be called again afterwards.
+    /// Ready with the connection, or with the error that `BlockingFabric::connect` documents. Must
+    /// not be called again afterwards.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<BlockingStream>> {
         let membership = self.fabric.membership();
         if self.opening.is_none() {

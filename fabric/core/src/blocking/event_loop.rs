@@ -187,8 +187,8 @@ impl EventLoop {
         self.delay = (self.delay * 2).min(RECONNECT_MAX);
     }
 
-    /// Sends the queued messages to the manager. Keeps a message that does not fit until the socket is
-    /// writable.
+    /// Sends the queued messages to the manager. Keeps a message that does not fit until the socket
+    /// is writable.
     fn send_messages(&mut self) {
         let waker = Waker::from(Arc::new(SignalDoorbell(self.doorbell.clone())));
         let mut context = Context::from_waker(&waker);

@@ -53,8 +53,8 @@ impl BlockingStream {
         self.deadlines.lock().unwrap_or_else(|e| e.into_inner())[direction]
     }
 
-    /// Closes one or both directions. After `Write` the peer reads the end of the stream; after `Read`
-    /// this side does, and discards received data.
+    /// Closes one or both directions. After `Write` the peer reads the end of the stream; after
+    /// `Read` this side does, and discards received data.
     pub fn shutdown(&self, how: Shutdown) -> Result<()> {
         match how {
             Shutdown::Write => self.connection.shutdown_write(),

@@ -196,8 +196,8 @@ impl Channel {
         self.publish(&mut sender)
     }
 
-    /// Sends the part of `bytes` that there is room for as one frame, and returns its length. After 0
-    /// the [doorbell](Channel::doorbell) is signalled when there is room again.
+    /// Sends the part of `bytes` that there is room for as one frame, and returns its length. After
+    /// 0 the [doorbell](Channel::doorbell) is signalled when there is room again.
     pub fn send_some(&self, head: FrameHeader, bytes: &[u8]) -> Result<usize, Closed> {
         self.ensure_open()?;
         let mut sender = lock(&self.sender);
@@ -267,8 +267,8 @@ impl Channel {
         lock(&self.receiver).has_frames().unwrap_or(true)
     }
 
-    /// Arms the wakeup for received frames. Returns `false` if frames have arrived meanwhile; then the
-    /// caller must not sleep.
+    /// Arms the wakeup for received frames. Returns `false` if frames have arrived meanwhile; then
+    /// the caller must not sleep.
     pub fn prepare_sleep(&self) -> Result<bool, Closed> {
         self.ensure_open()?;
         self.own.arm_receive();

@@ -116,8 +116,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Sends the pieces of a frame from byte `at` on. Returns the first unsent byte, or `None` if the
-    /// whole frame was sent.
+    /// Sends the pieces of a frame from byte `at` on. Returns the first unsent byte, or `None` if
+    /// the whole frame was sent.
     fn send_from(
         &mut self,
         head: FrameHeader,

@@ -27,7 +27,8 @@ pub enum Action {
     Send(u64, FromManager),
     /// Create a channel and send end 0 to the first member and end 1 to the second.
     CreateChannel {
-        /// The channel's number at end 0 and at end 1. They differ only if one member has both ends.
+        /// The channel's number at end 0 and at end 1. They differ only if one member has both
+        /// ends.
         channels: [u64; 2],
         /// The member with end 0, and the description of its peer.
         first: (u64, Peer),
@@ -112,8 +113,8 @@ impl Registry {
             ToManager::Join { version, name, schema } => {
                 if version != VERSION {
                     return refuse(format!(
-                        "the manager has protocol version {VERSION}, this process {version}: run both \
-                         from one build"
+                        "the manager has protocol version {VERSION}, this process {version}: \
+                         run both from one build"
                     ));
                 }
                 if member.joined.is_some() || name.len() > 64 {

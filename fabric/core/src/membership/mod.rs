@@ -358,8 +358,8 @@ impl Membership {
         self.lock().withdraw(service, authority);
     }
 
-    /// The link to the process that serves an authority. `None` if no process does, or if the manager
-    /// is unreachable and no existing peer does.
+    /// The link to the process that serves an authority. `None` if no process does, or if the
+    /// manager is unreachable and no existing peer does.
     pub fn poll_route(
         &self,
         service: Service,

@@ -41,8 +41,8 @@ pub enum SizesError {
     Slots(u32),
     /// The buffer classes are empty, unordered, misaligned or out of range.
     #[error(
-        "invalid buffer classes: set 1 to 8 classes in ascending size; each size is a multiple of 64 \
-         and each count is from 1 to 65536"
+        "invalid buffer classes: set 1 to 8 classes in ascending size, each size a multiple of 64 \
+         and each count from 1 to 65536"
     )]
     Classes,
     /// The channel would need too much memory.
@@ -159,8 +159,8 @@ impl Layout {
         self.directions[end & 1]
     }
 
-    /// Payload and size of a buffer within a direction's buffers, in bytes; `None` for a number that
-    /// no buffer has.
+    /// Offset and size in bytes of a buffer within its direction's buffers. `None` for a number
+    /// that no buffer has.
     pub fn buffer(&self, id: BufferId) -> Option<(usize, usize)> {
         let (mut first, mut offset) = (0, 0);
         for class in &self.sizes.classes {

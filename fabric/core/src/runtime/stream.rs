@@ -16,8 +16,8 @@ impl Fabric {
     /// Opens a connection to an address.
     ///
     /// # Errors
-    /// `ConnectionRefused` if no process of the fabric listens there; `TimedOut` after `connect_ms`;
-    /// `QuotaExceeded` at the limit of connections.
+    /// `ConnectionRefused` if no process of the fabric listens there; `TimedOut` after
+    /// `connect_ms`; `QuotaExceeded` at the limit of connections.
     ///
     /// # Cancel safety
     /// Dropping the future gives up the connection.
@@ -48,8 +48,8 @@ impl Fabric {
         tokio::time::timeout(timeout, connect).await.map_err(slow)?
     }
 
-    /// Opens a listener at an address. Port 0 selects a free port. It is not an error if the manager
-    /// is not running.
+    /// Opens a listener at an address. Port 0 selects a free port. It is not an error if the
+    /// manager is not running.
     ///
     /// # Errors
     /// `AddrInUse` if another listener of the security domain has the address; `TimedOut` if the

@@ -275,8 +275,8 @@ impl Connection {
         self.grant_credit(&mut state, left);
     }
 
-    /// Closes the connection. Data that was sent still arrives; received data is discarded. If there
-    /// is unread data, the peer gets a reset instead of the end of the stream, as with TCP.
+    /// Closes the connection. Data that was sent still arrives; received data is discarded. If
+    /// there is unread data, the peer gets a reset instead of the end of the stream, as with TCP.
     pub fn close(&self) {
         let mut state = self.lock();
         let (peer_finished, write_closed, aborted) =
