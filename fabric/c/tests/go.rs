@@ -22,10 +22,7 @@ fn the_tests_of_the_go_package_pass() {
         "TestFallback",
         "TestResourcesAreReleased",
     ] {
-        assert!(
-            said.contains(&format!("--- PASS: Test{test} ")),
-            "Test{test} did not run:\n{said}"
-        );
+        assert!(said.contains(&format!("--- PASS: {test} ")), "{test} did not run:\n{said}");
     }
     assert!(!said.contains("SKIP"), "{said}");
 }
