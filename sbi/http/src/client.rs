@@ -1,6 +1,6 @@
-//! Calls producers over HTTP/2, one connection per producer, kept.
-use crate::first_flight::FirstFlight;
-use crate::net::{Dial, Tcp};
+//! The client: one persistent HTTP/2 connection for each producer.
+use crate::dial::{Dial, Tcp};
+use crate::preface::CoalescePreface;
 use crate::{Tls, convert, metrics};
 use bytes::Bytes;
 use http_body_util::Full;
@@ -15,16 +15,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 
-/// What one client takes on.
+/// Limits of a client.
 #[derive(Debug, Clone)]
 pub struct ClientLimits {
-    /// Producers that connections are kept to; the connection longest unused makes room.
+    /// Maximum number of connections. The least recently used one is closed.
     pub producers: usize,
-    /// Repetitions of a request that is safe to repeat.
+    /// Maximum number of retries of a request that is safe to repeat.
     pub retries: u32,
-    /// Time for a connection to come up.
+    /// Timeout of connecting.
     pub connect: Duration,
-    /// Octets of an answer's body.
+    /// Maximum length of a response body in bytes.
     pub body: usize,
 }
 
@@ -35,18 +35,18 @@ impl Default for ClientLimits {
 }
 
 type Sender = SendRequest<Full<Bytes>>;
-/// One cell a connection: callers that come together share one attempt to connect.
+/// The cell of a connection: concurrent callers share one attempt to connect.
 type Cell = Arc<OnceCell<Sender>>;
 
-struct Kept {
+struct Connection {
     cell: Cell,
     used: Instant,
 }
 
-/// The client side of the binding; clones share its connections.
+/// The client side of the binding. Clones share the connections.
 #[derive(Clone)]
 pub struct HttpBinding {
-    kept: Arc<Mutex<HashMap<String, Kept>>>,
+    connections: Arc<Mutex<HashMap<String, Connection>>>,
     limits: Arc<ClientLimits>,
     dial: Arc<dyn Dial>,
     tls: Option<Tls>,
@@ -59,39 +59,40 @@ struct Failed {
 }
 
 impl HttpBinding {
-    /// A client without connections yet, over TCP.
+    /// A client over TCP.
     pub fn new(limits: ClientLimits) -> Self {
         HttpBinding {
-            kept: Arc::default(),
+            connections: Arc::default(),
             limits: Arc::new(limits),
             dial: Arc::new(Tcp),
             tls: None,
         }
     }
 
-    /// Connects another way from now on.
+    /// Replaces TCP by another way to connect.
     pub fn over(mut self, dial: Arc<dyn Dial>) -> Self {
         self.dial = dial;
         self
     }
 
-    /// Speaks TLS with producers whose root is `https`.
+    /// Uses TLS with producers whose API root is `https`.
     pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
         self.tls = tls;
         self
     }
 
-    /// The cell of the connection to a producer; a new one where the connection has closed.
+    /// The cell of the connection to a producer; an empty one if the connection is closed.
     fn cell(&self, authority: &str) -> Cell {
-        let mut kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
-        if kept.len() >= self.limits.producers && !kept.contains_key(authority) {
-            let oldest = kept.iter().min_by_key(|(_, k)| k.used).map(|(name, _)| name.clone());
-            oldest.map(|name| kept.remove(&name));
+        let mut connections = self.connections.lock().unwrap_or_else(|e| e.into_inner());
+        if connections.len() >= self.limits.producers && !connections.contains_key(authority) {
+            let oldest =
+                connections.iter().min_by_key(|(_, k)| k.used).map(|(name, _)| name.clone());
+            oldest.map(|name| connections.remove(&name));
         }
         let now = Instant::now();
-        let entry = kept
+        let entry = connections
             .entry(authority.to_string())
-            .or_insert_with(|| Kept { cell: Cell::default(), used: now });
+            .or_insert_with(|| Connection { cell: Cell::default(), used: now });
         entry.used = now;
         if entry.cell.get().is_some_and(|sender| sender.is_closed()) {
             entry.cell = Cell::default();
@@ -99,9 +100,9 @@ impl HttpBinding {
         entry.cell.clone()
     }
 
-    /// Has the next request make a connection of its own.
-    fn forget(&self, authority: &str) {
-        self.kept.lock().unwrap_or_else(|e| e.into_inner()).remove(authority);
+    /// Makes the next request open a new connection.
+    fn drop_connection(&self, authority: &str) {
+        self.connections.lock().unwrap_or_else(|e| e.into_inner()).remove(authority);
     }
 
     async fn sender(&self, to: &ApiRoot) -> Result<Sender, Failed> {
@@ -112,9 +113,7 @@ impl HttpBinding {
                 connect(&*self.dial, self.tls.as_ref(), to),
             )
             .await;
-            sender.unwrap_or_else(|_| {
-                Err(not_sent(format!("{to} did not take the connection in time")))
-            })
+            sender.unwrap_or_else(|_| Err(not_sent(format!("{to}: connecting timed out"))))
         };
         cell.get_or_try_init(connect).await.cloned()
     }
@@ -127,16 +126,16 @@ impl HttpBinding {
         let mut sender = self.sender(to).await?;
         sender.ready().await.map_err(|e| not_sent(format!("{to} closed the connection: {e}")))?;
         let answer = sender.try_send_request(request).await.map_err(|mut e| {
-            // hyper hands the request back where no octet of it left.
-            let left = e.take_message().is_none();
+            // hyper returns the request if no byte of it was sent.
+            let sent = e.take_message().is_none();
             let error = e.into_error();
-            let how = if left && !unprocessed(&error) {
+            let how = if sent && !unprocessed(&error) {
                 TransportFailure::Unknown
             } else {
                 TransportFailure::NotSent
             };
-            if left {
-                self.forget(&to.authority);
+            if sent {
+                self.drop_connection(&to.authority);
             }
             Failed { how, detail: format!("{to}: {error}") }
         })?;
@@ -154,17 +153,17 @@ impl HttpBinding {
             match self.attempt(to, build(to, &request, encoded.clone())?).await {
                 Ok(response) => return Ok(response),
                 Err(failed)
-                    if left > 0 && may_repeat(request.operation, &request.method, failed.how) =>
+                    if left > 0 && may_retry(request.operation, &request.method, failed.how) =>
                 {
                     left -= 1;
                     metrics::RETRIES
                         .with_label_values(&[if failed.how == TransportFailure::NotSent {
                             "not sent"
                         } else {
-                            "no answer"
+                            "no response"
                         }])
                         .inc();
-                    tracing::debug!(detail = failed.detail, "an SBI request is repeated");
+                    tracing::debug!(detail = failed.detail, "SBI request retried");
                     let back_off = Duration::from_millis(10 << (self.limits.retries - left).min(6));
                     tokio::time::sleep(back_off).await;
                 }
@@ -188,8 +187,8 @@ fn not_sent(detail: String) -> Failed {
     Failed { how: TransportFailure::NotSent, detail }
 }
 
-/// Whether the producer says that it did nothing with a request which reached it (RFC 9113, 8.7):
-/// it was about to close the connection for want of requests, or refused this one.
+/// Whether the producer reports that it did not process the request (RFC 9113, 8.7): it was closing
+/// an idle connection, or refused the stream.
 fn unprocessed(error: &hyper::Error) -> bool {
     let cause =
         std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<h2::Error>());
@@ -200,7 +199,7 @@ fn unprocessed(error: &hyper::Error) -> bool {
     })
 }
 
-fn may_repeat(
+fn may_retry(
     operation: Option<&OperationInfo>,
     method: &http::Method,
     how: TransportFailure,
@@ -212,14 +211,12 @@ fn may_repeat(
 async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sender, Failed> {
     let secure = to.scheme == "https";
     if secure && tls.is_none() {
-        return Err(not_sent(format!(
-            "{to}: this producer asks for TLS, and sbi.tls is not configured"
-        )));
+        return Err(not_sent(format!("{to}: the producer requires TLS: configure sbi.tls")));
     }
     let mut stream = dial.dial(&to.authority).await.map_err(|e| not_sent(format!("{to}: {e}")))?;
     if let Some(tls) = tls.filter(|_| secure) {
         let name = crate::tls::name_of(&to.authority)
-            .ok_or_else(|| not_sent(format!("{to}: no name for TLS")))?;
+            .ok_or_else(|| not_sent(format!("{to}: not a valid TLS server name")))?;
         let secured = tls.connector.connect(name, stream).await;
         stream = Box::new(secured.map_err(|e| not_sent(format!("{to}: TLS: {e}")))?);
     }
@@ -227,12 +224,12 @@ async fn connect(dial: &dyn Dial, tls: Option<&Tls>, to: &ApiRoot) -> Result<Sen
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(20))
         .keep_alive_timeout(Duration::from_secs(10))
-        .handshake(TokioIo::new(FirstFlight::new(stream)));
+        .handshake(TokioIo::new(CoalescePreface::new(stream)));
     let (sender, connection) = handshake.await.map_err(|e| not_sent(format!("{to}: {e}")))?;
     metrics::CONNECTIONS.with_label_values(&["client"]).inc();
     tokio::spawn(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(%error, "an SBI connection ended with an error");
+            tracing::debug!(%error, "SBI connection closed with an error");
         }
     });
     Ok(sender)

@@ -1,4 +1,4 @@
-//! Between hyper's messages and ours.
+//! Conversion between hyper's bodies and [`Body`].
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Frame, Incoming, SizeHint};
@@ -7,11 +7,11 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A body that is too large is read to its end, and forgotten, if that is not farther than so many
-/// limits away: senders that are interrupted do not always look for an answer.
-const PATIENCE: usize = 8;
+/// A body that is too large is read and discarded up to this multiple of the limit, because some
+/// clients read no response while they are sending.
+const DISCARD_FACTOR: usize = 8;
 
-/// Reads a body up to a limit, in octets.
+/// Reads a body of at most `limit` bytes.
 pub async fn collect(
     headers: &http::HeaderMap,
     incoming: &mut Incoming,
@@ -20,16 +20,18 @@ pub async fn collect(
     let collected = match Limited::new(&mut *incoming, limit).collect().await {
         Ok(collected) => collected,
         Err(error) if error.is::<LengthLimitError>() => {
-            let mut left = limit.saturating_mul(PATIENCE);
+            let mut left = limit.saturating_mul(DISCARD_FACTOR);
             while let Some(Ok(frame)) = incoming.frame().await {
                 match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
                     Some(rest) => left = rest,
                     None => break,
                 }
             }
-            return Err(Problem::new(413, "").detail(format!("a body of more than {limit} octets")));
+            return Err(Problem::new(413, "").detail(format!("the body exceeds {limit} bytes")));
         }
-        Err(error) => return Err(Problem::invalid_message(format!("the body broke off: {error}"))),
+        Err(error) => {
+            return Err(Problem::invalid_message(format!("the body is incomplete: {error}")));
+        }
     };
     let bytes = collected.to_bytes();
     if bytes.is_empty() {
@@ -40,7 +42,7 @@ pub async fn collect(
     Ok(Body::encoded(content_type.to_string(), bytes))
 }
 
-/// Puts a body into hyper's form, with its media type and length among the headers.
+/// Converts a body for hyper and sets its `Content-Type`.
 pub fn full(headers: &mut http::HeaderMap, encoded: Option<Encoded>) -> Full<Bytes> {
     let Some(encoded) = encoded else { return Full::new(Bytes::new()) };
     if let Ok(value) = http::HeaderValue::from_str(&encoded.content_type) {
@@ -49,21 +51,21 @@ pub fn full(headers: &mut http::HeaderMap, encoded: Option<Encoded>) -> Full<Byt
     Full::new(encoded.bytes)
 }
 
-/// The body of an answer. It holds what is left of the request's body until it is sent: a request
-/// that is let go before is cancelled with its answer (RFC 9113, 8.1).
-pub struct Answered {
+/// The body of a response. It keeps the rest of the request's body until it is sent: dropping a
+/// request earlier cancels its response too (RFC 9113, 8.1).
+pub struct ResponseBody {
     body: Full<Bytes>,
     _request: Incoming,
 }
 
-impl Answered {
-    /// The answer to a request.
+impl ResponseBody {
+    /// The body of the response to a request.
     pub fn new(body: Full<Bytes>, request: Incoming) -> Self {
-        Answered { body, _request: request }
+        ResponseBody { body, _request: request }
     }
 }
 
-impl hyper::body::Body for Answered {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 

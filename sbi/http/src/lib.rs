@@ -1,15 +1,16 @@
-//! The `http` binding: HTTP/2 with JSON (TS 29.500, 5), between processes, machines and vendors.
+//! The binding `http` of the service-based interface: HTTP/2 with JSON (TS 29.500, 5), between
+//! processes, machines and vendors.
 #![forbid(unsafe_code)]
 
 mod client;
 mod convert;
-mod first_flight;
+mod dial;
 mod metrics;
-mod net;
+mod preface;
 mod server;
 mod tls;
 
 pub use client::{ClientLimits, HttpBinding};
-pub use net::{Dial, Listen, OverFabric, Stream, Tcp, Unix};
+pub use dial::{Dial, Listen, OverFabric, Stream, Tcp, Unix};
 pub use server::{Guard, HttpServer, ServerLimits};
-pub use tls::Tls;
+pub use tls::{Tls, TlsError};

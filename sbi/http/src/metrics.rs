@@ -1,16 +1,26 @@
-//! Metrics of the binding.
+//! Prometheus metrics of the binding.
 use prometheus::{IntCounterVec, register_int_counter_vec};
 use std::sync::LazyLock;
 
 /// Connections opened, by side (`client`, `server`).
-pub static CONNECTIONS: LazyLock<IntCounterVec> =
-    LazyLock::new(|| counter("martlet_sbi_http_connections_total", "Connections opened", "side"));
+pub static CONNECTIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    counter("martlet_sbi_http_connections_total", "Connections opened, by side", "side")
+});
 /// Requests sent again after a failure, by reason.
-pub static RETRIES: LazyLock<IntCounterVec> =
-    LazyLock::new(|| counter("martlet_sbi_http_retries_total", "Requests repeated", "reason"));
-/// What was refused, by reason.
+pub static RETRIES: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    counter(
+        "martlet_sbi_http_retries_total",
+        "Requests sent again after a failure, by reason",
+        "reason",
+    )
+});
+/// Refused connections and messages, by reason.
 pub static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    counter("martlet_sbi_http_refused_total", "Connections and messages refused", "reason")
+    counter(
+        "martlet_sbi_http_refused_total",
+        "Connections and messages refused, by reason",
+        "reason",
+    )
 });
 
 fn counter(name: &str, help: &str, label: &str) -> IntCounterVec {

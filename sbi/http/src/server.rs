@@ -1,5 +1,6 @@
-//! Serves a [`Router`] over HTTP/2 with prior knowledge, and HTTP/1.1 for people's tools.
-use crate::net::{Listen, Stream};
+//! The server: serves a [`Router`] over HTTP/2 with prior knowledge, and over HTTP/1.1 for command
+//! line tools.
+use crate::dial::{Listen, Stream};
 use crate::{Tls, convert, metrics};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -13,32 +14,32 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// What one server takes on.
+/// Limits of a server.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Requests at a time on one connection.
+    /// Maximum number of concurrent requests on one connection.
     pub streams: u32,
-    /// Requests at a time on all connections: who comes beyond them is told to come back (TS
-    /// 29.500, 6.4.2.2).
+    /// Maximum number of concurrent requests. Further ones get 503 with `Retry-After` (TS 29.500,
+    /// 6.4.2.2).
     pub requests: usize,
-    /// Octets of a body.
+    /// Maximum length of a body in bytes.
     pub body: usize,
-    /// Longest time that a request may take where its consumer names none.
-    pub longest: Duration,
-    /// TLS, where it is spoken.
+    /// Maximum processing time of a request.
+    pub max_duration: Duration,
+    /// TLS; `None` serves plain HTTP.
     pub tls: Option<Tls>,
-    /// Who may call what.
+    /// The authorisation check.
     pub guard: Option<Guard>,
 }
 
-/// What looks at the headers and the path of a request.
-pub type Look = dyn Fn(&http::HeaderMap, &str) -> Result<(), Problem> + Send + Sync;
+/// Checks the headers and the path of a request.
+pub type Check = dyn Fn(&http::HeaderMap, &str) -> Result<(), Problem> + Send + Sync;
 
-/// Says whether a request may reach the service that its path names, by its headers.
+/// Authorises requests by their headers and path.
 #[derive(Clone)]
-pub struct Guard(pub Arc<Look>);
+pub struct Guard(pub Arc<Check>);
 
 impl std::fmt::Debug for Guard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,11 +47,11 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// When who was told to come back may do so, seconds.
-const BACK_OFF: u32 = 1;
+/// `Retry-After` of rejected requests, in seconds.
+const RETRY_AFTER: u32 = 1;
 
-/// How long a client may take for its part of a TLS handshake.
-const HANDSHAKE: Duration = Duration::from_secs(5);
+/// Timeout of a TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Default for ServerLimits {
     fn default() -> Self {
@@ -59,14 +60,14 @@ impl Default for ServerLimits {
             streams: 1024,
             requests: 4096,
             body: 1 << 20,
-            longest: Duration::from_secs(60),
+            max_duration: Duration::from_secs(60),
             tls: None,
             guard: None,
         }
     }
 }
 
-/// A bound server, over TCP if not said otherwise.
+/// A bound server, over TCP by default.
 pub struct HttpServer<L = TcpListener> {
     listener: L,
     router: Arc<Router>,
@@ -74,7 +75,7 @@ pub struct HttpServer<L = TcpListener> {
 }
 
 impl HttpServer {
-    /// Binds; the error names the address.
+    /// Binds a TCP socket. The error names the address.
     pub async fn bind(
         address: SocketAddr,
         router: Arc<Router>,
@@ -89,22 +90,22 @@ impl HttpServer {
         Ok(HttpServer::over(listener, router, limits))
     }
 
-    /// The address bound, with the port that port 0 became.
+    /// The bound address, with the selected port.
     pub fn local_addr(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 }
 
 impl<L: Listen> HttpServer<L> {
-    /// Serves what comes in elsewhere.
+    /// A server over another listener.
     pub fn over(listener: L, router: Arc<Router>, limits: ServerLimits) -> Self {
         HttpServer { listener, router, limits: Arc::new(limits) }
     }
 
-    /// Serves until the future is dropped; its connections end with it.
+    /// Serves until the future is dropped, which closes the connections.
     pub async fn run(self) {
         let slots = Arc::new(Semaphore::new(self.limits.connections));
-        let places = Arc::new(Semaphore::new(self.limits.requests));
+        let permits = Arc::new(Semaphore::new(self.limits.requests));
         let mut connections = tokio::task::JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -114,8 +115,8 @@ impl<L: Listen> HttpServer<L> {
             let stream = match accepted {
                 Ok(stream) => stream,
                 Err(error) => {
-                    // Out of descriptors, mostly: give the others time to close theirs.
-                    tracing::warn!(%error, "an SBI connection was not accepted");
+                    // Usually out of descriptors: wait for other connections to close.
+                    tracing::warn!(%error, "SBI connection not accepted");
                     tokio::time::sleep(Duration::from_millis(20)).await;
                     continue;
                 }
@@ -125,19 +126,16 @@ impl<L: Listen> HttpServer<L> {
                 continue;
             };
             metrics::CONNECTIONS.with_label_values(&["server"]).inc();
-            let (router, limits, places) =
-                (self.router.clone(), self.limits.clone(), places.clone());
+            let (router, limits, permits) =
+                (self.router.clone(), self.limits.clone(), permits.clone());
             connections.spawn(async move {
                 match limits.tls.clone() {
-                    None => serve(stream, router, limits, places).await,
-                    Some(tls) => match tokio::time::timeout(HANDSHAKE, tls.acceptor.accept(stream)).await {
-                        Ok(Ok(stream)) => serve(stream, router, limits, places).await,
-                        Ok(Err(error)) => {
-                            metrics::REFUSED.with_label_values(&["TLS"]).inc();
-                            tracing::warn!(%error, "an SBI connection is refused: is the certificate one of sbi.tls?");
+                    None => serve(stream, router, limits, permits).await,
+                    Some(tls) => {
+                        if let Some(stream) = handshake(&tls, stream).await {
+                            serve(stream, router, limits, permits).await;
                         }
-                        Err(_) => metrics::REFUSED.with_label_values(&["TLS"]).inc(),
-                    },
+                    }
                 }
                 drop(slot);
             });
@@ -145,11 +143,24 @@ impl<L: Listen> HttpServer<L> {
     }
 }
 
+/// The server's side of a TLS handshake; `None` if it fails.
+async fn handshake(tls: &Tls, stream: impl Stream) -> Option<impl Stream> {
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "SBI connection refused: check that sbi.tls issued its certificate");
+        }
+        Err(_) => {}
+    }
+    metrics::REFUSED.with_label_values(&["TLS"]).inc();
+    None
+}
+
 async fn serve(
     stream: impl Stream,
     router: Arc<Router>,
     limits: Arc<ServerLimits>,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 ) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
@@ -159,30 +170,30 @@ async fn serve(
         .max_header_list_size(16 << 10);
     builder.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10));
     let service = service_fn(|request| {
-        let (router, limits, places) = (router.clone(), limits.clone(), places.clone());
-        async move { Ok::<_, Infallible>(answer(request, &router, &limits, &places).await) }
+        let (router, limits, permits) = (router.clone(), limits.clone(), permits.clone());
+        async move { Ok::<_, Infallible>(respond(request, &router, &limits, &permits).await) }
     });
     if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(%error, "an SBI connection ended with an error");
+        tracing::debug!(%error, "SBI connection closed with an error");
     }
 }
 
-async fn answer(
+async fn respond(
     request: http::Request<Incoming>,
     router: &Router,
     limits: &ServerLimits,
-    places: &Semaphore,
-) -> http::Response<convert::Answered> {
+    permits: &Semaphore,
+) -> http::Response<convert::ResponseBody> {
     let (parts, mut incoming) = request.into_parts();
-    let Ok(_place) = places.try_acquire() else {
+    let Ok(_permit) = permits.try_acquire() else {
         metrics::REFUSED.with_label_values(&["too many requests"]).inc();
         let mut problem = Problem::new(503, "NF_CONGESTION")
-            .detail("too many requests are under way: see sbi.max_requests");
-        problem.retry_after = Some(BACK_OFF);
-        return written(Response::problem(problem), incoming);
+            .detail("too many concurrent requests: retry later or raise sbi.max_requests");
+        problem.retry_after = Some(RETRY_AFTER);
+        return convert_response(Response::problem(problem), incoming);
     };
     let wait = parts.headers.get(headers::MAX_RSP_TIME).and_then(|v| v.to_str().ok()?.parse().ok());
-    let wait = wait.map_or(limits.longest, Duration::from_millis).min(limits.longest);
+    let wait = wait.map_or(limits.max_duration, Duration::from_millis).min(limits.max_duration);
     let collected =
         tokio::time::timeout(wait, convert::collect(&parts.headers, &mut incoming, limits.body))
             .await;
@@ -211,11 +222,14 @@ async fn answer(
             Response::problem(problem)
         }
     };
-    written(response, incoming)
+    convert_response(response, incoming)
 }
 
-/// The answer to a request, of which what is left is read as well.
-fn written(response: Response, incoming: Incoming) -> http::Response<convert::Answered> {
+/// Converts a response for hyper.
+fn convert_response(
+    response: Response,
+    incoming: Incoming,
+) -> http::Response<convert::ResponseBody> {
     let encoded = response.body.to_encoded();
     let (status, encoded, mut fields) = match encoded {
         Ok(encoded) => (response.status, encoded, response.headers),
@@ -223,7 +237,7 @@ fn written(response: Response, incoming: Incoming) -> http::Response<convert::An
             (500, Response::problem(problem).body.to_encoded().ok().flatten(), Default::default())
         }
     };
-    let body = convert::Answered::new(convert::full(&mut fields, encoded), incoming);
+    let body = convert::ResponseBody::new(convert::full(&mut fields, encoded), incoming);
     let mut answer = http::Response::new(body);
     *answer.status_mut() =
         http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);

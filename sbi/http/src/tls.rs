@@ -1,13 +1,13 @@
-//! TLS 1.3 with certificates on both sides (TS 33.210, 6.2; TS 33.501, 13.1), by rustls.
-use rustls::pki_types::pem::PemObject;
+//! Mutual TLS 1.3 (TS 33.210, 6.2; TS 33.501, 13.1), with rustls.
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// What a function shows, and whom it believes.
+/// The certificate of a network function, and the authorities that it trusts.
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) acceptor: TlsAcceptor,
@@ -20,53 +20,91 @@ impl std::fmt::Debug for Tls {
     }
 }
 
+/// Why TLS cannot be configured.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read or is not PEM.
+    #[error("{}: {error}", file.display())]
+    Pem {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        error: String,
+    },
+    /// A file contains no certificate.
+    #[error("{}: the file contains no certificate", file.display())]
+    NoCertificate {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A certificate or key is invalid.
+    #[error("{}: {error}", file.display())]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        error: String,
+    },
+    /// The TLS library rejected its configuration.
+    #[error("TLS cannot be configured: {0}")]
+    Setup(#[from] rustls::Error),
+}
+
+impl TlsError {
+    fn invalid(file: &Path, error: impl std::fmt::Display) -> Self {
+        TlsError::Invalid { file: file.into(), error: error.to_string() }
+    }
+}
+
 impl Tls {
-    /// From PEM files: the authorities that others' certificates have to be of, the own certificate
-    /// with those that vouch for it, and its key.
+    /// Loads PEM files: the trusted authorities, this function's certificate with its chain, and its
+    /// private key.
     ///
     /// # Errors
-    /// A file cannot be read, or does not hold what it should; the error names it.
-    pub fn load(authorities: &Path, certificate: &Path, key: &Path) -> Result<Tls, String> {
-        let wrong =
-            |file: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-        let certificates = |file: &Path| -> Result<Vec<CertificateDer<'static>>, String> {
-            let all = CertificateDer::pem_file_iter(file).map_err(|e| wrong(file, &e))?;
-            let all = all.collect::<Result<Vec<_>, _>>().map_err(|e| wrong(file, &e))?;
-            if all.is_empty() {
-                Err(wrong(file, &"there is no certificate in it"))
-            } else {
-                Ok(all)
-            }
-        };
+    /// A file cannot be read, or its content is invalid.
+    pub fn load(authorities: &Path, certificate: &Path, key: &Path) -> Result<Tls, TlsError> {
         let mut roots = RootCertStore::empty();
         for root in certificates(authorities)? {
-            roots.add(root).map_err(|e| wrong(authorities, &e))?;
+            roots.add(root).map_err(|error| TlsError::invalid(authorities, error))?;
         }
         let roots = Arc::new(roots);
         let chain = certificates(certificate)?;
-        let private = || PrivateKeyDer::from_pem_file(key).map_err(|e| wrong(key, &e));
+        let private = || PrivateKeyDer::from_pem_file(key).map_err(|error| pem_error(key, error));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone());
-        let verifier = verifier.build().map_err(|e| wrong(authorities, &e))?;
+        let verifier = verifier.build().map_err(|error| TlsError::invalid(authorities, error))?;
         let mut server = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
-            .map_err(|e| e.to_string())?
+            .map_err(TlsError::Setup)?
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain.clone(), private()?)
-            .map_err(|e| wrong(certificate, &e))?;
+            .map_err(|error| TlsError::invalid(certificate, error))?;
         let mut client = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|e| e.to_string())?
+            .map_err(TlsError::Setup)?
             .with_root_certificates(roots)
             .with_client_auth_cert(chain, private()?)
-            .map_err(|e| wrong(certificate, &e))?;
+            .map_err(|error| TlsError::invalid(certificate, error))?;
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         client.alpn_protocols = vec![b"h2".to_vec()];
         Ok(Tls { acceptor: Arc::new(server).into(), connector: Arc::new(client).into() })
     }
 }
 
-/// The name that the certificate at an authority has to be for.
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all = CertificateDer::pem_file_iter(file).map_err(|error| pem_error(file, error))?;
+    let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| pem_error(file, error))?;
+    if all.is_empty() {
+        return Err(TlsError::NoCertificate { file: file.into() });
+    }
+    Ok(all)
+}
+
+fn pem_error(file: &Path, error: pem::Error) -> TlsError {
+    TlsError::Pem { file: file.into(), error: error.to_string() }
+}
+
+/// The server name that the certificate of an authority must contain.
 pub(crate) fn name_of(authority: &str) -> Option<ServerName<'static>> {
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     ServerName::try_from(host.trim_matches(['[', ']']).to_string()).ok()

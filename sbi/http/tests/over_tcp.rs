@@ -1,4 +1,4 @@
-//! The binding over real connections on loopback.
+//! The binding over TCP on the loopback interface.
 use martlet_sbi::*;
 use martlet_sbi_http::*;
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,14 @@ pub struct Note {
 json_payload!(Note);
 
 service! {
-    /// Gives back what it gets.
+    /// Echoes requests.
     pub Echo / EchoClient / ECHO = "necho" / "v1" {
-        /// Gives back a note with its parts.
-        op echo "Echo": POST "/notes/{id}", path(id), body(Multipart<Note>), returns(Created<Multipart<Note>>), errors[];
-        /// Reads.
+        /// Echoes a note with its parts.
+        op echo "Echo": POST "/notes/{id}", path(id), body(Multipart<Note>),
+            returns(Created<Multipart<Note>>), errors[];
+        /// Returns the path parameter.
         op read "Read": GET "/notes/{id}", path(id), returns(Note), errors[404 "CONTEXT_NOT_FOUND"];
-        /// Takes for ever.
+        /// Never responds.
         op hang "Hang": GET "/hang", path(), returns(()), errors[];
     }
 }
@@ -67,7 +68,7 @@ fn client(address: SocketAddr) -> EchoClient {
 const ANY: &str = "127.0.0.1:0";
 
 #[tokio::test]
-async fn bodies_statuses_and_causes_cross() {
+async fn bodies_statuses_and_causes_are_transferred() {
     let (address, _server) = start(ANY.parse().unwrap()).await;
     let client = client(address);
     let note = Multipart::new(Note { text: "ä\"\n".into() }).part(
@@ -100,7 +101,7 @@ async fn many_calls_share_one_connection() {
 }
 
 #[tokio::test]
-async fn a_producer_that_is_gone_or_mute_is_told_apart() {
+async fn timeouts_and_unreachable_producers_have_different_causes() {
     let (address, server) = start(ANY.parse().unwrap()).await;
     let client = client(address);
     assert_eq!(client.hang().await.unwrap_err().cause(), "TIMED_OUT_REQUEST");
@@ -108,15 +109,15 @@ async fn a_producer_that_is_gone_or_mute_is_told_apart() {
     let _ = server.await;
     let problem = client.read("1").await.unwrap_err();
     assert_eq!((problem.cause(), problem.status()), ("TARGET_NF_NOT_REACHABLE", 504));
-    // It comes back at the same address: the next call finds it without help.
+    // After a restart at the same address the next call reconnects.
     let (_, _server) = start(address).await;
     assert_eq!(client.read("2").await.unwrap().text, "2");
 }
 
 #[tokio::test]
-async fn who_comes_beyond_the_limit_is_told_to_come_back_and_the_served_go_on() {
+async fn requests_beyond_the_limit_get_503_with_retry_after() {
     let (address, _server) = start(ANY.parse().unwrap()).await;
-    // From two consumers, as many as there may be, which take until they are given up.
+    // Two consumers use up the limit with calls that never end.
     let (one, other) = (client(address), client(address));
     let hanging: Vec<_> = (0..80)
         .map(|n| {
@@ -139,7 +140,7 @@ async fn who_comes_beyond_the_limit_is_told_to_come_back_and_the_served_go_on() 
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused() {
+async fn a_body_above_the_limit_is_rejected() {
     let (address, _server) = start(ANY.parse().unwrap()).await;
     let big = Multipart::new(Note { text: "x".repeat(80 << 10) });
     assert_eq!(client(address).echo("1", big).await.unwrap_err().status(), 413);
@@ -147,7 +148,7 @@ async fn a_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn garbage_on_the_socket_disturbs_nobody() {
+async fn invalid_http2_frames_affect_only_their_own_connection() {
     use tokio::io::AsyncWriteExt;
     let (address, _server) = start(ANY.parse().unwrap()).await;
     let client = client(address);
@@ -159,14 +160,13 @@ async fn garbage_on_the_socket_disturbs_nobody() {
     assert_eq!(client.read("1").await.unwrap().text, "1");
 }
 
-/// A server that takes a request only if it is there right behind the preface, as one that closes
-/// idle connections at once would; it answers 404.
-fn hasty() -> (SocketAddr, Arc<AtomicU32>) {
+/// A server that accepts a request only if it arrives together with the preface, and answers 404.
+fn impatient_server() -> (SocketAddr, Arc<AtomicU32>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind(ANY).unwrap();
     let address = listener.local_addr().unwrap();
-    let turned_away = Arc::new(AtomicU32::new(0));
-    let counted = turned_away.clone();
+    let rejected = Arc::new(AtomicU32::new(0));
+    let counted = rejected.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -194,16 +194,16 @@ fn hasty() -> (SocketAddr, Arc<AtomicU32>) {
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         }
     });
-    (address, turned_away)
+    (address, rejected)
 }
 
 #[tokio::test]
-async fn a_request_goes_with_the_preface_to_servers_that_do_not_wait_for_one() {
-    let (address, turned_away) = hasty();
+async fn the_first_request_is_sent_together_with_the_preface() {
+    let (address, rejected) = impatient_server();
     let client = client(address);
     for n in 0..30 {
         let problem = client.read(&n.to_string()).await.unwrap_err();
         assert_eq!(problem.status(), 404, "{problem}");
     }
-    assert_eq!(turned_away.load(Ordering::Relaxed), 0);
+    assert_eq!(rejected.load(Ordering::Relaxed), 0);
 }

@@ -1,5 +1,4 @@
-//! The binding over the fabric's sockets and over unix sockets, and how one way makes place for
-//! another.
+//! The binding over the fabric's sockets and over unix sockets, and the fallback to TCP.
 use martlet_fabric::{Fabric, FabricConfig, Manager, ManagerConfig};
 use martlet_sbi::*;
 use martlet_sbi_http::*;
@@ -16,9 +15,9 @@ pub struct Note {
 json_payload!(Note);
 
 service! {
-    /// Says over what it was reached.
+    /// Returns the transport of the request.
     pub Where / WhereClient / WHERE = "nwhere" / "v1" {
-        /// Says it.
+        /// Returns it.
         op here "Here": GET "/here", path(), returns(Note), errors[];
     }
 }
@@ -40,34 +39,34 @@ async fn here(http: &HttpBinding, authority: &str) -> Result<String, Problem> {
     WhereClient::new(peer).here().await.map(|note| note.text)
 }
 
-/// A folder that goes with the value.
-struct Folder(PathBuf);
-impl Folder {
-    fn new(name: &str) -> Folder {
+/// A temporary folder, removed on drop.
+struct TestDir(PathBuf);
+impl TestDir {
+    fn new(name: &str) -> TestDir {
         let folder =
             std::env::temp_dir().join(format!("martlet-http-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
+        TestDir(folder)
     }
     fn fabric(&self, name: &str) -> Fabric {
         Fabric::start(FabricConfig {
-            socket: self.0.join("sbi.sock"),
+            socket: self.0.join("fabric.sock"),
             name: name.into(),
             ..Default::default()
         })
     }
 }
-impl Drop for Folder {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
 #[tokio::test]
-async fn the_fabric_comes_first_and_tcp_after_it() {
-    let folder = Folder::new("fabric");
+async fn the_fabric_is_preferred_over_tcp() {
+    let folder = TestDir::new("fabric");
     let manager =
-        Manager::bind(ManagerConfig { socket: folder.0.join("sbi.sock"), ..Default::default() })
+        Manager::bind(ManagerConfig { socket: folder.0.join("fabric.sock"), ..Default::default() })
             .unwrap();
     let manager = tokio::spawn(manager.run());
     let (near, far) = (folder.fabric("near"), folder.fabric("far"));
@@ -75,7 +74,7 @@ async fn the_fabric_comes_first_and_tcp_after_it() {
     far.joined().await;
     let http = HttpBinding::new(ClientLimits::default())
         .over(Arc::new(OverFabric::new(near.clone()).with_next(Arc::new(Tcp))));
-    // One authority on both, another one over TCP alone.
+    // One authority on both transports, another one on TCP only.
     let tcp =
         HttpServer::bind("127.0.0.1:0".parse().unwrap(), router("tcp"), ServerLimits::default())
             .await
@@ -92,13 +91,13 @@ async fn the_fabric_comes_first_and_tcp_after_it() {
         tokio::spawn(HttpServer::over(listener, router("fabric"), ServerLimits::default()).run());
     assert_eq!(here(&http, &both.to_string()).await.unwrap(), "fabric");
     assert_eq!(here(&http, &only_tcp.to_string()).await.unwrap(), "other");
-    // A name is no address of the fabric.
+    // Host names use TCP.
     assert_eq!(here(&http, &format!("localhost:{}", only_tcp.port())).await.unwrap(), "other");
     let alone =
         HttpBinding::new(ClientLimits::default()).over(Arc::new(OverFabric::new(near.clone())));
     let problem = here(&alone, &only_tcp.to_string()).await.unwrap_err();
     assert_eq!(problem.transport, Some(TransportFailure::NotSent));
-    // Who leaves the fabric is reached over TCP.
+    // A function that has left the fabric is reached over TCP.
     server.abort();
     let _ = server.await;
     assert_eq!(here(&http, &both.to_string()).await.unwrap(), "tcp");
@@ -108,15 +107,15 @@ async fn the_fabric_comes_first_and_tcp_after_it() {
 }
 
 #[tokio::test]
-async fn a_manager_that_does_not_answer_leaves_time_for_another_way() {
+async fn an_unresponsive_manager_leaves_time_for_tcp() {
     use nix::sys::socket::{
         AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket,
     };
     use std::os::fd::AsRawFd;
-    let folder = Folder::new("silent");
+    let folder = TestDir::new("silent");
     let listener =
         socket(AddressFamily::Unix, SockType::SeqPacket, SockFlag::SOCK_CLOEXEC, None).unwrap();
-    bind(listener.as_raw_fd(), &UnixAddr::new(&folder.0.join("sbi.sock")).unwrap()).unwrap();
+    bind(listener.as_raw_fd(), &UnixAddr::new(&folder.0.join("fabric.sock")).unwrap()).unwrap();
     listen(&listener, Backlog::new(8).unwrap()).unwrap();
     let dial = OverFabric::new(folder.fabric("near")).with_next(Arc::new(Tcp));
     let http = HttpBinding::new(ClientLimits::default()).over(Arc::new(dial));
@@ -132,8 +131,8 @@ async fn a_manager_that_does_not_answer_leaves_time_for_another_way() {
 }
 
 #[tokio::test]
-async fn a_unix_socket_carries_it_whatever_the_authority() {
-    let folder = Folder::new("unix");
+async fn a_unix_socket_serves_all_authorities() {
+    let folder = TestDir::new("unix");
     let path = folder.0.join("http.sock");
     let listener = tokio::net::UnixListener::bind(&path).unwrap();
     tokio::spawn(HttpServer::over(listener, router("unix"), ServerLimits::default()).run());

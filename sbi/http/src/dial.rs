@@ -1,4 +1,5 @@
-//! What HTTP runs over: anything that listens, and anything that connects to an authority.
+//! The transports of HTTP: traits for listening and connecting, and their implementations for TCP,
+//! unix sockets and the fabric.
 use martlet_fabric::{Fabric, FabricListener, FabricStream};
 use martlet_sbi::BoxFuture;
 use std::future::Future;
@@ -10,15 +11,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-/// Octets in both directions.
+/// A byte stream in both directions.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
 
-/// Where connections come in.
+/// Accepts connections.
 pub trait Listen: Send + Sync + 'static {
-    /// A connection.
+    /// The type of a connection.
     type Stream: Stream;
-    /// The next connection.
+    /// Accepts the next connection.
     fn accept(&self) -> impl Future<Output = Result<Self::Stream>> + Send;
 }
 
@@ -45,13 +46,13 @@ impl Listen for FabricListener {
     }
 }
 
-/// How a client reaches an authority. Errors mean that nothing was sent.
+/// Opens connections. After an error nothing was sent.
 pub trait Dial: Send + Sync {
-    /// A connection to a host and port.
+    /// Opens a connection to a host and port.
     fn dial<'a>(&'a self, authority: &'a str) -> BoxFuture<'a, Result<Box<dyn Stream>>>;
 }
 
-/// Over TCP.
+/// Connects over TCP.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tcp;
 
@@ -65,7 +66,7 @@ impl Dial for Tcp {
     }
 }
 
-/// Over one unix socket, whatever the authority.
+/// Connects to one unix socket, for all authorities.
 #[derive(Debug, Clone)]
 pub struct Unix(pub PathBuf);
 
@@ -77,12 +78,11 @@ impl Dial for Unix {
     }
 }
 
-/// How long a connection over the fabric may take, which is made within microseconds where all is
-/// well.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Timeout of connecting over the fabric, which normally takes microseconds.
+const FABRIC_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Over the fabric's sockets where somebody of the fabric listens at the authority, else another
-/// way.
+/// Connects over the fabric if one of its processes listens at the authority, else over the next
+/// transport.
 #[derive(Clone)]
 pub struct OverFabric {
     fabric: Fabric,
@@ -90,12 +90,12 @@ pub struct OverFabric {
 }
 
 impl OverFabric {
-    /// Over a process's part in the fabric.
+    /// Connects over a process's membership in the fabric.
     pub fn new(fabric: Fabric) -> Self {
         OverFabric { fabric, next: None }
     }
 
-    /// Authorities at which nobody of the fabric listens are reached this way.
+    /// Sets the transport for authorities outside the fabric.
     pub fn with_next(mut self, next: Arc<dyn Dial>) -> Self {
         self.next = Some(next);
         self
@@ -103,23 +103,24 @@ impl OverFabric {
 
     async fn connect(&self, authority: &str) -> Result<Box<dyn Stream>> {
         let failed = match authority.parse::<SocketAddr>() {
-            // Another way has to have its time, too, where a manager or a listener does not answer.
-            Ok(address) => match tokio::time::timeout(PATIENCE, self.fabric.connect(address)).await
-            {
-                Ok(Ok(stream)) => return Ok(Box::new(stream)),
-                Ok(Err(error)) => error,
-                Err(_) => Error::new(
-                    ErrorKind::TimedOut,
-                    format!("no connection over the fabric within {PATIENCE:?}"),
-                ),
-            },
-            // Names are for those who can look them up.
-            Err(_) => {
-                Error::new(ErrorKind::ConnectionRefused, "the fabric has addresses, and no names")
+            // Bounded, to leave time for the next transport if a manager or a listener hangs.
+            Ok(address) => {
+                match tokio::time::timeout(FABRIC_TIMEOUT, self.fabric.connect(address)).await {
+                    Ok(Ok(stream)) => return Ok(Box::new(stream)),
+                    Ok(Err(error)) => error,
+                    Err(_) => Error::new(
+                        ErrorKind::TimedOut,
+                        format!("no connection over the fabric within {FABRIC_TIMEOUT:?}"),
+                    ),
+                }
             }
+            // The next transport can resolve names.
+            Err(_) => Error::new(
+                ErrorKind::ConnectionRefused,
+                "the fabric has no host names: use an address",
+            ),
         };
         match &self.next {
-            // Nothing was sent, whatever it was.
             Some(next) => next.dial(authority).await,
             None => Err(failed),
         }
