@@ -314,7 +314,7 @@ impl N4 {
     pub fn poll(&mut self, now: Moment) {
         for due in self.requests.due(now.instant) {
             match due {
-                Due::Resend { to, octets: bytes } => self.out.push(Outgoing { to, bytes }),
+                Due::Resend { to, bytes } => self.out.push(Outgoing { to, bytes }),
                 Due::Failed { to, sequence } => {
                     if let Some(pending) = self.pending.remove(&sequence) {
                         tracing::warn!(peer = %to, request = pending.name(), "no answer on N4");

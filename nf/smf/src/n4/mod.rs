@@ -350,7 +350,7 @@ impl N4 {
             let due = self.tables().requests.due(Instant::now());
             for due in due {
                 match due {
-                    Due::Resend { to, octets } => {
+                    Due::Resend { to, bytes: octets } => {
                         metrics::n4("repeated");
                         self.send(to, &octets).await;
                     }
