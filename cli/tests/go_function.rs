@@ -271,7 +271,7 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
             path("martlet.yaml"),
             format!(
                 "network: {{ slices: [{slice}] }}\nsbi: {{ elsewhere: [smf] }}\nfabric: {{ \
-                 socket: {socket:?} }}\nudr: {{ path: {:?} }}\nnrf: {{ lenient: {{ \
+                 socket: {socket:?} }}\nudr: {{ path: {:?} }}\nnrf: {{ interop: {{ \
                  absolute_prefixes: true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true \
                  }}\nchf: {{ enabled: true }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",
                 path("martlet.db")

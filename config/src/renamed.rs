@@ -24,9 +24,9 @@ const FABRIC: &[Row] = &[
     ("fabric.process.absent_ms", "fabric.process.negative_route_ms", ""),
 ];
 
-const OAM: &[Row] = &[];
+const OAM: &[Row] = &[("oam.traces.gather_ms", "oam.traces.export_interval_ms", "")];
 
-const NRF: &[Row] = &[];
+const NRF: &[Row] = &[("nrf.lenient", "nrf.interop", "")];
 
 const UDR: &[Row] = &[("udr.gather_ms", "udr.flush_interval_ms", "")];
 
@@ -64,7 +64,13 @@ const SMF: &[Row] = &[
     ("smf.state.lease_ms", "smf.context_store.lease_ms", ""),
 ];
 
-const LMF: &[Row] = &[];
+const LMF: &[Row] = &[
+    ("lmf.lpp_ms", "lmf.lpp_timeout_ms", ""),
+    ("lmf.connect_ms", "lmf.connect_timeout_ms", ""),
+    ("lmf.nrppa_ms", "lmf.nrppa_timeout_ms", ""),
+    ("lmf.gnbs_ms", "lmf.trp_information_timeout_ms", ""),
+    ("lmf.user_plane.early_octets", "lmf.user_plane.early_bytes", ""),
+];
 
 const AMF: &[Row] = &[
     ("amf.state.keep", "amf.context_store.enabled", ""),

@@ -1,20 +1,20 @@
-//! What the two sides ask of those around them.
+//! The outputs of the two state machines.
 
 use martlet_lcsupp::upp_cm::{Cause, LmfAddress};
 use martlet_lcsupp::{DecodeError, PayloadType};
 use std::time::Duration;
 
-/// A channel at the LMF, as its owner numbers it.
+/// A channel at the LMF, as the caller numbers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChannelId(pub u64);
 
-/// What a transport message carried.
+/// The content of an LCS-UP TRANSPORT message.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Payload {
-    /// What it is.
+    /// The payload type.
     pub payload_type: PayloadType,
     /// The payload.
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// The LCS session identity.
     pub session: Vec<u8>,
 }
@@ -23,121 +23,126 @@ impl std::fmt::Debug for Payload {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "Payload({:?}, {} octets, session of {})",
+            "Payload({:?}, {} bytes, session of {} bytes)",
             self.payload_type,
-            self.octets.len(),
+            self.bytes.len(),
             self.session.len()
         )
     }
 }
 
-/// What a message had wrong with it. The message is not acted on; the connection goes on unless its
-/// stream cannot be read on.
+/// Why a message or a channel was rejected. A rejected message is ignored; the connection continues
+/// unless the variant says that the channel is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wrong {
-    /// A NAS message that does not decode.
-    Negotiation(DecodeError),
-    /// A NAS message that does not fit the state, or comes from the wrong side.
-    Unexpected(&'static str),
-    /// A stream that does not decode: its channel is closed.
-    Stream(DecodeError),
-    /// A message on a channel that does not fit its state or its direction: the channel is closed.
-    OutOfPlace(&'static str),
-    /// An LPP payload whose messages do not fit their lengths.
-    Lpp(DecodeError),
-    /// A session identity that nobody here opened for this UE.
-    Session,
-    /// A binding identity that is not known: never given, withdrawn, or of a connection that ended.
+pub enum Rejection {
+    /// A UPP-CM message that does not decode.
+    MalformedUppCm(DecodeError),
+    /// A UPP-CM message that does not fit the state or the direction.
+    UnexpectedUppCm(&'static str),
+    /// An LCS-UPP message that does not decode. The channel is closed.
+    MalformedLcsUpp(DecodeError),
+    /// An LCS-UPP message that does not fit the state or the direction. The channel is closed.
+    UnexpectedLcsUpp(&'static str),
+    /// An LPP payload whose messages do not match their lengths.
+    MalformedLpp(DecodeError),
+    /// A session identity that is not open for this UE.
+    UnknownSession,
+    /// A binding identity that was never assigned or is no longer valid. The channel is closed.
     UnknownBinding,
-    /// A binding identity whose UE has a channel already.
-    BoundTwice,
-    /// A channel that said nothing for too long.
-    Silent,
-    /// There is no room for another one.
-    Full,
+    /// A binding identity whose UE has a channel already. The channel is closed.
+    AlreadyBound,
+    /// No binding request arrived in time. The channel is closed.
+    BindingTimeout,
+    /// A configured limit is reached.
+    LimitReached,
 }
 
-/// What a UE's side asks for.
+/// An action of the UE's side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UeAction {
     /// Send this UPP-CM message over NAS.
     Nas(Vec<u8>),
-    /// Bring up a PDU session and a channel to this address, and say [`crate::UeSide::connected`]
-    /// or [`crate::UeSide::connect_failed`].
+    /// Establish a PDU session and a channel to this address, then call
+    /// [`crate::UeSide::connected`] or [`crate::UeSide::connect_failed`].
     Connect(LmfAddress),
     /// Send this message on the channel.
     Send(Vec<u8>),
-    /// Close the channel, or stop bringing it up.
+    /// Close the channel, or cancel its establishment.
     Close,
-    /// Tell what happened.
+    /// Report an event.
     Event(UeEvent),
 }
 
-/// What happened at a UE's side.
+/// An event at the UE's side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UeEvent {
-    /// The connection is there.
+    /// The connection is established.
     Established,
-    /// It could not be brought up, and the LMF was told why.
+    /// The establishment failed; the cause was sent to the LMF.
     Failed(Cause),
-    /// The LMF does not want a connection: how long not to ask again.
-    Rejected(Option<Duration>),
+    /// The LMF rejected the request, with the back-off time.
+    EstablishmentRejected(Option<Duration>),
     /// The LMF did not answer a request.
     NoAnswer,
-    /// The connection is gone.
+    /// The connection was released or lost.
     Released,
     /// A downlink payload.
     Downlink(Payload),
-    /// A message was not acted on.
-    Refused(Wrong),
+    /// A message was rejected.
+    MessageRejected(Rejection),
 }
 
-/// What the LMF's side asks for.
+/// An action of the LMF's side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LmfAction<Ue> {
     /// Send this UPP-CM message over NAS.
     Nas(Ue, Vec<u8>),
     /// Send this message on a channel.
     Send(ChannelId, Vec<u8>),
-    /// Close a channel, after what was sent before.
+    /// Close a channel, after everything sent before.
     Close(ChannelId),
-    /// Tell what happened.
+    /// Report an event.
     Event(Ue, LmfEvent),
-    /// Tell what was refused on a channel of nobody yet.
-    Refused(ChannelId, Wrong),
+    /// Report the rejection of a channel that is not bound to a UE.
+    ChannelRejected(ChannelId, Rejection),
 }
 
-/// Why a connection is not there, or no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
-    /// The UE gave this cause.
+/// Why a connection failed or ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DisconnectReason {
+    /// The UE sent this cause.
+    #[error("the UE reports {0}")]
     Cause(Cause),
     /// The UE did not answer.
+    #[error("no answer from the UE")]
     NoAnswer,
     /// The channel was closed by the UE, or broke.
+    #[error("the channel was closed")]
     ChannelClosed,
-    /// The stream of the UE could not be read on.
-    Stream,
-    /// The LMF released it, or the UE asked for it.
+    /// The UE sent a malformed or unexpected message.
+    #[error("malformed or unexpected message from the UE")]
+    MalformedMessage,
+    /// The LMF released it, or the UE requested the release.
+    #[error("the connection was released")]
     Released,
 }
 
-/// What happened at the LMF's side.
+/// An event at the LMF's side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LmfEvent {
-    /// The connection is there.
+    /// The connection is established.
     Established,
-    /// The UE asks for a connection: [`crate::LmfSide::establish`] or [`crate::LmfSide::reject`]
-    /// answers it.
+    /// The UE requests a connection. Answer with [`crate::LmfSide::establish`] or
+    /// [`crate::LmfSide::reject`].
     Requested,
     /// The connection was modified.
     Modified,
-    /// The UE did not accept the modification, or did not answer it.
+    /// The UE rejected the modification, or did not answer.
     NotModified(Option<Cause>),
-    /// The connection could not be brought up, or is gone.
-    Lost(Loss),
-    /// An uplink payload of a session that is open.
+    /// The establishment failed, or the connection ended.
+    Disconnected(DisconnectReason),
+    /// An uplink payload of an open session.
     Uplink(Payload),
-    /// A message was not acted on.
-    Refused(Wrong),
+    /// A message was rejected.
+    MessageRejected(Rejection),
 }

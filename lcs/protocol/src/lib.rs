@@ -1,12 +1,15 @@
-//! Positioning over the user plane (TS 24.572), UE side and LMF side, as state machines without
-//! I/O: what came in and the clock go in, actions come out.
+//! LCS-UP connections (TS 24.572), UE side and LMF side, as state machines without I/O: inputs and
+//! the clock go in, actions come out.
 //!
-//! [`UeSide`] is a UE's end: it is told over NAS to connect, connects, binds its connection, and
-//! carries payloads. [`LmfSide`] is the end of all UEs of an LMF: it gives each a binding identity
-//! over NAS, knows by it whose channel one is, and keeps one connection for each UE.
+//! [`UeSide`] is the UE's end: it receives an establishment command over NAS, connects, binds its
+//! connection, and exchanges payloads. [`LmfSide`] is the LMF's end for all UEs: it sends each UE a
+//! binding identity over NAS, identifies the UE's channel by it, and maintains one connection per UE.
 //!
-//! Neither knows what a channel is made of. Octets go in as they come, in whatever pieces; what is
-//! to be sent comes out as whole messages.
+//! Both are independent of the transport. Received bytes go in as they arrive, in pieces of any size;
+//! whole messages come out.
+//!
+//! Order of use: pass each input (`upp_cm`, `connected`, `received`, `handle_timeout` …), then execute
+//! `next_action` until it returns None, and call `handle_timeout` at `deadline`.
 #![forbid(unsafe_code)]
 
 mod actions;
@@ -14,7 +17,9 @@ mod lmf;
 mod timers;
 mod ue;
 
-pub use actions::{ChannelId, LmfAction, LmfEvent, Loss, Payload, UeAction, UeEvent, Wrong};
-pub use lmf::{LmfLimits, LmfSide, NotConnected};
+pub use actions::{
+    ChannelId, DisconnectReason, LmfAction, LmfEvent, Payload, Rejection, UeAction, UeEvent,
+};
+pub use lmf::{LmfError, LmfLimits, LmfSide};
 pub use timers::{Procedure, RETRANSMISSIONS, Timers};
 pub use ue::{UeSide, UeState};

@@ -1,11 +1,11 @@
-//! The timers of TS 24.572, 12.3, and the retransmission of what they guard.
+//! The timers of TS 24.572, 12.3, and the retransmission of the messages that they supervise.
 
 use std::time::{Duration, Instant};
 
-/// Retransmissions of a command; at the expiry after the last one the procedure is given up.
+/// Retransmissions of a command. The expiry after the last one aborts the procedure.
 pub const RETRANSMISSIONS: u32 = 4;
 
-/// How long each procedure waits for its answer before it is asked again.
+/// The time until each message is retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timers {
     /// T5012: establishment, at the LMF.
@@ -16,7 +16,7 @@ pub struct Timers {
     pub release: Duration,
     /// A request of the UE to establish or to release.
     pub request: Duration,
-    /// The binding of a channel, at the UE from the request on, at the LMF from the channel on.
+    /// Binding of a channel: at the UE since the request, at the LMF since the channel was opened.
     pub binding: Duration,
 }
 
@@ -32,30 +32,30 @@ impl Default for Timers {
     }
 }
 
-/// A message that is sent until it is answered.
+/// A message that is retransmitted until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Procedure {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     period: Duration,
     expires: Instant,
     left: u32,
 }
 
 impl Procedure {
-    /// Of a message that was just sent for the first time.
-    pub fn start(now: Instant, period: Duration, octets: Vec<u8>) -> Self {
-        Procedure { octets, period, expires: now + period, left: RETRANSMISSIONS }
+    /// Starts with a message that was just sent.
+    pub fn start(now: Instant, period: Duration, bytes: Vec<u8>) -> Self {
+        Procedure { bytes, period, expires: now + period, left: RETRANSMISSIONS }
     }
 
-    /// When it is to be looked at again.
+    /// When the timer expires.
     pub fn expires(&self) -> Instant {
         self.expires
     }
 
-    /// At its expiry: the message to be sent again; none where it has been sent often enough.
+    /// Handles the expiry: returns the message to retransmit; None after the last retransmission.
     pub fn expired(&mut self, now: Instant) -> Option<&[u8]> {
         self.left = self.left.checked_sub(1)?;
         self.expires = now + self.period;
-        Some(&self.octets)
+        Some(&self.bytes)
     }
 }

@@ -1,6 +1,6 @@
-//! The UE's side.
+//! The UE's side of an LCS-UP connection.
 
-use crate::actions::{Payload, UeAction, UeEvent, Wrong};
+use crate::actions::{Payload, Rejection, UeAction, UeEvent};
 use crate::timers::{Procedure, Timers};
 use martlet_lcsupp::upp_cm::{Cause, UppCm};
 use martlet_lcsupp::{
@@ -9,20 +9,20 @@ use martlet_lcsupp::{
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Where a UE's connection is.
+/// The state of a UE's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UeState {
-    /// There is none.
+    /// No connection.
     Idle,
-    /// The LMF was asked for one.
+    /// ESTABLISHMENT REQUEST was sent.
     Requested,
-    /// The channel is being brought up.
+    /// The channel is being established.
     Connecting,
-    /// The channel is there, and the LMF has not yet said whether it accepts it.
+    /// The channel is established, and CONNECTION BINDING REQUEST was sent.
     Binding,
-    /// The connection is there.
+    /// The connection is established.
     Established,
-    /// The LMF was asked to release it.
+    /// RELEASE REQUEST was sent.
     Releasing,
 }
 
@@ -31,15 +31,15 @@ pub enum UeState {
 pub struct UeSide {
     timers: Timers,
     state: UeState,
-    /// What the LMF gave for the connection that is there or under way.
+    /// The binding identity of the current connection.
     binding: Option<BindingIdentity>,
-    /// The routing identity of the LMF that the connection is with, as NAS gave it.
+    /// The routing identity of the LMF, from NAS.
     lmf: Vec<u8>,
     framer: Framer,
-    /// A request that waits for its answer.
+    /// A request without an answer so far.
     procedure: Option<Procedure>,
     binding_expires: Option<Instant>,
-    /// Not to ask again before; none of inside: for ever.
+    /// End of the back-off time; `Some(None)` is unlimited.
     back_off: Option<Option<Instant>>,
     actions: VecDeque<UeAction>,
 }
@@ -60,17 +60,17 @@ impl UeSide {
         }
     }
 
-    /// Where the connection is.
+    /// The state of the connection.
     pub fn state(&self) -> UeState {
         self.state
     }
 
-    /// What is to be done next.
-    pub fn action(&mut self) -> Option<UeAction> {
+    /// The next action; None if there is none.
+    pub fn next_action(&mut self) -> Option<UeAction> {
         self.actions.pop_front()
     }
 
-    /// When [`UeSide::timeout`] is to be called, if nothing else happens before.
+    /// When to call [`UeSide::handle_timeout`].
     pub fn deadline(&self) -> Option<Instant> {
         [self.procedure.as_ref().map(Procedure::expires), self.binding_expires]
             .into_iter()
@@ -78,25 +78,25 @@ impl UeSide {
             .min()
     }
 
-    /// A UPP-CM message came over NAS from the LMF of this routing identity.
-    pub fn negotiation(&mut self, now: Instant, lmf: &[u8], octets: &[u8]) {
-        match UppCm::decode(octets) {
-            Ok(message) => self.negotiated(now, lmf, message),
+    /// A UPP-CM message arrived over NAS from the LMF with this routing identity.
+    pub fn upp_cm(&mut self, now: Instant, lmf: &[u8], bytes: &[u8]) {
+        match UppCm::decode(bytes) {
+            Ok(message) => self.handle_upp_cm(now, lmf, message),
             Err(error) => {
-                self.event(UeEvent::Refused(Wrong::Negotiation(error)));
-                // A command that does not decode would be repeated until it is given up.
-                if octets.first() == Some(&martlet_lcsupp::codes::upp_cm::ESTABLISHMENT_COMMAND) {
+                self.event(UeEvent::MessageRejected(Rejection::MalformedUppCm(error)));
+                // Answer a malformed command, which would be retransmitted else.
+                if bytes.first() == Some(&martlet_lcsupp::codes::upp_cm::ESTABLISHMENT_COMMAND) {
                     self.nas(&UppCm::EstablishmentFailure(Cause::ProtocolError));
                 }
             }
         }
     }
 
-    fn negotiated(&mut self, now: Instant, lmf: &[u8], message: UppCm) {
+    fn handle_upp_cm(&mut self, now: Instant, lmf: &[u8], message: UppCm) {
         match message {
             UppCm::EstablishmentCommand { binding, address, .. } => {
                 if self.binding.as_ref() == Some(&binding) {
-                    // Repeated while it is at work, or its answer was lost.
+                    // A retransmission: the establishment is in progress, or its answer was lost.
                     if self.state == UeState::Established {
                         self.nas(&UppCm::EstablishmentComplete);
                     }
@@ -116,7 +116,7 @@ impl UeSide {
                 let wait = back_off.map(|timer| timer.duration());
                 self.back_off = wait.map(|wait| wait.map(|wait| now + wait));
                 self.end();
-                self.event(UeEvent::Rejected(wait.flatten()));
+                self.event(UeEvent::EstablishmentRejected(wait.flatten()));
             }
             UppCm::ReleaseCommand(back_off) => {
                 self.back_off = back_off.map(|timer| timer.duration().map(|wait| now + wait));
@@ -125,7 +125,7 @@ impl UeSide {
                     self.close();
                 }
                 self.end();
-                // Also without a connection: the answer to the command before was lost.
+                // Also without a connection, since the previous answer may have been lost.
                 self.nas(&UppCm::ReleaseComplete);
                 if had {
                     self.event(UeEvent::Released);
@@ -134,7 +134,7 @@ impl UeSide {
             UppCm::ModificationCommand(source) => {
                 let known = self.state == UeState::Established
                     && source.as_ref().is_none_or(|it| *it == self.lmf);
-                // The command repeated, after the connection moved already.
+                // A retransmission, after the connection was modified.
                 let moved = self.state == UeState::Established && self.lmf == lmf;
                 if known || moved {
                     self.lmf = lmf.to_vec();
@@ -143,12 +143,12 @@ impl UeSide {
                     self.nas(&UppCm::ModificationReject(Cause::SourceConnectionNotFound));
                 }
             }
-            other => self.event(UeEvent::Refused(Wrong::Unexpected(other.name()))),
+            other => self.event(UeEvent::MessageRejected(Rejection::UnexpectedUppCm(other.name()))),
         }
     }
 
-    /// Ask the LMF for a connection. False where there is one, one is under way, or the LMF said
-    /// not to ask yet.
+    /// Requests a connection from the LMF. False if there is one or one in progress, or during the
+    /// back-off time.
     pub fn request(&mut self, now: Instant) -> bool {
         let barred = match self.back_off {
             Some(Some(until)) => now < until,
@@ -158,22 +158,22 @@ impl UeSide {
         if self.state != UeState::Idle || barred {
             return false;
         }
-        self.ask(now, &UppCm::EstablishmentRequest);
+        self.send_request(now, &UppCm::EstablishmentRequest);
         self.state = UeState::Requested;
         true
     }
 
-    /// Ask the LMF to release the connection. False where there is none.
+    /// Requests the release of the connection. False if there is none.
     pub fn release(&mut self, now: Instant, cause: Option<Cause>) -> bool {
         if self.state != UeState::Established {
             return false;
         }
-        self.ask(now, &UppCm::ReleaseRequest(cause));
+        self.send_request(now, &UppCm::ReleaseRequest(cause));
         self.state = UeState::Releasing;
         true
     }
 
-    /// The channel is there.
+    /// The channel is established.
     pub fn connected(&mut self, now: Instant) {
         let Some(binding) = self.binding.clone().filter(|_| self.state == UeState::Connecting)
         else {
@@ -185,7 +185,7 @@ impl UeSide {
         self.binding_expires = Some(now + self.timers.binding);
     }
 
-    /// The channel cannot be brought up.
+    /// The channel could not be established.
     pub fn connect_failed(&mut self, cause: Cause) {
         if self.state == UeState::Connecting {
             self.fail(cause);
@@ -205,24 +205,24 @@ impl UeSide {
         }
     }
 
-    /// Octets came on the channel.
-    pub fn received(&mut self, octets: &[u8]) {
-        self.framer.push(octets);
+    /// Bytes arrived on the channel.
+    pub fn received(&mut self, bytes: &[u8]) {
+        self.framer.push(bytes);
         self.read();
     }
 
-    /// The framer, to receive into it without a copy; [`UeSide::read`] then.
+    /// The framer, to receive into without a copy. Call [`UeSide::read`] afterwards.
     pub fn framer(&mut self) -> &mut Framer {
         &mut self.framer
     }
 
-    /// Read what the framer has.
+    /// Processes the messages in the framer.
     pub fn read(&mut self) {
         loop {
             let message = match self.framer.next() {
                 Ok(Some(message)) => message,
                 Ok(None) => return,
-                Err(error) => return self.broken(Wrong::Stream(error)),
+                Err(error) => return self.abort(Rejection::MalformedLcsUpp(error)),
             };
             match (message, self.state) {
                 (Message::BindingAccept, UeState::Binding) => {
@@ -238,38 +238,37 @@ impl UeSide {
                 (Message::Downlink(transport), UeState::Established | UeState::Releasing) => {
                     let action = match checked(&transport) {
                         Ok(payload) => UeEvent::Downlink(payload),
-                        Err(wrong) => UeEvent::Refused(wrong),
+                        Err(rejection) => UeEvent::MessageRejected(rejection),
                     };
                     self.event(action);
                 }
                 (message, _) => {
                     let name = message.name();
-                    return self.broken(Wrong::OutOfPlace(name));
+                    return self.abort(Rejection::UnexpectedLcsUpp(name));
                 }
             }
         }
     }
 
-    /// Send a payload.
+    /// Sends a payload. Without a connection nothing is sent: check [`UeSide::state`] first.
     ///
     /// # Errors
-    /// Where it does not fit. Without a connection nothing is sent: look at [`UeSide::state`]
-    /// first.
+    /// Payload or session identity are too long.
     pub fn send(
         &mut self,
         payload_type: PayloadType,
         payload: &[u8],
         session: &[u8],
     ) -> Result<(), EncodeError> {
-        let octets = Message::Uplink(Transport { payload_type, payload, session }).encode()?;
+        let bytes = Message::Uplink(Transport { payload_type, payload, session }).encode()?;
         if self.state == UeState::Established {
-            self.actions.push_back(UeAction::Send(octets));
+            self.actions.push_back(UeAction::Send(bytes));
         }
         Ok(())
     }
 
-    /// A deadline has come.
-    pub fn timeout(&mut self, now: Instant) {
+    /// Handles expired timers.
+    pub fn handle_timeout(&mut self, now: Instant) {
         if self.binding_expires.is_some_and(|at| at <= now) {
             self.close();
             self.fail(Cause::BindingFailure);
@@ -279,14 +278,14 @@ impl UeSide {
         else {
             return;
         };
-        if let Some(octets) = procedure.expired(now) {
-            self.actions.push_back(UeAction::Nas(octets.to_vec()));
+        if let Some(bytes) = procedure.expired(now) {
+            self.actions.push_back(UeAction::Nas(bytes.to_vec()));
             return;
         }
         self.procedure = None;
         match self.state {
             UeState::Releasing => {
-                // The LMF does not answer: what the UE can end, it ends.
+                // The LMF does not answer: release locally.
                 self.close();
                 self.end();
                 self.event(UeEvent::Released);
@@ -311,25 +310,25 @@ impl UeSide {
     }
 
     fn nas(&mut self, message: &UppCm) {
-        if let Ok(octets) = message.encode() {
-            self.actions.push_back(UeAction::Nas(octets));
+        if let Ok(bytes) = message.encode() {
+            self.actions.push_back(UeAction::Nas(bytes));
         }
     }
 
-    fn ask(&mut self, now: Instant, message: &UppCm) {
-        if let Ok(octets) = message.encode() {
-            self.procedure = Some(Procedure::start(now, self.timers.request, octets.clone()));
-            self.actions.push_back(UeAction::Nas(octets));
+    fn send_request(&mut self, now: Instant, message: &UppCm) {
+        if let Ok(bytes) = message.encode() {
+            self.procedure = Some(Procedure::start(now, self.timers.request, bytes.clone()));
+            self.actions.push_back(UeAction::Nas(bytes));
         }
     }
 
     fn send_message(&mut self, message: &Message) {
-        if let Ok(octets) = message.encode() {
-            self.actions.push_back(UeAction::Send(octets));
+        if let Ok(bytes) = message.encode() {
+            self.actions.push_back(UeAction::Send(bytes));
         }
     }
 
-    /// Without a connection from now on.
+    /// Returns to [`UeState::Idle`].
     fn end(&mut self) {
         self.state = UeState::Idle;
         self.binding = None;
@@ -344,25 +343,25 @@ impl UeSide {
         self.event(UeEvent::Failed(cause));
     }
 
-    /// The stream cannot be read on.
-    fn broken(&mut self, wrong: Wrong) {
+    /// Closes the channel after a malformed or unexpected message.
+    fn abort(&mut self, rejection: Rejection) {
         if !self.has_channel() {
             return;
         }
-        self.event(UeEvent::Refused(wrong));
+        self.event(UeEvent::MessageRejected(rejection));
         self.close();
         self.closed();
     }
 }
 
-/// The checks of a transport's content that need no state.
-pub(crate) fn checked(transport: &Transport) -> Result<Payload, Wrong> {
+/// Checks a TRANSPORT message as far as no state is needed.
+pub(crate) fn checked(transport: &Transport) -> Result<Payload, Rejection> {
     if transport.payload_type == PayloadType::Lpp {
-        let _ = lpp_messages(transport.payload).map_err(Wrong::Lpp)?;
+        let _ = lpp_messages(transport.payload).map_err(Rejection::MalformedLpp)?;
     }
     Ok(Payload {
         payload_type: transport.payload_type,
-        octets: transport.payload.to_vec(),
+        bytes: transport.payload.to_vec(),
         session: transport.session.to_vec(),
     })
 }

@@ -1,6 +1,7 @@
-//! Authenticate: a challenge for a UE (TS 29.509, 5.2.2.2; TS 33.501, 6.1.3).
+//! Nausf_UEAuthentication_Authenticate: obtains a vector and returns the challenge (TS 29.509,
+//! 5.2.2.2; TS 33.501, 6.1.3).
 use crate::Ausf;
-use crate::pending::{Awaited, Method};
+use crate::pending::{Authentication, Method};
 use martlet_eap::keys::identity_of;
 use martlet_eap::server::{Server, Vector};
 use martlet_sbi::{Created, Problem};
@@ -17,29 +18,27 @@ use martlet_security::{Rand, aka};
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// A link as a list of one: the specification has both forms (TS 29.571, 5.2.4.8), and free5GC's
-/// AMF knows lists alone.
+/// A link as a list of one. TS 29.571, 5.2.4.8 permits both forms; free5GC's AMF parses only lists.
 pub(crate) fn links_to(uri: String) -> Links {
     Links::Many(vec![Link { href: Some(uri) }])
 }
 
 impl Ausf {
-    /// Gets a vector from the UDM, keeps what the answer will be compared with, and hands the
-    /// challenge on.
+    /// Requests a vector from the UDM, stores the expected response and returns the challenge.
     pub(crate) async fn authenticate(
         &self,
         info: AuthenticationInfo,
     ) -> Result<Created<UeAuthenticationCtx>, Problem> {
         let network = info.serving_network_name;
         if !is_serving_network_name(&network) {
-            let detail = format!("{network:?} is no serving network name (TS 33.501, 6.1.1.4)");
+            let detail = format!("{network:?} is not a serving network name (TS 33.501, 6.1.1.4)");
             return Err(Problem::new(403, "SERVING_NETWORK_NOT_AUTHORIZED").detail(detail));
         }
         let mut request = AuthenticationInfoRequest::new(network.clone(), self.instance_id.clone());
         request.resynchronization_info = info.resynchronization_info;
         let result = self.udm().await?.generate_auth_data(&info.supi_or_suci, request).await?;
         let Some(supi) = result.supi.or_else(|| info.supi_or_suci.supi()) else {
-            return Err(failed("the UDM did not say whose SUCI it is"));
+            return Err(failed("the UDM's answer has no SUPI for the SUCI"));
         };
         match result.authentication_vector {
             Some(AuthenticationVector::FiveGHeAka(vector)) => {
@@ -48,7 +47,7 @@ impl Ausf {
             Some(AuthenticationVector::EapAkaPrime(vector)) => {
                 self.eap_aka_prime(&vector, supi, network)
             }
-            None => Err(failed("the UDM gave no vector")),
+            None => Err(failed("the UDM's answer has no authentication vector")),
         }
     }
 
@@ -64,9 +63,9 @@ impl Ausf {
         let hxres_star = aka::hxres_star(&Rand::new(&vector.rand.0), &xres_star);
         let method = Method::FiveGAka { xres_star, k_seaf };
         let (id, location) =
-            self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
+            self.begin(Authentication { method, supi, serving_network_name: network.clone() })?;
         let link = links_to(format!("{location}/5g-aka-confirmation"));
-        tracing::debug!(id, "a challenge for 5G-AKA");
+        tracing::debug!(id, "5G-AKA challenge sent");
         let challenge = Av5gAka {
             rand: vector.rand,
             hxres_star: Hex(*hxres_star.as_octets()),
@@ -85,12 +84,12 @@ impl Ausf {
         supi: Supi,
         network: String,
     ) -> Result<Created<UeAuthenticationCtx>, Problem> {
-        // Any identifier will do, as long as the next request has another (RFC 3748, 4.1).
+        // The first identifier is arbitrary; each later request has another one (RFC 3748, 4.1).
         let (server, packet) = eap_challenge(vector, &supi, &network, 1)?;
-        let method = Method::EapAkaPrime { server: server.into(), synchronised: false };
+        let method = Method::EapAkaPrime { server: server.into(), resynchronised: false };
         let (id, location) =
-            self.begin(Awaited { method, supi, serving_network_name: network.clone() })?;
-        tracing::debug!(id, "a challenge for EAP-AKA'");
+            self.begin(Authentication { method, supi, serving_network_name: network.clone() })?;
+        tracing::debug!(id, "EAP-AKA' challenge sent");
         let links = BTreeMap::from([(
             LINK_EAP_SESSION.to_string(),
             links_to(format!("{location}/eap-session")),
@@ -104,11 +103,11 @@ impl Ausf {
         Ok(Created { location, body })
     }
 
-    /// Keeps what an authentication awaits; its identity, and where it is.
-    fn begin(&self, awaited: Awaited) -> Result<(String, String), Problem> {
-        let Some(id) = self.pending.add(awaited, Instant::now()) else {
-            let mut problem =
-                Problem::new(503, "NF_CONGESTION").detail("too many authentications are under way");
+    /// Stores an authentication context. Returns its identity and its URI.
+    fn begin(&self, authentication: Authentication) -> Result<(String, String), Problem> {
+        let Some(id) = self.pending.add(authentication, Instant::now()) else {
+            let mut problem = Problem::new(503, "NF_CONGESTION")
+                .detail("too many authentications in progress: raise ausf.max_pending");
             problem.retry_after = Some(1);
             return Err(problem);
         };
@@ -121,7 +120,7 @@ pub(crate) fn failed(detail: &str) -> Problem {
     Problem::new(500, "AV_GENERATION_PROBLEM").detail(detail)
 }
 
-/// The challenge of a vector, and what awaits its answer.
+/// The EAP-AKA' challenge of a vector, and the EAP server that verifies the response.
 pub(crate) fn eap_challenge(
     vector: &AvEapAkaPrime,
     supi: &str,
@@ -132,9 +131,8 @@ pub(crate) fn eap_challenge(
     let vector = Vector {
         rand: vector.rand.0,
         autn: vector.autn.0,
-        xres: xres.ok_or_else(|| {
-            failed("the UDM gave an XRES that is not 4 to 16 octets in hexadecimal digits")
-        })?,
+        xres: xres
+            .ok_or_else(|| failed("the UDM's XRES is not 4 to 16 octets in hexadecimal digits"))?,
         ck_prime: vector.ck_prime.0,
         ik_prime: vector.ik_prime.0,
         network,
@@ -143,7 +141,7 @@ pub(crate) fn eap_challenge(
     Ok(Server::challenge(&vector, identifier))
 }
 
-/// `5G:mncNNN.mccNNN.3gppnetwork.org`, with a network identifier at its end for a stand-alone
+/// `5G:mncNNN.mccNNN.3gppnetwork.org`, followed by `:` and the network identifier for a stand-alone
 /// non-public network.
 fn is_serving_network_name(name: &str) -> bool {
     let digits = |text: Option<&str>| {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AusfConfig {
-    /// Authentications under way at a time; more are refused until some end.
+    /// Maximum number of authentications in progress. More are rejected.
     pub max_pending: usize,
-    /// Seconds that a UE's answer may take before its authentication is forgotten.
+    /// Seconds until an authentication without a response from the UE is dropped.
     pub pending_s: u32,
 }
 
@@ -19,16 +19,17 @@ impl Default for AusfConfig {
 }
 
 impl AusfConfig {
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.max_pending == 0 {
-            findings.push(Finding::new("max_pending", "0 lets nobody authenticate: write 20000"));
+            findings
+                .push(Finding::new("max_pending", "with 0 no UE can authenticate: write 20000"));
         }
         if self.pending_s == 0 {
             findings.push(Finding::new(
                 "pending_s",
-                "0 forgets every authentication at once: write 60",
+                "with 0 every authentication expires at once: write 60",
             ));
         }
         findings

@@ -1,11 +1,10 @@
-//! The AUSF: authenticates UEs for AMFs with vectors of the UDM (TS 23.501, 6.2.8; TS 33.501,
-//! 6.1.3).
+//! The AUSF: authenticates UEs with vectors from the UDM (TS 23.501, 6.2.8; TS 33.501, 6.1.3).
 #![forbid(unsafe_code)]
 
 mod authenticate;
 mod config;
-mod confirm;
 mod eap_session;
+mod five_g_aka_confirmation;
 mod metrics;
 mod pending;
 
@@ -31,7 +30,7 @@ pub struct Ausf {
 }
 
 impl Ausf {
-    /// The UDM's authentication service.
+    /// A client of Nudm_UEAuthentication.
     async fn udm(&self) -> Result<UdmUeAuthenticationClient, Problem> {
         let peer = self.context.discover(NfType::Udm, "nudm-ueau", &Criteria::default()).await?;
         Ok(UdmUeAuthenticationClient::new(peer))
@@ -45,7 +44,7 @@ impl NetworkFunction for Ausf {
     async fn create(config: AusfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         let instance_id = context.instance_id().parse();
         let instance_id =
-            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}; write a UUID")))?;
+            instance_id.map_err(|e| StartError(format!("sbi.instance_id: {e}: write a UUID")))?;
         Ok(Arc::new(Ausf { context, instance_id, pending: Pending::new(&config) }))
     }
 
@@ -54,7 +53,7 @@ impl NetworkFunction for Ausf {
     }
 
     fn status(&self) -> serde_json::Value {
-        serde_json::json!({"authentications under way": self.pending.len()})
+        serde_json::json!({"authentications in progress": self.pending.len()})
     }
 }
 
@@ -95,7 +94,7 @@ impl AusfUeAuthentication for Ausf {
     async fn delete_5g_aka_authentication_result(&self, auth_ctx_id: &str) -> Result<(), Problem> {
         match self.pending.take(auth_ctx_id) {
             Some(_) => Ok(()),
-            None => Err(confirm::unknown(auth_ctx_id)),
+            None => Err(five_g_aka_confirmation::unknown(auth_ctx_id)),
         }
     }
 }

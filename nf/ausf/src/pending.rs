@@ -1,4 +1,4 @@
-//! Authentications whose answer is awaited: bounded in number and in time.
+//! Authentications in progress, limited in number and duration.
 use crate::AusfConfig;
 use martlet_eap::server::Server;
 use martlet_sbi_api::common::Supi;
@@ -7,27 +7,27 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// By which method a UE is authenticated.
+/// The authentication method, with what the response is compared with.
 pub enum Method {
     /// 5G-AKA (TS 33.501, 6.1.3.2.0).
     FiveGAka {
-        /// The answer that is right.
+        /// The expected response.
         xres_star: XresStar,
-        /// Anchor key for the serving network.
+        /// K_SEAF, the anchor key for the serving network.
         k_seaf: KSeaf,
     },
     /// EAP-AKA' (TS 33.501, 6.1.3.1).
     EapAkaPrime {
-        /// The authentication as it stands.
+        /// The EAP server.
         server: Box<Server>,
-        /// The USIM's sequence number was taken over once: once is enough.
-        synchronised: bool,
+        /// Whether the sequence number was already reresynchronised. It is permitted once.
+        resynchronised: bool,
     },
 }
 
-/// What the AUSF keeps of a challenge.
-pub struct Awaited {
-    /// The method and what awaits the answer.
+/// The context of one authentication.
+pub struct Authentication {
+    /// The method and its state.
     pub method: Method,
     /// The subscriber.
     pub supi: Supi,
@@ -37,18 +37,18 @@ pub struct Awaited {
 
 #[derive(Default)]
 struct Table {
-    awaited: HashMap<String, Awaited>,
-    /// In the order of their beginning, which is that of their end; those answered are skipped.
+    authentication: HashMap<String, Authentication>,
+    /// In order of start, thus of expiry. Finished ones are skipped.
     ends: VecDeque<(Instant, String)>,
     last_id: u64,
 }
 
-/// The table of those authentications.
+/// The table of authentications in progress.
 pub struct Pending {
     table: Mutex<Table>,
     most: usize,
     lifetime: Duration,
-    /// Makes the identities of one start of the AUSF differ from those of another.
+    /// Random part of the identities, different after each start of the AUSF.
     epoch: String,
 }
 
@@ -68,39 +68,41 @@ impl Pending {
         self.table.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Keeps a challenge and gives its identity; `None` where there is no room.
-    pub fn add(&self, awaited: Awaited, now: Instant) -> Option<String> {
+    /// Adds an authentication and returns its identity; None if the table is full.
+    pub fn add(&self, authentication: Authentication, now: Instant) -> Option<String> {
         let mut table = self.table();
         while table.ends.front().is_some_and(|(end, _)| *end <= now) {
             if let Some((_, id)) = table.ends.pop_front() {
-                table.awaited.remove(&id);
+                table.authentication.remove(&id);
             }
         }
-        if table.awaited.len() >= self.most || table.ends.len() >= self.most.saturating_mul(2) {
+        if table.authentication.len() >= self.most
+            || table.ends.len() >= self.most.saturating_mul(2)
+        {
             return None;
         }
         table.last_id += 1;
         let id = format!("{}-{}", self.epoch, table.last_id);
-        table.awaited.insert(id.clone(), awaited);
+        table.authentication.insert(id.clone(), authentication);
         table.ends.push_back((now + self.lifetime, id.clone()));
         Some(id)
     }
 
-    /// Keeps what an authentication of this identity awaits next.
-    pub fn go_on(&self, id: &str, awaited: Awaited, now: Instant) {
+    /// Stores the next state of an authentication.
+    pub fn update(&self, id: &str, authentication: Authentication, now: Instant) {
         let mut table = self.table();
-        table.awaited.insert(id.to_string(), awaited);
+        table.authentication.insert(id.to_string(), authentication);
         table.ends.push_back((now + self.lifetime, id.to_string()));
     }
 
-    /// Takes a challenge out: each can be answered once.
-    pub fn take(&self, id: &str) -> Option<Awaited> {
-        self.table().awaited.remove(id)
+    /// Removes and returns an authentication, so that each challenge is answered once.
+    pub fn take(&self, id: &str) -> Option<Authentication> {
+        self.table().authentication.remove(id)
     }
 
-    /// How many are under way.
+    /// The number of authentications in progress.
     pub fn len(&self) -> usize {
-        self.table().awaited.len()
+        self.table().authentication.len()
     }
 }
 
@@ -108,8 +110,8 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn awaited() -> Awaited {
-        Awaited {
+    fn authentication() -> Authentication {
+        Authentication {
             method: Method::FiveGAka {
                 xres_star: XresStar::new(&[1; 16]),
                 k_seaf: KSeaf::new(&[2; 32]),
@@ -120,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn a_challenge_is_answered_once() {
+    fn a_challenge_can_be_answered_once() {
         let pending = Pending::new(&AusfConfig::default());
-        let id = pending.add(awaited(), Instant::now()).unwrap();
+        let id = pending.add(authentication(), Instant::now()).unwrap();
         assert!(pending.take(&id).is_some());
         assert!(pending.take(&id).is_none());
     }
 
     #[test]
-    fn number_and_age_are_bounded() {
+    fn number_and_age_are_limited() {
         let pending = Pending::new(&AusfConfig { max_pending: 2, pending_s: 10 });
         let start = Instant::now();
-        let first = pending.add(awaited(), start).unwrap();
-        pending.add(awaited(), start).unwrap();
-        assert!(pending.add(awaited(), start).is_none());
-        assert!(pending.add(awaited(), start + Duration::from_secs(10)).is_some());
+        let first = pending.add(authentication(), start).unwrap();
+        pending.add(authentication(), start).unwrap();
+        assert!(pending.add(authentication(), start).is_none());
+        assert!(pending.add(authentication(), start + Duration::from_secs(10)).is_some());
         assert!(pending.take(&first).is_none());
         assert_eq!(pending.len(), 1);
     }

@@ -1,4 +1,4 @@
-//! 5G-AKA through AUSF, UDM and UDR as an AMF and a UE go through it (TS 33.501, 6.1.3.2).
+//! 5G AKA over AUSF, UDM and UDR, as an AMF and a UE perform it (TS 33.501, 6.1.3.2).
 #[path = "../../udm/tests/home_network/mod.rs"]
 mod home_network;
 
@@ -23,8 +23,8 @@ fn key() -> SubscriberKey {
     SubscriberKey::new(&K, &OPC)
 }
 
-/// What the AMF got of a challenge.
-struct Offer {
+/// The challenge as the AMF receives it.
+struct FiveGAkaChallenge {
     id: String,
     link: String,
     rand: Rand,
@@ -32,17 +32,17 @@ struct Offer {
     hxres_star: HxresStar,
 }
 
-async fn offer(
+async fn request_challenge(
     ausf: &AusfUeAuthenticationClient,
     info: AuthenticationInfo,
-) -> Result<Offer, Problem> {
+) -> Result<FiveGAkaChallenge, Problem> {
     let created = ausf.ue_authentications_post(info).await?;
     assert_eq!(created.body.auth_type, AuthType::FiveGAka);
     let links = serde_json::to_value(&created.body.links[LINK_5G_AKA]).unwrap();
     let AuthData::FiveGAka(av) = created.body.five_g_auth_data else {
         panic!("no 5G-AKA challenge")
     };
-    Ok(Offer {
+    Ok(FiveGAkaChallenge {
         id: created.location.rsplit('/').next().unwrap().to_string(),
         link: links[0]["href"].as_str().unwrap().to_string(),
         rand: Rand::new(&av.rand.0),
@@ -55,30 +55,28 @@ fn info(subscriber: &str) -> AuthenticationInfo {
     AuthenticationInfo::new(subscriber.parse().unwrap(), NETWORK.into())
 }
 
-fn answer(res_star: [u8; 16]) -> ConfirmationData {
+fn confirmation(res_star: [u8; 16]) -> ConfirmationData {
     ConfirmationData { res_star: Some(SecretHex(res_star)), ..Default::default() }
 }
 
-/// One whole authentication; the AMF's and the UE's K_AMF are the same afterwards.
+/// A complete authentication, after which the AMF and the UE have the same K_AMF.
 async fn authenticate(
     ausf: &AusfUeAuthenticationClient,
     usim: &mut Usim,
     info: AuthenticationInfo,
     supi: &str,
 ) {
-    let offer = offer(ausf, info).await.unwrap();
-    assert!(
-        offer.link.ends_with(&format!(
-            "/nausf-auth/v1/ue-authentications/{}/5g-aka-confirmation",
-            offer.id
-        ))
-    );
-    let Challenge::Accepted(ue) = usim.challenge(&offer.rand, &offer.autn, NETWORK) else {
+    let challenge = request_challenge(ausf, info).await.unwrap();
+    assert!(challenge.link.ends_with(&format!(
+        "/nausf-auth/v1/ue-authentications/{}/5g-aka-confirmation",
+        challenge.id
+    )));
+    let Challenge::Accepted(ue) = usim.challenge(&challenge.rand, &challenge.autn, NETWORK) else {
         panic!("refused")
     };
     let res_star = *ue.res_star.as_octets();
-    assert!(aka::hres_star_matches(&offer.rand, &res_star, &offer.hxres_star));
-    let confirmed = ausf.confirm_5g_aka(&offer.id, answer(res_star)).await.unwrap();
+    assert!(aka::hres_star_matches(&challenge.rand, &res_star, &challenge.hxres_star));
+    let confirmed = ausf.confirm_5g_aka(&challenge.id, confirmation(res_star)).await.unwrap();
     assert_eq!(confirmed.auth_result, AuthResult::AuthenticationSuccess);
     assert_eq!(confirmed.supi.as_deref(), Some(supi));
     let k_seaf = martlet_security::nas_5gs::KSeaf::new(&confirmed.kseaf.unwrap().0);
@@ -86,7 +84,7 @@ async fn authenticate(
     assert_eq!(ue.k_amf(NETWORK, supi).unwrap().as_octets(), k_amf.as_octets());
 }
 
-async fn a_whole_authentication(binding: Binding) {
+async fn complete_authentication(binding: Binding) {
     let network = HomeNetwork::start(binding).await;
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
     let udr = UdrDataRepositoryClient::new(network.udr());
@@ -96,7 +94,7 @@ async fn a_whole_authentication(binding: Binding) {
     }
     let event = udr.query_authentication_status(SUPI, FieldsQuery::default()).await.unwrap();
     assert!(event.success && event.serving_network_name == NETWORK);
-    // Each vector has used one number up, on both sides.
+    // Each vector uses one sequence number.
     let data = udr.query_auth_subs_data(SUPI, FeaturesQuery::default()).await.unwrap();
     let last = data.sequence_number.unwrap().sqn.unwrap();
     assert_eq!(sqn::from_text(&last), Some(usim.sqn()));
@@ -104,26 +102,26 @@ async fn a_whole_authentication(binding: Binding) {
 }
 
 #[tokio::test]
-async fn a_whole_authentication_locally() {
-    a_whole_authentication(Binding::Local).await;
+async fn complete_authentication_locally() {
+    complete_authentication(Binding::Local).await;
 }
 
 #[tokio::test]
-async fn a_whole_authentication_over_http() {
-    a_whole_authentication(Binding::Http).await;
+async fn complete_authentication_over_http() {
+    complete_authentication(Binding::Http).await;
 }
 
 async fn resynchronisation(binding: Binding) {
     let network = HomeNetwork::start(binding).await;
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
-    // The card is far ahead of the home network, as after a restored database.
+    // The USIM is far ahead of the home network, as after a database restore.
     let mut usim = Usim::at(key(), 9000 << 5 | 7);
-    let first = offer(&ausf, info(SUPI)).await.unwrap();
+    let first = request_challenge(&ausf, info(SUPI)).await.unwrap();
     let Challenge::SyncFailure(auts) = usim.challenge(&first.rand, &first.autn, NETWORK) else {
         panic!("fresh")
     };
 
-    // A forged AUTS moves nothing: the next vector is still the one after the first.
+    // A forged AUTS changes nothing: the next vector follows the first.
     let with = |rand: &Rand, auts: [u8; 14]| {
         let mut again = info(SUPI);
         again.resynchronization_info =
@@ -132,7 +130,7 @@ async fn resynchronisation(binding: Binding) {
     };
     let mut forged = auts;
     forged[13] ^= 1;
-    let second = offer(&ausf, with(&first.rand, forged)).await.unwrap();
+    let second = request_challenge(&ausf, with(&first.rand, forged)).await.unwrap();
     assert!(matches!(
         usim.challenge(&second.rand, &second.autn, NETWORK),
         Challenge::SyncFailure(_)
@@ -144,7 +142,7 @@ async fn resynchronisation(binding: Binding) {
     assert_eq!(network.store.subscriber(SUPI).unwrap().unwrap().sqn, usim.sqn());
 }
 
-/// TS 33.514, 4.2.2.1: what the UDM does with a synchronisation failure.
+/// TS 33.514, 4.2.2.1: the UDM's handling of a synchronisation failure.
 #[tokio::test]
 async fn ts_33_514_4_2_2_1_resynchronisation_locally() {
     resynchronisation(Binding::Local).await;
@@ -155,30 +153,30 @@ async fn ts_33_514_4_2_2_1_resynchronisation_over_http() {
     resynchronisation(Binding::Http).await;
 }
 
-async fn wrong_answers(binding: Binding) {
+async fn wrong_responses_are_rejected(binding: Binding) {
     let network = HomeNetwork::start(binding).await;
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
     let udr = UdrDataRepositoryClient::new(network.udr());
-    // Another key: the card does not take the network for its own.
+    // Another key: the USIM rejects the network.
     let mut stranger = Usim::new(SubscriberKey::new(&[1; 16], &OPC));
-    let first = offer(&ausf, info(SUPI)).await.unwrap();
+    let first = request_challenge(&ausf, info(SUPI)).await.unwrap();
     assert!(matches!(stranger.challenge(&first.rand, &first.autn, NETWORK), Challenge::MacFailure));
-    // An answer that is wrong, and the right one after it: each challenge is answered once.
-    let refused = ausf.confirm_5g_aka(&first.id, answer([7; 16])).await.unwrap();
+    // A wrong response, then the right one: each challenge is answered once.
+    let refused = ausf.confirm_5g_aka(&first.id, confirmation([7; 16])).await.unwrap();
     assert_eq!(
         (refused.auth_result, refused.kseaf, refused.supi),
         (AuthResult::AuthenticationFailure, None, None)
     );
     assert!(!udr.query_authentication_status(SUPI, FieldsQuery::default()).await.unwrap().success);
     assert_eq!(
-        failure(ausf.confirm_5g_aka(&first.id, answer([7; 16])).await),
+        failure(ausf.confirm_5g_aka(&first.id, confirmation([7; 16])).await),
         (404, "CONTEXT_NOT_FOUND".into())
     );
-    // No answer at all.
-    let second = offer(&ausf, info(SUPI)).await.unwrap();
+    // No response.
+    let second = request_challenge(&ausf, info(SUPI)).await.unwrap();
     let refused = ausf.confirm_5g_aka(&second.id, ConfirmationData::default()).await.unwrap();
     assert_eq!(refused.auth_result, AuthResult::AuthenticationFailure);
-    // Nobody of that name, and a network of no name.
+    // An unknown subscriber, and a malformed serving network name.
     let output = "0a".repeat(45);
     let causes = [
         (info("imsi-001019999999999"), (404, "USER_NOT_FOUND")),
@@ -208,13 +206,13 @@ async fn wrong_answers(binding: Binding) {
 }
 
 #[tokio::test]
-async fn wrong_answers_locally() {
-    wrong_answers(Binding::Local).await;
+async fn wrong_responses_are_rejected_locally() {
+    wrong_responses_are_rejected(Binding::Local).await;
 }
 
 #[tokio::test]
-async fn wrong_answers_over_http() {
-    wrong_answers(Binding::Http).await;
+async fn wrong_responses_are_rejected_over_http() {
+    wrong_responses_are_rejected(Binding::Http).await;
 }
 
 /// TS 33.514, 4.2.1.1, TC_DE_CONCEAL_SUPI_from_SUCI_UDM.
@@ -262,35 +260,35 @@ async fn ts_33_514_4_2_1_1_concealed_subscribers_of_every_scheme_authenticate() 
 }
 
 #[tokio::test]
-async fn authentications_side_by_side_never_share_a_sequence_number() {
+async fn concurrent_authentications_never_share_a_sequence_number() {
     let network = HomeNetwork::start(Binding::Local).await;
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
     let begin = |_| {
         let ausf = ausf.clone();
-        tokio::spawn(async move { offer(&ausf, info(SUPI)).await.unwrap() })
+        tokio::spawn(async move { request_challenge(&ausf, info(SUPI)).await.unwrap() })
     };
     let under_way: Vec<_> = (0..20).map(begin).collect();
     let mut seen = std::collections::BTreeSet::new();
     for task in under_way {
-        let offer = task.await.unwrap();
-        let response = key().check_autn(&offer.rand, &offer.autn).unwrap();
+        let challenge = task.await.unwrap();
+        let response = key().check_autn(&challenge.rand, &challenge.autn).unwrap();
         assert!(seen.insert(response.sqn), "the same sequence number twice");
     }
     assert_eq!(seen.len(), 20);
 }
 
 #[tokio::test]
-async fn no_more_authentications_than_configured_are_under_way() {
+async fn authentications_in_progress_are_limited() {
     let few = AusfConfig { max_pending: 2, ..Default::default() };
     let network = HomeNetwork::start_as(Binding::Local, UdmConfig::default(), few).await;
     let ausf = AusfUeAuthenticationClient::new(network.ausf());
-    let first = offer(&ausf, info(SUPI)).await.unwrap();
-    offer(&ausf, info(SUPI)).await.unwrap();
+    let first = request_challenge(&ausf, info(SUPI)).await.unwrap();
+    request_challenge(&ausf, info(SUPI)).await.unwrap();
     let refused = ausf.ue_authentications_post(info(SUPI)).await.expect_err("no room");
     assert_eq!(
         (refused.status(), refused.cause(), refused.retry_after),
         (503, "NF_CONGESTION", Some(1))
     );
-    ausf.confirm_5g_aka(&first.id, answer([0; 16])).await.unwrap();
-    offer(&ausf, info(SUPI)).await.unwrap();
+    ausf.confirm_5g_aka(&first.id, confirmation([0; 16])).await.unwrap();
+    request_challenge(&ausf, info(SUPI)).await.unwrap();
 }

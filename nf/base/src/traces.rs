@@ -34,12 +34,12 @@ pub struct TracesConfig {
     /// all.
     pub ratio: f64,
     /// Milliseconds that spans are gathered before they are sent.
-    pub gather_ms: u64,
+    pub export_interval_ms: u64,
 }
 
 impl Default for TracesConfig {
     fn default() -> Self {
-        TracesConfig { endpoint: String::new(), ratio: 1.0, gather_ms: 1000 }
+        TracesConfig { endpoint: String::new(), ratio: 1.0, export_interval_ms: 1000 }
     }
 }
 
@@ -56,8 +56,8 @@ impl TracesConfig {
         if !(0.0..=1.0).contains(&self.ratio) {
             wrong.push(("ratio", "write a share from 0 to 1".to_string()));
         }
-        if self.gather_ms == 0 {
-            wrong.push(("gather_ms", "0 would send each span alone: write 1000".to_string()));
+        if self.export_interval_ms == 0 {
+            wrong.push(("export_interval_ms", "0 would send each span alone: write 1000".to_string()));
         }
         wrong
     }
@@ -94,7 +94,7 @@ pub fn start(config: &TracesConfig, process: &str) -> Result<Option<Traces>, Sta
         .map_err(|error| wrong(error.to_string()))?;
     let batches = BatchConfigBuilder::default()
         .with_max_queue_size(MOST_WAITING)
-        .with_scheduled_delay(Duration::from_millis(config.gather_ms))
+        .with_scheduled_delay(Duration::from_millis(config.export_interval_ms))
         .build();
     let resource = Resource::builder()
         .with_service_name(process.to_string())

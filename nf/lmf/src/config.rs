@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// What the LMF takes on, where UEs reach it, and what it knows of the radio network.
+/// The LMF's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LmfConfig {
     /// Positioning over the user plane.
     pub user_plane: UserPlaneConfig,
-    /// Milliseconds that a UE may take to answer an LPP message.
-    pub lpp_ms: u32,
-    /// Milliseconds that a UE may take to bring up its user plane connection, before it is asked
-    /// over NAS.
-    pub connect_ms: u32,
-    /// Milliseconds that a gNB may take to answer an NRPPa message.
-    pub nrppa_ms: u32,
-    /// Milliseconds within which all gNBs tell where they send and receive; asked once a minute at
-    /// the most.
-    pub gnbs_ms: u32,
-    /// Reports of a gNB, 120 ms apart, that are averaged for a UE that cannot be asked itself; 1:
-    /// it is asked once.
+    /// Time limit for a UE's answer to an LPP message, milliseconds.
+    pub lpp_timeout_ms: u32,
+    /// Time limit for a UE to establish its user plane connection, milliseconds. After it the LMF
+    /// uses NAS.
+    pub connect_timeout_ms: u32,
+    /// Time limit for a gNB's answer to an NRPPa message, milliseconds.
+    pub nrppa_timeout_ms: u32,
+    /// Time that the LMF collects TRP information from all gNBs, milliseconds. It asks at most once a
+    /// minute.
+    pub trp_information_timeout_ms: u32,
+    /// E-CID reports of a gNB, 120 ms apart, that are averaged for a UE without LPP. 1: a single
+    /// on-demand report.
     pub ecid_reports: u32,
-    /// Requests under way at a time; more are refused until some end.
+    /// Maximum number of location requests in progress. More are rejected.
     pub max_requests: usize,
-    /// Cells whose places are known.
+    /// Cells of known position.
     pub cells: Vec<CellConfig>,
-    /// How their signals fade.
+    /// The path loss model of their signals.
     pub path_loss: PathLoss,
 }
 
@@ -37,42 +37,39 @@ pub struct LmfConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UserPlaneConfig {
-    /// Whether there is any.
+    /// Whether it is offered.
     pub enabled: bool,
-    /// Where UEs' connections are taken.
+    /// The address and port to listen on.
     pub bind: SocketAddr,
-    /// The address that UEs are told; it has to be one that they reach through N6.
+    /// The LMF's address as sent to UEs. They have to reach it through N6.
     pub address: IpAddr,
-    /// How UEs' connections are protected: `auto` is QUIC, and TLS over TCP beside it for UEs that
-    /// have no QUIC, each by the library that was measured to be the fastest; `quinn`,
-    /// `rustls` or another name is that alone.
+    /// The channels to accept: `auto` (both), `quinn` (QUIC) or `rustls` (TLS over TCP).
     pub channel: String,
-    /// Octets of the largest IP packet of the path to UEs, for QUIC.
+    /// MTU of the path to UEs, for QUIC.
     pub mtu: u16,
-    /// The certificate chain of the LMF, PEM, with its key; left out, one is made at every start.
+    /// The LMF's certificate chain, PEM. Left out: self-signed at each start.
     pub certificate: Option<PathBuf>,
-    /// The key, PEM.
+    /// The key of `certificate`, PEM.
     pub key: Option<PathBuf>,
-    /// Where the certificate that was made at the start is written, for UEs to know the LMF by.
+    /// File to write the self-signed certificate to, for UEs to trust.
     pub write_certificate: Option<PathBuf>,
-    /// Connections at a time, with those that have not said yet whose they are.
+    /// Maximum number of channels, bound to a UE or not.
     pub max_connections: usize,
-    /// Octets of a UE's messages that are kept while its connection is not complete.
-    pub early_octets: usize,
-    /// Real-time properties of the process that the LMF is in; the start fails where one is not in
-    /// force.
+    /// Bytes of uplink payloads that are buffered per UE until its connection is established.
+    pub early_bytes: usize,
+    /// Real-time properties of the LMF's process. The start fails if one cannot be set.
     pub realtime: RealtimeConfig,
 }
 
-/// Real-time properties. They need the rights of root, and hold for all functions of the process.
+/// Real-time properties. They need root and apply to all network functions of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RealtimeConfig {
-    /// SCHED_FIFO with priority 1, for every thread.
+    /// SCHED_FIFO with priority 1 for every thread.
     pub fifo: bool,
-    /// Memory stays in memory.
+    /// Lock memory (`mlockall`).
     pub lock_memory: bool,
-    /// The processors' governor is `performance`, where there is one.
+    /// Set the CPU frequency governor to `performance`, if there is one.
     pub governor: bool,
 }
 
@@ -84,10 +81,10 @@ pub struct CellConfig {
     pub nr_cell_id: String,
     /// Physical cell identity, 0 to 1007.
     pub pci: u16,
-    /// Where its antenna is.
+    /// Position of its antenna.
     #[serde(flatten)]
     pub position: GeoPoint,
-    /// Metres within which its UEs are.
+    /// Radius of the cell, metres.
     #[serde(default = "default_radius")]
     pub radius_m: f64,
 }
@@ -97,7 +94,7 @@ fn default_radius() -> f64 {
 }
 
 impl CellConfig {
-    /// The identity as a number of 36 bits.
+    /// The NR cell identity as a 36-bit number.
     pub fn identity(&self) -> Option<u64> {
         u64::from_str_radix(&self.nr_cell_id, 16)
             .ok()
@@ -109,10 +106,10 @@ impl Default for LmfConfig {
     fn default() -> Self {
         LmfConfig {
             user_plane: UserPlaneConfig::default(),
-            lpp_ms: 10_000,
-            connect_ms: 10_000,
-            nrppa_ms: 2_000,
-            gnbs_ms: 200,
+            lpp_timeout_ms: 10_000,
+            connect_timeout_ms: 10_000,
+            nrppa_timeout_ms: 2_000,
+            trp_information_timeout_ms: 200,
             ecid_reports: 1,
             max_requests: 1000,
             cells: Vec::new(),
@@ -133,15 +130,14 @@ impl Default for UserPlaneConfig {
             key: None,
             write_certificate: None,
             max_connections: 10_000,
-            early_octets: 262_144,
+            early_bytes: 262_144,
             realtime: RealtimeConfig::default(),
         }
     }
 }
 
 impl UserPlaneConfig {
-    /// The kinds of channels that are taken, at most one over TCP and one over UDP; none where the
-    /// name is none of this build.
+    /// The kinds of channels to accept: at most one over TCP and one over UDP. None: unknown name.
     pub fn kinds(&self) -> Option<Vec<Kind>> {
         match self.channel.as_str() {
             "auto" => Some(vec![Kind::Rustls, Kind::Quinn]),
@@ -149,43 +145,42 @@ impl UserPlaneConfig {
         }
     }
 
-    /// Why it is these, for the log.
-    pub(crate) fn why(&self) -> &'static str {
+    /// Why these kinds were selected, for the log.
+    pub(crate) fn channel_reason(&self) -> &'static str {
         match self.channel.as_str() {
-            "auto" => {
-                "auto: quinn is the fastest where there is a radio, rustls where there is none; \
-                 the UE takes what it has"
-            }
+            "auto" => "auto: quinn is faster over a radio link, rustls without one; the UE chooses",
             _ => "lmf.user_plane.channel",
         }
     }
 }
 
 impl LmfConfig {
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (name, value) in [
-            ("lpp_ms", self.lpp_ms),
-            ("connect_ms", self.connect_ms),
-            ("nrppa_ms", self.nrppa_ms),
-            ("gnbs_ms", self.gnbs_ms),
+            ("lpp_timeout_ms", self.lpp_timeout_ms),
+            ("connect_timeout_ms", self.connect_timeout_ms),
+            ("nrppa_timeout_ms", self.nrppa_timeout_ms),
+            ("trp_information_timeout_ms", self.trp_information_timeout_ms),
         ] {
             if value == 0 {
-                findings.push(Finding::new(name, "0 lets nobody answer: write 10000"));
+                findings.push(Finding::new(name, "with 0 no peer can answer in time: write 10000"));
             }
         }
         if !(1..=64).contains(&self.ecid_reports) {
-            findings.push(Finding::new("ecid_reports", "1 to 64 reports are averaged: write 1"));
+            findings
+                .push(Finding::new("ecid_reports", "the number of reports is 1 to 64: write 1"));
         }
         if self.max_requests == 0 {
-            findings.push(Finding::new("max_requests", "0 answers nobody: write 1000"));
+            findings
+                .push(Finding::new("max_requests", "with 0 every request is rejected: write 1000"));
         }
         let user_plane = &self.user_plane;
         if user_plane.mtu < 1280 {
             findings.push(Finding::new(
                 "user_plane.mtu",
-                "QUIC needs packets of 1280 octets: write 1400",
+                "QUIC needs an MTU of at least 1280: write 1400",
             ));
         }
         if user_plane.kinds().is_none() {
@@ -201,13 +196,13 @@ impl LmfConfig {
         if user_plane.certificate.is_some() != user_plane.key.is_some() {
             findings.push(Finding::new(
                 "user_plane.key",
-                "a certificate and its key go together: write both, or none",
+                "certificate and key belong together: write both or neither",
             ));
         }
         if user_plane.address.is_unspecified() {
             findings.push(Finding::new(
                 "user_plane.address",
-                "UEs are told this address: write one that they can reach",
+                "UEs connect to this address: write one that they can reach",
             ));
         }
         for (n, cell) in self.cells.iter().enumerate() {
@@ -231,7 +226,7 @@ impl LmfConfig {
         if self.path_loss.exponent.is_nan() || self.path_loss.exponent < 1.0 {
             findings.push(Finding::new(
                 "path_loss.exponent",
-                "signals fade with 2 in free space: write 2 to 4",
+                "the path loss exponent is 2 in free space: write 2 to 4",
             ));
         }
         findings

@@ -1,20 +1,22 @@
-//! The LMF: determines where UEs are (TS 23.501, 6.2.16; TS 23.273), over the user plane where they
-//! have it (TS 24.572).
+//! The LMF: determines the positions of UEs (TS 23.501, 6.2.16; TS 23.273), over the user plane (TS
+//! 24.572) or the control plane.
 //!
-//! [`owner`](self) is the task that owns the connections of all UEs; `user_plane` is where their
-//! channels come in; `determine_location` is the procedure, `lpp` what it says to the UE, `nrppa`
-//! what to gNBs, and `session` how that gets there.
+//! | module | content |
+//! | --- | --- |
+//! | `services` | Nlmf_Location and the AMF's callbacks |
+//! | `procedures` | location determination; establishment of user plane connections |
+//! | `lpp` | LPP procedures with the UE, and the session that carries them |
+//! | `nrppa` | NRPPa procedures with gNBs |
+//! | `user_plane` | the listener for UEs' channels and the task that owns their connections |
+//! | `shared` | the state that all of them use, and requests to AMFs |
 #![forbid(unsafe_code)]
 
 mod config;
-mod determine_location;
-mod listening;
 mod lpp;
 mod metrics;
 mod nrppa;
-mod owner;
+mod procedures;
 mod services;
-mod session;
 mod shared;
 mod user_plane;
 
@@ -27,17 +29,16 @@ use martlet_sbi::{BoxFuture, Problem, Route};
 use martlet_sbi_api::nlmf_callback::NLMF_CALLBACK;
 use martlet_sbi_api::nlmf_location::NLMF_LOC;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
-use owner::{Command, Owner};
 use shared::Shared;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, mpsc};
-use user_plane::Door;
+use user_plane::{Command, Connections, Listener};
 
-/// Commands that may wait for the owner of the connections.
+/// Capacity of the command queue of [`Connections`].
 const QUEUE: usize = 1024;
 
-/// Gives the process the real-time properties that are asked for, and says what is in force.
+/// Sets the configured real-time properties of the process.
 fn realtime(wanted: RealtimeConfig) -> Result<(), StartError> {
     let RealtimeConfig { fifo, lock_memory, governor } = wanted;
     if !fifo && !lock_memory && !governor {
@@ -46,7 +47,7 @@ fn realtime(wanted: RealtimeConfig) -> Result<(), StartError> {
     let wanted = martlet_lcs_realtime::Wanted { fifo, lock_memory, governor };
     let in_force = martlet_lcs_realtime::enter(wanted);
     let in_force = in_force.map_err(|why| StartError(format!("lmf.user_plane.realtime: {why}")))?;
-    tracing::info!(%in_force, "the LMF's process has real-time properties");
+    tracing::info!(%in_force, "real-time properties set");
     Ok(())
 }
 
@@ -54,8 +55,8 @@ fn realtime(wanted: RealtimeConfig) -> Result<(), StartError> {
 pub struct Lmf {
     shared: Arc<Shared>,
     requests: Semaphore,
-    /// Taken when the LMF runs.
-    waiting: Mutex<Option<(Option<Door>, mpsc::Receiver<Command>)>>,
+    /// The parts that `run` takes.
+    parts: Mutex<Option<(Option<Listener>, mpsc::Receiver<Command>)>>,
 }
 
 impl NetworkFunction for Lmf {
@@ -64,15 +65,15 @@ impl NetworkFunction for Lmf {
 
     async fn create(config: LmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
         realtime(config.user_plane.realtime)?;
-        let door = if config.user_plane.enabled {
-            Some(Door::open(&config.user_plane).await?)
+        let listener = if config.user_plane.enabled {
+            Some(Listener::open(&config.user_plane).await?)
         } else {
             None
         };
-        let (owner, commands) = mpsc::channel(QUEUE);
+        let (connections, commands) = mpsc::channel(QUEUE);
         let requests = Semaphore::new(config.max_requests);
-        let shared = Shared::new(config, context, owner);
-        Ok(Arc::new(Lmf { shared, requests, waiting: Mutex::new(Some((door, commands))) }))
+        let shared = Shared::new(config, context, connections);
+        Ok(Arc::new(Lmf { shared, requests, parts: Mutex::new(Some((listener, commands))) }))
     }
 
     fn routes(self: &Arc<Self>) -> Vec<Route> {
@@ -82,8 +83,8 @@ impl NetworkFunction for Lmf {
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
-        let waiting = self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        let Some((door, commands)) = waiting else { return Ok(()) };
+        let parts = self.parts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let Some((listener, commands)) = parts else { return Ok(()) };
         let config = &self.shared.config.user_plane;
         let address = match config.address {
             IpAddr::V4(four) => LmfAddress::Ipv4(four),
@@ -91,18 +92,18 @@ impl NetworkFunction for Lmf {
         };
         let limits = LmfLimits {
             ues: config.max_connections,
-            early: config.early_octets,
+            early_bytes: config.early_bytes,
             ..LmfLimits::default()
         };
-        let side = LmfSide::new(Timers::default(), limits, address);
-        if let Some(door) = door {
-            tokio::spawn(door.run(self.shared.owner.clone(), shutdown.clone()));
+        let lmf = LmfSide::new(Timers::default(), limits, address);
+        if let Some(listener) = listener {
+            tokio::spawn(listener.run(self.shared.connections.clone(), shutdown.clone()));
         }
-        Owner::new(self.shared.clone(), side, commands).run(shutdown).await;
+        Connections::new(self.shared.clone(), lmf, commands).run(shutdown).await;
         Ok(())
     }
 
-    /// `locate/imsi-…`: as a GMLC would ask the UE's AMF.
+    /// `locate/imsi-…`: requests the position from the UE's AMF, as a GMLC does.
     fn ask(
         self: &Arc<Self>,
         question: &str,
@@ -113,11 +114,12 @@ impl NetworkFunction for Lmf {
     }
 
     fn status(&self) -> serde_json::Value {
+        let user_plane = &self.shared.config.user_plane;
         let free = self.requests.available_permits();
         serde_json::json!({
-            "requests under way": self.shared.config.max_requests.saturating_sub(free),
-            "user plane": self.shared.config.user_plane.enabled.then(|| self.shared.config.user_plane.bind.to_string()),
-            "transmission points of gNBs": self.shared.nrppa.trps.count(),
+            "requests in progress": self.shared.config.max_requests.saturating_sub(free),
+            "user plane": user_plane.enabled.then(|| user_plane.bind.to_string()),
+            "TRPs of gNBs": self.shared.nrppa.trps.count(),
             "cells": self.shared.config.cells.len(),
         })
     }

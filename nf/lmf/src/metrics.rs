@@ -3,16 +3,17 @@ use prometheus::{IntCounterVec, IntGauge, register_int_counter_vec, register_int
 use std::sync::LazyLock;
 
 static REQUESTS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "Requests for a position, by how they were carried and their outcome";
+    let help = "Location requests by carrier of LPP and result";
     register_int_counter_vec!("martlet_lmf_requests_total", help, &["carrier", "result"])
         .expect("registered once")
 });
-static REFUSED: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "Messages and channels of UEs that were not acted on, by what was wrong";
-    register_int_counter_vec!("martlet_lmf_refused_total", help, &["why"]).expect("registered once")
+static REJECTED: LazyLock<IntCounterVec> = LazyLock::new(|| {
+    let help = "Rejected messages and channels by reason";
+    register_int_counter_vec!("martlet_lmf_rejected_total", help, &["reason"])
+        .expect("registered once")
 });
 static CHANNELS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "Channels of UEs that came up, by what protects them";
+    let help = "Established channels by kind";
     register_int_counter_vec!("martlet_lmf_channels_total", help, &["channel"])
         .expect("registered once")
 });
@@ -21,22 +22,22 @@ static CONNECTIONS: LazyLock<IntGauge> = LazyLock::new(|| {
         .expect("registered once")
 });
 
-/// Counts a request that ended.
+/// Counts a finished location request.
 pub fn request(carrier: &str, result: &str) {
     REQUESTS.with_label_values(&[carrier, result]).inc();
 }
 
-/// Counts something that was refused.
-pub fn refused(why: &str) {
-    REFUSED.with_label_values(&[why]).inc();
+/// Counts a rejected message or channel.
+pub fn rejected(reason: &str) {
+    REJECTED.with_label_values(&[reason]).inc();
 }
 
-/// Counts a channel that came up.
+/// Counts an established channel.
 pub fn channel(kind: &str) {
     CHANNELS.with_label_values(&[kind]).inc();
 }
 
-/// How many UEs are connected.
+/// Sets the number of connected UEs.
 pub fn connections(count: usize) {
     CONNECTIONS.set(i64::try_from(count).unwrap_or(i64::MAX));
 }

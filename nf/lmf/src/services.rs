@@ -1,7 +1,8 @@
-//! What the LMF produces, and what AMFs call back.
-use crate::listening::Heard;
-use crate::owner::{Command, Supi};
-use crate::{Lmf, determine_location, metrics};
+//! The LMF's services: Nlmf_Location and the callbacks of AMFs.
+use crate::lpp::Delivery;
+use crate::procedures::{determine_location, user_plane_connection};
+use crate::user_plane::{Command, Supi};
+use crate::{Lmf, metrics};
 use martlet_sbi::{Multipart, Problem};
 use martlet_sbi_api::namf_communication::{
     N1MessageClass, N1MessageNotification, N2InformationNotification,
@@ -16,18 +17,19 @@ impl LmfLocation for Lmf {
         &self,
         body: Multipart<InputData>,
     ) -> Result<LocationData, Problem> {
-        let Ok(_turn) = self.requests.try_acquire() else {
+        let Ok(_permit) = self.requests.try_acquire() else {
             metrics::request("none", "NF_CONGESTION");
-            let mut problem =
-                Problem::new(503, "NF_CONGESTION").detail("too many requests are under way");
+            let mut problem = Problem::new(503, "NF_CONGESTION")
+                .detail("too many requests in progress: raise lmf.max_requests");
             problem.retry_after = Some(1);
             return Err(problem);
         };
         determine_location::run(&self.shared, body.json).await
     }
 
-    /// The UE asks for a connection, its AMF ends it, or another AMF has the UE now. The answer
-    /// does not wait for the UE, whose messages come through the AMF that waits.
+    /// Nlmf_Location_UPConfig: the AMF requests the establishment or release of a connection, or
+    /// reports that it serves the UE now. The response does not wait for the UE, since its messages
+    /// come through the waiting AMF.
     async fn up_config(&self, body: UpConfig) -> Result<(), Problem> {
         let ue: Supi = body
             .supi
@@ -35,13 +37,16 @@ impl LmfLocation for Lmf {
             .ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?
             .into();
         if !self.shared.config.user_plane.enabled {
-            return Err(Problem::new(403, "UNSPECIFIED")
-                .detail("the LMF has no positioning over the user plane"));
+            return Err(Problem::new(403, "UNSPECIFIED").detail(
+                "positioning over the user plane is disabled: see lmf.user_plane.enabled",
+            ));
         }
         match body.lcs_up_connection_ind {
-            Some(LcsUpConnectionInd::Termination) => self.shared.ask(Command::Release { ue }).await,
+            Some(LcsUpConnectionInd::Termination) => {
+                self.shared.send_command(Command::Release { ue }).await
+            }
             None if body.amf_reallocation_ind == Some(true) => {
-                let connected = self.shared.connected(&ue).await?.is_some();
+                let connected = self.shared.channel_of(&ue).await?.is_some();
                 let unknown = || {
                     Problem::new(404, "CONTEXT_NOT_FOUND")
                         .detail("the UE has no user plane connection")
@@ -49,8 +54,8 @@ impl LmfLocation for Lmf {
                 connected.then_some(()).ok_or_else(unknown)?;
                 let shared = self.shared.clone();
                 tokio::spawn(async move {
-                    if let Err(problem) = shared.moved(&ue).await {
-                        tracing::info!(supi = %ue, %problem, "a UE that has another AMF was not told to go on");
+                    if let Err(problem) = user_plane_connection::modify(&shared, &ue).await {
+                        tracing::info!(supi = %ue, %problem, "user plane connection was not modified after a change of AMF");
                     }
                 });
                 Ok(())
@@ -58,8 +63,8 @@ impl LmfLocation for Lmf {
             _ => {
                 let shared = self.shared.clone();
                 tokio::spawn(async move {
-                    if let Err(problem) = shared.connect(&ue).await {
-                        tracing::info!(supi = %ue, %problem, "a UE that asked for a connection has none");
+                    if let Err(problem) = user_plane_connection::establish(&shared, &ue).await {
+                        tracing::info!(supi = %ue, %problem, "user plane connection requested by the UE was not established");
                     }
                 });
                 Ok(())
@@ -69,17 +74,17 @@ impl LmfLocation for Lmf {
 }
 
 impl Lmf {
-    /// An NRPPa message of a gNB.
+    /// An NRPPa message from a gNB; `about` is the UE of a UE-associated one.
     fn nrppa(
         &self,
         about: Option<&str>,
         body: &Multipart<N2InformationNotification>,
     ) -> Result<(), Problem> {
         let container = body.json.n2_info_container.as_ref().and_then(|it| it.nrppa_info.as_ref());
-        let octets = container.and_then(|it| body.find(&it.nrppa_pdu.ngap_data.content_id));
-        let octets =
-            octets.ok_or_else(|| Problem::invalid_message("the NRPPa message is missing"))?;
-        self.shared.nrppa.heard(about, body.json.ran_node_id.clone(), octets)
+        let bytes = container.and_then(|it| body.find(&it.nrppa_pdu.ngap_data.content_id));
+        let bytes =
+            bytes.ok_or_else(|| Problem::invalid_message("the NRPPa message is missing"))?;
+        self.shared.nrppa.deliver(about, body.json.ran_node_id.clone(), bytes)
     }
 }
 
@@ -90,28 +95,31 @@ impl LmfCallback for Lmf {
         body: Multipart<N1MessageNotification>,
     ) -> Result<(), Problem> {
         let container = &body.json.n1_message_container;
-        let octets = body.find(&container.n1_message_content.content_id);
-        let octets =
-            octets.ok_or_else(|| Problem::invalid_message("the N1 message is missing"))?.to_vec();
+        let bytes = body.find(&container.n1_message_content.content_id);
+        let bytes =
+            bytes.ok_or_else(|| Problem::invalid_message("the N1 message is missing"))?.to_vec();
         match container.n1_message_class {
             N1MessageClass::UppCmi => {
-                self.shared.ask(Command::Negotiation { ue: supi.into(), octets }).await
+                self.shared.send_command(Command::UppCm { ue: supi.into(), bytes }).await
             }
             N1MessageClass::Lpp => {
                 let correlation = body.json.lcs_correlation_id.as_deref().unwrap_or_default();
-                match self.shared.listening.heard(supi, correlation, octets) {
-                    Heard::Taken => return Ok(()),
-                    Heard::Nobody => metrics::refused("lpp of nobody"),
-                    Heard::Another => {
-                        metrics::refused("lpp of another");
-                        tracing::warn!(supi, correlation, "a UE answers in the session of another");
+                match self.shared.control_plane.deliver(supi, correlation, bytes) {
+                    Delivery::Delivered => return Ok(()),
+                    Delivery::UnknownSession => metrics::rejected("lpp_unknown_session"),
+                    Delivery::WrongUe => {
+                        metrics::rejected("lpp_wrong_ue");
+                        tracing::warn!(
+                            supi,
+                            correlation,
+                            "LPP message rejected: session of another UE"
+                        );
                     }
                 }
-                Err(Problem::new(404, "CONTEXT_NOT_FOUND")
-                    .detail("nobody waits for the LPP message"))
+                Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("no such LPP session"))
             }
             ref other => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
-                .detail(format!("the LMF has no use for {other}"))),
+                .detail(format!("the LMF does not support N1 messages of class {other}"))),
         }
     }
 

@@ -1,12 +1,11 @@
-//! What the procedures, the owner of the connections, and the services share.
+//! The state that services, procedures and connections share, and requests to AMFs.
 use crate::config::LmfConfig;
-use crate::listening::Listening;
+use crate::lpp::ControlPlaneSessions;
+use crate::lpp::gone;
 use crate::nrppa::Nrppa;
-use crate::owner::{Command, Supi};
-use crate::session::gone;
 use crate::user_plane::transport;
+use crate::user_plane::{Command, Supi};
 use martlet_lcs_channel::Kind;
-use martlet_lcs_protocol::Loss;
 use martlet_nf::{Criteria, NfContext};
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::RefToBinaryData;
@@ -18,58 +17,59 @@ use martlet_sbi_api::namf_location::{AmfLocationClient, LocationType, RequestPos
 use martlet_sbi_api::nlmf_location::ExternalClientType;
 use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// What all have.
+/// The shared state.
 pub(crate) struct Shared {
     pub(crate) config: LmfConfig,
     pub(crate) context: Arc<NfContext>,
-    pub(crate) owner: mpsc::Sender<Command>,
-    /// What is said with gNBs.
+    /// Commands to the task that owns the connections.
+    pub(crate) connections: mpsc::Sender<Command>,
+    /// NRPPa transactions and measurements.
     pub(crate) nrppa: Nrppa,
-    /// Who waits for LPP messages over NAS.
-    pub(crate) listening: Listening,
+    /// Sessions over NAS.
+    pub(crate) control_plane: ControlPlaneSessions,
 }
 
 impl Shared {
     pub(crate) fn new(
         config: LmfConfig,
         context: Arc<NfContext>,
-        owner: mpsc::Sender<Command>,
+        connections: mpsc::Sender<Command>,
     ) -> Arc<Self> {
         Arc::new(Shared {
             config,
             context,
-            owner,
-            listening: Listening::default(),
+            connections,
+            control_plane: ControlPlaneSessions::default(),
             nrppa: Nrppa::default(),
         })
     }
 
-    /// An AMF, for what is about no UE.
+    /// A client of any AMF, for non-UE requests.
     pub(crate) async fn any_amf(&self) -> Result<AmfCommunicationClient, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-comm", &Criteria::default()).await?;
         Ok(AmfCommunicationClient::new(amf))
     }
 
+    /// A client of the AMF, for requests about one UE.
     pub(crate) async fn amf(&self, ue: &str) -> Result<AmfCommunicationClient, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-comm", &Criteria::default()).await?;
         Ok(AmfCommunicationClient::new(amf.about(ue)))
     }
 
-    /// Asks the owner of the connections.
-    pub(crate) async fn ask(&self, command: Command) -> Result<(), Problem> {
-        self.owner.send(command).await.map_err(|_| gone("the LMF ends"))
+    /// Sends a command to the task that owns the connections.
+    pub(crate) async fn send_command(&self, command: Command) -> Result<(), Problem> {
+        self.connections.send(command).await.map_err(|_| shutting_down())
     }
 
-    /// Namf_Communication_N1N2MessageTransfer: a message for a UE.
-    pub(crate) async fn to_ue(
+    /// Namf_Communication_N1N2MessageTransfer: sends a message to a UE over NAS.
+    pub(crate) async fn send_nas(
         &self,
         ue: &Supi,
         class: N1MessageClass,
         correlation: Option<String>,
-        octets: Vec<u8>,
+        bytes: Vec<u8>,
     ) -> Result<(), Problem> {
         let mut container =
             N1MessageContainer::new(class, RefToBinaryData { content_id: "n1".into() });
@@ -79,11 +79,11 @@ impl Shared {
             lcs_correlation_id: correlation,
             ..Default::default()
         };
-        let body = Multipart::new(request).part("n1", content_type::NAS, octets);
+        let body = Multipart::new(request).part("n1", content_type::NAS, bytes);
         self.amf(ue).await?.n1_n2_message_transfer(ue, body).await.map(|_| ())
     }
 
-    /// Namf_Communication_N1MessageSubscribe: the UE's messages of a class come here from now on.
+    /// Namf_Communication_N1MessageSubscribe: subscribes to the UE's messages of a class.
     pub(crate) async fn subscribe(&self, ue: &Supi, class: N1MessageClass) -> Result<(), Problem> {
         let uri = format!("{}/nlmf-callback/v1/n1-messages/{ue}", self.context.api_root());
         let data = UeN1N2InfoSubscriptionCreateData {
@@ -95,32 +95,7 @@ impl Shared {
         self.amf(ue).await?.n1_n2_message_subscribe(ue, data).await.map(|_| ())
     }
 
-    /// Has a UE connect over the user plane (TS 23.273, 6.18.1).
-    pub(crate) async fn connect(&self, ue: &Supi) -> Result<(), Problem> {
-        if self.connected(ue).await?.is_some() {
-            return Ok(());
-        }
-        self.subscribe(ue, N1MessageClass::UppCmi).await?;
-        let (answer, answered) = oneshot::channel();
-        self.ask(Command::Connect { ue: ue.clone(), answer }).await?;
-        let limit = Duration::from_millis(self.config.connect_ms.into());
-        match tokio::time::timeout(limit, answered).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(loss))) => Err(not_connected(loss)),
-            Ok(Err(_)) => Err(gone("the LMF ends")),
-            Err(_) => Err(Problem::new(504, "PEER_NOT_RESPONDING")
-                .detail("the UE does not connect over the user plane")),
-        }
-    }
-
-    /// A UE's AMF is another one: its messages come from there now, and it is told that its
-    /// connection goes on (TS 24.572, modification of a user plane connection).
-    pub(crate) async fn moved(&self, ue: &Supi) -> Result<(), Problem> {
-        self.subscribe(ue, N1MessageClass::UppCmi).await?;
-        self.ask(Command::Modify { ue: ue.clone() }).await
-    }
-
-    /// Namf_Location_ProvidePositioningInfo: where a UE is, as whoever is outside asks it.
+    /// Namf_Location_ProvidePositioningInfo: the position of a UE, as a GMLC requests it.
     pub(crate) async fn locate(&self, supi: &str) -> Result<serde_json::Value, Problem> {
         let amf = self.context.discover(NfType::Amf, "namf-loc", &Criteria::default()).await?;
         let request = RequestPosInfo::new(
@@ -130,11 +105,11 @@ impl Shared {
         let position =
             AmfLocationClient::new(amf.about(supi)).provide_positioning_info(supi, request).await?;
         let mut position = serde_json::to_value(position).unwrap_or_default();
-        let over = self.connected(&supi.into()).await?;
+        let over = self.channel_of(&supi.into()).await?;
         if let Some(position) = position.as_object_mut() {
-            // Not of 3GPP: for who asked, who may wonder how the UE was.
+            // Not a 3GPP member: information for the user of `martlet locate`.
             let over = over.map(|kind| {
-                let why = self.config.user_plane.why();
+                let why = self.config.user_plane.channel_reason();
                 serde_json::json!({"channel": kind.name(), "transport": transport(kind), "why": why})
             });
             position.insert("userPlane".into(), over.unwrap_or_default());
@@ -142,18 +117,20 @@ impl Shared {
         Ok(position)
     }
 
-    /// Over which kind of channel a UE is connected; none where it is not.
-    pub(crate) async fn connected(&self, ue: &Supi) -> Result<Option<Kind>, Problem> {
+    /// The kind of channel of a UE's connection; None if the UE is not connected.
+    pub(crate) async fn channel_of(&self, ue: &Supi) -> Result<Option<Kind>, Problem> {
         let (answer, answered) = oneshot::channel();
-        self.ask(Command::Status { ue: ue.clone(), answer }).await?;
-        answered.await.map_err(|_| gone("the LMF ends"))
+        self.send_command(Command::Status { ue: ue.clone(), answer }).await?;
+        answered.await.map_err(|_| shutting_down())
     }
 }
 
-fn not_connected(loss: Loss) -> Problem {
-    let text = match loss {
-        Loss::Cause(cause) => format!("the UE does not connect over the user plane: {cause}"),
-        other => format!("the UE does not connect over the user plane: {other:?}"),
-    };
-    gone(&text)
+/// 504: the UE cannot be reached.
+pub(crate) fn unreachable_ue(detail: &str) -> Problem {
+    Problem::new(504, "UNREACHABLE_USER").detail(detail.to_string())
+}
+
+/// The LMF is shutting down.
+pub(crate) fn shutting_down() -> Problem {
+    unreachable_ue("the LMF is shutting down")
 }

@@ -1,5 +1,5 @@
-//! Access tokens (TS 29.510, 5.4.2.2; TS 33.501, 13.4.1.1): JSON web tokens signed with the NRF's
-//! key.
+//! Nnrf_AccessToken_Get (TS 29.510, 5.4.2.2; TS 33.501, 13.4.1.1): JSON web tokens signed with the
+//! NRF's key.
 use crate::Nrf;
 use martlet_nf::tokens::{Claims, SigningKey};
 use martlet_sbi::Problem;
@@ -24,11 +24,14 @@ impl NrfAccessToken for Nrf {
         let Some(signer) = &self.signer else {
             return Err(refused(
                 "unauthorized_client",
-                "this NRF gives no tokens: nrf.token_key is not configured",
+                "this NRF issues no tokens: nrf.token_key is not configured",
             ));
         };
         if body.grant_type != "client_credentials" {
-            return Err(refused("unsupported_grant_type", "the grant type is client_credentials"));
+            return Err(refused(
+                "unsupported_grant_type",
+                "grant_type has to be client_credentials",
+            ));
         }
         let target = body
             .target_nf_type
@@ -36,7 +39,7 @@ impl NrfAccessToken for Nrf {
         if body.scope.is_empty() || body.nf_instance_id.is_empty() {
             return Err(refused("invalid_request", "nfInstanceId or scope is missing"));
         }
-        // Who is registered is known, and its type is what it registered as.
+        // The consumer has to be registered; its registered NF type counts.
         let known = self.state().registry.iter().any(|entry| {
             let profile = &entry.profile;
             let claimed =
@@ -44,7 +47,7 @@ impl NrfAccessToken for Nrf {
             profile.nf_instance_id.as_str() == body.nf_instance_id && claimed
         });
         if !known {
-            return Err(refused("invalid_client", "the NRF does not know this function"));
+            return Err(refused("invalid_client", "this NF instance is not registered"));
         }
         let claims = Claims {
             iss: self.context.instance_id().to_string(),

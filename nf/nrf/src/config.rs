@@ -2,38 +2,36 @@
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 
-/// Limits and times of the NRF.
+/// The NRF's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NrfConfig {
-    /// Network functions registered at a time.
+    /// Maximum number of registered NF instances.
     pub max_instances: usize,
-    /// Subscriptions to status changes at a time.
+    /// Maximum number of subscriptions to status changes.
     pub max_subscriptions: usize,
-    /// Longest interval of heartbeats that a function may ask for, in seconds.
+    /// Longest heartbeat interval that an NF instance may request, seconds.
     pub max_heartbeat_s: u32,
-    /// Seconds for which a consumer may keep the answer of a discovery.
+    /// Validity of a discovery result at the consumer, seconds.
     pub validity_s: u32,
-    /// Seconds after which a subscription ends that is not renewed.
+    /// Seconds after which a subscription expires unless renewed.
     pub subscription_s: u32,
-    /// File of the key that signs access tokens (PEM, ECDSA with P-256); left out, there are none.
+    /// File of the key that signs access tokens (PEM, ECDSA P-256). Left out: no tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_key: Option<String>,
-    /// Seconds for which an access token is good.
+    /// Validity of an access token, seconds.
     pub token_s: u32,
-    /// What is granted to functions of other makers that do not keep to TS 29.510.
-    pub lenient: Lenience,
+    /// Deviations from TS 29.510 that network functions of other vendors need.
+    pub interop: Interop,
 }
 
-/// What functions are granted that TS 29.510 does not give them. Those of free5GC need both.
+/// Deviations from TS 29.510. free5GC's network functions need both.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Lenience {
-    /// Those that discover get the whole root of a service as its `apiPrefix`: they look nowhere
-    /// else for it.
+pub struct Interop {
+    /// Discovery results carry the absolute API root of each service in `apiPrefix`.
     pub absolute_prefixes: bool,
-    /// Instances that propose no interval of heartbeats when they register stay although they send
-    /// none.
+    /// An instance that registers without a heartbeat interval need not send heartbeats.
     pub no_heartbeats: bool,
 }
 
@@ -47,13 +45,13 @@ impl Default for NrfConfig {
             subscription_s: 86_400,
             token_key: None,
             token_s: 3600,
-            lenient: Lenience::default(),
+            interop: Interop::default(),
         }
     }
 }
 
 impl NrfConfig {
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let numbers = [
             ("max_instances", self.max_instances as u64, "1024"),
@@ -64,7 +62,7 @@ impl NrfConfig {
         ];
         let zero = numbers.iter().filter(|(_, value, _)| *value == 0);
         zero.map(|(name, _, usual)| {
-            Finding::new(*name, format!("0 lets nothing work: write {usual}"))
+            Finding::new(*name, format!("the NRF cannot work with 0: write {usual}"))
         })
         .collect()
     }

@@ -1,11 +1,11 @@
-//! Nnrf_NFDiscovery (TS 29.510, 5.3).
+//! Nnrf_NFDiscovery_NFDiscover (TS 29.510, 5.3.2.2).
 use crate::{Nrf, matching};
 use martlet_sbi::Problem;
 use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscovery, SearchQuery, SearchResult};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfStatus};
 
-/// Instances in one answer where the consumer asks for no limit.
-const USUAL_LIMIT: usize = 64;
+/// Maximum number of instances in an answer if the consumer requests no limit.
+const DEFAULT_LIMIT: usize = 64;
 
 impl NfDiscovery for Nrf {
     async fn search_nf_instances(&self, query: SearchQuery) -> Result<SearchResult, Problem> {
@@ -19,27 +19,27 @@ impl NfDiscovery for Nrf {
         }
         let state = self.state();
         let registered = state.registry.iter().map(|entry| &entry.profile);
-        let there =
-            |p: &&NfProfile| p.nf_status == NfStatus::Registered && matching::meets(p, &query);
+        let there = |p: &&NfProfile| {
+            p.nf_status == NfStatus::Registered && matching::matches_query(p, &query)
+        };
         let all: Vec<&NfProfile> = registered.filter(there).collect();
         let mut found: Vec<&NfProfile> =
-            all.iter().copied().filter(|p| matching::fits(p, &query)).collect();
+            all.iter().copied().filter(|p| matching::matches_and_allowed(p, &query)).collect();
         if found.is_empty() && !all.is_empty() {
             // TS 29.510, 5.3.2.2.2.
             return Err(Problem::new(403, "REQUEST_NOT_ALLOWED")
                 .detail("the consumer is not allowed to discover these instances"));
         }
-        // Preferences order, they exclude nobody (6.2.3.2.3.1): place first, then priority, then
-        // the least loaded.
+        // Preferences sort, they exclude nothing (6.2.3.2.3.1): locality, then priority, then load.
         let far = |p: &NfProfile| {
             query.preferred_locality.is_some() && p.locality != query.preferred_locality
         };
         found.sort_by_key(|p| (far(p), p.priority.unwrap_or(0), p.load.unwrap_or(0)));
         let complete = found.len();
-        found.truncate(query.limit.map_or(USUAL_LIMIT, |n| n as usize));
+        found.truncate(query.limit.map_or(DEFAULT_LIMIT, |n| n as usize));
         let mut shown: Vec<NfProfile> =
-            found.into_iter().map(|p| matching::as_shown(p, &query)).collect();
-        if self.config.lenient.absolute_prefixes {
+            found.into_iter().map(|p| matching::as_result(p, &query)).collect();
+        if self.config.interop.absolute_prefixes {
             shown.iter_mut().for_each(matching::with_absolute_prefixes);
         }
         Ok(SearchResult {

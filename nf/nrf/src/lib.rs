@@ -1,7 +1,8 @@
-//! The NRF: which network functions there are, what they offer, and what becomes of them (TS
+//! The NRF: registration, discovery, status notification and access tokens of NF instances (TS
 //! 23.501, 6.2.6; TS 29.510).
 #![forbid(unsafe_code)]
 
+mod access_token;
 mod config;
 mod discovery;
 mod management;
@@ -9,9 +10,8 @@ mod matching;
 mod notification;
 mod registry;
 mod subscriptions;
-mod tokens;
 
-pub use config::{Lenience, NrfConfig};
+pub use config::{Interop, NrfConfig};
 
 use martlet_nf::{NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::Route;
@@ -24,7 +24,7 @@ use std::time::Duration;
 use subscriptions::Subscriptions;
 use tokio::time::Instant;
 
-/// How often heartbeats that are overdue are looked for.
+/// Interval of the check for missing heartbeats.
 const SWEEP: Duration = Duration::from_millis(500);
 
 /// The NRF.
@@ -32,11 +32,11 @@ pub struct Nrf {
     context: Arc<NfContext>,
     config: NrfConfig,
     state: Mutex<State>,
-    /// Signs access tokens.
-    signer: Option<tokens::Signer>,
+    /// Signs access tokens. None: no tokens.
+    signer: Option<access_token::Signer>,
 }
 
-/// What the NRF knows. Held for moments only, never over an await.
+/// The tables, behind a lock that is never held across an await.
 struct State {
     registry: Registry,
     subscriptions: Subscriptions,
@@ -58,7 +58,7 @@ impl NetworkFunction for Nrf {
         let signer = config
             .token_key
             .as_deref()
-            .map(tokens::Signer::load)
+            .map(access_token::Signer::load)
             .transpose()
             .map_err(StartError)?;
         Ok(Arc::new(Nrf {
@@ -76,7 +76,7 @@ impl NetworkFunction for Nrf {
         routes
     }
 
-    /// Suspends instances whose heartbeats stay out, and removes them later (TS 29.510, 5.2.2.3.2).
+    /// Suspends instances without heartbeats, and removes them later (TS 29.510, 5.2.2.3.2).
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         loop {
             tokio::select! {

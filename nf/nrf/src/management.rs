@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Heartbeats where the instance asks for no interval.
-const USUAL_HEARTBEAT_S: u32 = 10;
-/// Heartbeats of an instance that is granted to send none.
+/// The heartbeat interval if the instance requests none.
+const DEFAULT_HEARTBEAT_S: u32 = 10;
+/// The heartbeat interval of an instance that need not send any.
 const FOREVER_S: u64 = u32::MAX as u64;
 
 impl NfManagement for Nrf {
@@ -69,20 +69,20 @@ impl NfManagement for Nrf {
         if profile.nf_instance_id.as_str() != nf_instance_id {
             return Err(Problem::mandatory_ie_incorrect(
                 "/nfInstanceId",
-                "it is another one than the path's",
+                "it differs from the path's",
             ));
         }
         if profile.fqdn.is_none()
             && profile.ipv4_addresses.is_none()
             && profile.ipv6_addresses.is_none()
         {
-            let detail = "an instance needs an FQDN or an IP address to be reached";
+            let detail = "the profile has neither an FQDN nor an IP address";
             return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail(detail));
         }
         let asked = profile.heart_beat_timer;
-        let interval = asked.unwrap_or(USUAL_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s);
+        let interval = asked.unwrap_or(DEFAULT_HEARTBEAT_S).clamp(1, self.config.max_heartbeat_s);
         profile.heart_beat_timer = Some(interval);
-        let silent = self.config.lenient.no_heartbeats && asked.is_none();
+        let silent = self.config.interop.no_heartbeats && asked.is_none();
         let interval = Duration::from_secs(if silent { FOREVER_S } else { interval.into() });
         let entry = Entry { profile: profile.clone(), interval, seen: Instant::now() };
         let before = self.state().registry.put(entry).map_err(|()| {
@@ -117,12 +117,11 @@ impl NfManagement for Nrf {
             if patched.nf_instance_id != entry.profile.nf_instance_id
                 || patched.nf_type != entry.profile.nf_type
             {
-                let detail = "identity and type of an instance do not change";
+                let detail = "identity and type of an instance cannot change";
                 return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
             }
             entry.seen = Instant::now();
-            // What only says that the instance lives, and how loaded it is, concerns nobody else
-            // (5.2.2.3.2).
+            // A heartbeat, or a change of load alone, is not notified (5.2.2.3.2).
             let quiet = |item: &martlet_sbi::PatchItem| {
                 matches!(item.path.as_str(), "/nfStatus" | "/load" | "/loadTimeStamp")
             };
@@ -156,7 +155,7 @@ impl NfManagement for Nrf {
         if martlet_sbi::ApiRoot::split(&body.nf_status_notification_uri).is_none() {
             return Err(Problem::mandatory_ie_incorrect(
                 "/nfStatusNotificationUri",
-                "it is no http or https URI",
+                "it is not an http or https URI",
             ));
         }
         let mut data = body;
@@ -186,7 +185,7 @@ impl NfManagement for Nrf {
         let asked = patched.validity_time.clone();
         let valid = self.validity(&mut patched);
         state.subscriptions.replace(subscription_id, patched.clone(), Instant::now(), valid);
-        // 204 where everything is as asked for (5.2.2.5.6).
+        // 204 if everything is as requested (5.2.2.5.6).
         Ok(if patched.validity_time == asked {
             StatusReply::no_content()
         } else {
@@ -203,7 +202,7 @@ impl NfManagement for Nrf {
 }
 
 impl Nrf {
-    /// For how long a subscription holds: as asked for, up to the limit.
+    /// The validity of a subscription: as requested, up to the limit.
     fn validity(&self, data: &mut SubscriptionData) -> Duration {
         let most = Duration::from_secs(self.config.subscription_s.into());
         match data.validity_time.as_ref().map(DateTime::remaining) {
@@ -216,7 +215,7 @@ impl Nrf {
     }
 }
 
-/// Applies a patch to a value of a type, or says what of it does not apply.
+/// Applies a JSON patch to a value.
 fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> Result<T, Problem> {
     let mut json =
         serde_json::to_value(value).map_err(|e| Problem::system_failure(e.to_string()))?;

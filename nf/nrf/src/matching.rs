@@ -1,16 +1,16 @@
-//! Which instances meet a query (TS 29.510, table 6.2.3.2.3.1-1). What a profile does not mention
-//! it does not restrict.
+//! Which instances match a query (TS 29.510, table 6.2.3.2.3.1-1). An attribute that a profile lacks
+//! does not restrict it.
 use martlet_sbi_api::common::{Dnn, Snssai};
 use martlet_sbi_api::nnrf_nfdiscovery::SearchQuery;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfService};
 
-/// Whether an instance meets every restriction of a query, and the consumer may use it.
-pub fn fits(profile: &NfProfile, query: &SearchQuery) -> bool {
-    meets(profile, query) && allowed(profile, query)
+/// Whether an instance matches the query and the consumer is allowed to use it.
+pub fn matches_and_allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
+    matches_query(profile, query) && allowed(profile, query)
 }
 
-/// Whether an instance meets every restriction of a query, whoever asks.
-pub fn meets(profile: &NfProfile, query: &SearchQuery) -> bool {
+/// Whether an instance matches the query, whoever the consumer is.
+pub fn matches_query(profile: &NfProfile, query: &SearchQuery) -> bool {
     query.target_nf_type.as_ref() == Some(&profile.nf_type)
         && query.target_nf_instance_id.as_ref().is_none_or(|id| *id == profile.nf_instance_id)
         && query.target_nf_fqdn.as_ref().is_none_or(|fqdn| profile.fqdn.as_ref() == Some(fqdn))
@@ -27,7 +27,7 @@ pub fn meets(profile: &NfProfile, query: &SearchQuery) -> bool {
             .dnn
             .as_ref()
             .is_none_or(|dnn| serves_dnn(profile, dnn, query.snssais.as_ref().map(|s| &s.0[..])))
-        && fits_amf(profile, query)
+        && matches_amf(profile, query)
         && serves_area(profile, query)
         && serves_subscriber(profile, query)
         && query
@@ -36,15 +36,15 @@ pub fn meets(profile: &NfProfile, query: &SearchQuery) -> bool {
             .is_none_or(|set| profile.nf_set_id_list.iter().flatten().any(|s| s == set))
 }
 
-/// The profile with the services that were asked for.
-pub fn as_shown(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
+/// The profile as the consumer gets it: with the services that it asked for.
+pub fn as_result(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
     let mut shown = profile.clone();
     if let Some(names) = &query.service_names {
         let asked = |service: &NfService| names.0.contains(&service.service_name);
         shown.nf_service_list.iter_mut().for_each(|list| list.retain(|_, s| asked(s)));
         shown.nf_services.iter_mut().for_each(|list| list.retain(asked));
     }
-    // A map of services is for consumers that announce its feature; others know the array alone (TS
+    // Only consumers that announce the feature get a map of services; others get an array (TS
     // 29.510, 6.2.9).
     let has_map = query
         .requester_features
@@ -56,18 +56,18 @@ pub fn as_shown(profile: &NfProfile, query: &SearchQuery) -> NfProfile {
     shown
 }
 
-/// Number of the feature that a list of services is a map (TS 29.510, table 6.2.9-1).
+/// The feature "Service-Map" (TS 29.510, table 6.2.9-1).
 const SERVICE_MAP: usize = 6;
 
-/// Whether a feature is in a bit map of hexadecimal digits, the last of which has the features 1 to
+/// Whether a feature is set in a bit map of hexadecimal digits, whose last digit holds features 1 to
 /// 4 (TS 29.571, 5.2.2).
 fn announces(features: &str, number: usize) -> bool {
     let digit = features.chars().rev().nth((number - 1) / 4).and_then(|digit| digit.to_digit(16));
     digit.is_some_and(|digit| digit >> ((number - 1) % 4) & 1 == 1)
 }
 
-/// Gives each service the whole of its root as the path before its name, for consumers that look
-/// nowhere else.
+/// Sets each service's `apiPrefix` to its absolute API root, for consumers that read only that
+/// (`nrf.interop.absolute_prefixes`).
 pub fn with_absolute_prefixes(profile: &mut NfProfile) {
     let of_profile =
         profile.ipv4_addresses.as_ref().and_then(|list| list.first()).map(|ip| ip.to_string());
@@ -103,7 +103,7 @@ fn services(profile: &NfProfile) -> impl Iterator<Item = &NfService> {
         .chain(profile.nf_services.iter().flatten())
 }
 
-/// Whether one of those asked for is among those served, where both sides name any.
+/// Whether a requested value is among the served ones. True if either side names none.
 fn listed<T: PartialEq>(asked: &Option<&Vec<T>>, served: &Option<&Vec<T>>) -> bool {
     match (asked, served) {
         (Some(asked), Some(served)) => asked.iter().any(|one| served.contains(one)),
@@ -111,13 +111,13 @@ fn listed<T: PartialEq>(asked: &Option<&Vec<T>>, served: &Option<&Vec<T>>) -> bo
     }
 }
 
-/// Whether the consumer may use the instance.
+/// Whether the profile allows this consumer.
 fn allowed(profile: &NfProfile, query: &SearchQuery) -> bool {
     let by_type = profile.allowed_nf_types.as_ref().is_none_or(|types| {
         query.requester_nf_type.as_ref().is_some_and(|requester| types.contains(requester))
     });
-    // A consumer of no slice of its own, such as an AMF of all of them, is not kept from any (TS
-    // 33.518, 4.2.2.2.1).
+    // A consumer without slices of its own, such as an AMF, is not restricted (TS 33.518,
+    // 4.2.2.2.1).
     let by_slice = match (&query.requester_snssais, &profile.allowed_nssais) {
         (Some(asked), Some(allowed)) => {
             asked.0.iter().any(|slice| allowed.iter().any(|one| one.covers(&slice.snssai)))
@@ -159,7 +159,7 @@ fn serves_dnn(profile: &NfProfile, dnn: &Dnn, slices: Option<&[Snssai]>) -> bool
     }
 }
 
-fn fits_amf(profile: &NfProfile, query: &SearchQuery) -> bool {
+fn matches_amf(profile: &NfProfile, query: &SearchQuery) -> bool {
     let Some(amf) = &profile.amf_info else { return query.guami.is_none() };
     query.amf_region_id.as_ref().is_none_or(|region| amf.amf_region_id == *region)
         && query.amf_set_id.as_ref().is_none_or(|set| amf.amf_set_id == *set)
@@ -198,13 +198,13 @@ fn serves_subscriber(profile: &NfProfile, query: &SearchQuery) -> bool {
                 &range.start,
                 &range.end,
             ) {
-                // Digits of one length compare as the numbers do.
+                // Strings of digits of equal length compare like numbers.
                 (Some(start), Some(end)) => {
                     digits.len() == start.len()
                         && start.as_str() <= digits
                         && digits <= end.as_str()
                 }
-                // A pattern that is not evaluated excludes nobody.
+                // Patterns are not evaluated, so they exclude nothing.
                 _ => true,
             };
             ranges.into_iter().flatten().all(|list| list.iter().any(within))

@@ -1,4 +1,4 @@
-//! Tells subscribers what became of an instance (TS 29.510, 5.2.2.6).
+//! Nnrf_NFManagement_NFStatusNotify (TS 29.510, 5.2.2.6).
 use crate::Nrf;
 use crate::registry::Overdue;
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NotificationData, NotificationEventType};
@@ -8,20 +8,20 @@ use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Attempts to bring a notification to a subscriber, and the pause between them.
+/// Attempts to deliver a notification, and the pause between them.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(200);
 
 static NOTIFICATIONS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "Notifications of status changes, by outcome";
+    let help = "Status notifications by result";
     register_int_counter_vec!("martlet_nrf_notifications_total", help, &["result"])
         .expect("registered once")
 });
 
 impl Nrf {
-    /// Tells those who subscribed; nobody waits for it.
+    /// Notifies the subscribers in the background.
     pub(crate) fn notify(&self, event: NotificationEventType, profile: &NfProfile) {
-        let uris = self.state().subscriptions.told_of(&event, profile, Instant::now());
+        let uris = self.state().subscriptions.subscribers_of(&event, profile, Instant::now());
         if uris.is_empty() {
             return;
         }
@@ -31,8 +31,7 @@ impl Nrf {
             profile.nf_instance_id
         );
         let mut data = NotificationData::new(event, instance);
-        // The profile goes along with a departure too: it says what kind of function is no longer
-        // there.
+        // A deregistration carries the profile too, so that the subscriber learns the NF type.
         data.nf_profile = Some(profile.clone());
         for uri in uris {
             let (client, data) =
@@ -42,7 +41,7 @@ impl Nrf {
                     match client.nf_status_notify(&uri, data.clone()).await {
                         Ok(()) => return NOTIFICATIONS.with_label_values(&["taken"]).inc(),
                         Err(problem) => {
-                            tracing::debug!(uri, attempt, %problem, "a notification was not taken")
+                            tracing::debug!(uri, attempt, %problem, "status notification failed")
                         }
                     }
                     tokio::time::sleep(PAUSE * attempt).await;
@@ -52,7 +51,7 @@ impl Nrf {
         }
     }
 
-    /// Deals with instances whose heartbeats stay out.
+    /// Suspends or removes instances without heartbeats.
     pub(crate) fn sweep(&self, now: Instant) {
         let overdue = self.state().registry.sweep(now);
         for overdue in overdue {
@@ -65,7 +64,7 @@ impl Nrf {
                 }
             };
             let (nf, id) = (profile.nf_type.as_str(), profile.nf_instance_id.as_str());
-            tracing::warn!(nf, id, "{what}, since its heartbeats stay out");
+            tracing::warn!(nf, id, "{what}: heartbeat timeout");
             self.notify(event, &profile);
         }
     }

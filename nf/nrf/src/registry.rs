@@ -4,30 +4,30 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Heartbeats that may stay out before an instance is suspended.
-const MISSED: u32 = 3;
-/// After this many intervals without a heartbeat an instance is removed.
-const LOST: u32 = 10;
+/// Missed heartbeats after which an instance is suspended.
+const SUSPEND_AFTER: u32 = 3;
+/// Missed heartbeats after which an instance is removed.
+const REMOVE_AFTER: u32 = 10;
 
 /// A registered instance.
 pub struct Entry {
-    /// What it says of itself.
+    /// Its profile.
     pub profile: NfProfile,
-    /// Interval of its heartbeats.
+    /// Its heartbeat interval.
     pub interval: Duration,
-    /// Its last sign of life.
+    /// Time of the last heartbeat.
     pub seen: Instant,
 }
 
-/// What became of an instance whose heartbeats stayed out.
+/// What happened to an instance without heartbeats.
 pub enum Overdue {
-    /// It is no longer chosen.
+    /// It is suspended: no longer selected.
     Suspended(Box<NfProfile>),
-    /// It is forgotten.
+    /// It is removed.
     Removed(Box<NfProfile>),
 }
 
-/// The table, bounded, in the order of the identities.
+/// The table, limited in size, ordered by identity.
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
     most: usize,
@@ -38,7 +38,7 @@ impl Registry {
         Registry { entries: BTreeMap::new(), most }
     }
 
-    /// Adds or replaces: the profile before, or `Err` where there is no room.
+    /// Adds or replaces an instance. Returns the previous profile; `Err` if the table is full.
     pub fn put(&mut self, entry: Entry) -> Result<Option<NfProfile>, ()> {
         let id = entry.profile.nf_instance_id.to_string();
         if self.entries.len() >= self.most && !self.entries.contains_key(&id) {
@@ -63,16 +63,17 @@ impl Registry {
         self.entries.values()
     }
 
-    /// Suspends and removes those whose heartbeats stay out.
+    /// Suspends or removes the instances whose heartbeats are missing.
     pub fn sweep(&mut self, now: Instant) -> Vec<Overdue> {
         let mut overdue = Vec::new();
         self.entries.retain(|_, entry| {
             let silent = now.saturating_duration_since(entry.seen);
-            if silent >= entry.interval * LOST {
+            if silent >= entry.interval * REMOVE_AFTER {
                 overdue.push(Overdue::Removed(Box::new(entry.profile.clone())));
                 return false;
             }
-            if silent >= entry.interval * MISSED && entry.profile.nf_status == NfStatus::Registered
+            if silent >= entry.interval * SUSPEND_AFTER
+                && entry.profile.nf_status == NfStatus::Registered
             {
                 entry.profile.nf_status = NfStatus::Suspended;
                 overdue.push(Overdue::Suspended(Box::new(entry.profile.clone())));

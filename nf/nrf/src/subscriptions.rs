@@ -1,4 +1,4 @@
-//! Who is told of what becomes of instances (TS 29.510, 5.2.2.5).
+//! Subscriptions to status changes of NF instances (TS 29.510, 5.2.2.5).
 use martlet_sbi_api::nnrf_nfmanagement::{
     NfProfile, NotificationEventType, SubscrCond, SubscriptionData,
 };
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-struct Held {
+struct Subscription {
     data: SubscriptionData,
     until: Instant,
 }
 
-/// The table, bounded.
+/// The table, limited in size.
 pub struct Subscriptions {
-    held: BTreeMap<String, Held>,
+    held: BTreeMap<String, Subscription>,
     last: u64,
     most: usize,
 }
@@ -23,7 +23,7 @@ impl Subscriptions {
         Subscriptions { held: BTreeMap::new(), last: 0, most }
     }
 
-    /// Adds one and gives it its identity; `None` where there is no room.
+    /// Adds a subscription and returns its identity; None if the table is full.
     pub fn add(
         &mut self,
         mut data: SubscriptionData,
@@ -37,7 +37,7 @@ impl Subscriptions {
         self.last += 1;
         let id = self.last.to_string();
         data.subscription_id = Some(id.clone());
-        self.held.insert(id, Held { data: data.clone(), until: now + valid });
+        self.held.insert(id, Subscription { data: data.clone(), until: now + valid });
         Some(data)
     }
 
@@ -45,10 +45,10 @@ impl Subscriptions {
         self.held.get(id).map(|held| &held.data)
     }
 
-    /// Replaces one that is there.
+    /// Replaces an existing subscription.
     pub fn replace(&mut self, id: &str, data: SubscriptionData, now: Instant, valid: Duration) {
         if let Some(held) = self.held.get_mut(id) {
-            *held = Held { data, until: now + valid };
+            *held = Subscription { data, until: now + valid };
         }
     }
 
@@ -60,8 +60,8 @@ impl Subscriptions {
         self.held.len()
     }
 
-    /// The URIs of those to be told of an event.
-    pub fn told_of(
+    /// The URIs to notify of an event.
+    pub fn subscribers_of(
         &self,
         event: &NotificationEventType,
         profile: &NfProfile,
@@ -70,7 +70,7 @@ impl Subscriptions {
         let concerned = self.held.values().filter(|held| held.until > now).map(|held| &held.data);
         let concerned = concerned.filter(|data| {
             let wanted = data.req_notif_events.as_ref().is_none_or(|events| events.contains(event));
-            // Nobody needs to hear of himself.
+            // An instance is not notified of its own changes.
             let own = data.req_nf_instance_id.as_ref() == Some(&profile.nf_instance_id);
             wanted
                 && !own
@@ -80,7 +80,7 @@ impl Subscriptions {
     }
 }
 
-/// Whether an instance meets the condition of a subscription (TS 29.510, 6.1.6.2.35).
+/// Whether an instance matches the condition of a subscription (TS 29.510, 6.1.6.2.35).
 fn meets(condition: &SubscrCond, profile: &NfProfile) -> bool {
     let services = || {
         profile

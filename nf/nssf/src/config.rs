@@ -3,11 +3,11 @@ use martlet_config::Finding;
 use martlet_sbi_api::common::{PlmnId, Snssai, Tai};
 use serde::{Deserialize, Serialize};
 
-/// A tracking area in which only some slices are there.
+/// A tracking area with a subset of the network's slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AreaConfig {
-    /// MCC and MNC without a separator, such as `00101`; any network where it is left out.
+    /// MCC and MNC without a separator, such as `00101`. Left out: any PLMN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plmn: Option<String>,
     /// Tracking area code, 24 bits.
@@ -16,31 +16,31 @@ pub struct AreaConfig {
     pub slices: Vec<Snssai>,
 }
 
-/// An instance of a slice: which of them a session is to use.
+/// The network slice instance that sessions of a slice use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InstanceConfig {
     /// The slice.
     pub slice: Snssai,
-    /// Identity of the instance.
+    /// NSI identity.
     pub nsi: String,
-    /// API root of the NRF that knows the instance's functions; left out, it is that of the NSSF.
+    /// API root of the NRF of this instance. Left out: the NSSF's NRF.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nrf: Option<String>,
 }
 
-/// A set of AMFs for UEs that use only some slices.
+/// An AMF set for UEs that use a subset of the slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AmfSetConfig {
     /// Such as `001-01-01-002`: MCC, MNC, region and set.
     pub set: String,
-    /// UEs whose allowed slices are all among these are served by it.
+    /// A UE whose allowed slices are all among these is served by this set.
     pub slices: Vec<Snssai>,
 }
 
 impl NssfConfig {
-    /// The set of AMFs for a UE with these slices.
+    /// The AMF set for a UE with these allowed slices.
     pub fn amf_set(&self, allowed: &[Snssai]) -> Option<String> {
         let fits = |set: &&AmfSetConfig| allowed.iter().all(|slice| set.slices.contains(slice));
         let found = self.amf_sets.iter().find(fits).map(|set| set.set.clone());
@@ -48,21 +48,21 @@ impl NssfConfig {
     }
 }
 
-/// What the NSSF needs to know.
+/// The NSSF's configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NssfConfig {
     /// Slices of the network, each an `sst` with an `sd` of six hexadecimal digits, or without.
     pub slices: Vec<Snssai>,
-    /// Tracking areas that do not have all of them.
+    /// Tracking areas with fewer slices.
     pub areas: Vec<AreaConfig>,
-    /// Instances of slices, for sessions.
+    /// Network slice instances.
     pub instances: Vec<InstanceConfig>,
-    /// Sets of AMFs that serve some slices, before `target_amf_set`.
+    /// AMF sets for some slices. They precede `target_amf_set`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub amf_sets: Vec<AmfSetConfig>,
-    /// Set of AMFs that serve the slices, such as `001-01-01-001` (MCC, MNC, region, set); left
-    /// out, the AMF that asks stays.
+    /// AMF set that serves the slices, such as `001-01-01-001` (MCC, MNC, region, set). Left out: the
+    /// requesting AMF keeps the UE.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_amf_set: Option<String>,
 }
@@ -79,28 +79,28 @@ impl Default for NssfConfig {
     }
 }
 
-fn is(plmn: &PlmnId, text: &str) -> bool {
+fn plmn_matches(plmn: &PlmnId, text: &str) -> bool {
     text.strip_prefix(plmn.mcc()).is_some_and(|mnc| mnc == plmn.mnc())
 }
 
 impl NssfConfig {
-    /// Slices of a tracking area; those of the network where the area is not known to have fewer.
+    /// The slices of a tracking area: those of its entry in `areas`, else all.
     pub(crate) fn supported(&self, tai: Option<&Tai>) -> &[Snssai] {
         let here = |area: &&AreaConfig| {
             tai.is_some_and(|tai| {
                 area.tac == tai.tac.to_u32()
-                    && area.plmn.as_ref().is_none_or(|plmn| is(&tai.plmn_id, plmn))
+                    && area.plmn.as_ref().is_none_or(|plmn| plmn_matches(&tai.plmn_id, plmn))
             })
         };
         self.areas.iter().find(here).map_or(&self.slices, |area| &area.slices)
     }
 
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut wrong = |path: String, message: String| findings.push(Finding::new(path, message));
         if self.slices.is_empty() {
-            wrong("slices".into(), "a network has one slice at least: write - sst: 1".into());
+            wrong("slices".into(), "a network has at least one slice: write - sst: 1".into());
         }
         let unknown =
             |slice: &Snssai| format!("slice {slice} is not among nssf.slices: add it there");
@@ -136,7 +136,7 @@ impl NssfConfig {
     }
 }
 
-/// `AmfSetId` with its network and region (TS 29.531, 6.1.6.2.2):
+/// Whether the text is an `AmfSetId` (TS 29.531, 6.1.6.2.2):
 /// `^[0-9]{3}-[0-9]{2,3}-[A-Fa-f0-9]{2}-[0-3][A-Fa-f0-9]{2}$`.
 fn is_amf_set(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_right_and_mistakes_are_told_by_place() {
+    fn defaults_are_valid_and_errors_name_the_path() {
         assert_eq!(NssfConfig::default().check(), []);
         let area = AreaConfig {
             plmn: Some("1/1".into()),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_is_one_of_its_network() {
+    fn an_area_applies_to_its_plmn() {
         let area = |plmn: Option<&str>, tac, sst| AreaConfig {
             plmn: plmn.map(str::to_string),
             tac,

@@ -1,4 +1,4 @@
-//! The NSSF: which slices a UE may use (TS 23.501, 6.2.14; TS 29.531).
+//! The NSSF: selects the slices and slice instances of a UE (TS 23.501, 6.2.14; TS 29.531).
 #![forbid(unsafe_code)]
 
 mod config;
@@ -33,7 +33,10 @@ impl NetworkFunction for Nssf {
     }
 
     fn status(&self) -> serde_json::Value {
-        serde_json::json!({"slices": self.config.slices.len(), "restricted tracking areas": self.config.areas.len()})
+        serde_json::json!({
+            "slices": self.config.slices.len(),
+            "restricted tracking areas": self.config.areas.len(),
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The choice (TS 23.501, 5.15.5.2; TS 29.531, 5.2.2.2).
+//! Nnssf_NSSelection_Get: slice selection (TS 23.501, 5.15.5.2; TS 29.531, 5.2.2.2).
 use crate::InstanceConfig;
 use martlet_sbi::{ApiRoot, Problem};
 use martlet_sbi_api::common::{AccessType, Snssai};
@@ -7,11 +7,11 @@ use martlet_sbi_api::nnssf_ns_selection::{
     SliceInfoForPduSession, SliceInfoForRegistration,
 };
 
-/// Slices in one Allowed NSSAI (TS 24.501, 9.11.3.37).
-const MOST_ALLOWED: usize = 8;
+/// Maximum number of slices in an Allowed NSSAI (TS 24.501, 9.11.3.37).
+const MAX_ALLOWED: usize = 8;
 
-/// For a registration: what the UE asked for, as far as it is subscribed and there; else its
-/// default slices.
+/// For a registration: the requested slices that are subscribed and available in the tracking area,
+/// else the default subscribed ones (TS 29.531, 5.2.2.2.2).
 pub fn for_registration(
     request: &SliceInfoForRegistration,
     supported: &[Snssai],
@@ -41,9 +41,9 @@ pub fn for_registration(
     }
     if allowed.is_empty() {
         return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED")
-            .detail("no subscribed slice is there where the UE is"));
+            .detail("no subscribed slice is available in the UE's tracking area"));
     }
-    allowed.truncate(MOST_ALLOWED);
+    allowed.truncate(MAX_ALLOWED);
     let configured: Vec<_> = subscribed
         .iter()
         .map(|s| s.subscribed_snssai)
@@ -64,8 +64,8 @@ pub fn for_registration(
     })
 }
 
-/// For a PDU session: whether its slice is there, and which instance of it (TS 29.531, 5.2.2.2.3).
-/// An instance without an NRF of its own is known to `nrf`.
+/// For a PDU session: the instance of its slice (TS 29.531, 5.2.2.2.3). `nrf` is the NRF of instances
+/// without one of their own.
 pub fn for_session(
     request: &SliceInfoForPduSession,
     supported: &[Snssai],
@@ -73,7 +73,8 @@ pub fn for_session(
     nrf: &ApiRoot,
 ) -> Result<AuthorizedNetworkSliceInfo, Problem> {
     if !supported.contains(&request.s_nssai) {
-        let detail = format!("slice {} is not there where the UE is", request.s_nssai);
+        let detail =
+            format!("slice {} is not available in the UE's tracking area", request.s_nssai);
         return Err(Problem::new(403, "SNSSAI_NOT_SUPPORTED").detail(detail));
     }
     let instance = instances.iter().find(|instance| instance.slice == request.s_nssai);
@@ -97,7 +98,7 @@ mod tests {
         Snssai::new(sst, None)
     }
 
-    fn ask(requested: &[u8], supported: &[u8]) -> Result<(Vec<u8>, usize, usize), String> {
+    fn select(requested: &[u8], supported: &[u8]) -> Result<(Vec<u8>, usize, usize), String> {
         let subscribed = |sst: u8, default| SubscribedSnssai {
             subscribed_snssai: slice(sst),
             default_indication: Some(default),
@@ -117,26 +118,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_allowed_as_far_as_subscribed_and_there() {
-        assert_eq!(ask(&[2], &[1, 2]), Ok((vec![2], 0, 0)));
-        assert_eq!(ask(&[1, 3], &[1, 2]), Ok((vec![1], 1, 0)));
-        assert_eq!(ask(&[2], &[1]), Ok((vec![1], 0, 1)));
-        assert_eq!(ask(&[], &[1, 2]), Ok((vec![1], 0, 0)));
-        assert_eq!(ask(&[3], &[3]), Err("SNSSAI_NOT_SUPPORTED".into()));
+    fn requested_slices_are_allowed_if_subscribed_and_available() {
+        assert_eq!(select(&[2], &[1, 2]), Ok((vec![2], 0, 0)));
+        assert_eq!(select(&[1, 3], &[1, 2]), Ok((vec![1], 1, 0)));
+        assert_eq!(select(&[2], &[1]), Ok((vec![1], 0, 1)));
+        assert_eq!(select(&[], &[1, 2]), Ok((vec![1], 0, 0)));
+        assert_eq!(select(&[3], &[3]), Err("SNSSAI_NOT_SUPPORTED".into()));
     }
 
     #[test]
     fn a_session_gets_the_instance_of_its_slice() {
         let instances = [InstanceConfig { slice: slice(2), nsi: "second".into(), nrf: None }];
         let nrf = ApiRoot::http("127.0.0.10:7777");
-        let ask = |sst| {
+        let select = |sst| {
             let request = SliceInfoForPduSession::new(slice(sst), RoamingIndication::NonRoaming);
             for_session(&request, &[slice(1), slice(2)], &instances, &nrf)
         };
-        assert_eq!(ask(1).unwrap().nsi_information, None);
-        let instance = ask(2).unwrap().nsi_information.unwrap();
+        assert_eq!(select(1).unwrap().nsi_information, None);
+        let instance = select(2).unwrap().nsi_information.unwrap();
         assert_eq!(instance.nsi_id.as_deref(), Some("second"));
         assert_eq!(instance.nrf_id, "http://127.0.0.10:7777/nnrf-disc/v1/nf-instances");
-        assert_eq!(ask(3).unwrap_err().cause(), "SNSSAI_NOT_SUPPORTED");
+        assert_eq!(select(3).unwrap_err().cause(), "SNSSAI_NOT_SUPPORTED");
     }
 }

@@ -2,7 +2,7 @@
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 
-/// A protection scheme of SUCIs (TS 33.501, annex C.3).
+/// A SUCI protection scheme (TS 33.501, annex C.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// Profile A: X25519.
@@ -11,11 +11,11 @@ pub enum Scheme {
     B,
 }
 
-/// A private key with which the home network reveals SUCIs.
+/// A private key of the home network, for the de-concealment of SUCIs.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HomeNetworkKey {
-    /// Home network public key identifier, 1 to 254; USIMs name it.
+    /// Home network public key identifier, 1 to 254.
     pub id: u8,
     /// Protection scheme: A or B.
     pub scheme: Scheme,
@@ -33,24 +33,22 @@ impl std::fmt::Debug for HomeNetworkKey {
     }
 }
 
-/// What the UDM needs to know.
+/// The UDM's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UdmConfig {
-    /// MCC and MNC without a separator, such as `00101`; data of subscribers are looked up for it
-    /// where a request names no serving network.
+    /// MCC and MNC without a separator, such as `00101`: the serving network of requests that name
+    /// none.
     pub home_plmn: String,
-    /// Keys for SUCIs; without any, only the null scheme is understood.
+    /// Keys for SUCIs. Without any, only the null scheme is supported.
     pub home_network_keys: Vec<HomeNetworkKey>,
-    /// Whether identities that nothing conceals (null scheme) are taken; false where all USIMs
-    /// have a key of `home_network_keys` (TS 33.501, 6.12.2).
+    /// Accept the null scheme. Set it to false if all USIMs have a key of `home_network_keys` (TS
+    /// 33.501, 6.12.2).
     pub null_scheme: bool,
-    /// Whether Nudm_SDM is also served below `nudm-sdm/v1`, where the older functions of free5GC
-    /// ask, with the v2 of TS 29.503.
+    /// Serve Nudm_SDM v2 also below `nudm-sdm/v1`, which older network functions of free5GC use.
     pub sdm_v1: bool,
-    /// Whether Nudm_SDM takes subscriptions to changes that name nothing to watch or nowhere to
-    /// tell of it, as free5GC's AMF has them; they are told nothing. Else they are refused (TS
-    /// 29.503, 6.1.6.2.3).
+    /// Accept SDM subscriptions without `monitoredResourceUris` or `callbackReference`, which
+    /// free5GC's AMF sends; they are never notified. Else they are rejected (TS 29.503, 6.1.6.2.3).
     pub empty_subscriptions: bool,
 }
 
@@ -67,7 +65,7 @@ impl Default for UdmConfig {
 }
 
 impl UdmConfig {
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if !(5..=6).contains(&self.home_plmn.len())
@@ -95,7 +93,7 @@ impl UdmConfig {
                 home_network_keys: vec![key.clone()],
                 ..self.clone()
             }) {
-                findings.push(Finding::new(at("private"), wrong));
+                findings.push(Finding::new(at("private"), wrong.to_string()));
             }
             if self.home_network_keys[..n].iter().any(|k| k.id == key.id && k.scheme == key.scheme)
             {
@@ -111,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_keys_are_told_by_place() {
+    fn wrong_keys_are_reported_with_their_path() {
         let key =
             |id, private: &str| HomeNetworkKey { id, scheme: Scheme::B, private: private.into() };
         let config = UdmConfig {

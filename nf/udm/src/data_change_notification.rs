@@ -1,5 +1,5 @@
-//! Changes of subscription data on their way from the UDR to AMFs and SMFs (TS 23.502, 4.5.1; TS
-//! 29.503, 5.2.2.5).
+//! Notification of subscription data changes: from the UDR (Nudr_DR_Notify) to AMFs and SMFs
+//! (Nudm_SDM_Notification; TS 23.502, 4.5.1; TS 29.503, 5.2.2.5).
 use crate::Udm;
 use martlet_nf::Criteria;
 use martlet_sbi::Problem;
@@ -13,14 +13,14 @@ use martlet_sbi_api::nudr_dr::{
 };
 use std::time::Duration;
 
-/// Between attempts to reach a UDR that is not there yet.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Interval of attempts to subscribe at the UDR.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Asks the UDR to tell of changes of any subscriber, however long it takes. The UDR keeps it, and
-/// this UDM asks for the same after each start.
+/// Subscribes at the UDR to changes of all subscribers; retries until it succeeds. Subscribing again
+/// after a restart replaces the subscription.
 pub async fn subscribe(udm: &Udm) {
     let root = udm.context.api_root();
-    let wanted = SubscriptionDataSubscriptions {
+    let subscription = SubscriptionDataSubscriptions {
         callback_reference: format!("{root}/nudr-data-callback/v1/data-change"),
         monitored_resource_uris: vec!["nudr-dr/v2/subscription-data".into()],
         ue_id: None,
@@ -33,17 +33,21 @@ pub async fn subscribe(udm: &Udm) {
         immediate_report: None,
     };
     loop {
-        // First a moment: that there is no UDR yet, as the NRF would say now, is remembered for a
-        // while and refuses UEs.
-        tokio::time::sleep(PAUSE).await;
-        let made: Result<_, Problem> = async {
+        // Wait before the first attempt too: a discovery result without a UDR would be cached, and
+        // reject UEs while it is.
+        tokio::time::sleep(RETRY_INTERVAL).await;
+        let result: Result<_, Problem> = async {
             let peer = udm.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
-            UdrDataRepositoryClient::new(peer).subscription_data_subscriptions(wanted.clone()).await
+            UdrDataRepositoryClient::new(peer)
+                .subscription_data_subscriptions(subscription.clone())
+                .await
         }
         .await;
-        match made {
-            Ok(_) => return tracing::debug!("the UDR tells of changes"),
-            Err(problem) => tracing::debug!(%problem, "the UDR does not tell of changes yet"),
+        match result {
+            Ok(_) => return tracing::debug!("subscribed to data changes"),
+            Err(problem) => {
+                tracing::debug!(%problem, "subscription to data changes failed, will retry")
+            }
         }
     }
 }
@@ -53,7 +57,7 @@ impl UdrDataCallback for Udm {
         let Some(supi) = body.ue_id else {
             return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("ueId"));
         };
-        // The subscriber's data as the UDM offers them stand for those of the UDR.
+        // The notification names the UDM's resource, not the UDR's.
         let resource_id = format!("{}/nudm-sdm/v2/{supi}", self.context.api_root());
         let changes =
             body.notify_items.into_iter().flatten().flat_map(|item| item.changes).collect();
@@ -65,12 +69,12 @@ impl UdrDataCallback for Udm {
                 notify_items: notify_items.clone(),
                 subscription_id: None,
             };
-            // AMFs and SMFs take the same message, each at the URI that it gave.
+            // AMFs and SMFs receive the same message, each at its callback URI.
             let consumer = AmfCallbackClient::new(self.context.callback_peer().about(&supi));
             let supi = supi.clone();
             tokio::spawn(async move {
                 if let Err(problem) = consumer.sdm_change_notify(&reference, notification).await {
-                    tracing::info!(supi, to = reference, %problem, "a change of a subscription was not told");
+                    tracing::info!(supi, uri = reference, %problem, "data change notification failed");
                 }
             });
         }

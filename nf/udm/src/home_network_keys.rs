@@ -1,54 +1,93 @@
-//! The home network's keys for SUCIs: loaded from the configuration, and made for a new network.
+//! The home network's key pairs for SUCIs: loading and generation.
 use crate::{Scheme, UdmConfig};
-use martlet_security::nas_5gs::HomeNetworkPrivateKey;
+use martlet_security::nas_5gs::{HomeNetworkPrivateKey, SuciError};
 use martlet_security::sidf::HomeNetworkKeys;
 use rand::TryRngCore;
 
-/// A key pair in hexadecimal digits.
+/// Why a home network key cannot be loaded or generated.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The private key is not 64 hexadecimal digits.
+    #[error("home network key {id} of scheme {scheme:?}: {error}; write 64 hexadecimal digits")]
+    Format {
+        /// Home network public key identifier.
+        id: u8,
+        /// Protection scheme.
+        scheme: Scheme,
+        /// What is wrong.
+        error: hex::FromHexError,
+    },
+    /// The number is not a private key of the curve.
+    #[error("home network key {id} of scheme {scheme:?}: {error}; generate another one")]
+    Invalid {
+        /// Home network public key identifier.
+        id: u8,
+        /// Protection scheme.
+        scheme: Scheme,
+        /// What is wrong.
+        error: SuciError,
+    },
+    /// The system has no random numbers.
+    #[error("the system's random number generator failed: {0}")]
+    Random(rand::rand_core::OsError),
+    /// Several random numbers in a row were no keys.
+    #[error("the system's random numbers make no key; try again")]
+    NoKey,
+}
+
+/// A key pair, hexadecimal.
 pub struct KeyPair {
-    /// For the UDM's configuration.
+    /// The private key, for the UDM's configuration.
     pub private: String,
-    /// For USIMs.
+    /// The public key, for USIMs.
     pub public: String,
 }
 
-/// Loads the keys of a configuration; the error names the one that is wrong.
-pub(crate) fn load(config: &UdmConfig) -> Result<HomeNetworkKeys, String> {
+/// Loads the keys of a configuration.
+pub(crate) fn load(config: &UdmConfig) -> Result<HomeNetworkKeys, KeyError> {
     let mut keys = HomeNetworkKeys::new();
     for key in &config.home_network_keys {
-        let wrong =
-            |why: String| format!("home network key {} of scheme {:?}: {why}", key.id, key.scheme);
-        let mut octets = [0; 32];
-        hex::decode_to_slice(&key.private, &mut octets).map_err(|e| wrong(e.to_string()))?;
+        let (id, scheme) = (key.id, key.scheme);
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(&key.private, &mut bytes).map_err(|error| KeyError::Format {
+            id,
+            scheme,
+            error,
+        })?;
         match key.scheme {
-            Scheme::A => keys.add_profile_a(key.id, &octets),
-            Scheme::B => keys.add_profile_b(key.id, &octets).map_err(|e| wrong(e.to_string()))?,
+            Scheme::A => keys.add_profile_a(id, &bytes),
+            Scheme::B => keys.add_profile_b(id, &bytes).map_err(|error| KeyError::Invalid {
+                id,
+                scheme,
+                error,
+            })?,
         }
     }
     Ok(keys)
 }
 
-/// Makes a key pair from the system's random numbers.
-pub fn generate_key_pair(scheme: Scheme) -> Result<KeyPair, String> {
-    // A random number is no key of profile B with a chance of 2^-32: then another one is drawn.
+/// Generates a key pair.
+///
+/// # Errors
+/// The system's random number generator failed.
+pub fn generate_key_pair(scheme: Scheme) -> Result<KeyPair, KeyError> {
+    // With a probability of 2^-32 a random number is not a key of profile B; then draw another.
     for _ in 0..8 {
-        let mut octets = [0; 32];
-        rand::rngs::OsRng
-            .try_fill_bytes(&mut octets)
-            .map_err(|e| format!("no random numbers: {e}"))?;
+        let mut bytes = [0; 32];
+        rand::rngs::OsRng.try_fill_bytes(&mut bytes).map_err(KeyError::Random)?;
         let key = match scheme {
-            Scheme::A => HomeNetworkPrivateKey::profile_a(&octets),
-            Scheme::B => match HomeNetworkPrivateKey::profile_b(&octets) {
+            Scheme::A => HomeNetworkPrivateKey::profile_a(&bytes),
+            Scheme::B => match HomeNetworkPrivateKey::profile_b(&bytes) {
                 Ok(key) => key,
                 Err(_) => continue,
             },
         };
         return Ok(KeyPair {
-            private: hex::encode(octets),
+            private: hex::encode(bytes),
             public: hex::encode(key.public_key().to_octets()),
         });
     }
-    Err("the system's random numbers make no key".into())
+    Err(KeyError::NoKey)
 }
 
 #[cfg(test)]
@@ -57,7 +96,7 @@ mod tests {
     use crate::HomeNetworkKey;
 
     #[test]
-    fn a_pair_that_was_made_loads() {
+    fn a_generated_pair_loads() {
         for scheme in [Scheme::A, Scheme::B] {
             let pair = generate_key_pair(scheme).unwrap();
             let key = HomeNetworkKey { id: 3, scheme, private: pair.private };

@@ -1,9 +1,9 @@
-//! The UDM: reveals who a SUCI is, makes authentication vectors, and serves subscription data and
-//! registrations, all on data of the UDR (TS 23.501, 6.2.7).
+//! The UDM: de-conceals SUCIs, generates authentication vectors, and serves subscription data and
+//! registrations, with the data of the UDR (TS 23.501, 6.2.7).
 #![forbid(unsafe_code)]
 
-mod changes;
 mod config;
+mod data_change_notification;
 mod home_network_keys;
 mod metrics;
 mod sdm;
@@ -11,7 +11,7 @@ mod ueau;
 mod uecm;
 
 pub use config::{HomeNetworkKey, Scheme, UdmConfig};
-pub use home_network_keys::{KeyPair, generate_key_pair};
+pub use home_network_keys::{KeyError, KeyPair, generate_key_pair};
 
 use martlet_nf::{Criteria, NetworkFunction, NfContext, Shutdown, StartError};
 use martlet_sbi::{OperationInfo, Problem, Route};
@@ -28,19 +28,19 @@ use std::sync::{Arc, RwLock};
 pub struct Udm {
     context: Arc<NfContext>,
     config: UdmConfig,
-    /// How SUCIs are revealed: changes while the UDM is at work.
+    /// The SIDF's keys. Replaced when the configuration is reloaded.
     sidf: RwLock<Arc<Sidf>>,
 }
 
-/// What SUCIs are revealed with.
+/// The subscription identifier de-concealing function (TS 33.501, 6.12.5).
 pub(crate) struct Sidf {
     keys: HomeNetworkKeys,
-    /// Identities that nothing conceals are taken.
+    /// Whether the null scheme is accepted.
     null_scheme: bool,
 }
 
 impl Sidf {
-    fn new(config: &UdmConfig) -> Result<Arc<Self>, String> {
+    fn new(config: &UdmConfig) -> Result<Arc<Self>, KeyError> {
         Ok(Arc::new(Sidf {
             keys: home_network_keys::load(config)?,
             null_scheme: config.null_scheme,
@@ -49,26 +49,26 @@ impl Sidf {
 }
 
 impl Udm {
-    /// The UDR, for requests about one subscriber.
+    /// A client of the UDR, for requests about one subscriber.
     async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
         let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
         Ok(UdrDataRepositoryClient::new(peer).about(supi))
     }
 
-    /// How SUCIs are revealed at this moment.
+    /// The current SIDF.
     pub(crate) fn sidf(&self) -> Arc<Sidf> {
         self.sidf.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// The serving network as the UDR's paths have it.
+    /// The serving network as in the UDR's paths.
     fn serving_plmn(&self, asked: Option<&str>) -> String {
         asked.unwrap_or(&self.config.home_plmn).to_string()
     }
 }
 
-/// The same operation below the version before.
+/// The same operation with version v1 in its path.
 fn as_v1(route: &Route) -> Route {
-    // Leaked once for each operation, at the start.
+    // Leaked once per operation, at start.
     let OperationInfo { api, name, ref method, path, errors, body, .. } = *route.operation;
     let operation = Box::leak(Box::new(OperationInfo {
         api,
@@ -87,7 +87,8 @@ impl NetworkFunction for Udm {
     type Config = UdmConfig;
 
     async fn create(config: UdmConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        let sidf = Sidf::new(&config).map_err(StartError)?;
+        let sidf = Sidf::new(&config)
+            .map_err(|error| StartError(format!("udm.home_network_keys: {error}")))?;
         Ok(Arc::new(Udm { context, config, sidf: RwLock::new(sidf) }))
     }
 
@@ -97,7 +98,7 @@ impl NetworkFunction for Udm {
         let sdm = NUDM_SDM.routes(self.clone());
         let older = self.config.sdm_v1.then(|| sdm.iter().map(as_v1).collect::<Vec<_>>());
         routes.extend(sdm);
-        // After its own, which the profile names.
+        // After v2, which the profile names.
         routes.extend(older.into_iter().flatten());
         routes.extend(NUDR_DATA_CALLBACK.routes(self.clone()));
         routes
@@ -105,22 +106,22 @@ impl NetworkFunction for Udm {
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) -> Result<(), StartError> {
         tokio::select! {
-            () = changes::subscribe(&self) => shutdown.wait().await,
+            () = data_change_notification::subscribe(&self) => shutdown.wait().await,
             () = shutdown.wait() => {}
         }
         Ok(())
     }
 
-    /// Other keys: a new one beside the old one, until no USIM has the old one any more.
+    /// Replaces the home network keys, so that keys can be rotated while the UDM runs.
     fn reload(self: &Arc<Self>, config: UdmConfig) -> Option<String> {
         let sidf = Sidf::new(&config).ok()?;
-        let taken = format!(
+        let applied = format!(
             "{} home network keys, null scheme {}",
             config.home_network_keys.len(),
             config.null_scheme
         );
         *self.sidf.write().unwrap_or_else(|e| e.into_inner()) = sidf;
-        Some(taken)
+        Some(applied)
     }
 
     fn status(&self) -> serde_json::Value {
@@ -128,6 +129,7 @@ impl NetworkFunction for Udm {
             let profile = if scheme == 1 { "A" } else { "B" };
             serde_json::json!({"profile": profile, "id": id, "public": hex::encode(octets)})
         };
-        serde_json::json!({"home network keys": self.sidf().keys.public_keys().into_iter().map(key).collect::<Vec<_>>()})
+        let keys: Vec<_> = self.sidf().keys.public_keys().into_iter().map(key).collect();
+        serde_json::json!({"home network keys": keys})
     }
 }

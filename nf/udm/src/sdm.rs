@@ -1,4 +1,4 @@
-//! Nudm_SubscriberDataManagement: what a subscriber may do (TS 29.503, 5.2).
+//! Nudm_SubscriberDataManagement (TS 29.503, 5.2).
 use crate::Udm;
 use martlet_sbi::{Created, Problem};
 use martlet_sbi_api::TextList;
@@ -13,7 +13,7 @@ use martlet_sbi_api::nudm_uecm::FeaturesQuery;
 use martlet_sbi_api::nudr_dr::{self, FieldsQuery, ProvisionedDataQuery, ProvisionedDataSets};
 use std::collections::BTreeMap;
 
-/// A network as the UDR's paths have it.
+/// MCC and MNC as in the UDR's paths.
 fn digits(plmn: &PlmnId) -> String {
     format!("{}{}", plmn.mcc(), plmn.mnc())
 }
@@ -28,14 +28,14 @@ impl UdmSubscriberDataManagement for Udm {
             return Err(Problem::new(400, "MANDATORY_QUERY_PARAM_MISSING").detail("dataset-names"));
         };
         let mut sets = SubscriptionDataSets::default();
-        let together = self.provisioned(supi, &names.0, &query).await?;
-        if let Some(provisioned) = &together {
+        let provisioned = self.provisioned(supi, &names.0, &query).await?;
+        if let Some(provisioned) = &provisioned {
             sets.am_data.clone_from(&provisioned.am_data);
             sets.smf_sel_data.clone_from(&provisioned.smf_sel_data);
         }
         for name in names.0 {
             match name {
-                DataSetName::Am | DataSetName::SmfSel if together.is_some() => {}
+                DataSetName::Am | DataSetName::SmfSel if provisioned.is_some() => {}
                 DataSetName::Am => {
                     sets.am_data = Some(self.get_am_data(supi, AmDataQuery::default()).await?)
                 }
@@ -56,7 +56,7 @@ impl UdmSubscriberDataManagement for Udm {
                     sets.uec_amf_data =
                         Some(self.get_ue_ctx_in_amf_data(supi, FeaturesQuery::default()).await?);
                 }
-                // The subscriber has no data of other kinds (TS 29.503, 5.2.2.2.7).
+                // Other data sets are empty (TS 29.503, 5.2.2.2.7).
                 _ => {}
             }
         }
@@ -143,8 +143,7 @@ impl UdmSubscriberDataManagement for Udm {
         let is_empty =
             body.monitored_resource_uris.is_empty() || body.callback_reference.is_empty();
         if is_empty && !self.config.empty_subscriptions {
-            let missing = "monitoredResourceUris and callbackReference say what is watched and \
-                           who is told of it";
+            let missing = "monitoredResourceUris or callbackReference is empty";
             return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(missing));
         }
         let created = self.udr(ue_id).await?.create_sdm_subscriptions(ue_id, body).await?;
@@ -154,8 +153,9 @@ impl UdmSubscriberDataManagement for Udm {
             .clone()
             .or_else(|| created.location.rsplit('/').next().map(str::to_string));
         let id = id.filter(|id| !id.is_empty());
-        let id =
-            id.ok_or_else(|| Problem::system_failure("the UDR gave the subscription no identity"))?;
+        let id = id.ok_or_else(|| {
+            Problem::system_failure("the UDR's answer has no subscription identity")
+        })?;
         let location =
             format!("{}/nudm-sdm/v2/{ue_id}/sdm-subscriptions/{id}", self.context.api_root());
         body.subscription_id = Some(id);
@@ -195,25 +195,25 @@ impl UdmSubscriberDataManagement for Udm {
     }
 }
 
-/// Their names at the UDR (TS 29.505, 5.2.2).
-const TOGETHER: [(DataSetName, &str); 2] =
+/// The data sets of a registration, with their names at the UDR (TS 29.505, 5.2.2).
+const REGISTRATION_DATA_SETS: [(DataSetName, &str); 2] =
     [(DataSetName::Am, "AM"), (DataSetName::SmfSel, "SMF_SEL")];
 
 impl Udm {
-    /// What an AMF asks for with each registration, in one request to the UDR; `None` where less is
-    /// asked for, or where the UDR gives its data one by one only.
+    /// The data sets that an AMF requests with each registration, in one request to the UDR. None if
+    /// not all are requested, or if the UDR only supports requests one by one.
     async fn provisioned(
         &self,
         supi: &str,
         names: &[DataSetName],
         query: &DataSetsQuery,
     ) -> Result<Option<ProvisionedDataSets>, Problem> {
-        if !TOGETHER.iter().all(|(name, _)| names.contains(name)) {
+        if !REGISTRATION_DATA_SETS.iter().all(|(name, _)| names.contains(name)) {
             return Ok(None);
         }
         let plmn =
             self.serving_plmn(query.plmn_id.as_ref().map(|p| digits(&p.0.plmn_id)).as_deref());
-        let names = TOGETHER.iter().map(|(_, name)| name.to_string()).collect();
+        let names = REGISTRATION_DATA_SETS.iter().map(|(_, name)| name.to_string()).collect();
         let asked =
             ProvisionedDataQuery { dataset_names: Some(TextList(names)), ..Default::default() };
         match self.udr(supi).await?.query_provisioned_data(supi, &plmn, asked).await {
@@ -226,13 +226,13 @@ impl Udm {
         }
     }
 
-    /// Takes the UE's acknowledgement of something that the UDM had sent it.
+    /// Processes the UE's acknowledgement of data that the UDM sent.
     async fn acknowledged(&self, supi: &str, what: &str) -> Result<(), Problem> {
         self.udr(supi)
             .await?
             .query_am_data(supi, &self.config.home_plmn, FieldsQuery::default())
             .await?;
-        tracing::info!(%supi, "the UE acknowledged {what}");
+        tracing::info!(%supi, "acknowledged by the UE: {what}");
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Nudm_UEAuthentication: who a SUCI is, and vectors for it (TS 29.503, 5.4; TS 33.501, 6.1.3 and
-//! 6.12).
+//! Nudm_UEAuthentication: de-concealment of SUCIs and authentication vectors (TS 29.503, 5.4; TS
+//! 33.501, 6.1.3 and 6.12).
 use crate::{Udm, metrics};
 use martlet_sbi::{Created, JsonPatch, PatchItem, Problem};
 use martlet_sbi_api::common::{Hex, SecretHex, Supi};
@@ -16,7 +16,7 @@ use martlet_security::{Rand, SecurityError, sqn};
 use rand::TryRngCore;
 use serde_json::Value;
 
-/// Attempts to move a sequence number on that others move at the same time.
+/// Attempts to increment a sequence number that others increment concurrently.
 const ATTEMPTS: usize = 8;
 
 impl UdmUeAuthentication for Udm {
@@ -36,7 +36,7 @@ impl UdmUeAuthentication for Udm {
         body: AuthEvent,
     ) -> Result<Created<AuthEvent>, Problem> {
         self.udr(supi).await?.create_authentication_status(supi, body.clone()).await?;
-        // One event a subscriber is kept, so its identity need not tell several apart.
+        // One event per subscriber is stored, so its identity is constant.
         let location = format!("{}/nudm-ueau/v1/{supi}/auth-events/1", self.context.api_root());
         Ok(Created { location, body })
     }
@@ -49,7 +49,7 @@ impl UdmUeAuthentication for Udm {
     ) -> Result<(), Problem> {
         if auth_event_id != "1" {
             return Err(Problem::new(404, "DATA_NOT_FOUND")
-                .detail(format!("{supi} has no event {auth_event_id}")));
+                .detail(format!("{supi} has no authentication event {auth_event_id}")));
         }
         self.udr(supi).await?.delete_authentication_status(supi).await
     }
@@ -61,7 +61,7 @@ impl Udm {
         supi_or_suci: &str,
         body: AuthenticationInfoRequest,
     ) -> Result<AuthenticationInfoResult, Problem> {
-        let supi = self.reveal(supi_or_suci)?;
+        let supi = self.deconceal(supi_or_suci)?;
         let udr = self.udr(&supi).await?;
         let network = &body.serving_network_name;
         for _ in 0..ATTEMPTS {
@@ -71,20 +71,21 @@ impl Udm {
             if let Some(info) = &body.resynchronization_info {
                 match aka::verify_auts(&subscriber.key, &Rand::new(&info.rand.0), &info.auts.0) {
                     Ok(sqn_ms) => last = sqn::resynchronised(last, sqn_ms),
-                    // TS 33.102, 6.3.5: a forged AUTS changes nothing, and the UE gets a fresh
-                    // challenge.
+                    // TS 33.102, 6.3.5: a forged AUTS is ignored, and the UE gets a new challenge.
                     Err(error) => {
-                        tracing::warn!(%supi, %error, "the resynchronisation is not the subscriber's and is ignored")
+                        tracing::warn!(%supi, %error, "resynchronisation ignored: wrong AUTS")
                     }
                 }
             }
             let next = sqn::next(last);
-            if !move_on(&udr, &supi, &subscriber.sqn_text, next).await? {
+            if !store_sqn(&udr, &supi, &subscriber.sqn_text, next).await? {
                 continue;
             }
             let mut rand = [0; 16];
             let random = rand::rngs::OsRng.try_fill_bytes(&mut rand);
-            random.map_err(|e| Problem::system_failure(format!("no random numbers: {e}")))?;
+            random.map_err(|e| {
+                Problem::system_failure(format!("the system's random number generator failed: {e}"))
+            })?;
             let mut result = match subscriber.method {
                 AuthMethod::EapAkaPrime => AuthenticationInfoResult::new(AuthType::EapAkaPrime),
                 _ => AuthenticationInfoResult::new(AuthType::FiveGAka),
@@ -93,25 +94,22 @@ impl Udm {
             result.supi = Some(supi);
             return Ok(result);
         }
-        Err(Problem::system_failure("the sequence number is moved on by too many at once"))
+        Err(Problem::system_failure("too many concurrent changes of the sequence number"))
     }
 
-    /// The SUPI behind a SUPI or SUCI.
-    fn reveal(&self, supi_or_suci: &str) -> Result<Supi, Problem> {
+    /// The SUPI of a SUPI or SUCI.
+    fn deconceal(&self, supi_or_suci: &str) -> Result<Supi, Problem> {
         if let Ok(supi) = supi_or_suci.parse::<Supi>() {
             return Ok(supi);
         }
         let sidf = self.sidf();
         if !sidf.null_scheme && is_null_scheme(supi_or_suci) {
-            tracing::warn!(
-                suci = supi_or_suci,
-                "an identity that is not concealed is refused: see udm.null_scheme"
-            );
+            tracing::warn!(suci = supi_or_suci, "SUCI rejected: null scheme (see udm.null_scheme)");
             return Err(Problem::new(403, "AUTHENTICATION_REJECTED")
-                .detail("the null scheme is not allowed here"));
+                .detail("the null scheme is not accepted"));
         }
-        let revealed = sidf.keys.deconceal(supi_or_suci).map_err(|error| match error {
-            SidfError::Text(_) => not_parsed(supi_or_suci, error.to_string()),
+        let supi = sidf.keys.deconceal(supi_or_suci).map_err(|error| match error {
+            SidfError::Text(_) => parse_problem(supi_or_suci, error.to_string()),
             SidfError::UnknownKey { scheme: 1 | 2, .. } => {
                 Problem::new(403, "INVALID_HN_PUBLIC_KEY_IDENTIFIER").detail(error.to_string())
             }
@@ -122,8 +120,7 @@ impl Udm {
                 Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(error.to_string())
             }
         })?;
-        revealed
-            .try_into()
+        supi.try_into()
             .map_err(|e| Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(format!("{e}")))
     }
 }
@@ -134,11 +131,11 @@ fn is_null_scheme(suci: &str) -> bool {
     suci.starts_with("suci-") && suci.rsplit('-').nth(2) == Some("0")
 }
 
-/// A text that is no SUCI we know: for a scheme that is not ours, for a scheme output that is too
-/// short, or altogether.
-fn not_parsed(text: &str, detail: String) -> Problem {
-    // suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2); a network identifier may have
-    // hyphens itself.
+/// The problem for a text that does not parse as a SUCI: unsupported scheme, wrong scheme output, or
+/// malformed.
+fn parse_problem(text: &str, detail: String) -> Problem {
+    // suci-0-MCC-MNC-routing-scheme-key-output (TS 29.571, 5.3.2); a network identifier may contain
+    // hyphens.
     let mut parts = text.rsplit('-');
     let (output, key, scheme) = (parts.next(), parts.next(), parts.next());
     let is_hex =
@@ -150,13 +147,12 @@ fn not_parsed(text: &str, detail: String) -> Problem {
         Some("1" | "2") => Problem::new(403, "INVALID_SCHEME_OUTPUT").detail(detail),
         Some("0") | None => Problem::mandatory_ie_incorrect("supiOrSuci", detail),
         Some(scheme) => Problem::new(501, "UNSUPPORTED_PROTECTION_SCHEME")
-            .detail(format!("protection scheme {scheme} is none of null, profile A and profile B")),
+            .detail(format!("protection scheme {scheme} is not null, profile A or profile B")),
     }
 }
 
-/// Writes the next sequence number where the last one is still the one that was read: false where
-/// it is not.
-async fn move_on(
+/// Stores the next sequence number if the stored one is still `read`; else returns false.
+async fn store_sqn(
     udr: &UdrDataRepositoryClient,
     supi: &str,
     read: &str,
@@ -176,18 +172,18 @@ async fn move_on(
     }
 }
 
-/// What of a subscriber's data goes into a vector.
+/// The subscriber's data for a vector.
 struct Subscriber {
     key: SubscriberKey,
     sqn: u64,
-    /// As the UDR has it, for the comparison.
+    /// The sequence number as stored, for the comparison.
     sqn_text: String,
     amf: [u8; 2],
     method: AuthMethod,
 }
 
 impl Subscriber {
-    /// The vector for a serving network, of the subscriber's method.
+    /// The vector for a serving network, by the subscriber's authentication method.
     fn vector(
         &self,
         rand: &[u8; 16],
@@ -218,7 +214,7 @@ impl Subscriber {
 
     fn read(data: &AuthenticationSubscription, supi: &str) -> Result<Self, Problem> {
         let rejected = |what: &str| {
-            tracing::error!(%supi, "the subscriber's {what}; mend the subscriber with `martlet subscriber`");
+            tracing::error!(%supi, "authentication data invalid: the subscriber's {what}; correct it with `martlet subscriber`");
             Problem::new(403, "AUTHENTICATION_REJECTED").detail(format!("the subscriber's {what}"))
         };
         if !matches!(data.authentication_method, AuthMethod::FiveGAka | AuthMethod::EapAkaPrime) {
@@ -231,7 +227,7 @@ impl Subscriber {
         let key = match data.algorithm_id.as_deref() {
             Some(algorithm) if algorithm.starts_with("tuak") => {
                 let (iterations, res) = tuak_parameters(algorithm)
-                    .ok_or_else(|| rejected("TUAK has no such parameters"))?;
+                    .ok_or_else(|| rejected("TUAK parameters are invalid"))?;
                 let key =
                     SubscriberKey::tuak_from_hex(&k, &text(&data.enc_topc_key), iterations, res);
                 key.map_err(|_| {
@@ -256,7 +252,7 @@ impl Subscriber {
             hex::decode_to_slice(field, &mut amf)
                 .map_err(|_| rejected("AMF is not of 4 hexadecimal digits"))?;
         }
-        // The separation bit tells a 5G vector from others (TS 33.501, 6.1.3.2.0).
+        // The separation bit marks a 5G vector (TS 33.501, 6.1.3.2.0).
         amf[0] |= 0x80;
         Ok(Subscriber {
             key,
@@ -268,7 +264,7 @@ impl Subscriber {
     }
 }
 
-/// How often Keccak is applied, and how long RES is: `tuak`, or `tuak-ITERATIONS-BITS`.
+/// Keccak iterations and length of RES: `tuak`, or `tuak-ITERATIONS-BITS`.
 fn tuak_parameters(algorithm: &str) -> Option<(u8, Bits)> {
     let mut parts = algorithm.strip_prefix("tuak")?.split('-').skip(1);
     let iterations = parts.next().map_or(Some(1), |text| text.parse().ok()).filter(|n| *n > 0)?;

@@ -1,4 +1,4 @@
-//! Nudm_UEContextManagement: which AMF and SMFs serve a UE (TS 29.503, 5.3).
+//! Nudm_UEContextManagement: the AMF and SMFs that serve a UE (TS 29.503, 5.3).
 use crate::Udm;
 use martlet_nf::NfContext;
 use martlet_sbi::{JsonPatch, MergePatch, PatchItem, Problem, StatusReply, trace};
@@ -11,8 +11,8 @@ use martlet_sbi_api::nudm_uecm::{
 };
 use martlet_sbi_api::nudr_dr::FieldsQuery;
 
-/// `None` where the subscriber has no such context.
-fn absent<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
+/// None if the subscriber has no such context.
+fn if_found<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match outcome {
         Ok(value) => Ok(Some(value)),
         Err(problem) if problem.status() == 404 && problem.cause() != "USER_NOT_FOUND" => Ok(None),
@@ -33,11 +33,11 @@ impl UdmUeContextManagement for Udm {
         let mut sets = RegistrationDataSets::default();
         if names.0.contains(&RegistrationDataSetName::Amf3gpp) {
             sets.amf3_gpp =
-                absent(self.get_3gpp_registration(ue_id, FeaturesQuery::default()).await)?;
+                if_found(self.get_3gpp_registration(ue_id, FeaturesQuery::default()).await)?;
         }
         if names.0.contains(&RegistrationDataSetName::SmfPduSessions) {
             let query = SmfRegistrationsQuery { single_nssai: query.single_nssai, dnn: query.dnn };
-            sets.smf_registration = absent(self.get_smf_registration(ue_id, query).await)?;
+            sets.smf_registration = if_found(self.get_smf_registration(ue_id, query).await)?;
         }
         Ok(sets)
     }
@@ -48,23 +48,23 @@ impl UdmUeContextManagement for Udm {
         body: Amf3GppAccessRegistration,
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
         let udr = self.udr(ue_id).await?;
-        let before = absent(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
-        // An AMF that was started anew has another identity behind the same URI, and would take the
-        // word for its own.
-        let elsewhere = |old: &Amf3GppAccessRegistration| {
+        let before = if_found(udr.query_amf_context_3gpp(ue_id, FieldsQuery::default()).await)?;
+        // A restarted AMF has a new identity behind the same URI. It must not receive the
+        // deregistration of its own UE.
+        let is_other_amf = |old: &Amf3GppAccessRegistration| {
             old.amf_instance_id != body.amf_instance_id
                 && old.dereg_callback_uri != body.dereg_callback_uri
         };
-        let old = before.filter(|old| elsewhere(old) && old.purge_flag != Some(true));
-        // A consumer that gives up takes this handler with it wherever it waits. What the UDR has
-        // taken by then is told to the AMF of before all the same.
+        let old = before.filter(|old| is_other_amf(old) && old.purge_flag != Some(true));
+        // In a task of its own: the old AMF is notified of a stored registration even if the
+        // consumer cancels the request.
         let (context, supi, new) = (self.context.clone(), ue_id.to_string(), body.clone());
         let (answer, stored) = tokio::sync::oneshot::channel();
         trace::spawn(trace::Origin::here(), async move {
             let initial = new.initial_registration_ind == Some(true);
             let reply = udr.create_amf_context_3gpp(&supi, new).await;
             if let (Ok(_), Some(old)) = (&reply, old) {
-                tell_old_amf(&context, &supi, old, initial);
+                notify_old_amf(&context, &supi, old, initial);
             }
             let _ = answer.send(reply);
         });
@@ -96,7 +96,7 @@ impl UdmUeContextManagement for Udm {
         let items =
             changes.as_object().into_iter().flatten().filter(|(name, _)| *name != "guami").map(
                 |(name, value)| {
-                    // `add` puts a member in its place whether it is there or not (RFC 6902, 4.1).
+                    // `add` sets a member whether it exists or not (RFC 6902, 4.1).
                     PatchItem {
                         op: "add".into(),
                         path: format!("/{name}"),
@@ -147,7 +147,7 @@ impl UdmUeContextManagement for Udm {
         if pdu_session_id.parse() != Ok(body.pdu_session_id) {
             return Err(Problem::mandatory_ie_incorrect(
                 "/pduSessionId",
-                "it is another one than the path's",
+                "it differs from the path's",
             ));
         }
         let udr = self.udr(ue_id).await?;
@@ -173,7 +173,7 @@ impl UdmUeContextManagement for Udm {
             let registered =
                 udr.query_smf_registration(ue_id, pdu_session_id, FieldsQuery::default()).await?;
             if registered.smf_instance_id != asking {
-                let detail = "another SMF has taken the session over";
+                let detail = "another SMF serves the session";
                 return Err(Problem::new(422, "UNPROCESSABLE_REQUEST").detail(detail));
             }
         }
@@ -192,9 +192,9 @@ impl UdmUeContextManagement for Udm {
     }
 }
 
-/// Tells the AMF that served the UE before that it no longer does (TS 23.502, 4.2.2.2.2, step 14d).
-/// It does not keep the new one waiting.
-fn tell_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
+/// Nudm_UECM_DeregistrationNotification to the previous AMF (TS 23.502, 4.2.2.2.2, step 14d), in the
+/// background.
+fn notify_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration, initial: bool) {
     let reason = match initial {
         true => DeregistrationReason::UeInitialRegistration,
         false => DeregistrationReason::UeRegistrationAreaChange,
@@ -204,7 +204,7 @@ fn tell_old_amf(context: &NfContext, supi: &str, old: Amf3GppAccessRegistration,
     tokio::spawn(async move {
         let amf = martlet_sbi_api::namf_callback::AmfCallbackClient::new(peer);
         if let Err(problem) = amf.deregistration_notify(&old.dereg_callback_uri, body).await {
-            tracing::info!(%supi, %problem, "the AMF that served the UE before did not take the notification");
+            tracing::info!(%supi, %problem, "deregistration notification to the previous AMF failed");
         }
     });
 }

@@ -154,7 +154,7 @@ impl Task {
                     self.link = Link::None;
                     self.side.closed();
                 }
-                Came::Timeout => self.side.timeout(now),
+                Came::Timeout => self.side.handle_timeout(now),
             }
             self.carry_out().await;
             let state = self.side.state();
@@ -167,7 +167,7 @@ impl Task {
             Event::Positioning { kind: PositioningKind::UppCmi, message, routing } => {
                 let lmf = routing.clone().unwrap_or_default();
                 self.routing = routing;
-                self.side.negotiation(now, &lmf, &message);
+                self.side.upp_cm(now, &lmf, &message);
             }
             Event::Positioning { kind: PositioningKind::Lpp, message, routing } => {
                 self.config.tell_truth(&self.supi, now);
@@ -182,7 +182,7 @@ impl Task {
     }
 
     async fn carry_out(&mut self) {
-        while let Some(action) = self.side.action() {
+        while let Some(action) = self.side.next_action() {
             match action {
                 UeAction::Nas(octets) => {
                     let routing = self.routing.clone();
@@ -217,7 +217,7 @@ impl Task {
         if payload.payload_type != PayloadType::Lpp {
             return;
         }
-        let Ok(messages) = lpp_messages(&payload.octets) else { return };
+        let Ok(messages) = lpp_messages(&payload.bytes) else { return };
         let (mut answers, now) = (Vec::new(), Instant::now());
         self.config.tell_truth(&self.supi, now);
         for message in messages {

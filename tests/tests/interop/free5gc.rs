@@ -11,8 +11,8 @@ const SD: u32 = 0x01_02_03;
 
 /// What a core grants to them, and one slice for all.
 pub fn for_them(config: &mut Config) {
-    config.nrf.lenient.absolute_prefixes = true;
-    config.nrf.lenient.no_heartbeats = true;
+    config.nrf.interop.absolute_prefixes = true;
+    config.nrf.interop.no_heartbeats = true;
     config.udm.sdm_v1 = true;
     config.udm.empty_subscriptions = true;
     let slice = Snssai::new(1, Some(SD));

@@ -6,16 +6,16 @@ use martlet_lcsupp::{BindingIdentity, Framer};
 use std::collections::HashSet;
 use std::time::Instant;
 
-/// Where a UE's connection is.
+/// The state of a UE's connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The UE was told to connect. Its channel may be there already.
+    /// ESTABLISHMENT COMMAND was sent. The channel may be bound already.
     Establishing(Procedure),
-    /// It is there.
+    /// The connection is established.
     Established,
-    /// It is there, and is to be modified.
+    /// Established, and MODIFICATION COMMAND was sent.
     Modifying(Procedure),
-    /// The UE was told to let go of it.
+    /// RELEASE COMMAND was sent.
     Releasing(Procedure),
 }
 
@@ -69,8 +69,7 @@ impl Connection {
         self.sessions.contains(session)
     }
 
-    /// The UE says that it is connected: what came before, in its order. None where it said so
-    /// before.
+    /// Completes the establishment. Returns the buffered payloads in order; None if it was complete.
     pub(super) fn complete(&mut self) -> Option<Vec<Payload>> {
         if !matches!(self.state, State::Establishing(_)) {
             return None;
@@ -79,11 +78,11 @@ impl Connection {
         Some(std::mem::take(&mut self.early))
     }
 
-    /// Keep a payload until the establishment is complete, if there is room within `limit` octets.
-    pub(super) fn keep(&mut self, payload: Payload, limit: usize) -> bool {
-        let kept: usize =
-            self.early.iter().map(|payload| payload.octets.len() + payload.session.len()).sum();
-        let room = kept + payload.octets.len() + payload.session.len() <= limit;
+    /// Buffers a payload until the establishment is complete. False if `limit` bytes are exceeded.
+    pub(super) fn buffer(&mut self, payload: Payload, limit: usize) -> bool {
+        let buffered: usize =
+            self.early.iter().map(|payload| payload.bytes.len() + payload.session.len()).sum();
+        let room = buffered + payload.bytes.len() + payload.session.len() <= limit;
         if room {
             self.early.push(payload);
         }

@@ -1,5 +1,5 @@
-//! GNSS: the UE says where it is by its own receiver (TS 38.305, 8.1).
-use super::transaction::{Conversation, failed};
+//! GNSS: the UE reports the position of its own receiver (TS 38.305, 8.1).
+use super::transaction::{Transactions, failed};
 use martlet_lcs_position::{Estimate, PointWithUncertaintyEllipse};
 use martlet_lpp::{
     AGnssRequestLocationInformation, BitString, Body, CommonIEsRequestLocationInformation,
@@ -12,8 +12,8 @@ use martlet_sbi::Problem;
 /// `gps` of `GNSS-ID-Bitmap` (TS 37.355, 6.5.2.13).
 const GPS: usize = 0;
 
-/// Asks a UE where it is.
-pub(crate) async fn gnss(conversation: &mut Conversation) -> Result<Estimate, Problem> {
+/// Requests the position from the UE.
+pub(crate) async fn gnss(lpp: &mut Transactions) -> Result<Estimate, Problem> {
     let common = CommonIEsRequestLocationInformation {
         location_information_type: LocationInformationType::LocationEstimateRequired,
         location_coordinate_types: Some(LocationCoordinateTypes {
@@ -33,16 +33,18 @@ pub(crate) async fn gnss(conversation: &mut Conversation) -> Result<Estimate, Pr
         }),
         ..Default::default()
     };
-    let answer = conversation.ask(Body::RequestLocationInformation(request.into())).await?;
+    let answer = lpp.request(Body::RequestLocationInformation(request.into())).await?;
     let Body::ProvideLocationInformation(provided) = answer else {
-        return Err(failed("the UE answers a request for its position with something else"));
+        return Err(positioning_failed(
+            "unexpected answer of the UE to RequestLocationInformation",
+        ));
     };
     let estimate =
         provided.common_ies_provide_location_information.and_then(|it| it.location_estimate);
     let Some(LocationCoordinates::EllipsoidPointWithUncertaintyEllipse(point)) = estimate else {
-        return Err(failed("the UE's receiver has no position"));
+        return Err(positioning_failed("the UE's answer has no position"));
     };
-    let coded = PointWithUncertaintyEllipse {
+    let encoded = PointWithUncertaintyEllipse {
         south: point.latitude_sign == EllipsoidPointWithUncertaintyEllipseLatitudeSign::South,
         latitude: point.degrees_latitude,
         longitude: point.degrees_longitude,
@@ -51,5 +53,5 @@ pub(crate) async fn gnss(conversation: &mut Conversation) -> Result<Estimate, Pr
         orientation: point.orientation_major_axis,
         confidence: point.confidence,
     };
-    Ok(coded.estimate())
+    Ok(encoded.estimate())
 }

@@ -1,24 +1,23 @@
-//! Multi-RTT, the UE's part: how much later it hears each signal than it sends its own (TS 38.305,
-//! 8.10; TS 37.355, 6.5.12).
-use super::prs::{assistance, deviation};
-use super::transaction::{Conversation, failed};
+//! Multi-RTT, the UE's part: its Rx-Tx time differences (TS 38.305, 8.10; TS 37.355, 6.5.12).
+use super::assistance_data::{assistance, deviation};
+use super::transaction::{Transactions, failed};
 use martlet_lcs_position::metres_of_rstd;
 use martlet_lpp::*;
 use martlet_sbi::Problem;
 
-/// The difference of the times at which one end receives and sends.
+/// The Rx-Tx time difference of one end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RoundTrip {
-    /// As metres that light goes.
+    /// The time as a distance, metres.
     pub metres: f64,
     /// Standard deviation, metres.
     pub deviation: f64,
 }
 
-/// Tells a UE of the signals of cells with these physical identities, and asks it how much later it
-/// hears them than it sends; each with its place in the list.
+/// Provides the signals of cells with these PCIs as assistance data and requests the Rx-Tx time
+/// differences. Returns them by index of the cell.
 pub(crate) async fn multi_rtt(
-    conversation: &mut Conversation,
+    lpp: &mut Transactions,
     pcis: &[u16],
 ) -> Result<Vec<(usize, RoundTrip)>, Problem> {
     let signals = NrMultiRttProvideAssistanceDataR16 {
@@ -29,14 +28,14 @@ pub(crate) async fn multi_rtt(
         nr_multi_rtt_provide_assistance_data_r16: Some(signals.into()),
         ..Default::default()
     };
-    conversation.tell(Body::ProvideAssistanceData(data.into())).await?;
+    lpp.send(Body::ProvideAssistanceData(data.into())).await?;
     let common = CommonIEsRequestLocationInformation {
         location_information_type: LocationInformationType::LocationMeasurementsRequired,
         ..Default::default()
     };
     let rtt = NrMultiRttRequestLocationInformationR16 {
         nr_ue_rx_tx_time_diff_measurement_info_request_r16: Some(()),
-        // `prsrsrpReq` and others: the times are measured anyhow.
+        // `prsrsrpReq` and others. The time differences are always measured.
         nr_requested_measurements_r16: BitString::from_ones(1, &[]),
         nr_assistance_availability_r16: true,
         ..Default::default()
@@ -46,13 +45,16 @@ pub(crate) async fn multi_rtt(
         nr_multi_rtt_request_location_information_r16: Some(rtt.into()),
         ..Default::default()
     };
-    let answer = conversation.ask(Body::RequestLocationInformation(request.into())).await?;
+    let answer = lpp.request(Body::RequestLocationInformation(request.into())).await?;
     let Body::ProvideLocationInformation(provided) = answer else {
-        return Err(failed("the UE answers a request for measurements with something else"));
+        return Err(positioning_failed(
+            "unexpected answer of the UE to RequestLocationInformation",
+        ));
     };
     let measured = provided.nr_multi_rtt_provide_location_information_r16;
     let measured = measured.and_then(|it| it.nr_multi_rtt_signal_measurement_information_r16);
-    let measured = measured.ok_or_else(|| failed("the UE has measured no round trips"))?;
+    let measured = measured
+        .ok_or_else(|| positioning_failed("the UE's answer has no Rx-Tx time differences"))?;
     let one = |it: &NrMultiRttMeasElementR16| {
         let metres = difference(&it.nr_ue_rx_tx_time_diff_r16)?;
         let at = usize::from(it.dl_prs_id_r16);
@@ -62,7 +64,8 @@ pub(crate) async fn multi_rtt(
     Ok(measured.nr_multi_rtt_meas_list_r16.iter().filter_map(one).collect())
 }
 
-/// Metres of a report, in whatever steps the UE chose (TS 38.133, 10.1.25.3.1: those of RSTD).
+/// The difference in metres of a report, in the UE's choice of steps (TS 38.133, 10.1.25.3.1: as for
+/// RSTD).
 fn difference(report: &NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16) -> Option<f64> {
     use NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16 as Report;
     match report {
@@ -72,7 +75,7 @@ fn difference(report: &NrMultiRttMeasElementR16NrUeRxTxTimeDiffR16) -> Option<f6
         Report::K3R16(value) => metres_of_rstd(*value, 3),
         Report::K4R16(value) => metres_of_rstd(*value, 4),
         Report::K5R16(value) => metres_of_rstd((*value).into(), 5),
-        // Finer steps, which were not asked for.
+        // Finer steps, which were not requested.
         _ => None,
     }
 }

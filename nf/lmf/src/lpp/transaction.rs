@@ -1,24 +1,24 @@
-//! A request and its answer (TS 37.355, 4.3.2).
-use crate::session::Session;
+//! LPP transactions (TS 37.355, 4.3.2).
+use super::session::Session;
 use martlet_lpp::{Body, LppMessage, Transaction, decode, encode};
 use martlet_sbi::Problem;
 use std::time::{Duration, Instant};
 
-/// The LPP messages of a session.
-pub(crate) struct Conversation {
+/// The LPP transactions of a session.
+pub(crate) struct Transactions {
     session: Session,
     next: u8,
     limit: Duration,
 }
 
-pub(crate) fn failed(why: impl std::fmt::Display) -> Problem {
+pub(crate) fn positioning_failed(why: impl std::fmt::Display) -> Problem {
     Problem::new(500, "POSITIONING_FAILED").detail(why.to_string())
 }
 
-impl Conversation {
-    /// In a session, in which the UE may take so long for an answer.
+impl Transactions {
+    /// For a session, with a time limit for each answer.
     pub(crate) fn new(session: Session, limit: Duration) -> Self {
-        Conversation { session, next: 0, limit }
+        Transactions { session, next: 0, limit }
     }
 
     /// The session.
@@ -26,28 +26,30 @@ impl Conversation {
         &self.session
     }
 
-    /// Tells something that needs no answer.
-    pub(crate) async fn tell(&mut self, body: Body) -> Result<(), Problem> {
+    /// Sends a message that has no answer.
+    pub(crate) async fn send(&mut self, body: Body) -> Result<(), Problem> {
         let transaction = Transaction::ByServer(self.next);
         self.next = self.next.wrapping_add(1);
-        let octets = encode(&LppMessage::new(transaction, true, body)).map_err(failed)?;
-        self.session.send(&octets).await
+        let bytes =
+            encode(&LppMessage::new(transaction, true, body)).map_err(positioning_failed)?;
+        self.session.send(&bytes).await
     }
 
-    /// Asks, and gives the answer to it. What belongs to other transactions is passed over.
-    pub(crate) async fn ask(&mut self, request: Body) -> Result<Body, Problem> {
+    /// Sends a request and returns its answer. Messages of other transactions are ignored.
+    pub(crate) async fn request(&mut self, request: Body) -> Result<Body, Problem> {
         let transaction = Transaction::ByServer(self.next);
         self.next = self.next.wrapping_add(1);
-        let octets = encode(&LppMessage::new(transaction, false, request)).map_err(failed)?;
-        self.session.send(&octets).await?;
+        let bytes =
+            encode(&LppMessage::new(transaction, false, request)).map_err(positioning_failed)?;
+        self.session.send(&bytes).await?;
         let until = Instant::now() + self.limit;
         loop {
-            let octets = self.session.receive(until).await?;
-            let message = match decode(&octets) {
+            let bytes = self.session.receive(until).await?;
+            let message = match decode(&bytes) {
                 Ok(message) => message,
                 Err(error) => {
-                    crate::metrics::refused("lpp message");
-                    tracing::info!(%error, "an LPP message that does not decode");
+                    crate::metrics::rejected("lpp_malformed");
+                    tracing::info!(%error, "LPP message rejected: malformed");
                     continue;
                 }
             };
@@ -55,10 +57,14 @@ impl Conversation {
                 continue;
             }
             match Body::of(message) {
-                Some(Body::Error(_)) => return Err(failed("the UE answers with an LPP error")),
-                Some(Body::Abort(_)) => return Err(failed("the UE ends the LPP transaction")),
+                Some(Body::Error(_)) => {
+                    return Err(positioning_failed("the UE answered with an LPP Error"));
+                }
+                Some(Body::Abort(_)) => {
+                    return Err(positioning_failed("the UE aborted the LPP transaction"));
+                }
                 Some(body) => return Ok(body),
-                // An acknowledgement alone.
+                // An acknowledgement without a body.
                 None => {}
             }
         }

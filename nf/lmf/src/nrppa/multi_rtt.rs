@@ -1,10 +1,10 @@
-//! Multi-RTT, the network's part (TS 38.305, 8.10.3): the gNB has the UE send a signal, and the
-//! gNBs around measure it.
-use super::trps::Trp;
-use super::{refusal, unexpected};
+//! Multi-RTT, the network's part (TS 38.305, 8.10.3): the serving gNB configures the UE's SRS, and the
+//! gNBs measure it.
+use super::trp_information_exchange::Trp;
+use super::{gnb_failure, unexpected_message};
 use crate::Shared;
-use crate::lpp::{Conversation, MOST_CELLS, RoundTrip, failed, multi_rtt};
-use crate::owner::Supi;
+use crate::lpp::{MAX_CELLS, RoundTrip, Transactions, failed, multi_rtt};
+use crate::user_plane::Supi;
 use martlet_lcs_position::{RangeMeasurement, TangentPlane, metres_of_quality, metres_of_rstd};
 use martlet_nrppa::{
     AbortTransmission, GnbRxTxTimeDiffMeas, MeasurementRequest, Message, Pdu, PosResourceSetType,
@@ -18,10 +18,10 @@ use martlet_sbi_api::common::{GlobalRanNodeId, Ncgi};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Steps of the gNBs' reports: 2^2 T_c, 0.6 m.
+/// Timing reporting granularity factor of the gNBs' reports: 2^2 T_c, 0.6 m.
 const K: u8 = 2;
 
-/// A UE that sends a signal for gNBs to measure. Its end ends the signal.
+/// A UE whose SRS is active. Dropping it deactivates the SRS.
 pub(crate) struct MultiRtt {
     shared: Arc<Shared>,
     ue: Supi,
@@ -39,35 +39,34 @@ impl Drop for MultiRtt {
                 PositioningDeactivation { abort_transmission: AbortTransmission::ReleaseAll };
             let pdu =
                 Pdu { transaction: 0, message: Message::PositioningDeactivation(message.into()) };
-            if let Err(problem) = shared.tell_gnb_of(&ue, &correlation, &pdu).await {
-                tracing::info!(supi = %ue, %problem, "the gNB was not told that the UE need send no signal any more");
+            if let Err(problem) = shared.send_to_gnb_of(&ue, &correlation, &pdu).await {
+                tracing::info!(supi = %ue, %problem, "POSITIONING DEACTIVATION was not sent");
             }
         });
     }
 }
 
 impl MultiRtt {
-    /// Measures a UE: the points with the distances that both ends' times give.
+    /// Performs the procedure. Returns the distances to the TRPs that both ends measured.
     pub(crate) async fn run(
         shared: &Arc<Shared>,
-        conversation: &mut Conversation,
+        lpp: &mut Transactions,
         serving: Option<&Ncgi>,
     ) -> Result<Vec<RangeMeasurement>, Problem> {
-        let (ue, correlation) =
-            (conversation.session().ue().clone(), conversation.session().identity().to_owned());
+        let (ue, correlation) = (lpp.session().ue().clone(), lpp.session().identity().to_owned());
         shared.subscribe_to_gnbs().await?;
         let trps = nearest(&shared.trps(serving).await?, serving);
         if trps.len() < 3 {
             let known = trps.len();
-            return Err(failed(format!(
-                "round trips are measured at three places at least, and gNBs have told of {known}"
+            return Err(positioning_failed(format!(
+                "multi-RTT needs three TRPs, and {known} are known"
             )));
         }
         shared.subscribe_to_gnb_of(&ue).await?;
-        let it = MultiRtt::begin(shared, &ue, correlation).await?;
+        let it = MultiRtt::activate(shared, &ue, correlation).await?;
         let pcis: Vec<u16> = trps.iter().map(|trp| trp.pci).collect();
         // Both ends measure at the same time.
-        let (by_ue, by_gnbs) = tokio::join!(multi_rtt(conversation, &pcis), it.measure(&trps));
+        let (by_ue, by_gnbs) = tokio::join!(multi_rtt(lpp, &pcis), it.measure(&trps));
         let (by_ue, by_gnbs) = (by_ue?, by_gnbs?);
         let both = |(at, ue): &(usize, RoundTrip)| {
             let (_, gnb) = by_gnbs.iter().find(|(of, _)| of == at)?;
@@ -83,22 +82,26 @@ impl MultiRtt {
 
     /// POSITIONING INFORMATION REQUEST and POSITIONING ACTIVATION REQUEST (TS 38.455, 8.4.1 and
     /// 8.4.3).
-    async fn begin(shared: &Arc<Shared>, ue: &Supi, correlation: String) -> Result<Self, Problem> {
+    async fn activate(
+        shared: &Arc<Shared>,
+        ue: &Supi,
+        correlation: String,
+    ) -> Result<Self, Problem> {
         let request =
             Message::PositioningInformationRequest(PositioningInformationRequest::default().into());
-        let response = match shared.ask_gnb_of(ue, &correlation, request).await? {
+        let response = match shared.request_from_gnb_of(ue, &correlation, request).await? {
             Message::PositioningInformationResponse(response) => response,
             Message::PositioningInformationFailure(it) => {
-                return Err(refusal("give the UE a signal", &it.cause));
+                return Err(gnb_failure("configure the UE's SRS", &it.cause));
             }
-            other => return Err(unexpected("give the UE a signal", &other)),
+            other => return Err(unexpected_message("configure the UE's SRS", &other)),
         };
         let signal = response
             .srsconfiguration
-            .ok_or_else(|| failed("the gNB does not say which signal the UE sends"))?;
+            .ok_or_else(|| positioning_failed("the gNB's answer has no SRS configuration"))?;
         let set = semi_persistent(&signal);
         let it = MultiRtt { shared: shared.clone(), ue: ue.clone(), correlation, signal };
-        // A periodic signal is on the air already.
+        // A periodic SRS needs no activation.
         let Some(set) = set else { return Ok(it) };
         let srstype = SrsType::SemipersistentSrs(SemipersistentSrs {
             s_rsresource_set_id: set,
@@ -106,17 +109,17 @@ impl MultiRtt {
         });
         let request = PositioningActivationRequest { srstype, relative_time1900: None };
         let request = Message::PositioningActivationRequest(request.into());
-        match shared.ask_gnb_of(ue, &it.correlation, request).await? {
+        match shared.request_from_gnb_of(ue, &it.correlation, request).await? {
             Message::PositioningActivationResponse(_) => Ok(it),
             Message::PositioningActivationFailure(failure) => {
-                Err(refusal("have the UE send its signal", &failure.cause))
+                Err(gnb_failure("activate the UE's SRS", &failure.cause))
             }
-            other => Err(unexpected("have the UE send its signal", &other)),
+            other => Err(unexpected_message("activate the UE's SRS", &other)),
         }
     }
 
-    /// MEASUREMENT REQUEST to each gNB (TS 38.455, 8.5.1): each point that hears the UE, by its
-    /// place in the list.
+    /// MEASUREMENT REQUEST to each gNB (TS 38.455, 8.5.1). Returns the measurements by index of the
+    /// TRP.
     async fn measure(&self, trps: &[Trp]) -> Result<Vec<(usize, RoundTrip)>, Problem> {
         let mut gnbs: Vec<&GlobalRanNodeId> = Vec::new();
         for trp in trps {
@@ -131,24 +134,27 @@ impl MultiRtt {
                 let ids: Vec<i64> =
                     trps.iter().filter(|trp| trp.gnb == gnb).map(|trp| trp.id).collect();
                 let request = Message::MeasurementRequest(self.request(&ids).into());
-                let limit = shared.nrppa_limit();
+                let limit = shared.nrppa_timeout();
                 tokio::spawn(async move {
-                    (gnb.clone(), shared.ask_gnbs(Some(vec![gnb]), request, 1, limit).await)
+                    (
+                        gnb.clone(),
+                        shared.request_from_gnbs(Some(vec![gnb]), request, 1, limit).await,
+                    )
                 })
             })
             .collect();
         let mut measured = Vec::new();
         for answer in asked {
-            let Ok((gnb, heard)) = answer.await else { continue };
-            let response = match heard.map(|mut heard| heard.pop().map(|it| it.message)) {
+            let Ok((gnb, received)) = answer.await else { continue };
+            let response = match received.map(|mut received| received.pop().map(|it| it.message)) {
                 Ok(Some(Message::MeasurementResponse(response))) => response,
                 Ok(Some(Message::MeasurementFailure(it))) => {
-                    tracing::info!(?gnb, cause = ?it.cause, "a gNB has measured nothing");
+                    tracing::info!(?gnb, cause = ?it.cause, "MEASUREMENT FAILURE from a gNB");
                     continue;
                 }
                 Ok(_) => continue,
                 Err(problem) => {
-                    tracing::info!(?gnb, %problem, "a gNB was not asked for its measurements");
+                    tracing::info!(?gnb, %problem, "measurement request to a gNB failed");
                     continue;
                 }
             };
@@ -181,7 +187,7 @@ impl MultiRtt {
     }
 }
 
-/// The nearest to the UE's cell, as many as a UE can be told of.
+/// The TRPs nearest to the UE's cell, as many as assistance data can hold.
 fn nearest(trps: &[Trp], serving: Option<&Ncgi>) -> Vec<Trp> {
     let mut trps = trps.to_vec();
     let serving = serving.and_then(|ncgi| u64::from_str_radix(ncgi.nr_cell_id.as_ref(), 16).ok());
@@ -192,11 +198,11 @@ fn nearest(trps: &[Trp], serving: Option<&Ncgi>) -> Vec<Trp> {
             at.offset(&a.position).length().total_cmp(&at.offset(&b.position).length())
         });
     }
-    trps.truncate(MOST_CELLS);
+    trps.truncate(MAX_CELLS);
     trps
 }
 
-/// The set of signals that has to be activated.
+/// The SRS resource set that has to be activated.
 fn semi_persistent(signal: &SrsConfiguration) -> Option<i64> {
     let sets = signal.s_rscarrier_list.iter();
     let mut sets = sets.flat_map(|carrier| {
@@ -207,7 +213,7 @@ fn semi_persistent(signal: &SrsConfiguration) -> Option<i64> {
     Some(set.possrs_resource_set_id.into())
 }
 
-/// What a point has measured.
+/// The measurement of a TRP.
 fn round_trip(item: &TrpMeasurementResponseItem) -> Option<RoundTrip> {
     use TrpMeasurementTimingQualityResolution as Resolution;
     item.measurement_result.iter().find_map(|result| {
@@ -234,10 +240,10 @@ fn round_trip(item: &TrpMeasurementResponseItem) -> Option<RoundTrip> {
                 };
                 metres_of_quality(it.measurement_quality, step)
             }
-            // A gNB that does not say how good it is.
+            // No quality reported.
             _ => 10.0,
         };
-        // Half a step of the report at least.
+        // At least half a step of the report.
         Some(RoundTrip { metres, deviation: deviation.max(0.3) })
     })
 }

@@ -5,7 +5,7 @@ use martlet_lcsupp::{BindingIdentity, Message, PayloadType, Transport};
 use martlet_tests::MetricDelta;
 
 fn refused(why: &'static str) -> MetricDelta<'static> {
-    MetricDelta::of("martlet_lmf_refused_total", &[("why", why)])
+    MetricDelta::of("martlet_lmf_rejected_total", &[("reason", why)])
 }
 
 async fn grown(growth: &MetricDelta<'_>, what: &str) -> Result<()> {
@@ -39,7 +39,7 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
         // the connection goes on.
         let session = Message::Uplink(transport(&[0, 1, 1], b"nobody")).encode()?;
         let lengths = Message::Uplink(transport(&[0, 9, 1], b"1")).encode()?;
-        for (why, bytes) in [("session", session.clone()), ("lpp payload", lengths)] {
+        for (why, bytes) in [("unknown_session", session.clone()), ("lpp_payload", lengths)] {
             let counted = refused(why);
             bad.say(bytes).await;
             grown(&counted, why).await?;
@@ -56,11 +56,11 @@ fn invalid_messages_of_a_connected_ue_disturb_no_other() {
         let mut unknown_payload = session;
         unknown_payload[1] = 9;
         let wrong = [
-            ("stream", vec![0x77; 40]),
-            ("stream", unknown_payload),
-            ("out of place", downlink),
-            ("out of place", others),
-            ("out of place", vec![0x45]),
+            ("lcs_upp_malformed", vec![0x77; 40]),
+            ("lcs_upp_malformed", unknown_payload),
+            ("lcs_upp_unexpected", downlink),
+            ("lcs_upp_unexpected", others),
+            ("lcs_upp_unexpected", vec![0x45]),
         ];
         for (why, bytes) in wrong {
             let counted = refused(why);

@@ -153,7 +153,7 @@ fn nrppa_encoding_equals_pycrate() {
 
 /// What the LMF has refused for a reason.
 fn refused(why: &str) -> f64 {
-    metric("martlet_lmf_refused_total", &[("why", why)])
+    metric("martlet_lmf_rejected_total", &[("reason", why)])
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
         let (_ue, _positioning) =
             testbed.phone_that(1, there, true, true, testbed.trust()?, round_trips).await?;
         testbed.locate(1).await?;
-        let (garbage, nobody) = (refused("nrppa message"), refused("nrppa of nobody"));
+        let (garbage, nobody) = (refused("nrppa_malformed"), refused("nrppa_unknown_transaction"));
         // No message at all; an answer that nobody waits for; a routing identity of nobody.
         let answer = vec![0x20, 0x10, 0x00, 0x7f, 0xff, 0x04, 0x00, 0x00, 0x01, 0x00];
         for message in [vec![0xff; 5], vec![], answer] {
@@ -179,7 +179,7 @@ fn invalid_nrppa_from_a_gnb_is_rejected_and_disturbs_no_other() {
             other.send_raw_ngap(0, pdu?.encode()?).await?;
         }
         let told =
-            || refused("nrppa message") + refused("nrppa of nobody") >= garbage + nobody + 3.0;
+            || refused("nrppa_malformed") + refused("nrppa_unknown_transaction") >= garbage + nobody + 3.0;
         for _ in 0..100 {
             if told() {
                 break;

@@ -101,7 +101,7 @@ fn quic_and_tls_ues_are_served_beside_unauthenticated_peers() {
         let unknown =
             Message::BindingRequest(BindingIdentity::new(vec![7; 16]).context("no identity")?)
                 .encode()?;
-        let refused = || metric("martlet_lmf_refused_total", &[("why", "unknown binding")]);
+        let refused = || metric("martlet_lmf_rejected_total", &[("reason", "unknown_binding")]);
         let (before, trust) = (refused(), testbed.trust()?);
         let answer = tokio::task::spawn_blocking(move || -> Result<Vec<u8>> {
             let door = std::net::SocketAddr::from((lmf(), 9127));

@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 fn refused() -> f64 {
-    let whys = ["tls", "unknown binding", "out of place", "stream", "bound twice", "silent"];
-    whys.iter().map(|why| metric("martlet_lmf_refused_total", &[("why", why)])).sum()
+    let whys = ["channel_error", "unknown_binding", "lcs_upp_unexpected", "lcs_upp_malformed", "already_bound", "binding_timeout"];
+    whys.iter().map(|why| metric("martlet_lmf_rejected_total", &[("reason", why)])).sum()
 }
 
 /// Says something over TLS; what the LMF answers until it closes.

@@ -1,8 +1,8 @@
-//! The LMF's side.
+//! The LMF's side of the LCS-UP connections of all UEs.
 
 mod connection;
 
-use crate::actions::{ChannelId, LmfAction, LmfEvent, Loss, Wrong};
+use crate::actions::{ChannelId, DisconnectReason, LmfAction, LmfEvent, Rejection};
 use crate::timers::{Procedure, Timers};
 use crate::ue::checked;
 use connection::{Connection, State};
@@ -12,56 +12,59 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// What the LMF's side takes on.
+/// Limits of the LMF's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LmfLimits {
-    /// UEs with a connection, or one under way.
+    /// Connections, established or in progress.
     pub ues: usize,
-    /// Channels that have not said yet whose they are.
+    /// Channels without a binding request so far.
     pub unbound: usize,
-    /// Octets of a UE's uplink payloads that are kept while its establishment is not complete.
-    pub early: usize,
-    /// Sessions of a UE.
+    /// Bytes of uplink payloads that are buffered per UE until its connection is established.
+    pub early_bytes: usize,
+    /// Sessions per UE.
     pub sessions: usize,
 }
 
 impl Default for LmfLimits {
     fn default() -> Self {
-        LmfLimits { ues: 10_000, unbound: 256, early: 262_144, sessions: 64 }
+        LmfLimits { ues: 10_000, unbound: 256, early_bytes: 262_144, sessions: 64 }
     }
 }
 
-/// A UE has no connection, or no room for what was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotConnected {
-    /// It has none.
+/// Why the LMF's side cannot do what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LmfError {
+    /// The UE has no connection.
+    #[error("the UE has no user plane connection")]
     NoConnection,
-    /// There are as many UEs, or sessions of this one, as there may be.
-    Full,
-    /// The payload or the session identity does not fit.
+    /// The limit of connections, or of sessions of this UE, is reached.
+    #[error("the limit of connections or sessions is reached")]
+    LimitReached,
+    /// Payload or session identity are too long.
+    #[error("{0}")]
     Encode(EncodeError),
 }
 
-/// The LMF's end of the connections of all its UEs. `Ue` is how its owner names a UE.
+/// The LMF's end of the connections of all UEs. `Ue` is the caller's identity of a UE.
 #[derive(Debug)]
 pub struct LmfSide<Ue> {
     timers: Timers,
     limits: LmfLimits,
     address: LmfAddress,
     connections: HashMap<Ue, Connection>,
-    /// Those of them with a procedure under way.
+    /// Those of them with a procedure in progress.
     timed: HashSet<Ue>,
-    /// The identities that were given and are good.
+    /// The valid binding identities.
     bindings: HashMap<BindingIdentity, Ue>,
-    /// Whose a channel is.
+    /// The UE of each bound channel.
     channels: HashMap<ChannelId, Ue>,
-    /// Channels of nobody yet.
+    /// Channels without a binding, with their deadlines.
     unbound: HashMap<ChannelId, (Framer, Instant)>,
     actions: VecDeque<LmfAction<Ue>>,
 }
 
 impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
-    /// Without connections; UEs are told to connect to this address.
+    /// Without connections. `address` is sent to UEs.
     pub fn new(timers: Timers, limits: LmfLimits, address: LmfAddress) -> Self {
         LmfSide {
             timers,
@@ -76,18 +79,18 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         }
     }
 
-    /// What is to be done next.
-    pub fn action(&mut self) -> Option<LmfAction<Ue>> {
+    /// The next action; None if there is none.
+    pub fn next_action(&mut self) -> Option<LmfAction<Ue>> {
         self.actions.pop_front()
     }
 
-    /// When [`LmfSide::timeout`] is to be called, if nothing else happens before.
+    /// When to call [`LmfSide::handle_timeout`].
     pub fn deadline(&self) -> Option<Instant> {
         let procedures = self.timed.iter().filter_map(|ue| self.connections.get(ue)?.deadline());
         procedures.chain(self.unbound.values().map(|(_, until)| *until)).min()
     }
 
-    /// UEs with a connection.
+    /// The number of established connections.
     pub fn established(&self) -> usize {
         self.connections.values().filter(|connection| connection.is_established()).count()
     }
@@ -102,50 +105,49 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.connections.get(ue)?.channel
     }
 
-    /// Whose a channel is.
+    /// The UE of a channel.
     pub fn ue_of(&self, channel: ChannelId) -> Option<&Ue> {
         self.channels.get(&channel)
     }
 
-    /// Tell a UE to connect. `binding` is an identity that nobody can guess and that was never
-    /// given before. True where a command was sent; false where the UE has a connection or one
-    /// is under way.
+    /// Sends ESTABLISHMENT COMMAND to a UE. `binding` has to be unguessable and unused. Returns false
+    /// if the UE has a connection, established or in progress.
     ///
     /// # Errors
-    /// There are as many UEs as there may be.
+    /// The limit of connections is reached.
     pub fn establish(
         &mut self,
         now: Instant,
         ue: Ue,
         binding: BindingIdentity,
-    ) -> Result<bool, NotConnected> {
+    ) -> Result<bool, LmfError> {
         if self.connections.contains_key(&ue) {
             return Ok(false);
         }
         if self.connections.len() >= self.limits.ues || self.bindings.contains_key(&binding) {
-            return Err(NotConnected::Full);
+            return Err(LmfError::LimitReached);
         }
         let command = UppCm::EstablishmentCommand {
             binding: binding.clone(),
             address: self.address.clone(),
             source_lmf: None,
         };
-        let octets = command.encode().map_err(NotConnected::Encode)?;
-        self.actions.push_back(LmfAction::Nas(ue.clone(), octets.clone()));
-        let procedure = Procedure::start(now, self.timers.establishment, octets);
+        let bytes = command.encode().map_err(LmfError::Encode)?;
+        self.actions.push_back(LmfAction::Nas(ue.clone(), bytes.clone()));
+        let procedure = Procedure::start(now, self.timers.establishment, bytes);
         self.timed.insert(ue.clone());
         self.bindings.insert(binding.clone(), ue.clone());
         self.connections.insert(ue, Connection::new(binding, procedure));
         Ok(true)
     }
 
-    /// Refuse a UE's request for a connection.
+    /// Rejects a UE's request for a connection.
     pub fn reject(&mut self, ue: Ue, back_off: Option<Duration>) {
         self.nas(&ue, &UppCm::EstablishmentReject(back_off.map(BackOff::at_least)));
     }
 
-    /// Tell a UE that its connection goes on with this LMF in place of another. False where it has
-    /// none, or is busy.
+    /// Sends MODIFICATION COMMAND: this LMF serves the connection in place of another. False if the UE
+    /// has no connection, or another procedure is in progress.
     pub fn modify(&mut self, now: Instant, ue: &Ue, source_lmf: Option<Vec<u8>>) -> bool {
         let Some(connection) = self
             .connections
@@ -154,42 +156,44 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         else {
             return false;
         };
-        let Ok(octets) = UppCm::ModificationCommand(source_lmf).encode() else { return false };
+        let Ok(bytes) = UppCm::ModificationCommand(source_lmf).encode() else { return false };
         connection.state =
-            State::Modifying(Procedure::start(now, self.timers.modification, octets.clone()));
+            State::Modifying(Procedure::start(now, self.timers.modification, bytes.clone()));
         self.timed.insert(ue.clone());
-        self.actions.push_back(LmfAction::Nas(ue.clone(), octets));
+        self.actions.push_back(LmfAction::Nas(ue.clone(), bytes));
         true
     }
 
-    /// Release a UE's connection; false where it has none, or it is being released.
+    /// Releases a UE's connection. False if it has none, or it is being released.
     pub fn release(&mut self, now: Instant, ue: &Ue, back_off: Option<Duration>) -> bool {
         let Some(connection) = self.connections.get_mut(ue) else { return false };
         if matches!(connection.state, State::Releasing(_)) {
             return false;
         }
-        let Ok(octets) = UppCm::ReleaseCommand(back_off.map(BackOff::at_least)).encode() else {
+        let Ok(bytes) = UppCm::ReleaseCommand(back_off.map(BackOff::at_least)).encode() else {
             return false;
         };
         connection.state =
-            State::Releasing(Procedure::start(now, self.timers.release, octets.clone()));
+            State::Releasing(Procedure::start(now, self.timers.release, bytes.clone()));
         self.timed.insert(ue.clone());
-        // From now on nobody can bind with it.
+        // The identity is no longer valid for a binding.
         self.bindings.remove(&connection.binding);
-        self.actions.push_back(LmfAction::Nas(ue.clone(), octets));
+        self.actions.push_back(LmfAction::Nas(ue.clone(), bytes));
         true
     }
 
-    /// A UE is gone from the network: nothing is sent, and its channel is closed.
-    pub fn forget(&mut self, ue: &Ue) {
+    /// Removes a UE that has left the network: closes its channel without a message.
+    pub fn remove(&mut self, ue: &Ue) {
         self.drop_connection(ue);
     }
 
-    /// A UPP-CM message of a UE came over NAS.
-    pub fn negotiation(&mut self, now: Instant, ue: &Ue, octets: &[u8]) {
-        let message = match UppCm::decode(octets) {
+    /// A UPP-CM message from a UE arrived over NAS.
+    pub fn upp_cm(&mut self, now: Instant, ue: &Ue, bytes: &[u8]) {
+        let message = match UppCm::decode(bytes) {
             Ok(message) => message,
-            Err(error) => return self.event(ue, LmfEvent::Refused(Wrong::Negotiation(error))),
+            Err(error) => {
+                return self.event(ue, LmfEvent::MessageRejected(Rejection::MalformedUppCm(error)));
+            }
         };
         let connection = self.connections.get_mut(ue);
         match (message, connection) {
@@ -204,23 +208,23 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
                 UppCm::EstablishmentFailure(cause),
                 Some(Connection { state: State::Establishing(_), .. }),
             ) => {
-                self.lose(ue, Loss::Cause(cause));
+                self.disconnect(ue, DisconnectReason::Cause(cause));
             }
             (UppCm::EstablishmentRequest, None) => self.event(ue, LmfEvent::Requested),
-            // One is there, or under way: the UE that lost it starts anew.
+            // The UE lost its connection, and starts anew.
             (UppCm::EstablishmentRequest, Some(connection)) => {
                 if !matches!(connection.state, State::Establishing(_)) {
-                    self.lose(ue, Loss::ChannelClosed);
+                    self.disconnect(ue, DisconnectReason::ChannelClosed);
                     self.event(ue, LmfEvent::Requested);
                 }
             }
             (UppCm::ReleaseRequest(_), Some(_)) => {
                 self.release(now, ue, None);
             }
-            // The UE has a connection of which the LMF knows nothing.
+            // The UE has a connection that the LMF does not know.
             (UppCm::ReleaseRequest(_), None) => self.nas(ue, &UppCm::ReleaseCommand(None)),
             (UppCm::ReleaseComplete, Some(Connection { state: State::Releasing(_), .. })) => {
-                self.lose(ue, Loss::Released);
+                self.disconnect(ue, DisconnectReason::Released);
             }
             (UppCm::ModificationComplete, Some(connection))
                 if matches!(connection.state, State::Modifying(_)) =>
@@ -238,15 +242,15 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
             }
             (other, _) => {
                 let name = other.name();
-                self.event(ue, LmfEvent::Refused(Wrong::Unexpected(name)));
+                self.event(ue, LmfEvent::MessageRejected(Rejection::UnexpectedUppCm(name)));
             }
         }
     }
 
-    /// Somebody brought up a channel.
+    /// A channel was opened.
     pub fn channel_opened(&mut self, now: Instant, channel: ChannelId) {
         if self.unbound.len() >= self.limits.unbound {
-            self.actions.push_back(LmfAction::Refused(channel, Wrong::Full));
+            self.actions.push_back(LmfAction::ChannelRejected(channel, Rejection::LimitReached));
             self.actions.push_back(LmfAction::Close(channel));
             return;
         }
@@ -262,40 +266,44 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         {
             connection.channel = None;
             match connection.state {
-                // The UE will say over NAS what became of it.
+                // The UE reports the result over NAS.
                 State::Establishing(_) | State::Releasing(_) => {}
-                State::Established | State::Modifying(_) => self.lose(&ue, Loss::ChannelClosed),
+                State::Established | State::Modifying(_) => {
+                    self.disconnect(&ue, DisconnectReason::ChannelClosed)
+                }
             }
         }
     }
 
-    /// Octets came on a channel.
-    pub fn received(&mut self, channel: ChannelId, octets: &[u8]) {
+    /// Bytes arrived on a channel.
+    pub fn received(&mut self, channel: ChannelId, bytes: &[u8]) {
         if let Some(ue) = self.channels.get(&channel).cloned() {
             if let Some(connection) = self.connections.get_mut(&ue) {
-                connection.framer.push(octets);
+                connection.framer.push(bytes);
                 self.read(&ue, channel);
             }
             return;
         }
         let Some((framer, _)) = self.unbound.get_mut(&channel) else { return };
-        framer.push(octets);
+        framer.push(bytes);
         let identity = match framer.next() {
             Ok(None) => return,
             Ok(Some(Message::BindingRequest(identity))) => identity,
             Ok(Some(other)) => {
-                let wrong = Wrong::OutOfPlace(other.name());
-                return self.refuse(channel, wrong, false);
+                let rejection = Rejection::UnexpectedLcsUpp(other.name());
+                return self.reject_channel(channel, rejection, false);
             }
-            Err(error) => return self.refuse(channel, Wrong::Stream(error), false),
+            Err(error) => {
+                return self.reject_channel(channel, Rejection::MalformedLcsUpp(error), false);
+            }
         };
         let Some(ue) = self.bindings.get(&identity).cloned() else {
-            return self.refuse(channel, Wrong::UnknownBinding, true);
+            return self.reject_channel(channel, Rejection::UnknownBinding, true);
         };
-        // Each identity in `bindings` is one of a connection.
+        // Each identity in `bindings` belongs to a connection.
         let Some(connection) = self.connections.get_mut(&ue) else { return };
         if connection.channel.is_some() {
-            return self.refuse(channel, Wrong::BoundTwice, true);
+            return self.reject_channel(channel, Rejection::AlreadyBound, true);
         }
         connection.channel = Some(channel);
         if let Some((framer, _)) = self.unbound.remove(&channel) {
@@ -309,7 +317,7 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
         self.read(&ue, channel);
     }
 
-    /// Read what a UE's framer has.
+    /// Processes the messages in a UE's framer.
     fn read(&mut self, ue: &Ue, channel: ChannelId) {
         loop {
             let Some(connection) = self.connections.get_mut(ue) else { return };
@@ -317,80 +325,82 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
                 Ok(None) => return,
                 Ok(Some(Message::Uplink(transport))) => checked(&transport),
                 Ok(Some(other)) => {
-                    let wrong = Wrong::OutOfPlace(other.name());
-                    return self.broken(ue, channel, wrong);
+                    let rejection = Rejection::UnexpectedLcsUpp(other.name());
+                    return self.abort(ue, channel, rejection);
                 }
-                Err(error) => return self.broken(ue, channel, Wrong::Stream(error)),
+                Err(error) => return self.abort(ue, channel, Rejection::MalformedLcsUpp(error)),
             };
             let event = match transport {
-                Err(wrong) => LmfEvent::Refused(wrong),
+                Err(rejection) => LmfEvent::MessageRejected(rejection),
                 Ok(payload) if !connection.has_session(&payload.session) => {
-                    LmfEvent::Refused(Wrong::Session)
+                    LmfEvent::MessageRejected(Rejection::UnknownSession)
                 }
                 Ok(payload) if connection.is_established() => LmfEvent::Uplink(payload),
-                Ok(payload) => match connection.keep(payload, self.limits.early) {
+                Ok(payload) => match connection.buffer(payload, self.limits.early_bytes) {
                     true => continue,
-                    false => LmfEvent::Refused(Wrong::Full),
+                    false => LmfEvent::MessageRejected(Rejection::LimitReached),
                 },
             };
             self.event(ue, event);
         }
     }
 
-    /// Open a session of a UE under this identity; true where it is new.
+    /// Opens a session of a UE. Returns whether it is new.
     ///
     /// # Errors
-    /// The UE has no connection and none is under way, or has as many sessions as it may have.
-    pub fn open_session(&mut self, ue: &Ue, session: &[u8]) -> Result<bool, NotConnected> {
-        let connection = self.connections.get_mut(ue).ok_or(NotConnected::NoConnection)?;
+    /// The UE has no connection, established or in progress, or the limit of sessions is reached.
+    pub fn open_session(&mut self, ue: &Ue, session: &[u8]) -> Result<bool, LmfError> {
+        let connection = self.connections.get_mut(ue).ok_or(LmfError::NoConnection)?;
         if connection.has_session(session) {
             return Ok(false);
         }
         if connection.sessions.len() >= self.limits.sessions {
-            return Err(NotConnected::Full);
+            return Err(LmfError::LimitReached);
         }
         Ok(connection.sessions.insert(session.to_vec()))
     }
 
-    /// Close a session of a UE: what comes for it from now on is refused.
+    /// Closes a session of a UE. Later payloads for it are rejected.
     pub fn close_session(&mut self, ue: &Ue, session: &[u8]) {
         if let Some(connection) = self.connections.get_mut(ue) {
             connection.sessions.remove(session);
         }
     }
 
-    /// Send a payload to a UE.
+    /// Sends a payload to a UE.
     ///
     /// # Errors
-    /// The UE has no connection, or the payload does not fit.
+    /// The UE has no connection, or the payload is too long.
     pub fn send(
         &mut self,
         ue: &Ue,
         kind: PayloadType,
         payload: &[u8],
         session: &[u8],
-    ) -> Result<(), NotConnected> {
+    ) -> Result<(), LmfError> {
         let connection = self
             .connections
             .get(ue)
             .filter(|it| it.is_established())
-            .ok_or(NotConnected::NoConnection)?;
-        let channel = connection.channel.ok_or(NotConnected::NoConnection)?;
+            .ok_or(LmfError::NoConnection)?;
+        let channel = connection.channel.ok_or(LmfError::NoConnection)?;
         let message = Message::Downlink(Transport { payload_type: kind, payload, session });
-        let octets = message.encode().map_err(NotConnected::Encode)?;
-        self.actions.push_back(LmfAction::Send(channel, octets));
+        let bytes = message.encode().map_err(LmfError::Encode)?;
+        self.actions.push_back(LmfAction::Send(channel, bytes));
         Ok(())
     }
 
-    /// A deadline has come.
-    pub fn timeout(&mut self, now: Instant) {
-        let silent: Vec<ChannelId> = self
+    /// Handles expired timers.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let expired: Vec<ChannelId> = self
             .unbound
             .iter()
             .filter(|(_, (_, until))| *until <= now)
             .map(|(channel, _)| *channel)
             .collect();
-        silent.into_iter().for_each(|channel| self.refuse(channel, Wrong::Silent, false));
+        expired
+            .into_iter()
+            .for_each(|channel| self.reject_channel(channel, Rejection::BindingTimeout, false));
         let due = |it: &Connection| it.deadline().is_some_and(|at| at <= now);
         let due: Vec<Ue> = self
             .timed
@@ -406,14 +416,14 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
                 .and_then(|procedure| procedure.expired(now))
                 .map(<[u8]>::to_vec);
             match (again, &connection.state) {
-                (Some(octets), _) => self.actions.push_back(LmfAction::Nas(ue, octets)),
+                (Some(bytes), _) => self.actions.push_back(LmfAction::Nas(ue, bytes)),
                 (None, State::Modifying(_)) => {
                     connection.state = State::Established;
                     self.timed.remove(&ue);
                     self.event(&ue, LmfEvent::NotModified(None));
                 }
-                (None, State::Releasing(_)) => self.lose(&ue, Loss::Released),
-                (None, _) => self.lose(&ue, Loss::NoAnswer),
+                (None, State::Releasing(_)) => self.disconnect(&ue, DisconnectReason::Released),
+                (None, _) => self.disconnect(&ue, DisconnectReason::NoAnswer),
             }
         }
     }
@@ -423,36 +433,36 @@ impl<Ue: Clone + Eq + Hash> LmfSide<Ue> {
     }
 
     fn nas(&mut self, ue: &Ue, message: &UppCm) {
-        if let Ok(octets) = message.encode() {
-            self.actions.push_back(LmfAction::Nas(ue.clone(), octets));
+        if let Ok(bytes) = message.encode() {
+            self.actions.push_back(LmfAction::Nas(ue.clone(), bytes));
         }
     }
 
-    /// A channel of nobody is not accepted.
-    fn refuse(&mut self, channel: ChannelId, wrong: Wrong, say: bool) {
+    /// Rejects a channel without a binding; sends CONNECTION BINDING REJECT if `answer`.
+    fn reject_channel(&mut self, channel: ChannelId, rejection: Rejection, answer: bool) {
         self.unbound.remove(&channel);
-        self.actions.push_back(LmfAction::Refused(channel, wrong));
-        if say {
+        self.actions.push_back(LmfAction::ChannelRejected(channel, rejection));
+        if answer {
             let reject = vec![martlet_lcsupp::codes::lcs_upp::CONNECTION_BINDING_REJECT];
             self.actions.push_back(LmfAction::Send(channel, reject));
         }
         self.actions.push_back(LmfAction::Close(channel));
     }
 
-    /// A UE's stream cannot be read on.
-    fn broken(&mut self, ue: &Ue, channel: ChannelId, wrong: Wrong) {
-        self.event(ue, LmfEvent::Refused(wrong));
+    /// Disconnects a UE after a malformed or unexpected message.
+    fn abort(&mut self, ue: &Ue, channel: ChannelId, rejection: Rejection) {
+        self.event(ue, LmfEvent::MessageRejected(rejection));
         self.channels.remove(&channel);
         self.actions.push_back(LmfAction::Close(channel));
         if let Some(connection) = self.connections.get_mut(ue) {
             connection.channel = None;
         }
-        self.lose(ue, Loss::Stream);
+        self.disconnect(ue, DisconnectReason::MalformedMessage);
     }
 
-    fn lose(&mut self, ue: &Ue, loss: Loss) {
+    fn disconnect(&mut self, ue: &Ue, reason: DisconnectReason) {
         if self.drop_connection(ue) {
-            self.event(ue, LmfEvent::Lost(loss));
+            self.event(ue, LmfEvent::Disconnected(reason));
         }
     }
 

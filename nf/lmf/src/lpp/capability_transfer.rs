@@ -1,5 +1,5 @@
-//! What a UE can do for positioning (TS 37.355, 5.1).
-use super::transaction::{Conversation, failed};
+//! LPP capability transfer (TS 37.355, 5.1).
+use super::transaction::{Transactions, positioning_failed};
 use martlet_lpp::{
     AGnssRequestCapabilities, Body, GnssIdGnssId, NrDlTdoaRequestCapabilitiesR16,
     NrEcidRequestCapabilitiesR16, NrMultiRttRequestCapabilitiesR16, RequestCapabilitiesR9IEs,
@@ -13,21 +13,21 @@ const UE_ASSISTED: usize = 2;
 /// `ssrsrpSup` (TS 37.355, 6.5.9).
 const SS_RSRP: usize = 0;
 
-/// What of it counts here.
+/// The UE's capabilities that this LMF uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Capabilities {
-    /// It has a receiver for satellites, and computes its place itself.
+    /// GNSS, standalone or UE-based: the UE computes its position.
     pub gnss: bool,
-    /// It measures times of round trips, and sends signals for gNBs to measure theirs.
+    /// Multi-RTT.
     pub multi_rtt: bool,
-    /// It measures differences of times of arrival.
+    /// DL-TDOA, UE-assisted.
     pub dl_tdoa: bool,
-    /// It measures how loud it hears cells.
+    /// NR E-CID with SS-RSRP.
     pub nr_ecid: bool,
 }
 
-/// Asks a UE.
-pub(crate) async fn capabilities(conversation: &mut Conversation) -> Result<Capabilities, Problem> {
+/// Requests the capabilities of a UE.
+pub(crate) async fn request_capabilities(lpp: &mut Transactions) -> Result<Capabilities, Problem> {
     let request = RequestCapabilitiesR9IEs {
         a_gnss_request_capabilities: Some(AGnssRequestCapabilities {
             gnss_support_list_req: true,
@@ -39,9 +39,9 @@ pub(crate) async fn capabilities(conversation: &mut Conversation) -> Result<Capa
         ..Default::default()
     };
     let Body::ProvideCapabilities(it) =
-        conversation.ask(Body::RequestCapabilities(request.into())).await?
+        lpp.request(Body::RequestCapabilities(request.into())).await?
     else {
-        return Err(failed("the UE answers a request for its capabilities with something else"));
+        return Err(positioning_failed("unexpected answer of the UE to RequestCapabilities"));
     };
     let systems =
         it.a_gnss_provide_capabilities.and_then(|gnss| gnss.gnss_support_list).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! NR E-CID by the network: the gNB says how loud the UE hears cells, without the UE's LPP (TS
-//! 38.305, 8.9; TS 38.455, 8.2).
-use super::{Nrppa, refusal, unexpected};
+//! E-CID measurement: the gNB reports the signal strengths that the UE measured (TS 38.305, 8.9; TS
+//! 38.455, 8.2).
+use super::{Nrppa, gnb_failure, unexpected_message};
 use crate::Shared;
-use crate::lpp::HeardCell;
-use crate::owner::Supi;
+use crate::lpp::MeasuredCell;
+use crate::user_plane::Supi;
 use martlet_lcs_position::dbm_of_rsrp;
 use martlet_nrppa::{
     ECidMeasurementInitiationRequest,
@@ -18,15 +18,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the gNB of a UE says that the UE hears; the average of `lmf.ecid_reports` reports.
-pub(crate) async fn ecid(
+/// Requests the measurements from the UE's gNB; averages `lmf.ecid_reports` reports.
+pub(crate) async fn e_cid_measurement(
     shared: &Arc<Shared>,
     ue: &Supi,
     correlation: &str,
-) -> Result<Vec<HeardCell>, Problem> {
+) -> Result<Vec<MeasuredCell>, Problem> {
     shared.subscribe_to_gnb_of(ue).await?;
     let reports = shared.config.ecid_reports.max(1);
-    let (id, mut waiting) = Nrppa::measure(shared, ue)?;
+    let (id, mut pending) = Nrppa::begin_measurement(shared, ue)?;
     let quantity = |value| {
         Item::MeasurementQuantitiesItem(MeasurementQuantitiesItem {
             measurement_quantities_value: value,
@@ -43,26 +43,26 @@ pub(crate) async fn ecid(
         ..Default::default()
     };
     let message = Message::ECidMeasurementInitiationRequest(request.into());
-    let response = match shared.ask_gnb_of(ue, correlation, message).await? {
+    let response = match shared.request_from_gnb_of(ue, correlation, message).await? {
         Message::ECidMeasurementInitiationResponse(response) => response,
         Message::ECidMeasurementInitiationFailure(it) => {
-            return Err(refusal("measure the UE", &it.cause));
+            return Err(gnb_failure("measure the UE", &it.cause));
         }
-        other => return Err(unexpected("measure the UE", &other)),
+        other => return Err(unexpected_message("measure the UE", &other)),
     };
     if let Some(result) = response.e_cid_measurement_result {
         return Ok(average(&[*result]));
     }
-    // The period, and what a gNB may take beside.
-    let until = Instant::now() + shared.nrppa_limit() + Duration::from_millis(120) * reports;
+    // The periods, and the time limit for a response.
+    let until = Instant::now() + shared.nrppa_timeout() + Duration::from_millis(120) * reports;
     let (mut results, mut outcome) = (Vec::new(), Ok(()));
     while results.len() < reports as usize && outcome.is_ok() {
-        match waiting.next(until).await.map(|heard| heard.message) {
+        match pending.next(until).await.map(|received| received.message) {
             Ok(Message::ECidMeasurementReport(report)) => {
                 results.push(report.e_cid_measurement_result)
             }
             Ok(Message::ECidMeasurementFailureIndication(it)) => {
-                outcome = Err(refusal("measure the UE", &it.cause))
+                outcome = Err(gnb_failure("measure the UE", &it.cause))
             }
             Ok(_) => {}
             Err(problem) => outcome = Err(problem),
@@ -73,7 +73,7 @@ pub(crate) async fn ecid(
         ue_measurement_id_: response.ue_measurement_id_,
     };
     let message = Message::ECidMeasurementTerminationCommand(command.into());
-    let told = shared.tell_gnb_of(ue, correlation, &Pdu { transaction: 0, message }).await;
+    let told = shared.send_to_gnb_of(ue, correlation, &Pdu { transaction: 0, message }).await;
     if let Err(problem) = told {
         tracing::info!(supi = %ue, %problem, "the gNB was not told to end its measurement");
     }
@@ -84,7 +84,7 @@ pub(crate) async fn ecid(
 }
 
 /// The cells of results, each as loud as it was on average, the loudest first.
-fn average(results: &[ECidMeasurementResult]) -> Vec<HeardCell> {
+fn average(results: &[ECidMeasurementResult]) -> Vec<MeasuredCell> {
     let mut cells: BTreeMap<(u16, Option<u64>), (f64, f64)> = BTreeMap::new();
     let lists =
         results.iter().flat_map(|it| it.measured_results.iter().flatten()).filter_map(|value| {
@@ -102,8 +102,8 @@ fn average(results: &[ECidMeasurementResult]) -> Vec<HeardCell> {
         *sum += dbm_of_rsrp(*rsrp);
         *count += 1.0;
     }
-    let heard = |((pci, identity), (sum, count))| HeardCell { pci, identity, dbm: sum / count };
-    let mut heard: Vec<HeardCell> = cells.into_iter().map(heard).collect();
+    let heard = |((pci, identity), (sum, count))| MeasuredCell { pci, identity, dbm: sum / count };
+    let mut heard: Vec<MeasuredCell> = cells.into_iter().map(heard).collect();
     heard.sort_by(|a, b| b.dbm.total_cmp(&a.dbm));
     heard
 }

@@ -1,17 +1,15 @@
-//! Positioning reference signals: what the UE is told of them, and how good what it says of them
-//! is.
+//! DL-PRS assistance data (TS 37.355, 6.4.3), and the quality of measurements of these signals.
 use martlet_lcs_position::metres_of_quality;
 use martlet_lpp::*;
 
-/// Cells of assistance data: identities have eight bits, and a frequency layer 64 TRPs.
-pub(crate) const MOST_CELLS: usize = 64;
-/// The largest expected difference that needs no other window: 64 T_s around 0.
+/// Maximum number of cells: a frequency layer holds 64 TRPs.
+pub(crate) const MAX_CELLS: usize = 64;
+/// Uncertainty of the expected RSTD: 64 T_s around 0.
 const WINDOW: u8 = 64;
-/// SSB and DL-PRS of the cells: 3.6 GHz, as `arfcn` 640,000.
+/// NR-ARFCN of SSB and DL-PRS: 3.6 GHz.
 const ARFCN: u32 = 640_000;
 
-/// The signals of cells with these physical identities, as the UE has to know them to measure them
-/// (TS 37.355, 6.4.3); it names them by their places in the list.
+/// The signals of cells with these PCIs. The index in the list is the DL-PRS ID, which reports use.
 pub(super) fn assistance(pcis: &[u16]) -> NrDlPrsAssistanceDataR16 {
     let point = |(n, pci): (usize, &u16)| NrDlPrsAssistanceDataPerTrpR16 {
         dl_prs_id_r16: n as u8,
@@ -39,7 +37,7 @@ pub(super) fn assistance(pcis: &[u16]) -> NrDlPrsAssistanceDataR16 {
             nr_dl_prs_assistance_data_per_freq_r16: pcis
                 .iter()
                 .enumerate()
-                .take(MOST_CELLS)
+                .take(MAX_CELLS)
                 .map(point)
                 .collect(),
         }],
@@ -47,7 +45,7 @@ pub(super) fn assistance(pcis: &[u16]) -> NrDlPrsAssistanceDataR16 {
     }
 }
 
-/// The signals of a cell: its own sequence, every 20 ms.
+/// The resource set of a cell: a sequence of its own, every 20 ms.
 fn resources(pci: u16) -> NrDlPrsResourceSetR16 {
     use NrDlPrsPeriodicityAndResourceSetSlotOffsetR16 as Period;
     NrDlPrsResourceSetR16 {
@@ -65,7 +63,7 @@ fn resources(pci: u16) -> NrDlPrsResourceSetR16 {
     }
 }
 
-/// Standard deviation of a report, metres, as the UE has it.
+/// The standard deviation of a report, metres.
 pub(super) fn deviation(quality: &NrTimingQualityR16) -> f64 {
     use NrTimingQualityR16TimingQualityResolutionR16 as Resolution;
     let step = match quality.timing_quality_resolution_r16 {
@@ -74,7 +72,7 @@ pub(super) fn deviation(quality: &NrTimingQualityR16) -> f64 {
         Resolution::M10 => 2,
         _ => 3,
     };
-    // Half a step of the report at least.
+    // At least half a step of the report.
     metres_of_quality(quality.timing_quality_value_r16, step).max(0.3)
 }
 
@@ -83,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn assistance_data_of_many_cells_encodes_and_comes_back() {
+    fn assistance_data_of_many_cells_can_be_encoded_and_decoded() {
         let pcis: Vec<u16> = (0..100).map(|n| n * 10).collect();
         for count in [1, 4, 64, 100] {
             let signals = Some(Box::new(assistance(&pcis[..count])));
@@ -101,9 +99,9 @@ mod tests {
                 ..Default::default()
             };
             let body = Body::ProvideAssistanceData(data.into());
-            let octets =
+            let bytes =
                 encode(&LppMessage::new(Transaction::ByServer(3), true, body.clone())).unwrap();
-            assert_eq!(Body::of(decode(&octets).unwrap()), Some(body));
+            assert_eq!(Body::of(decode(&bytes).unwrap()), Some(body));
         }
     }
 }

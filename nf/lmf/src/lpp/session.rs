@@ -1,6 +1,6 @@
-//! A session of LPP with a UE, over the user plane or over NAS.
-use crate::Shared;
-use crate::owner::{Command, Supi};
+//! A session that carries LPP messages to and from a UE, over the user plane or NAS.
+use crate::shared::{self, Shared, unreachable_ue};
+use crate::user_plane::{Command, Supi};
 use martlet_lcs_protocol::Payload;
 use martlet_lcsupp::{lpp_messages, push_lpp_message};
 use martlet_sbi::Problem;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 
-/// Messages of a UE that may wait for the procedure.
-const WAITING: usize = 16;
+/// Capacity of the queue of received payloads.
+const QUEUE: usize = 16;
 
-/// How messages get to the UE.
+/// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// LCS-UPP.
@@ -32,7 +32,7 @@ impl Carrier {
     }
 }
 
-/// A session. Its end closes it.
+/// A session. Dropping it closes it.
 pub(crate) struct Session {
     shared: Arc<Shared>,
     ue: Supi,
@@ -40,38 +40,36 @@ pub(crate) struct Session {
     /// LCS session identity, or LCS correlation identity.
     identity: String,
     payloads: mpsc::Receiver<Payload>,
-    /// Messages of a payload that had several.
+    /// Messages of a payload that contained several.
     ready: VecDeque<Vec<u8>>,
 }
 
-pub(crate) fn gone(what: &str) -> Problem {
-    Problem::new(504, "UNREACHABLE_USER").detail(what.to_string())
-}
-
-/// An identity that no other session of this LMF has.
+/// A session identity that is unique in this LMF.
 pub(crate) fn next_identity() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed).to_string()
 }
 
 impl Session {
-    /// Opens one.
+    /// Opens a session.
     pub(crate) async fn open(
         shared: &Arc<Shared>,
         ue: &Supi,
         carrier: Carrier,
     ) -> Result<Self, Problem> {
         let identity = next_identity();
-        let (sink, payloads) = mpsc::channel(WAITING);
+        let (sink, payloads) = mpsc::channel(QUEUE);
         match carrier {
             Carrier::UserPlane => {
                 let (answer, answered) = oneshot::channel();
                 let session = identity.clone().into_bytes();
-                shared.ask(Command::Open { ue: ue.clone(), session, sink, answer }).await?;
-                let opened = answered.await.map_err(|_| gone("the LMF ends"))?;
-                opened.map_err(|why| gone(&format!("no session with the UE: {why:?}")))?;
+                shared
+                    .send_command(Command::OpenSession { ue: ue.clone(), session, sink, answer })
+                    .await?;
+                let opened = answered.await.map_err(|_| shared::shutting_down())?;
+                opened.map_err(|why| unreachable_ue(&format!("no session with the UE: {why}")))?;
             }
-            Carrier::ControlPlane => shared.listening.listen(ue, &identity, sink),
+            Carrier::ControlPlane => shared.control_plane.register(ue, &identity, sink),
         }
         Ok(Session {
             shared: shared.clone(),
@@ -83,17 +81,17 @@ impl Session {
         })
     }
 
-    /// Whose it is.
+    /// The UE.
     pub(crate) fn ue(&self) -> &Supi {
         &self.ue
     }
 
-    /// What it is called, in this LMF.
+    /// Its identity.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// How its messages travel.
+    /// What carries its messages.
     pub(crate) fn carrier(&self) -> Carrier {
         self.carrier
     }
@@ -109,15 +107,15 @@ impl Session {
                 let (answer, answered) = oneshot::channel();
                 let session = self.identity.clone().into_bytes();
                 self.shared
-                    .ask(Command::Send { ue: self.ue.clone(), session, payload, answer })
+                    .send_command(Command::Send { ue: self.ue.clone(), session, payload, answer })
                     .await?;
-                let sent = answered.await.map_err(|_| gone("the LMF ends"))?;
-                sent.map_err(|why| gone(&format!("the UE has no connection: {why:?}")))
+                let sent = answered.await.map_err(|_| shared::shutting_down())?;
+                sent.map_err(|why| unreachable_ue(&format!("the UE has no connection: {why}")))
             }
             Carrier::ControlPlane => {
                 let correlation = Some(self.identity.clone());
                 self.shared
-                    .to_ue(&self.ue, N1MessageClass::Lpp, correlation, message.to_vec())
+                    .send_nas(&self.ue, N1MessageClass::Lpp, correlation, message.to_vec())
                     .await
             }
         }
@@ -132,17 +130,17 @@ impl Session {
             let payload = tokio::time::timeout_at(until.into(), self.payloads.recv()).await;
             let payload = payload.map_err(|_| {
                 Problem::new(504, "PEER_NOT_RESPONDING")
-                    .detail(format!("{} does not answer", self.ue))
+                    .detail(format!("no answer from {}", self.ue))
             })?;
-            let payload = payload.ok_or_else(|| gone("the UE's connection has ended"))?;
+            let payload = payload.ok_or_else(|| unreachable_ue("the UE's connection was lost"))?;
             match self.carrier {
-                // Checked where it came in.
+                // The payload was checked on receipt.
                 Carrier::UserPlane => {
-                    if let Ok(messages) = lpp_messages(&payload.octets) {
+                    if let Ok(messages) = lpp_messages(&payload.bytes) {
                         self.ready.extend(messages.map(<[u8]>::to_vec));
                     }
                 }
-                Carrier::ControlPlane => self.ready.push_back(payload.octets),
+                Carrier::ControlPlane => self.ready.push_back(payload.bytes),
             }
         }
     }
@@ -152,14 +150,14 @@ impl Drop for Session {
     fn drop(&mut self) {
         match self.carrier {
             Carrier::UserPlane => {
-                let close = Command::Close {
+                let close = Command::CloseSession {
                     ue: self.ue.clone(),
                     session: self.identity.clone().into_bytes(),
                 };
-                // Where the queue is full, the session goes with its connection.
-                let _ = self.shared.owner.try_send(close);
+                // If the queue is full, the session is closed with its connection.
+                let _ = self.shared.connections.try_send(close);
             }
-            Carrier::ControlPlane => self.shared.listening.unlisten(&self.identity),
+            Carrier::ControlPlane => self.shared.control_plane.remove(&self.identity),
         }
     }
 }

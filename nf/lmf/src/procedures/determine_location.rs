@@ -1,11 +1,14 @@
 //! Nlmf_Location_DetermineLocation (TS 29.572, 5.2.2.2; TS 23.273, 6.1 and 6.18).
 use crate::Shared;
 use crate::config::CellConfig;
-use crate::lpp::{Conversation, HeardCell, capabilities, dl_tdoa, failed, gnss, nr_ecid};
+use crate::lpp::{
+    Carrier, MeasuredCell, Session, Transactions, dl_tdoa, gnss, next_identity, nr_ecid,
+    positioning_failed, request_capabilities,
+};
 use crate::metrics;
-use crate::nrppa::{MultiRtt, ecid};
-use crate::owner::Supi;
-use crate::session::{Carrier, Session, next_identity};
+use crate::nrppa::{MultiRtt, e_cid_measurement};
+use crate::procedures::user_plane_connection;
+use crate::user_plane::Supi;
 use martlet_lcs_position::{CellMeasurement, Estimate, solve_ranges, solve_signal_strengths};
 use martlet_sbi::Problem;
 use martlet_sbi_api::namf_communication::N1MessageClass;
@@ -18,8 +21,8 @@ use martlet_sbi_api::nlmf_location::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Determines where a UE is: by what it measures, asked over the user plane where the UE has that,
-/// else over NAS; by its cell where it has neither.
+/// Determines a UE's position from its measurements, requested over the user plane if the UE supports
+/// that, else over NAS. Without LPP, from the gNB's measurements or the cell.
 pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<LocationData, Problem> {
     let supi = input
         .supi
@@ -27,12 +30,12 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
         .ok_or_else(|| Problem::new(400, "MANDATORY_IE_MISSING").detail("supi"))?;
     let ue: Supi = supi.as_str().into();
     let limit = input.max_resp_time.map_or(u64::MAX, |seconds| u64::from(seconds) * 1000);
-    let limit = Duration::from_millis(limit.min(shared.config.lpp_ms.into()));
+    let limit = Duration::from_millis(limit.min(shared.config.lpp_timeout_ms.into()));
     let (carrier, outcome) = match session(shared, &ue, &input).await {
         Ok(Some(session)) => {
-            (session.carrier().name(), measured(shared, session, limit, &input).await)
+            (session.carrier().name(), ue_assisted(shared, session, limit, &input).await)
         }
-        Ok(None) => ("none", by_network(shared, &ue, &input).await),
+        Ok(None) => ("none", network_based(shared, &ue, &input).await),
         Err(problem) => ("none", Err(problem)),
     };
     let result = outcome.as_ref().err().map_or("ok", Problem::cause).to_string();
@@ -40,7 +43,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, input: InputData) -> Result<Locati
     outcome
 }
 
-/// A session with the UE, over the user plane where that works.
+/// Opens a session with the UE, over the user plane if possible. None: the UE does not support LPP.
 async fn session(
     shared: &Arc<Shared>,
     ue: &Supi,
@@ -51,10 +54,10 @@ async fn session(
         && capabilities.contains(&UeUpPositioningCapabilities::LcsUpp);
     let lpp = input.ue_lcs_cap.as_ref().and_then(|it| it.lpp_support).unwrap_or(true);
     if user_plane {
-        match shared.connect(ue).await {
+        match user_plane_connection::establish(shared, ue).await {
             Ok(()) => return Session::open(shared, ue, Carrier::UserPlane).await.map(Some),
             Err(problem) if lpp => {
-                tracing::info!(supi = %ue, %problem, "the UE is asked over the control plane");
+                tracing::info!(supi = %ue, %problem, "user plane connection not established, using the control plane");
             }
             Err(problem) => return Err(problem),
         }
@@ -66,61 +69,64 @@ async fn session(
     Session::open(shared, ue, Carrier::ControlPlane).await.map(Some)
 }
 
-/// How a position was found.
-enum Found {
+/// The method that gave the position, as in the result.
+enum UsedMethod {
     Gnss,
-    By(PositioningMethod),
+    Other(PositioningMethod),
 }
 
-/// Where the UE is by what it has: satellites, else round trips, else differences of times, else
-/// how loud it hears cells. What a method gives that fails is the next one's to give.
-async fn measured(
+/// The position by the first of [`METHODS`] that the UE supports and that succeeds.
+async fn ue_assisted(
     shared: &Arc<Shared>,
     session: Session,
     limit: Duration,
     input: &InputData,
 ) -> Result<LocationData, Problem> {
-    let mut conversation = Conversation::new(session, limit);
-    let able = capabilities(&mut conversation).await?;
-    let mut outcome = Err(failed("the UE has no method of positioning that this LMF has"));
+    let mut lpp = Transactions::new(session, limit);
+    let capabilities = request_capabilities(&mut lpp).await?;
+    let mut outcome = Err(positioning_failed("the UE supports no positioning method of this LMF"));
     for method in METHODS {
-        let tried = match method {
-            Method::Gnss if able.gnss => gnss(&mut conversation).await.map(|it| (it, Found::Gnss)),
-            Method::MultiRtt if able.multi_rtt => {
-                let found = by_round_trips(shared, &mut conversation, input).await;
-                found.map(|it| (it, Found::By(PositioningMethod::MultiRtt)))
+        let result = match method {
+            Method::Gnss if capabilities.gnss => {
+                gnss(&mut lpp).await.map(|it| (it, UsedMethod::Gnss))
             }
-            Method::DlTdoa if able.dl_tdoa && shared.config.cells.len() > 2 => {
-                by_times(shared, &mut conversation)
+            Method::MultiRtt if capabilities.multi_rtt => {
+                let found = multi_rtt_position(shared, &mut lpp, input).await;
+                found.map(|it| (it, UsedMethod::Other(PositioningMethod::MultiRtt)))
+            }
+            Method::DlTdoa if capabilities.dl_tdoa && shared.config.cells.len() > 2 => {
+                dl_tdoa_position(shared, &mut lpp)
                     .await
-                    .map(|it| (it, Found::By(PositioningMethod::DlTdoa)))
+                    .map(|it| (it, UsedMethod::Other(PositioningMethod::DlTdoa)))
             }
-            Method::NrEcid if able.nr_ecid => by_loudness(shared, &mut conversation)
+            Method::NrEcid if capabilities.nr_ecid => nr_ecid_position(shared, &mut lpp)
                 .await
-                .map(|it| (it, Found::By(PositioningMethod::NrEcid))),
+                .map(|it| (it, UsedMethod::Other(PositioningMethod::NrEcid))),
             _ => continue,
         };
-        match tried {
+        match result {
             Ok(found) => {
                 outcome = Ok(found);
                 break;
             }
-            // A UE that does not answer does not answer the next question either.
+            // The UE does not answer, so the next method would fail as well.
             Err(problem) if problem.cause() != "POSITIONING_FAILED" => return Err(problem),
             Err(problem) => {
-                tracing::info!(?method, %problem, "a method of positioning gave nothing");
+                tracing::info!(?method, %problem, "positioning method failed");
                 outcome = Err(problem);
             }
         }
     }
-    let carrier = conversation.session().carrier();
-    drop(conversation);
-    let (estimate, found) = outcome?;
-    tracing::info!(supi = ?input.supi.as_deref(), carrier = carrier.name(), "a UE was located");
-    let mut data = match found {
-        Found::By(method) => data(shared, &estimate, Some((method, PositioningMode::UeAssisted))),
-        Found::Gnss => {
-            let mut data = data(shared, &estimate, None);
+    let carrier = lpp.session().carrier();
+    drop(lpp);
+    let (estimate, used) = outcome?;
+    tracing::info!(supi = ?input.supi.as_deref(), carrier = carrier.name(), "position determined");
+    let mut data = match used {
+        UsedMethod::Other(method) => {
+            location_data(shared, &estimate, Some((method, PositioningMode::UeAssisted)))
+        }
+        UsedMethod::Gnss => {
+            let mut data = location_data(shared, &estimate, None);
             let usage = Usage::SuccessResultsUsedToGenerateLocation;
             let gps = GnssPositioningMethodAndUsage {
                 mode: PositioningMode::UeBased,
@@ -141,7 +147,7 @@ async fn measured(
     Ok(data)
 }
 
-/// Methods, the best first.
+/// The methods, the most accurate first.
 const METHODS: [Method; 4] = [Method::Gnss, Method::MultiRtt, Method::DlTdoa, Method::NrEcid];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,35 +158,35 @@ enum Method {
     NrEcid,
 }
 
-async fn by_round_trips(
+async fn multi_rtt_position(
     shared: &Arc<Shared>,
-    conversation: &mut Conversation,
+    lpp: &mut Transactions,
     input: &InputData,
 ) -> Result<Estimate, Problem> {
-    let timed = MultiRtt::run(shared, conversation, input.ncgi.as_ref()).await?;
-    if timed.len() < 3 {
-        let count = timed.len();
-        return Err(failed(format!(
-            "round trips were measured at both ends with {count} places, and three fix a position"
+    let ranges = MultiRtt::run(shared, lpp, input.ncgi.as_ref()).await?;
+    if ranges.len() < 3 {
+        let count = ranges.len();
+        return Err(positioning_failed(format!(
+            "both ends measured the round trip to {count} TRPs, and a position needs three"
         )));
     }
-    solve_ranges(&timed).map_err(failed)
+    solve_ranges(&ranges).map_err(positioning_failed)
 }
 
-async fn by_times(shared: &Shared, conversation: &mut Conversation) -> Result<Estimate, Problem> {
-    let timed = dl_tdoa(conversation, &shared.config.cells).await?;
-    solve_ranges(&timed).map_err(failed)
+async fn dl_tdoa_position(shared: &Shared, lpp: &mut Transactions) -> Result<Estimate, Problem> {
+    let ranges = dl_tdoa(lpp, &shared.config.cells).await?;
+    solve_ranges(&ranges).map_err(positioning_failed)
 }
 
-async fn by_loudness(
+async fn nr_ecid_position(shared: &Shared, lpp: &mut Transactions) -> Result<Estimate, Problem> {
+    position_from_signal_strengths(shared, &nr_ecid(lpp).await?)
+}
+
+/// The position from the signal strengths of cells.
+fn position_from_signal_strengths(
     shared: &Shared,
-    conversation: &mut Conversation,
+    cells: &[MeasuredCell],
 ) -> Result<Estimate, Problem> {
-    position(shared, &nr_ecid(conversation).await?)
-}
-
-/// Where a UE is that hears cells so loud.
-fn position(shared: &Shared, cells: &[HeardCell]) -> Result<Estimate, Problem> {
     let known = |pci: u16, identity: Option<u64>| {
         let by = |cell: &&CellConfig| match identity {
             Some(identity) => cell.identity() == Some(identity),
@@ -188,62 +194,65 @@ fn position(shared: &Shared, cells: &[HeardCell]) -> Result<Estimate, Problem> {
         };
         shared.config.cells.iter().find(by)
     };
-    let heard: Vec<CellMeasurement> = cells
+    let measured: Vec<CellMeasurement> = cells
         .iter()
         .filter_map(|it| {
             known(it.pci, it.identity)
                 .map(|cell| CellMeasurement { cell: cell.position, dbm: it.dbm })
         })
         .collect();
-    solve_signal_strengths(&heard, &shared.config.path_loss).map_err(failed)
+    solve_signal_strengths(&measured, &shared.config.path_loss).map_err(positioning_failed)
 }
 
-/// Where the UE is by what its gNB knows of it: what the UE has told it that it hears, else its
-/// cell.
-async fn by_network(
+/// Network-based positioning: from the gNB's measurements of the UE, else from its cell.
+async fn network_based(
     shared: &Arc<Shared>,
     ue: &Supi,
     input: &InputData,
 ) -> Result<LocationData, Problem> {
-    let measured =
-        ecid(shared, ue, &next_identity()).await.and_then(|cells| position(shared, &cells));
+    let measured = e_cid_measurement(shared, ue, &next_identity())
+        .await
+        .and_then(|cells| position_from_signal_strengths(shared, &cells));
     match measured {
         Ok(estimate) => {
             let how = (PositioningMethod::NrEcid, PositioningMode::Conventional);
-            let mut data = data(shared, &estimate, Some(how));
+            let mut data = location_data(shared, &estimate, Some(how));
             data.ncgi = input.ncgi.clone();
             Ok(data)
         }
         Err(problem) => {
-            tracing::info!(supi = %ue, %problem, "the gNB has no measurements of the UE: its cell is all that is known");
-            by_cell(shared, input)
+            tracing::info!(supi = %ue, %problem, "the gNB has no measurements of the UE, using its cell");
+            cell_id_position(shared, input)
         }
     }
 }
 
-/// Where the UE's cell is.
-fn by_cell(shared: &Shared, input: &InputData) -> Result<LocationData, Problem> {
+/// The position of the UE's cell.
+fn cell_id_position(shared: &Shared, input: &InputData) -> Result<LocationData, Problem> {
     let unknown = |why: &str| Problem::new(500, "POSITIONING_FAILED").detail(why.to_string());
     let ncgi =
-        input.ncgi.as_ref().ok_or_else(|| unknown("the UE is idle, and has no LPP to ask it"))?;
+        input.ncgi.as_ref().ok_or_else(|| unknown("the UE is idle and does not support LPP"))?;
     let cells = &shared.config.cells;
     let cell =
         cells.iter().find(|cell| cell.nr_cell_id.eq_ignore_ascii_case(ncgi.nr_cell_id.as_ref()));
     let cell = cell
-        .ok_or_else(|| unknown("the place of the UE's cell is not known: add it to lmf.cells"))?;
+        .ok_or_else(|| unknown("the position of the UE's cell is unknown: add it to lmf.cells"))?;
     let ellipse = martlet_lcs_position::Ellipse {
         semi_major: cell.radius_m,
         semi_minor: cell.radius_m,
         orientation: 0.0,
     };
     let estimate = Estimate { point: cell.position, ellipse };
-    let mut data =
-        data(shared, &estimate, Some((PositioningMethod::Cellid, PositioningMode::Conventional)));
+    let mut data = location_data(
+        shared,
+        &estimate,
+        Some((PositioningMethod::Cellid, PositioningMode::Conventional)),
+    );
     data.ncgi = Some(ncgi.clone());
     Ok(data)
 }
 
-fn data(
+fn location_data(
     shared: &Shared,
     estimate: &Estimate,
     how: Option<(PositioningMethod, PositioningMode)>,
@@ -252,7 +261,6 @@ fn data(
     let ellipse = UncertaintyEllipse {
         semi_major: estimate.ellipse.semi_major,
         semi_minor: estimate.ellipse.semi_minor,
-        // 0 to less than 180.
         orientation_major: estimate.ellipse.orientation.round().rem_euclid(180.0) as u8,
     };
     let mut data = LocationData::new(GeographicArea::ellipse(point, ellipse, Estimate::CONFIDENCE));

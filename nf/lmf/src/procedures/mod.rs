@@ -1,0 +1,3 @@
+//! The LMF's procedures, a file each.
+pub(crate) mod determine_location;
+pub(crate) mod user_plane_connection;

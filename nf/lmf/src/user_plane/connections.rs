@@ -1,0 +1,279 @@
+//! The task that owns the user plane connections of all UEs: it passes inputs to the protocol's state
+//! machine and executes the actions that this returns.
+use crate::procedures::user_plane_connection;
+use crate::{Shared, metrics};
+use martlet_lcs_channel::{Kind, until};
+use martlet_lcs_protocol::{
+    ChannelId, DisconnectReason, LmfAction, LmfError, LmfEvent, LmfSide, Payload, Rejection,
+};
+use martlet_lcsupp::{BindingIdentity, PayloadType};
+use martlet_nf::Shutdown;
+use martlet_sbi_api::namf_communication::N1MessageClass;
+use rand::Rng;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+
+/// A subscriber, `imsi-…`.
+pub(crate) type Supi = Arc<str>;
+
+/// An input of the task.
+pub(crate) enum Command {
+    /// Establish a UE's connection. Answered when it is established or has failed.
+    Connect { ue: Supi, answer: oneshot::Sender<Result<(), DisconnectReason>> },
+    /// Release a UE's connection.
+    Release { ue: Supi },
+    /// Modify a UE's connection, since another AMF serves the UE.
+    Modify { ue: Supi },
+    /// A UPP-CM message from a UE.
+    UppCm { ue: Supi, bytes: Vec<u8> },
+    /// A NAS message to a UE was not delivered.
+    Unreachable { ue: Supi },
+    /// Open a session of a UE. Its uplink payloads go to the sink.
+    OpenSession {
+        ue: Supi,
+        session: Vec<u8>,
+        sink: mpsc::Sender<Payload>,
+        answer: oneshot::Sender<Result<(), LmfError>>,
+    },
+    /// Send a payload in a session.
+    Send {
+        ue: Supi,
+        session: Vec<u8>,
+        payload: Vec<u8>,
+        answer: oneshot::Sender<Result<(), LmfError>>,
+    },
+    /// Close a session.
+    CloseSession { ue: Supi, session: Vec<u8> },
+    /// A channel was opened.
+    ChannelOpened { channel: ChannelId, kind: Kind, sender: mpsc::Sender<ChannelCommand> },
+    /// Bytes arrived on a channel.
+    ChannelReceived { channel: ChannelId, bytes: Vec<u8> },
+    /// A channel was closed.
+    ChannelClosed { channel: ChannelId },
+    /// The kind of channel of a UE's connection; None if the UE is not connected.
+    Status { ue: Supi, answer: oneshot::Sender<Option<Kind>> },
+}
+
+/// A command to a channel's task.
+pub(crate) enum ChannelCommand {
+    /// Send these bytes.
+    Send(Vec<u8>),
+    /// Close the channel, after everything sent before.
+    Close,
+}
+
+/// Bytes of a binding identity: 128 random bits cannot be guessed.
+const BINDING_IDENTITY: usize = 16;
+
+pub(crate) struct Connections {
+    shared: Arc<Shared>,
+    lmf: LmfSide<Supi>,
+    commands: mpsc::Receiver<Command>,
+    channels: HashMap<ChannelId, (Kind, mpsc::Sender<ChannelCommand>)>,
+    /// Waiters for a UE's connection.
+    waiting: HashMap<Supi, Vec<oneshot::Sender<Result<(), DisconnectReason>>>>,
+    sinks: HashMap<(Supi, Vec<u8>), mpsc::Sender<Payload>>,
+}
+
+impl Connections {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        lmf: LmfSide<Supi>,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
+        Connections {
+            shared,
+            lmf,
+            commands,
+            channels: HashMap::new(),
+            waiting: HashMap::new(),
+            sinks: HashMap::new(),
+        }
+    }
+
+    pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        loop {
+            let deadline = self.lmf.deadline();
+            tokio::select! {
+                biased;
+                () = shutdown.wait() => return,
+                command = self.commands.recv() => match command {
+                    Some(command) => self.handle(command),
+                    None => return,
+                },
+                () = until(deadline) => self.lmf.handle_timeout(Instant::now()),
+            }
+            self.execute_actions();
+        }
+    }
+
+    fn handle(&mut self, command: Command) {
+        let now = Instant::now();
+        match command {
+            Command::Connect { ue, answer } => self.connect(now, ue, answer),
+            Command::Release { ue } => {
+                self.lmf.release(now, &ue, None);
+            }
+            Command::Modify { ue } => {
+                self.lmf.modify(now, &ue, None);
+            }
+            Command::UppCm { ue, bytes } => self.lmf.upp_cm(now, &ue, &bytes),
+            Command::Unreachable { ue } => {
+                if !self.lmf.is_established(&ue) {
+                    self.lmf.remove(&ue);
+                    self.complete(&ue, Err(DisconnectReason::NoAnswer));
+                }
+            }
+            Command::OpenSession { ue, session, sink, answer } => {
+                let opened = self.lmf.open_session(&ue, &session);
+                if opened.is_ok() {
+                    self.sinks.insert((ue, session), sink);
+                }
+                let _ = answer.send(opened.map(|_| ()));
+            }
+            Command::Send { ue, session, payload, answer } => {
+                let _ = answer.send(self.lmf.send(&ue, PayloadType::Lpp, &payload, &session));
+            }
+            Command::CloseSession { ue, session } => {
+                self.lmf.close_session(&ue, &session);
+                self.sinks.remove(&(ue, session));
+            }
+            Command::ChannelOpened { channel, kind, sender } => {
+                self.channels.insert(channel, (kind, sender));
+                self.lmf.channel_opened(now, channel);
+            }
+            Command::ChannelReceived { channel, bytes } => self.lmf.received(channel, &bytes),
+            Command::ChannelClosed { channel } => {
+                self.channels.remove(&channel);
+                self.lmf.channel_closed(channel);
+            }
+            Command::Status { ue, answer } => {
+                let channel = self.lmf.channel_of(&ue).filter(|_| self.lmf.is_established(&ue));
+                let _ = answer.send(
+                    channel.and_then(|channel| self.channels.get(&channel)).map(|(kind, _)| *kind),
+                );
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        now: Instant,
+        ue: Supi,
+        answer: oneshot::Sender<Result<(), DisconnectReason>>,
+    ) {
+        if self.lmf.is_established(&ue) {
+            let _ = answer.send(Ok(()));
+            return;
+        }
+        let mut identity = vec![0; BINDING_IDENTITY];
+        rand::rng().fill(&mut identity[..]);
+        let Ok(identity) = BindingIdentity::new(identity) else { return };
+        match self.lmf.establish(now, ue.clone(), identity) {
+            Ok(_) => self.waiting.entry(ue).or_default().push(answer),
+            Err(_) => {
+                metrics::rejected("too_many_connections");
+                let _ = answer.send(Err(DisconnectReason::NoAnswer));
+            }
+        }
+    }
+
+    /// Executes the actions of the state machine.
+    fn execute_actions(&mut self) {
+        while let Some(action) = self.lmf.next_action() {
+            match action {
+                LmfAction::Nas(ue, bytes) => {
+                    let shared = self.shared.clone();
+                    tokio::spawn(async move {
+                        let sent = shared.send_nas(&ue, N1MessageClass::UppCmi, None, bytes).await;
+                        if let Err(problem) = sent {
+                            tracing::info!(supi = %ue, %problem, "UPP-CM message was not delivered");
+                            let _ = shared.connections.send(Command::Unreachable { ue }).await;
+                        }
+                    });
+                }
+                LmfAction::Send(channel, bytes) => {
+                    // A channel whose send queue is full is closed: the UE does not read.
+                    let channels = &self.channels;
+                    let full = channels
+                        .get(&channel)
+                        .is_some_and(|(_, it)| it.try_send(ChannelCommand::Send(bytes)).is_err());
+                    if full {
+                        metrics::rejected("send_queue_full");
+                        self.channels.remove(&channel);
+                        self.lmf.channel_closed(channel);
+                    }
+                }
+                LmfAction::Close(channel) => {
+                    if let Some((_, sender)) = self.channels.remove(&channel) {
+                        let _ = sender.try_send(ChannelCommand::Close);
+                    }
+                }
+                LmfAction::ChannelRejected(channel, rejection) => {
+                    metrics::rejected(label(&rejection));
+                    tracing::info!(channel = channel.0, ?rejection, "channel rejected");
+                }
+                LmfAction::Event(ue, event) => self.handle_event(ue, event),
+            }
+        }
+        metrics::connections(self.lmf.established());
+    }
+
+    fn handle_event(&mut self, ue: Supi, event: LmfEvent) {
+        match event {
+            LmfEvent::Established => {
+                tracing::info!(supi = %ue, "user plane connection established");
+                self.complete(&ue, Ok(()));
+            }
+            LmfEvent::Disconnected(reason) => {
+                tracing::info!(supi = %ue, ?reason, "user plane connection lost");
+                self.sinks.retain(|(of, _), _| *of != ue);
+                self.complete(&ue, Err(reason));
+            }
+            LmfEvent::Requested => {
+                let shared = self.shared.clone();
+                // The procedure answers with ESTABLISHMENT COMMAND.
+                tokio::spawn(async move { user_plane_connection::establish(&shared, &ue).await });
+            }
+            LmfEvent::Uplink(payload) => {
+                let key = (ue, payload.session.clone());
+                if let Some(sink) = self.sinks.get(&key)
+                    && sink.try_send(payload).is_err()
+                {
+                    metrics::rejected("session_queue_full");
+                }
+            }
+            LmfEvent::Modified | LmfEvent::NotModified(_) => {
+                tracing::info!(supi = %ue, ?event, "user plane connection modified")
+            }
+            LmfEvent::MessageRejected(rejection) => {
+                metrics::rejected(label(&rejection));
+                tracing::info!(supi = %ue, ?rejection, "message rejected");
+            }
+        }
+    }
+
+    fn complete(&mut self, ue: &Supi, outcome: Result<(), DisconnectReason>) {
+        for answer in self.waiting.remove(ue).unwrap_or_default() {
+            let _ = answer.send(outcome);
+        }
+    }
+}
+
+/// The metric label of a rejection.
+fn label(rejection: &Rejection) -> &'static str {
+    match rejection {
+        Rejection::MalformedUppCm(_) => "upp_cm_malformed",
+        Rejection::UnexpectedUppCm(_) => "upp_cm_unexpected",
+        Rejection::MalformedLcsUpp(_) => "lcs_upp_malformed",
+        Rejection::UnexpectedLcsUpp(_) => "lcs_upp_unexpected",
+        Rejection::MalformedLpp(_) => "lpp_payload",
+        Rejection::UnknownSession => "unknown_session",
+        Rejection::UnknownBinding => "unknown_binding",
+        Rejection::AlreadyBound => "already_bound",
+        Rejection::BindingTimeout => "binding_timeout",
+        Rejection::LimitReached => "limit",
+    }
+}

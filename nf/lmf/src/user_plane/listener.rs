@@ -1,0 +1,236 @@
+//! The listener for UEs' channels: TLS over TCP and QUIC over UDP, on the same port number.
+use super::connections::{ChannelCommand, Command};
+use crate::config::UserPlaneConfig;
+use crate::metrics;
+use martlet_lcs_channel::{
+    AsyncChannel, AsyncListener, ChannelError, Engines, Identity, Incoming, Kind, Options,
+    server_engines,
+};
+use martlet_lcs_protocol::ChannelId;
+use martlet_nf::{Shutdown, StartError};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+
+/// Time limit of a handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Capacity of a channel's send queue, messages.
+const SEND_QUEUE: usize = 32;
+/// Time limit of sending a message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The open sockets.
+pub(crate) struct Listener {
+    tls: Option<(Kind, TcpListener, Engines)>,
+    quic: Option<(Kind, AsyncListener)>,
+    connections: Arc<Semaphore>,
+}
+
+/// A connection before its handshake.
+enum PendingConnection {
+    Tls(Kind, TcpStream, Engines),
+    Quic(Kind, Box<Incoming>),
+}
+
+impl PendingConnection {
+    fn kind(&self) -> Kind {
+        match self {
+            PendingConnection::Tls(kind, ..) | PendingConnection::Quic(kind, _) => *kind,
+        }
+    }
+
+    async fn accept(self) -> Result<AsyncChannel, ChannelError> {
+        match self {
+            PendingConnection::Tls(_, stream, engines) => {
+                AsyncChannel::handshake(stream, engines()?, HANDSHAKE_TIMEOUT).await
+            }
+            PendingConnection::Quic(_, incoming) => incoming.accept(HANDSHAKE_TIMEOUT).await,
+        }
+    }
+
+    fn reject(self) {
+        match self {
+            PendingConnection::Tls(..) => {}
+            PendingConnection::Quic(_, incoming) => incoming.refuse(),
+        }
+    }
+}
+
+/// The LMF's certificate and key: from files, or self-signed.
+fn identity(config: &UserPlaneConfig) -> Result<Identity, StartError> {
+    let read = |path: &std::path::Path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| StartError(format!("lmf.user_plane: {}: {error}", path.display())))
+    };
+    if let (Some(certificate), Some(key)) = (&config.certificate, &config.key) {
+        return Ok(Identity { certificates: read(certificate)?, key: read(key)? });
+    }
+    let address = config.address.to_string();
+    let identity = Identity::self_signed(&[&address, "localhost"]);
+    let identity = identity.map_err(|error| StartError(format!("lmf.user_plane: {error}")))?;
+    if let Some(path) = &config.write_certificate {
+        std::fs::write(path, &identity.certificates).map_err(|error| {
+            StartError(format!("lmf.user_plane.write_certificate: {}: {error}", path.display()))
+        })?;
+    }
+    Ok(identity)
+}
+
+impl Listener {
+    /// Opens the sockets.
+    pub(crate) async fn open(config: &UserPlaneConfig) -> Result<Self, StartError> {
+        let invalid =
+            |error: ChannelError| StartError(format!("lmf.user_plane.certificate: {error}"));
+        let bind_error = |transport: &str, at: SocketAddr, error: &dyn std::fmt::Display| {
+            StartError(format!(
+                "cannot listen on {transport} {at} for UEs: {error}; change lmf.user_plane.bind"
+            ))
+        };
+        let kinds = config.kinds().ok_or_else(|| {
+            StartError(
+                "lmf.user_plane.channel: no such channel: write auto, quinn or rustls".into(),
+            )
+        })?;
+        let identity = identity(config)?;
+        let (mut tls, mut quic, mut at) = (None, None, config.bind);
+        for kind in kinds.iter().copied() {
+            if let Some(engines) = server_engines(kind, &identity).map_err(invalid)? {
+                let listener =
+                    TcpListener::bind(at).await.map_err(|error| bind_error("TCP", at, &error))?;
+                // With port 0, UDP uses the number that TCP got.
+                at = listener.local_addr().unwrap_or(at);
+                tls = Some((kind, listener, engines));
+            } else {
+                let options = Options { mtu: config.mtu, ..Options::default() };
+                let listener =
+                    AsyncListener::bind(at, &identity, &options).map_err(|error| match error {
+                        ChannelError::Io(error) => bind_error("UDP", at, &error),
+                        other => invalid(other),
+                    })?;
+                quic = Some((kind, listener));
+            }
+        }
+        let channels: Vec<_> =
+            kinds.iter().map(|kind| format!("{} ({})", kind.name(), transport(*kind))).collect();
+        tracing::info!(
+            bind = %at,
+            address = %config.address,
+            channels = channels.join(", "),
+            reason = config.channel_reason(),
+            "listening for UEs"
+        );
+        Ok(Listener { tls, quic, connections: Arc::new(Semaphore::new(config.max_connections)) })
+    }
+
+    /// The next connection.
+    async fn next(&mut self) -> Result<PendingConnection, ChannelError> {
+        let Listener { tls, quic, .. } = self;
+        let tls = async {
+            match tls {
+                Some((kind, listener, engines)) => listener
+                    .accept()
+                    .await
+                    .map(|(stream, _)| PendingConnection::Tls(*kind, stream, engines.clone())),
+                None => std::future::pending().await,
+            }
+        };
+        let quic = async {
+            match quic {
+                Some((kind, listener)) => listener
+                    .accept()
+                    .await
+                    .map(|incoming| PendingConnection::Quic(*kind, incoming.into())),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            pending = tls => Ok(pending?),
+            pending = quic => pending,
+        }
+    }
+
+    /// Accepts connections until the shutdown.
+    pub(crate) async fn run(mut self, connections: mpsc::Sender<Command>, shutdown: Shutdown) {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        loop {
+            let pending = tokio::select! {
+                () = shutdown.wait() => return,
+                pending = self.next() => pending,
+            };
+            let pending = match pending {
+                Ok(pending) => pending,
+                Err(error) => {
+                    tracing::warn!(%error, "accept failed");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                    continue;
+                }
+            };
+            let Ok(permit) = self.connections.clone().try_acquire_owned() else {
+                metrics::rejected("too_many_channels");
+                pending.reject();
+                continue;
+            };
+            let (connections, channel) =
+                (connections.clone(), ChannelId(NEXT.fetch_add(1, Ordering::Relaxed)));
+            tokio::spawn(async move {
+                let kind = pending.kind().name();
+                if let Err(error) = serve(channel, pending, &connections).await {
+                    metrics::rejected("channel_error");
+                    tracing::info!(channel = channel.0, kind, %error, "channel closed");
+                }
+                let _ = connections.send(Command::ChannelClosed { channel }).await;
+                drop(permit);
+            });
+        }
+    }
+}
+
+pub(crate) fn transport(kind: Kind) -> &'static str {
+    if kind.is_quic() { "QUIC over UDP" } else { "TLS over TCP" }
+}
+
+async fn serve(
+    id: ChannelId,
+    pending: PendingConnection,
+    connections: &mpsc::Sender<Command>,
+) -> Result<(), ChannelError> {
+    let kind = pending.kind();
+    let mut channel = pending.accept().await?;
+    metrics::channel(kind.name());
+    tracing::debug!(channel = id.0, kind = kind.name(), resumption = ?channel.resumption(), "channel established");
+    let (sender, mut commands) = mpsc::channel(SEND_QUEUE);
+    if connections.send(Command::ChannelOpened { channel: id, kind, sender }).await.is_err() {
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            command = commands.recv() => match command {
+                Some(ChannelCommand::Send(bytes)) => {
+                    tokio::time::timeout(SEND_TIMEOUT, channel.send(&bytes)).await.unwrap_or(Err(ChannelError::Timeout))?;
+                }
+                Some(ChannelCommand::Close) | None => {
+                    channel.close().await;
+                    return Ok(());
+                }
+            },
+            received = channel.receive(&mut bytes) => {
+                let open = received?;
+                if !bytes.is_empty() {
+                    let bytes = std::mem::take(&mut bytes);
+                    if connections.send(Command::ChannelReceived { channel: id, bytes }).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                if !open {
+                    channel.close().await;
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
