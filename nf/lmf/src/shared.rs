@@ -1,7 +1,6 @@
 //! The state that services, procedures and connections share, and requests to AMFs.
 use crate::config::LmfConfig;
 use crate::lpp::ControlPlaneSessions;
-use crate::lpp::gone;
 use crate::nrppa::Nrppa;
 use crate::user_plane::transport;
 use crate::user_plane::{Command, Supi};

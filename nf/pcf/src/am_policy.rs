@@ -7,15 +7,14 @@ use martlet_sbi_api::npcf_am_policy_control::{
 };
 use martlet_sbi_api::nudr_dr::PolicyFeaturesQuery;
 
-/// A UE's policy association: what the AMF said last.
+/// A UE policy association: the last request of the AMF.
 #[derive(Debug, Clone, Compact)]
 pub struct AmAssociation {
     request: PolicyAssociationRequest,
 }
 
 impl Pcf {
-    /// The policy: what the AMF may do is what the subscription says, but for an RFSP index that is
-    /// configured. No area is restricted.
+    /// The policy: as subscribed, except for a configured RFSP index. No area restrictions.
     fn am_policy(&self, request: &PolicyAssociationRequest) -> PolicyAssociation {
         PolicyAssociation {
             supp_feat: "0".into(),
@@ -31,8 +30,7 @@ impl Pcf {
 }
 
 fn unknown(id: &str) -> Problem {
-    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND")
-        .detail(format!("there is no policy association {id}"))
+    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND").detail(format!("no policy association {id}"))
 }
 
 impl PcfAmPolicyControl for Pcf {
@@ -44,7 +42,7 @@ impl PcfAmPolicyControl for Pcf {
         let udr = self.udr(&supi).await?;
         let policy_data =
             udr.read_access_and_mobility_policy_data(&supi, PolicyFeaturesQuery::default()).await;
-        crate::if_there(policy_data).map_err(user_unknown)?;
+        crate::if_found(policy_data).map_err(user_unknown)?;
         let policy = self.am_policy(&body);
         let id =
             self.am.add(supi.to_string(), AmAssociation { request: body }).ok_or_else(|| {
@@ -70,11 +68,11 @@ impl PcfAmPolicyControl for Pcf {
     ) -> Result<PolicyUpdate, Problem> {
         let met = body.triggers.clone().unwrap_or_default();
         let request = self.am.change(pol_asso_id, |association| {
-            take_over(&mut association.request, body);
+            merge(&mut association.request, body);
             association.request.clone()
         });
         let policy = self.am_policy(&request.ok_or_else(|| unknown(pol_asso_id))?);
-        // What the met triggers are about is decided anew (TS 29.507, 4.2.3.1).
+        // Decide again about what the triggers report (TS 29.507, 4.2.3.1).
         Ok(PolicyUpdate {
             resource_uri: self.am_resource(pol_asso_id),
             rfsp: policy.rfsp.filter(|_| met.contains(&RequestTrigger::RfspCh)),
@@ -91,8 +89,8 @@ impl PcfAmPolicyControl for Pcf {
     }
 }
 
-/// What an update says replaces what was said before; what it does not say stays.
-fn take_over(request: &mut PolicyAssociationRequest, update: PolicyAssociationUpdateRequest) {
+/// Merges an update into the request: present members replace the earlier ones.
+fn merge(request: &mut PolicyAssociationRequest, update: PolicyAssociationUpdateRequest) {
     if let Some(uri) = update.notification_uri {
         request.notification_uri = uri;
     }

@@ -1,15 +1,15 @@
-//! Policy associations by their identity: bounded, and one for each thing that they are about. They
-//! lie there packed: what an SMF or AMF says has many members, few of which are there, and is
-//! looked at seldom.
+//! The table of policy associations: limited, one per subject (UE or PDU session). Associations are
+//! stored encoded, which saves memory: most of their many members are absent, and they are read
+//! rarely.
 use martlet_sbi::compact::{self, Compact};
 use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard};
 
 struct Tables {
-    /// With what the association is about.
+    /// Encoded association and subject, by identity.
     by_id: HashMap<u64, (Box<str>, Box<[u8]>)>,
-    /// Identity by what the association is about.
+    /// Identity by subject.
     by_subject: HashMap<Box<str>, u64>,
     last: u64,
 }
@@ -21,15 +21,15 @@ pub struct Associations<T> {
     kind: PhantomData<fn() -> T>,
 }
 
-fn pack<T: Compact>(association: &T) -> Box<[u8]> {
-    let mut octets = Vec::new();
-    compact::to_vec(association, &mut octets);
-    octets.into()
+fn encode<T: Compact>(association: &T) -> Box<[u8]> {
+    let mut bytes = Vec::new();
+    compact::to_vec(association, &mut bytes);
+    bytes.into()
 }
 
-fn unpack<T: Compact>(octets: &[u8]) -> Option<T> {
-    compact::from_slice(octets)
-        .inspect_err(|error| tracing::error!(%error, "a policy association is not as it was"))
+fn decode<T: Compact>(bytes: &[u8]) -> Option<T> {
+    compact::from_slice(bytes)
+        .inspect_err(|error| tracing::error!(%error, "policy association does not decode"))
         .ok()
 }
 
@@ -43,8 +43,8 @@ impl<T: Compact> Associations<T> {
         self.tables.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Adds an association; one about the same subject is replaced, since its owner has forgotten
-    /// it. `None` where there is no room.
+    /// Adds an association and returns its identity. Replaces one with the same subject, since its
+    /// owner has lost it. None if the table is full.
     pub fn add(&self, subject: String, association: T) -> Option<String> {
         let mut tables = self.tables();
         if let Some(before) = tables.by_subject.remove(subject.as_str()) {
@@ -55,39 +55,39 @@ impl<T: Compact> Associations<T> {
         }
         tables.last += 1;
         let (id, subject) = (tables.last, subject.into_boxed_str());
-        tables.by_id.insert(id, (subject.clone(), pack(&association)));
+        tables.by_id.insert(id, (subject.clone(), encode(&association)));
         tables.by_subject.insert(subject, id);
         Some(id.to_string())
     }
 
-    /// Changes an association: `None` where it is not there.
+    /// Modifies an association. None if there is no such association.
     pub fn change<R>(&self, id: &str, change: impl FnOnce(&mut T) -> R) -> Option<R> {
         let id: u64 = id.parse().ok()?;
         let mut tables = self.tables();
-        let (_, octets) = tables.by_id.get_mut(&id)?;
-        let mut association = unpack(octets)?;
+        let (_, bytes) = tables.by_id.get_mut(&id)?;
+        let mut association = decode(bytes)?;
         let outcome = change(&mut association);
-        *octets = pack(&association);
+        *bytes = encode(&association);
         Some(outcome)
     }
 
-    /// An association.
+    /// Returns an association.
     pub fn get(&self, id: &str) -> Option<T> {
         let id: u64 = id.parse().ok()?;
-        self.tables().by_id.get(&id).and_then(|(_, octets)| unpack(octets))
+        self.tables().by_id.get(&id).and_then(|(_, bytes)| decode(bytes))
     }
 
-    /// All of them with their identities.
+    /// Returns all associations with their identities.
     pub fn all(&self) -> Vec<(String, T)> {
         let tables = self.tables();
         tables
             .by_id
             .iter()
-            .filter_map(|(id, (_, octets))| Some((id.to_string(), unpack(octets)?)))
+            .filter_map(|(id, (_, bytes))| Some((id.to_string(), decode(bytes)?)))
             .collect()
     }
 
-    /// Takes an association away: whether it was there.
+    /// Removes an association. Returns whether it existed.
     pub fn remove(&self, id: &str) -> bool {
         let Ok(id) = id.parse::<u64>() else { return false };
         let mut tables = self.tables();
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_for_each_subject_and_no_more_than_fit() {
+    fn associations_are_unique_per_subject_and_limited() {
         let table = Associations::new(2);
         let first = table.add("a".into(), 1).unwrap();
         let second = table.add("a".into(), 2).unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_few_look_at_lies_packed() {
+    fn encoded_associations_are_smaller() {
         use crate::sm_policy::SmAssociation;
         use martlet_sbi_api::common::{PduSessionType, Snssai};
         use martlet_sbi_api::npcf_sm_policy_control::SmPolicyContextData;
@@ -131,9 +131,9 @@ mod tests {
         let context =
             SmPolicyContextData::new(supi, 1, PduSessionType::Ipv4, dnn, uri, Snssai::new(1, None));
         let association = SmAssociation { context: context.clone(), requested: Vec::new() };
-        let packed = pack(&association);
+        let packed = encode(&association);
         let loose = size_of::<SmAssociation>();
-        println!("{} octets packed, {loose} as they are used", packed.len());
+        println!("{} bytes encoded, {loose} decoded", packed.len());
         assert!(packed.len() * 3 < loose, "{} of {loose}", packed.len());
         assert_eq!(
             unpack::<SmAssociation>(&packed).map(|association| association.context),

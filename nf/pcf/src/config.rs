@@ -3,16 +3,15 @@ use martlet_config::Finding;
 use martlet_sbi_api::common::{Ambr, Arp, BitRate, PreemptionCapability, PreemptionVulnerability};
 use serde::{Deserialize, Serialize};
 
-/// Limits of the PCF, and what applies where neither the request nor the UDR says anything.
+/// The PCF's configuration: limits, and defaults where neither request nor subscription decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PcfConfig {
-    /// UE policy associations at a time.
+    /// Maximum number of UE policy associations.
     pub max_am_policies: usize,
-    /// Session policy associations at a time.
+    /// Maximum number of session policy associations.
     pub max_sm_policies: usize,
-    /// Index to RAT and frequency selection priority (1 to 256) of UEs; left out, what is
-    /// subscribed.
+    /// Index to RAT/frequency selection priority (1 to 256) of UEs. Left out: as subscribed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_rfsp: Option<u16>,
     /// 5QI of a session's default flow.
@@ -21,66 +20,66 @@ pub struct PcfConfig {
     pub default_arp: u8,
     /// Session AMBR, such as `1 Gbps`.
     pub default_ambr: String,
-    /// QoS flows that sessions have beside their default one.
+    /// QoS flows of sessions besides the default one.
     pub flows: Vec<FlowConfig>,
-    /// What UEs may ask for by themselves.
+    /// Limits of UE-requested QoS flows.
     pub ue_requests: UeRequestConfig,
 }
 
-/// What a UE may ask for its session by a modification of its own (TS 23.502, 4.3.3.2, step 1a).
+/// Limits of what UEs request with PDU session modification (TS 23.502, 4.3.3.2, step 1a).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UeRequestConfig {
-    /// 5QIs that are granted; empty for none.
+    /// Permitted 5QIs. Empty: none.
     pub five_qis: Vec<u8>,
-    /// Flows of one session that its UE may ask for.
+    /// Maximum number of UE-requested flows per session.
     pub most: u8,
-    /// Highest guaranteed bit rate of one flow in each direction, such as `1 Mbps`; left out, no
-    /// GBR flow is granted.
+    /// Maximum guaranteed bit rate of one flow in each direction, such as `1 Mbps`. Left out: no GBR
+    /// flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guaranteed: Option<String>,
 }
 
 impl Default for UeRequestConfig {
     fn default() -> Self {
-        // The non-GBR ones that are no operator's signalling.
+        // The non-GBR 5QIs except IMS signalling.
         UeRequestConfig { five_qis: vec![6, 7, 8, 9], most: 4, guaranteed: None }
     }
 }
 
-/// A QoS flow for some of a session's traffic.
+/// A QoS flow for a part of a session's traffic.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowConfig {
     /// Its name.
     pub name: String,
-    /// The data network of the sessions that have it; empty for all.
+    /// Data network of the sessions with this flow. Empty: all.
     pub dnn: String,
-    /// The subscribers whose sessions have it, as `imsi-` and digits; empty for all.
+    /// Subscribers whose sessions have this flow, as `imsi-` and digits. Empty: all.
     pub supis: Vec<String>,
     /// 5QI.
     pub five_qi: u8,
-    /// Allocation and retention priority level (1 to 15); 0 for that of the session.
+    /// ARP priority level (1 to 15). 0: that of the session.
     pub arp: u8,
     /// Traffic, each an `IPFilterRule` for the downlink, such as `permit out 17 from 10.0.0.0/8
     /// 5060 to assigned`; of Ethernet sessions frames, such as `ethernet type 88f7 vlan 5 from
     /// 02-00-00-00-00-01`.
     pub filters: Vec<String>,
-    /// Looked at in this order, the lowest first: 0 to 254.
+    /// Precedence of the rule, 0 to 254. The lowest is evaluated first.
     pub precedence: u8,
-    /// Rating group with which the CHF is told of it; left out, that of the session.
+    /// Rating group. Left out: that of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rating_group: Option<u32>,
-    /// Guaranteed bit rates, such as `1 Mbps`: with them it is a GBR flow.
+    /// Guaranteed bit rate uplink, such as `1 Mbps`. With guaranteed bit rates it is a GBR flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guaranteed_uplink: Option<String>,
     /// Guaranteed bit rate downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guaranteed_downlink: Option<String>,
-    /// Highest bit rate uplink.
+    /// Maximum bit rate uplink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum_uplink: Option<String>,
-    /// Highest bit rate downlink.
+    /// Maximum bit rate downlink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum_downlink: Option<String>,
 }
@@ -112,14 +111,14 @@ impl Default for PcfConfig {
 }
 
 impl PcfConfig {
-    /// Session AMBR where none is subscribed.
+    /// The session AMBR if none is subscribed.
     pub(crate) fn ambr(&self) -> Ambr {
         let rate =
             || self.default_ambr.parse().unwrap_or_else(|_| BitRate::from_bps(1_000_000_000));
         Ambr { uplink: rate(), downlink: rate() }
     }
 
-    /// Priority of the default flow where none is subscribed.
+    /// The ARP of the default flow if none is subscribed.
     pub(crate) fn arp(&self) -> Arp {
         Arp {
             priority_level: self.default_arp,
@@ -128,18 +127,18 @@ impl PcfConfig {
         }
     }
 
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut wrong = |path: &str, message: &str| findings.push(Finding::new(path, message));
         if self.max_am_policies == 0 {
-            wrong("max_am_policies", "0 lets no UE register: write 20000");
+            wrong("max_am_policies", "with 0 no UE can register: write 20000");
         }
         if self.max_sm_policies == 0 {
-            wrong("max_sm_policies", "0 lets no session come up: write 60000");
+            wrong("max_sm_policies", "with 0 no session can be established: write 60000");
         }
         if self.default_rfsp.is_some_and(|rfsp| !(1..=256).contains(&rfsp)) {
-            wrong("default_rfsp", "an RFSP index is 1 to 256: write one of them, or leave it out");
+            wrong("default_rfsp", "an RFSP index is 1 to 256: write one, or leave it out");
         }
         if self.default_5qi == 0 {
             wrong("default_5qi", "a 5QI is 1 to 255: write 9");
@@ -148,21 +147,21 @@ impl PcfConfig {
             wrong("default_arp", "a priority level is 1 to 15: write 8");
         }
         if self.default_ambr.parse::<BitRate>().is_err() {
-            wrong("default_ambr", "no bit rate: write for example 1 Gbps");
+            wrong("default_ambr", "not a bit rate: write for example 1 Gbps");
         }
         if self.ue_requests.five_qis.contains(&0) {
             wrong("ue_requests.five_qis", "a 5QI is 1 to 255");
         }
         if self.ue_requests.guaranteed.as_ref().is_some_and(|rate| rate.parse::<BitRate>().is_err())
         {
-            wrong("ue_requests.guaranteed", "no bit rate: write for example 1 Mbps");
+            wrong("ue_requests.guaranteed", "not a bit rate: write for example 1 Mbps");
         }
         for (n, flow) in self.flows.iter().enumerate() {
             let mut wrong = |field: &str, message: &str| {
                 findings.push(Finding::new(format!("flows[{n}].{field}"), message.to_string()));
             };
             if flow.name.is_empty() || flow.name == "default" {
-                wrong("name", "a flow has a name of its own");
+                wrong("name", "the name of the flow is missing");
             }
             if self.flows[..n].iter().any(|other| other.name == flow.name) {
                 wrong("name", "two flows have this name");
@@ -182,16 +181,17 @@ impl PcfConfig {
                     "a flow has 1 to 15 filters, such as permit out 17 from any to assigned",
                 );
             }
-            if let Some(why) = flow.filters.iter().find_map(|text| crate::frames::read(text).err())
+            if let Some(why) =
+                flow.filters.iter().find_map(|text| crate::ethernet_filter::parse(text).err())
             {
                 wrong("filters", &why);
             }
             if flow.precedence == 255 {
-                wrong("precedence", "255 is that of the default flow: write 0 to 254");
+                wrong("precedence", "255 is the precedence of the default flow: write 0 to 254");
             }
             for (field, rate) in flow.rates() {
                 if rate.as_ref().is_some_and(|rate| rate.parse::<BitRate>().is_err()) {
-                    wrong(field, "no bit rate: write for example 1 Mbps");
+                    wrong(field, "not a bit rate: write for example 1 Mbps");
                 }
             }
         }
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_right_and_mistakes_are_told_by_place() {
+    fn defaults_are_valid_and_errors_name_the_path() {
         assert_eq!(PcfConfig::default().check(), []);
         let config = PcfConfig {
             default_rfsp: Some(0),

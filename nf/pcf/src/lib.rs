@@ -1,12 +1,12 @@
-//! The PCF: policies for UEs and for their sessions (TS 23.501, 6.2.4; TS 29.507; TS 29.512).
+//! The PCF: policy control for UEs and PDU sessions (TS 23.501, 6.2.4; TS 29.507; TS 29.512).
 #![forbid(unsafe_code)]
 
 mod am_policy;
 mod associations;
 mod config;
-mod frames;
+mod ethernet_filter;
 mod sm_policy;
-mod ue_request;
+mod ue_initiated_resource_request;
 
 pub use config::{FlowConfig, PcfConfig, UeRequestConfig};
 
@@ -24,10 +24,10 @@ use std::sync::{Arc, RwLock};
 /// The PCF.
 pub struct Pcf {
     context: Arc<NfContext>,
-    /// Replaced as a whole when the configuration is read anew.
+    /// Replaced as a whole when the configuration is reloaded.
     config: RwLock<Arc<PcfConfig>>,
     am: Associations<AmAssociation>,
-    /// What each SMF said last, and what UEs have asked for: what is decided follows from it.
+    /// The last requests of SMFs and UEs, from which the decisions follow.
     sm: Associations<SmAssociation>,
 }
 
@@ -40,7 +40,7 @@ impl Pcf {
         *self.config.write().unwrap_or_else(|e| e.into_inner()) = Arc::new(config);
     }
 
-    /// The UDR, for requests about one subscriber.
+    /// A client of the UDR, for requests about one subscriber.
     async fn udr(&self, supi: &str) -> Result<UdrDataRepositoryClient, Problem> {
         let peer = self.context.discover(NfType::Udr, "nudr-dr", &Criteria::default()).await?;
         Ok(UdrDataRepositoryClient::new(peer).about(supi))
@@ -64,8 +64,8 @@ impl NetworkFunction for Pcf {
     }
 
     fn reload(self: &Arc<Self>, config: PcfConfig) -> Option<String> {
-        let changed = self.decide_anew(config);
-        Some(format!("policies; {changed} sessions change"))
+        let changed = self.apply_config(config);
+        Some(format!("policies ({changed} sessions updated)"))
     }
 
     fn status(&self) -> serde_json::Value {
@@ -73,9 +73,9 @@ impl NetworkFunction for Pcf {
     }
 }
 
-/// Policy data, where the UDR has some: a subscriber without any gets what is configured. A
-/// subscriber that is not known stays an error.
-fn if_there<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
+/// None for a subscriber without policy data, to which the configuration applies. An unknown
+/// subscriber remains an error.
+fn if_found<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
     match outcome {
         Ok(data) => Ok(Some(data)),
         Err(problem) if problem.status() == 404 && problem.cause() != "USER_NOT_FOUND" => Ok(None),
@@ -83,7 +83,7 @@ fn if_there<T>(outcome: Result<T, Problem>) -> Result<Option<T>, Problem> {
     }
 }
 
-/// The failure of a subscriber that the UDR does not know, in the terms of the policy services.
+/// The problem of the policy services for a subscriber that the UDR does not know.
 fn user_unknown(problem: Problem) -> Problem {
     match problem.status() {
         404 => Problem::new(400, "USER_UNKNOWN").detail("the subscriber has no policy data"),

@@ -1,7 +1,7 @@
-//! Npcf_SMPolicyControl (TS 29.512): one session rule with what the subscription allows, and one
-//! PCC rule for all traffic.
+//! Npcf_SMPolicyControl (TS 29.512): a session rule with the subscribed limits, a default PCC rule for
+//! all traffic, and PCC rules of the configured and UE-requested flows.
 use crate::config::FlowConfig;
-use crate::ue_request::{self, Requested};
+use crate::ue_initiated_resource_request::{self, Requested};
 use crate::{Pcf, PcfConfig, user_unknown};
 use martlet_sbi::{Compact, Created, Problem};
 use martlet_sbi_api::Json;
@@ -16,27 +16,26 @@ use martlet_sbi_api::nudr_dr::{SmPolicyData, SmPolicyDataQuery};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Name of the one session rule, and of the one PCC rule.
-const RULE: &str = "default";
-/// Looked at after all others (TS 29.512, 5.6.2.6).
-const LAST: u32 = 255;
+/// The name of the session rule and of the default PCC rule.
+const DEFAULT_RULE: &str = "default";
+/// The precedence of the default rule: evaluated last (TS 29.512, 5.6.2.6).
+const LOWEST_PRECEDENCE: u32 = 255;
 
-/// A policy association.
+/// A session policy association.
 #[derive(Clone, Compact)]
 pub struct SmAssociation {
-    /// What the SMF said last.
+    /// The last request of the SMF.
     pub context: SmPolicyContextData,
-    /// What the UE has asked for, and was granted.
+    /// The granted requests of the UE.
     pub requested: Vec<Requested>,
 }
 
 fn unknown(id: &str) -> Problem {
-    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND")
-        .detail(format!("there is no policy association {id}"))
+    Problem::new(404, "POLICY_ASSOCIATION_NOT_FOUND").detail(format!("no policy association {id}"))
 }
 
 impl Pcf {
-    /// What is authorised: what is subscribed, else what is configured.
+    /// The policy decision: as subscribed, else as configured.
     fn decide(&self, association: &SmAssociation) -> SmPolicyDecision {
         let (config, context) = (self.config(), &association.context);
         let subscribed = context.subs_def_qos.as_ref();
@@ -47,14 +46,14 @@ impl Pcf {
             ..Default::default()
         };
         let session = SessionRule {
-            sess_rule_id: RULE.into(),
+            sess_rule_id: DEFAULT_RULE.into(),
             auth_sess_ambr: Some(context.subs_sess_ambr.clone().unwrap_or_else(|| config.ambr())),
             auth_def_qos: Some(qos),
             ..Default::default()
         };
-        let mut pcc_rules = BTreeMap::from([(RULE.into(), Some(everything()))]);
+        let mut pcc_rules = BTreeMap::from([(DEFAULT_RULE.into(), Some(default_rule()))]);
         let (mut qos_decs, mut chg_decs) = (BTreeMap::new(), BTreeMap::new());
-        for flow in config.flows.iter().filter(|flow| is_for(flow, context)) {
+        for flow in config.flows.iter().filter(|flow| applies_to(flow, context)) {
             pcc_rules.insert(flow.name.clone(), Some(rule(flow)));
             qos_decs.insert(flow.name.clone(), Some(quality(flow, &config)));
             chg_decs.extend(charging(flow).map(|data| (flow.name.clone(), Some(data))));
@@ -64,7 +63,7 @@ impl Pcf {
             qos_decs.insert(requested.name(), Some(requested.quality(config.arp())));
         }
         SmPolicyDecision {
-            sess_rules: Some(BTreeMap::from([(RULE.into(), Some(session))])),
+            sess_rules: Some(BTreeMap::from([(DEFAULT_RULE.into(), Some(session))])),
             pcc_rules: Some(pcc_rules),
             qos_decs: (!qos_decs.is_empty()).then_some(qos_decs),
             chg_decs: (!chg_decs.is_empty()).then_some(chg_decs),
@@ -78,29 +77,29 @@ impl Pcf {
     }
 }
 
-/// The rule that all traffic meets that no other rule does; its QoS is that of the default flow.
-fn everything() -> PccRule {
+/// The rule for traffic that matches no other rule, with the QoS of the default flow.
+fn default_rule() -> PccRule {
     let all = FlowInformation {
         flow_description: Some("permit out ip from any to assigned".into()),
         flow_direction: Some(FlowDirection::Bidirectional),
         ..Default::default()
     };
     PccRule {
-        pcc_rule_id: RULE.into(),
-        precedence: Some(LAST),
+        pcc_rule_id: DEFAULT_RULE.into(),
+        precedence: Some(LOWEST_PRECEDENCE),
         flow_infos: Some(vec![all]),
         ..Default::default()
     }
 }
 
-fn is_for(flow: &FlowConfig, context: &SmPolicyContextData) -> bool {
+fn applies_to(flow: &FlowConfig, context: &SmPolicyContextData) -> bool {
     let dnn = flow.dnn.is_empty() || flow.dnn.eq_ignore_ascii_case(&context.dnn);
     dnn && (flow.supis.is_empty() || flow.supis.iter().any(|supi| *supi == *context.supi))
 }
 
 fn rule(flow: &FlowConfig) -> PccRule {
     let filter = |text: &String| {
-        let frames = crate::frames::read(text).ok().flatten();
+        let frames = crate::ethernet_filter::parse(text).ok().flatten();
         FlowInformation {
             flow_description: frames.is_none().then(|| text.clone()),
             eth_flow_description: frames,
@@ -119,7 +118,7 @@ fn rule(flow: &FlowConfig) -> PccRule {
     }
 }
 
-/// With which rating group it is charged, where that is one of its own.
+/// The charging data of a flow with a rating group of its own.
 fn charging(flow: &FlowConfig) -> Option<ChargingData> {
     let rating_group = Some(flow.rating_group?);
     let metering_method = Some(MeteringMethod::Volume);
@@ -149,8 +148,7 @@ fn quality(flow: &FlowConfig, config: &PcfConfig) -> QosData {
     }
 }
 
-/// What tells a consumer that has one decision of another: what goes has no value (TS 29.512,
-/// 4.2.3.2).
+/// The changes from one decision to another. A removed element has no value (TS 29.512, 4.2.3.2).
 fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPolicyDecision> {
     fn of<T: Clone + PartialEq>(
         before: &Option<BTreeMap<String, Option<T>>>,
@@ -175,9 +173,9 @@ fn difference(before: &SmPolicyDecision, now: &SmPolicyDecision) -> Option<SmPol
 }
 
 impl Pcf {
-    /// Takes another configuration, and tells the SMFs of the sessions for which it decides
-    /// otherwise (TS 29.512, 4.2.3.2). How many those are.
-    pub(crate) fn decide_anew(self: &Arc<Self>, config: PcfConfig) -> usize {
+    /// Applies a configuration and notifies the SMFs of sessions whose decision changed (TS 29.512,
+    /// 4.2.3.2). Returns their number.
+    pub(crate) fn apply_config(self: &Arc<Self>, config: PcfConfig) -> usize {
         let all = self.sm.all();
         let before: Vec<_> = all.iter().map(|(_, association)| self.decide(association)).collect();
         self.set_config(config);
@@ -189,7 +187,7 @@ impl Pcf {
         }
         let (count, pcf) = (told.len(), self.clone());
         tokio::spawn(async move {
-            // One after the other: a change of policy is no reason to flood an SMF.
+            // Sequentially, so as not to overload an SMF.
             for (id, context, changed) in told {
                 let uri =
                     format!("{}/npcf-smpolicycontrol/v1/sm-policies/{id}", pcf.context.api_root());
@@ -200,7 +198,7 @@ impl Pcf {
                 let smf = SmfCallbackClient::new(pcf.context.callback_peer().about(&context.supi));
                 let uri = format!("{}/update", context.notification_uri);
                 if let Err(problem) = smf.sm_policy_update_notify(&uri, body).await {
-                    tracing::warn!(supi = %context.supi, %problem, "an SMF was not told of a changed policy");
+                    tracing::warn!(supi = %context.supi, %problem, "policy update notification failed");
                 }
             }
         });
@@ -208,8 +206,8 @@ impl Pcf {
     }
 }
 
-/// Whether the policy data have the data network of the session.
-fn has(data: &SmPolicyData, context: &SmPolicyContextData) -> bool {
+/// Whether the policy data include the session's data network.
+fn includes(data: &SmPolicyData, context: &SmPolicyContextData) -> bool {
     let slices =
         data.sm_policy_snssai_data.values().filter(|slice| slice.snssai == context.slice_info);
     // A slice without data networks allows them all (TS 29.519, 5.4.2.6).
@@ -229,10 +227,12 @@ impl PcfSmPolicyControl for Pcf {
         let (snssai, dnn) = (Some(Json(body.slice_info)), Some(body.dnn.clone()));
         let query = SmPolicyDataQuery { snssai, dnn, ..Default::default() };
         let policy_data = udr.read_session_management_policy_data(&body.supi, query).await;
-        let policy_data = crate::if_there(policy_data).map_err(user_unknown)?;
-        if policy_data.is_some_and(|data| !has(&data, &body)) {
-            let detail =
-                format!("no policy for data network {} in slice {}", body.dnn, body.slice_info);
+        let policy_data = crate::if_found(policy_data).map_err(user_unknown)?;
+        if policy_data.is_some_and(|data| !includes(&data, &body)) {
+            let detail = format!(
+                "no policy data for data network {} in slice {}",
+                body.dnn, body.slice_info
+            );
             return Err(Problem::new(403, "POLICY_CONTEXT_DENIED").detail(detail));
         }
         let subject = format!("{} {}", body.supi, body.pdu_session_id);
@@ -261,9 +261,13 @@ impl PcfSmPolicyControl for Pcf {
         let changed = self.sm.change(sm_policy_id, |association| {
             let before = self.decide(association);
             if let Some(request) = &body.ue_init_res_req {
-                ue_request::carry_out(&mut association.requested, request, &config)?;
+                ue_initiated_resource_request::execute(
+                    &mut association.requested,
+                    request,
+                    &config,
+                )?;
             }
-            // What the SMF could not carry out of what its UE asked for, the UE does not have.
+            // Remove the UE's rules that the SMF could not enforce.
             let reports = body
                 .rule_reports
                 .iter()
@@ -271,8 +275,8 @@ impl PcfSmPolicyControl for Pcf {
                 .filter(|report| report.rule_status == RuleStatus::Inactive);
             let lost: Vec<&String> = reports.flat_map(|report| &report.pcc_rule_ids).collect();
             association.requested.retain(|requested| !lost.contains(&&requested.name()));
-            take_over(&mut association.context, body);
-            // Only what changes is told (TS 29.512, 4.2.4.2).
+            merge(&mut association.context, body);
+            // The response contains only changes (TS 29.512, 4.2.4.2).
             Ok(difference(&before, &self.decide(association)))
         });
         Ok(changed.ok_or_else(|| unknown(sm_policy_id))??.unwrap_or_default())
@@ -287,8 +291,8 @@ impl PcfSmPolicyControl for Pcf {
     }
 }
 
-/// What an update says replaces what was said before; what it does not say stays.
-fn take_over(context: &mut SmPolicyContextData, update: SmPolicyUpdateContextData) {
+/// Merges an update into the context: present members replace the earlier ones.
+fn merge(context: &mut SmPolicyContextData, update: SmPolicyUpdateContextData) {
     context.subs_sess_ambr = update.subs_sess_ambr.or(context.subs_sess_ambr.take());
     context.subs_def_qos = update.subs_def_qos.or(context.subs_def_qos.take());
     context.access_type = update.access_type.or(context.access_type.take());

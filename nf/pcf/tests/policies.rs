@@ -1,4 +1,4 @@
-//! The PCF as AMF and SMF see it, with a real NRF and UDR beside it.
+//! The PCF's services for AMF and SMF, with NRF and UDR.
 use martlet_nf::{CommonConfig, Environment, Shutdown, ShutdownTrigger, start};
 use martlet_nrf::Nrf;
 use martlet_pcf::{Pcf, PcfConfig};
@@ -64,7 +64,7 @@ async fn core(test: &str, config: PcfConfig) -> Core {
     };
     start::<Udr>(udr, &common(11), &environment).await.unwrap();
     start::<Pcf>(config, &common(14), &environment).await.unwrap();
-    // Each registers with the NRF in a task of its own.
+    // Registrations with the NRF complete in the background.
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     let peer = Peer::new(
         Arc::new(bindings),
@@ -94,7 +94,7 @@ fn id(location: &str) -> &str {
     location.rsplit('/').next().unwrap()
 }
 
-fn why(problem: Problem) -> (u16, String) {
+fn status_and_cause(problem: Problem) -> (u16, String) {
     (problem.status(), problem.cause().to_string())
 }
 
@@ -103,7 +103,7 @@ fn ambr(rate: &str) -> Ambr {
 }
 
 #[tokio::test]
-async fn a_session_gets_what_is_subscribed_else_what_is_configured() {
+async fn a_session_gets_subscribed_else_configured_values() {
     let core = core(
         "sm",
         PcfConfig { default_5qi: 7, default_ambr: "20 Mbps".into(), ..Default::default() },
@@ -119,10 +119,9 @@ async fn a_session_gets_what_is_subscribed_else_what_is_configured() {
     let again = core.sm.create_sm_policy(wishes).await.unwrap();
     let rule = again.body.sess_rules.unwrap().into_values().flatten().next().unwrap();
     assert_eq!(rule.auth_sess_ambr, Some(ambr("100 Mbps")));
-    // The SMF has forgotten the first association, since it asks for a second one about the same
-    // session.
+    // A second association for the same session replaces the first one.
     let gone = core.sm.get_sm_policy(id(&created.location)).await.unwrap_err();
-    assert_eq!(why(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
+    assert_eq!(status_and_cause(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
 
     let policy = id(&again.location);
     let nothing =
@@ -140,25 +139,25 @@ async fn a_session_gets_what_is_subscribed_else_what_is_configured() {
 
     core.sm.delete_sm_policy(policy, SmPolicyDeleteData::default()).await.unwrap();
     let gone = core.sm.delete_sm_policy(policy, SmPolicyDeleteData::default()).await.unwrap_err();
-    assert_eq!(why(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
+    assert_eq!(status_and_cause(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
 }
 
 #[tokio::test]
-async fn who_is_not_subscribed_gets_no_session() {
+async fn a_session_without_subscription_is_rejected() {
     let core = core("denied", PcfConfig { max_sm_policies: 1, ..Default::default() }).await;
     let unknown = core.sm.create_sm_policy(session(2, "internet")).await.unwrap_err();
-    assert_eq!(why(unknown), (400, "USER_UNKNOWN".into()));
+    assert_eq!(status_and_cause(unknown), (400, "USER_UNKNOWN".into()));
     let denied = core.sm.create_sm_policy(session(1, "ims")).await.unwrap_err();
-    assert_eq!(why(denied), (403, "POLICY_CONTEXT_DENIED".into()));
+    assert_eq!(status_and_cause(denied), (403, "POLICY_CONTEXT_DENIED".into()));
     core.sm.create_sm_policy(session(1, "internet")).await.unwrap();
     let mut other = session(1, "internet");
     other.pdu_session_id = 6;
     let full = core.sm.create_sm_policy(other).await.unwrap_err();
-    assert_eq!(why(full), (503, "NF_CONGESTION".into()));
+    assert_eq!(status_and_cause(full), (503, "NF_CONGESTION".into()));
 }
 
 #[tokio::test]
-async fn a_ue_gets_its_policy_and_the_change_that_it_asks_for() {
+async fn a_ue_policy_association_is_created_and_updated() {
     let core = core("am", PcfConfig::default()).await;
     let supi = "imsi-001010000000001".parse().unwrap();
     let uri = "http://127.0.0.17:7777/namf-callback/v1/am-policy/1".to_string();
@@ -183,8 +182,8 @@ async fn a_ue_gets_its_policy_and_the_change_that_it_asks_for() {
 
     core.am.delete_individual_am_policy_association(policy).await.unwrap();
     let gone = core.am.read_individual_am_policy_association(policy).await.unwrap_err();
-    assert_eq!(why(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
+    assert_eq!(status_and_cause(gone), (404, "POLICY_ASSOCIATION_NOT_FOUND".into()));
     request.supi = "imsi-001010000000002".parse().unwrap();
     let unknown = core.am.create_individual_am_policy_association(request).await.unwrap_err();
-    assert_eq!(why(unknown), (400, "USER_UNKNOWN".into()));
+    assert_eq!(status_and_cause(unknown), (400, "USER_UNKNOWN".into()));
 }

@@ -2,18 +2,17 @@
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 
-/// Where the UDR keeps its data.
+/// The UDR's configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UdrConfig {
-    /// The subscriber database: an SQLite file, a `postgresql://` address, or `:memory:` for one
-    /// that ends with the process.
+    /// The subscriber database: an SQLite file, a `postgresql://` URL, or `:memory:` for a volatile
+    /// one.
     pub path: String,
-    /// File of the operator's key with which keys of subscribers are sealed, where
-    /// `MARTLET_STORE_KEY` has none; empty for the one beside the database, which is made when
-    /// it is missing.
+    /// File of the operator key that encrypts subscribers' keys, unless `MARTLET_STORE_KEY` is set.
+    /// Empty: a file beside the database, created if missing.
     pub key_file: String,
-    /// Subscriptions to a subscriber's data at a time.
+    /// Maximum number of SDM subscriptions per subscriber.
     pub max_subscriptions: usize,
     /// Milliseconds for which writes to an SQLite file share a transaction, at most 1000. A killed
     /// process loses this much. With 0 each write is a transaction that precedes the response.
@@ -32,18 +31,20 @@ impl Default for UdrConfig {
 }
 
 impl UdrConfig {
-    /// What is wrong with it.
+    /// Checks the values.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.path.is_empty() {
             findings.push(Finding::new(
                 "path",
-                "write the file of the subscriber database, such as martlet.db",
+                "the path of the subscriber database is empty: write one, such as martlet.db",
             ));
         }
         if self.max_subscriptions == 0 {
-            findings
-                .push(Finding::new("max_subscriptions", "0 lets no AMF register a UE: write 16"));
+            findings.push(Finding::new(
+                "max_subscriptions",
+                "with 0 no AMF can register a UE: write 16",
+            ));
         }
         if self.flush_interval_ms > 1000 {
             findings.push(Finding::new(

@@ -1,5 +1,5 @@
-//! Contexts of subscribers: which NFs serve them, who subscribed to their data.
-use crate::{Udr, failure};
+//! Context data of subscribers: registrations, authentication status and subscriptions.
+use crate::{Udr, problem};
 use martlet_sbi::{JsonPatch, Problem, StatusReply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,13 +13,13 @@ pub mod kind {
     pub const CHANGES: &str = "subs-to-notify";
 }
 
-/// Where a kind has one context only.
-pub const ONLY: &str = "";
-/// Owner of what belongs to no subscriber.
-pub const NOBODY: &str = "";
+/// The key of kinds with one context per subscriber.
+pub const SINGLE: &str = "";
+/// The owner of contexts that belong to no subscriber.
+pub const NO_SUBSCRIBER: &str = "";
 
 impl Udr {
-    /// Puts a context of a subscriber in its place: 201 or 204.
+    /// Creates (201) or replaces (204) a context of a subscriber.
     pub(crate) fn put<T: Serialize>(
         &self,
         supi: &str,
@@ -28,8 +28,8 @@ impl Udr {
         value: T,
     ) -> Result<StatusReply<T>, Problem> {
         self.subscriber(supi)?;
-        let json = serde_json::to_string(&value).map_err(failure::of_json)?;
-        let made = self.store.put_context(supi, kind, key, &json).map_err(failure::of_store)?;
+        let json = serde_json::to_string(&value).map_err(problem::of_json)?;
+        let made = self.store.put_context(supi, kind, key, &json).map_err(problem::of_store)?;
         let location = || {
             format!(
                 "{}/nudr-dr/v2/subscription-data/{supi}/context-data/{kind}/{key}",
@@ -43,7 +43,7 @@ impl Udr {
         })
     }
 
-    /// A context of a subscriber, or 404.
+    /// Returns a context of a subscriber, or 404.
     pub(crate) fn get<T: DeserializeOwned>(
         &self,
         supi: &str,
@@ -52,44 +52,44 @@ impl Udr {
         cause: &str,
     ) -> Result<T, Problem> {
         self.subscriber(supi)?;
-        let found = self.store.context(supi, kind, key).map_err(failure::of_store)?;
+        let found = self.store.context(supi, kind, key).map_err(problem::of_store)?;
         let json = found.ok_or_else(|| {
             Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))
         })?;
-        serde_json::from_str(&json).map_err(failure::of_json)
+        serde_json::from_str(&json).map_err(problem::of_json)
     }
 
-    /// All contexts of a kind.
+    /// Returns all contexts of a kind.
     pub(crate) fn all<T: DeserializeOwned>(
         &self,
         supi: &str,
         kind: &str,
     ) -> Result<Vec<T>, Problem> {
         self.subscriber(supi)?;
-        let found = self.store.contexts(supi, kind).map_err(failure::of_store)?;
-        found.iter().map(|(_, json)| serde_json::from_str(json).map_err(failure::of_json)).collect()
+        let found = self.store.contexts(supi, kind).map_err(problem::of_store)?;
+        found.iter().map(|(_, json)| serde_json::from_str(json).map_err(problem::of_json)).collect()
     }
 
-    /// Takes a context away, or 404.
-    pub(crate) fn take(
+    /// Removes a context, or 404.
+    pub(crate) fn remove(
         &self,
         supi: &str,
         kind: &str,
         key: &str,
         cause: &str,
     ) -> Result<(), Problem> {
-        match self.store.remove_context(supi, kind, key).map_err(failure::of_store)? {
+        match self.store.remove_context(supi, kind, key).map_err(problem::of_store)? {
             true => Ok(()),
             false => Err(Problem::new(404, cause).detail(format!("{supi} has no {kind} {key}"))),
         }
     }
 }
 
-/// Applies a JSON patch; a `test` that fails is 409, so that who raced another can read again.
+/// Applies a JSON patch. A failed `test` is 409, so that the consumer can read again after a race.
 pub fn patch<T: Serialize + DeserializeOwned>(value: &T, patch: &JsonPatch) -> Result<T, Problem> {
     let wrong = |e: &dyn std::fmt::Display| Problem::invalid_message(e.to_string());
-    let mut json = serde_json::to_value(value).map_err(failure::of_json)?;
-    let items = serde_json::to_value(&patch.0).map_err(failure::of_json)?;
+    let mut json = serde_json::to_value(value).map_err(problem::of_json)?;
+    let items = serde_json::to_value(&patch.0).map_err(problem::of_json)?;
     let items: json_patch::Patch = serde_json::from_value(items).map_err(|e| wrong(&e))?;
     json_patch::patch(&mut json, &items).map_err(|e| match e.kind {
         json_patch::PatchErrorKind::TestFailed => {

@@ -1,10 +1,10 @@
-//! The UDR: the data of subscribers for UDM and PCF, in the store (TS 23.501, 6.2.11; TS 29.504).
+//! The UDR: serves subscriber data from the database to UDM and PCF (TS 23.501, 6.2.11; TS 29.504).
 #![forbid(unsafe_code)]
 
-mod changes;
 mod config;
 mod contexts;
-mod failure;
+mod data_change_notification;
+mod problem;
 mod provisioned;
 mod repository;
 
@@ -29,11 +29,11 @@ pub struct Udr {
 }
 
 impl Udr {
-    /// A subscriber, or 404.
+    /// Returns a subscriber, or 404.
     fn subscriber(&self, supi: &str) -> Result<Arc<Subscriber>, Problem> {
-        let found = self.store.subscriber(supi).map_err(failure::of_store)?;
+        let found = self.store.subscriber(supi).map_err(problem::of_store)?;
         found.ok_or_else(|| {
-            Problem::new(404, "USER_NOT_FOUND").detail(format!("there is no subscriber {supi}"))
+            Problem::new(404, "USER_NOT_FOUND").detail(format!("no subscriber {supi}"))
         })
     }
 }
@@ -51,7 +51,7 @@ impl NetworkFunction for Udr {
             opened.map_err(|e| StartError(format!("{e}; `udr.path` configures the database")))?;
         let epoch =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        // Identities of one start differ from those of the one before.
+        // Identities differ from those of earlier starts.
         let last_subscription = AtomicU64::new(epoch.as_millis() as u64);
         Ok(Arc::new(Udr { context, config, store, last_subscription }))
     }
@@ -69,7 +69,7 @@ impl NetworkFunction for Udr {
         let interval = Duration::from_millis(self.config.flush_interval_ms.into());
         let failed = |error| tracing::error!(%error, "subscriber database: group commit failed");
         tokio::select! {
-            () = changes::tell(&self) => {}
+            () = data_change_notification::run(&self) => {}
             () = self.store.group_commits(interval, failed) => {}
             () = shutdown.wait() => {}
         }

@@ -1,5 +1,4 @@
-//! The subscription in the forms of TS 29.503 and TS 29.519: made from what the store has of a
-//! subscriber.
+//! Provisioned subscription data in the types of TS 29.503 and TS 29.519, from the store's subscriber.
 use martlet_sbi::Problem;
 use martlet_sbi_api::common::{
     Ambr, Area, Arp, BitRate, Dnn, Gpsi, PduSessionType, PreemptionCapability,
@@ -21,7 +20,7 @@ use martlet_store::{
 };
 use std::collections::BTreeMap;
 
-/// A text of the store in its checked form. The store checks its subscribers, so a failure is ours.
+/// Parses a text from the store. The store validates its subscribers, so a failure is a bug.
 fn checked<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Problem> {
     text.parse().map_err(|_| {
         Problem::system_failure(format!("the subscriber database holds the {what} {text:?}"))
@@ -130,7 +129,7 @@ pub fn smf_selection_data(
     Ok(SmfSelectionSubscriptionData { subscribed_snssai_infos: Some(infos), ..Default::default() })
 }
 
-/// TS 29.503, 6.1.6.2.8; `None` where nothing is left of what was asked for.
+/// TS 29.503, 6.1.6.2.8. None if nothing matches the request.
 pub fn sm_data(
     subscriber: &Subscriber,
     query: &SmDataQuery,
@@ -156,8 +155,7 @@ pub fn sm_data(
 }
 
 fn configuration(dnn: &SubscribedDnn) -> Result<DnnConfiguration, Problem> {
-    // The default one among them too, which says nothing new (TS 29.503, 6.1.6.2.11), for SMFs that
-    // look at this list alone.
+    // Redundantly includes the default (TS 29.503, 6.1.6.2.11), for SMFs that read only this list.
     let types: Vec<_> = dnn.session_types.iter().copied().map(session_type).collect();
     let default_session_type = types.first().cloned();
     let types = PduSessionTypes {

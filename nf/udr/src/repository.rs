@@ -1,6 +1,6 @@
 //! Nudr_DataRepository (TS 29.504, 5.2; TS 29.505; TS 29.519).
-use crate::contexts::{NOBODY, ONLY, kind, patch};
-use crate::{Udr, failure, provisioned};
+use crate::contexts::{NO_SUBSCRIBER, SINGLE, kind, patch};
+use crate::{Udr, problem, provisioned};
 use martlet_sbi::{Created, JsonPatch, Problem, StatusReply};
 use martlet_sbi_api::common::PatchResult;
 use martlet_sbi_api::nudm_sdm::{
@@ -15,7 +15,7 @@ use martlet_sbi_api::nudr_dr::{
 };
 use std::sync::atomic::Ordering;
 
-/// The only member of authentication data that may change (TS 29.504, 5.2.2.4).
+/// The only member of authentication data that can be modified (TS 29.504, 5.2.2.4).
 const SQN: &str = "/sequenceNumber/sqn";
 
 impl UdrDataRepository for Udr {
@@ -33,7 +33,7 @@ impl UdrDataRepository for Udr {
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
         if let Some(other) = body.0.iter().find(|item| item.path != SQN) {
-            let detail = format!("{} does not change; the sequence number does", other.path);
+            let detail = format!("{} cannot be modified; only the sequence number can", other.path);
             return Err(Problem::new(403, "MODIFICATION_NOT_ALLOWED").detail(detail));
         }
         let subscriber = self.subscriber(ue_id)?;
@@ -42,12 +42,12 @@ impl UdrDataRepository for Udr {
         let valid = text.len() == 12 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
         let next = valid.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
         let next = next.ok_or_else(|| {
-            Problem::mandatory_ie_incorrect(SQN, "it is not of twelve hexadecimal digits")
+            Problem::mandatory_ie_incorrect(SQN, "it is not twelve hexadecimal digits")
         })?;
-        match self.store.advance_sqn(ue_id, subscriber.sqn, next).map_err(failure::of_store)? {
+        match self.store.advance_sqn(ue_id, subscriber.sqn, next).map_err(problem::of_store)? {
             true => Ok(None),
             false => Err(Problem::new(409, "MODIFICATION_CONFLICT")
-                .detail("another changed the sequence number meanwhile")),
+                .detail("the sequence number was modified concurrently")),
         }
     }
 
@@ -56,7 +56,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: AuthEvent,
     ) -> Result<(), Problem> {
-        self.put(ue_id, kind::AUTHENTICATION, ONLY, body).map(|_| ())
+        self.put(ue_id, kind::AUTHENTICATION, SINGLE, body).map(|_| ())
     }
 
     async fn query_authentication_status(
@@ -64,11 +64,11 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FieldsQuery,
     ) -> Result<AuthEvent, Problem> {
-        self.get(ue_id, kind::AUTHENTICATION, ONLY, "DATA_NOT_FOUND")
+        self.get(ue_id, kind::AUTHENTICATION, SINGLE, "DATA_NOT_FOUND")
     }
 
     async fn delete_authentication_status(&self, ue_id: &str) -> Result<(), Problem> {
-        self.take(ue_id, kind::AUTHENTICATION, ONLY, "DATA_NOT_FOUND")
+        self.remove(ue_id, kind::AUTHENTICATION, SINGLE, "DATA_NOT_FOUND")
     }
 
     async fn query_provisioned_data(
@@ -125,7 +125,7 @@ impl UdrDataRepository for Udr {
         let data = provisioned::sm_data(&*self.subscriber(ue_id)?, &query)?;
         data.ok_or_else(|| {
             Problem::new(404, "DATA_NOT_FOUND")
-                .detail("the subscription has no such slice and data network")
+                .detail("the subscription does not include this slice and data network")
         })
     }
 
@@ -134,7 +134,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         _: FieldsQuery,
     ) -> Result<Amf3GppAccessRegistration, Problem> {
-        self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")
+        self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND")
     }
 
     async fn create_amf_context_3gpp(
@@ -142,7 +142,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         body: Amf3GppAccessRegistration,
     ) -> Result<StatusReply<Amf3GppAccessRegistration>, Problem> {
-        self.put(ue_id, kind::AMF, ONLY, body)
+        self.put(ue_id, kind::AMF, SINGLE, body)
     }
 
     async fn amf_context_3gpp(
@@ -151,8 +151,8 @@ impl UdrDataRepository for Udr {
         body: JsonPatch,
     ) -> Result<Option<PatchResult>, Problem> {
         let registered: Amf3GppAccessRegistration =
-            self.get(ue_id, kind::AMF, ONLY, "CONTEXT_NOT_FOUND")?;
-        self.put(ue_id, kind::AMF, ONLY, patch(&registered, &body)?)?;
+            self.get(ue_id, kind::AMF, SINGLE, "CONTEXT_NOT_FOUND")?;
+        self.put(ue_id, kind::AMF, SINGLE, patch(&registered, &body)?)?;
         Ok(None)
     }
 
@@ -182,7 +182,7 @@ impl UdrDataRepository for Udr {
         if pdu_session_id.parse::<u8>().is_err() {
             return Err(Problem::mandatory_ie_incorrect(
                 "pduSessionId",
-                "it is no number up to 255",
+                "it is not a number up to 255",
             ));
         }
         self.put(ue_id, kind::SMF, pdu_session_id, body)
@@ -193,7 +193,7 @@ impl UdrDataRepository for Udr {
         ue_id: &str,
         pdu_session_id: &str,
     ) -> Result<(), Problem> {
-        self.take(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
+        self.remove(ue_id, kind::SMF, pdu_session_id, "CONTEXT_NOT_FOUND")
     }
 
     async fn query_sdm_subscriptions(
@@ -211,7 +211,7 @@ impl UdrDataRepository for Udr {
     ) -> Result<Created<SdmSubscription>, Problem> {
         let mut body = body;
         let held: Vec<SdmSubscription> = self.all(ue_id, kind::SDM)?;
-        // A consumer that subscribes to the same again has lost the one before: it is replaced.
+        // A consumer that subscribes again has lost its subscription, which is replaced.
         let same = |s: &&SdmSubscription| {
             s.nf_instance_id == body.nf_instance_id
                 && s.callback_reference == body.callback_reference
@@ -234,12 +234,12 @@ impl UdrDataRepository for Udr {
     }
 
     async fn remove_sdm_subscriptions(&self, ue_id: &str, subs_id: &str) -> Result<(), Problem> {
-        self.take(ue_id, kind::SDM, subs_id, "SUBSCRIPTION_NOT_FOUND")
+        self.remove(ue_id, kind::SDM, subs_id, "SUBSCRIPTION_NOT_FOUND")
     }
 
     async fn get_identity_data(&self, ue_id: &str) -> Result<IdentityData, Problem> {
         let supi = match ue_id.starts_with("msisdn-") {
-            true => self.store.supi_of(ue_id).map_err(failure::of_store)?.unwrap_or_default(),
+            true => self.store.supi_of(ue_id).map_err(problem::of_store)?.unwrap_or_default(),
             false => ue_id.to_string(),
         };
         provisioned::identity_data(&*self.subscriber(&supi)?)
@@ -254,12 +254,12 @@ impl UdrDataRepository for Udr {
         body.subscription_id = Some(id.clone());
         let location =
             format!("{}/nudr-dr/v2/subscription-data/subs-to-notify/{id}", self.context.api_root());
-        self.keep_subscription(&id, &body)?;
+        self.store_subscription(&id, &body)?;
         Ok(Created { location, body })
     }
 
     async fn remove_subscription_data_subscriptions(&self, subs_id: &str) -> Result<(), Problem> {
-        self.take(NOBODY, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
+        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
     }
 
     async fn read_access_and_mobility_policy_data(
@@ -285,7 +285,7 @@ impl UdrDataRepository for Udr {
         let id = self.last_subscription.fetch_add(1, Ordering::Relaxed).to_string();
         let location =
             format!("{}/nudr-dr/v2/policy-data/subs-to-notify/{id}", self.context.api_root());
-        self.keep_subscription(&id, &body)?;
+        self.store_subscription(&id, &body)?;
         Ok(Created { location, body })
     }
 
@@ -293,35 +293,37 @@ impl UdrDataRepository for Udr {
         &self,
         subs_id: &str,
     ) -> Result<(), Problem> {
-        self.take(NOBODY, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
+        self.remove(NO_SUBSCRIBER, kind::CHANGES, subs_id, "SUBSCRIPTION_NOT_FOUND")
     }
 }
 
-/// Subscriptions to data changes at a time, of all subscribers together.
-const MOST_CHANGE_SUBSCRIPTIONS: usize = 10_000;
+/// Maximum number of subscriptions to data changes.
+const MAX_CHANGE_SUBSCRIPTIONS: usize = 10_000;
 
 impl Udr {
-    fn keep_subscription<T: serde::Serialize>(&self, id: &str, body: &T) -> Result<(), Problem> {
-        let all = self.store.contexts(NOBODY, kind::CHANGES).map_err(failure::of_store)?;
+    fn store_subscription<T: serde::Serialize>(&self, id: &str, body: &T) -> Result<(), Problem> {
+        let all = self.store.contexts(NO_SUBSCRIBER, kind::CHANGES).map_err(problem::of_store)?;
         let held = all.len();
-        let json = serde_json::to_value(body).map_err(failure::of_json)?;
-        // A consumer that subscribes to the same again has lost the one before.
+        let json = serde_json::to_value(body).map_err(problem::of_json)?;
+        // A consumer that subscribes again has lost its subscription.
         for (old, text) in &all {
             let before: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
             if ["callbackReference", "notificationUri", "ueId"]
                 .iter()
                 .all(|name| before[name] == json[name])
             {
-                self.store.remove_context(NOBODY, kind::CHANGES, old).map_err(failure::of_store)?;
+                self.store
+                    .remove_context(NO_SUBSCRIBER, kind::CHANGES, old)
+                    .map_err(problem::of_store)?;
             }
         }
-        if held >= MOST_CHANGE_SUBSCRIPTIONS {
+        if held >= MAX_CHANGE_SUBSCRIPTIONS {
             return Err(Problem::new(403, "QUOTA_EXCEEDED")
-                .detail(format!("there are {held} subscriptions")));
+                .detail(format!("the limit of {held} subscriptions is reached")));
         }
         self.store
-            .put_context(NOBODY, kind::CHANGES, id, &json.to_string())
-            .map_err(failure::of_store)
+            .put_context(NO_SUBSCRIBER, kind::CHANGES, id, &json.to_string())
+            .map_err(problem::of_store)
             .map(|_| ())
     }
 }

@@ -1,7 +1,7 @@
 //! DL-TDOA: the UE measures differences of arrival times (TS 38.305, 8.12). The cells' clocks are
 //! assumed to be synchronous, as in a TDD network synchronised by GNSS.
 use super::assistance_data::{assistance, deviation};
-use super::transaction::{Transactions, failed};
+use super::transaction::{Transactions, positioning_failed};
 use crate::config::CellConfig;
 use martlet_lcs_position::{RangeMeasurement, metres_of_rstd};
 use martlet_lpp::*;

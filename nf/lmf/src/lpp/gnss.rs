@@ -1,5 +1,5 @@
 //! GNSS: the UE reports the position of its own receiver (TS 38.305, 8.1).
-use super::transaction::{Transactions, failed};
+use super::transaction::{Transactions, positioning_failed};
 use martlet_lcs_position::{Estimate, PointWithUncertaintyEllipse};
 use martlet_lpp::{
     AGnssRequestLocationInformation, BitString, Body, CommonIEsRequestLocationInformation,

@@ -1,6 +1,6 @@
 //! Multi-RTT, the UE's part: its Rx-Tx time differences (TS 38.305, 8.10; TS 37.355, 6.5.12).
 use super::assistance_data::{assistance, deviation};
-use super::transaction::{Transactions, failed};
+use super::transaction::{Transactions, positioning_failed};
 use martlet_lcs_position::metres_of_rstd;
 use martlet_lpp::*;
 use martlet_sbi::Problem;

@@ -1,5 +1,5 @@
 //! NR E-CID: the UE measures the signal strengths of its cell and its neighbours (TS 38.305, 8.9).
-use super::transaction::{Transactions, failed};
+use super::transaction::{Transactions, positioning_failed};
 use martlet_lcs_position::dbm_of_rsrp;
 use martlet_lpp::{
     BitString, Body, CommonIEsRequestLocationInformation, LocationInformationType, NcgiR15,

@@ -3,7 +3,7 @@
 use super::trp_information_exchange::Trp;
 use super::{gnb_failure, unexpected_message};
 use crate::Shared;
-use crate::lpp::{MAX_CELLS, RoundTrip, Transactions, failed, multi_rtt};
+use crate::lpp::{MAX_CELLS, RoundTrip, Transactions, multi_rtt, positioning_failed};
 use crate::user_plane::Supi;
 use martlet_lcs_position::{RangeMeasurement, TangentPlane, metres_of_quality, metres_of_rstd};
 use martlet_nrppa::{

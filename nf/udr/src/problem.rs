@@ -1,22 +1,25 @@
-//! Failures of the store as the SBI tells them.
+//! The SBI problems of store failures.
 use martlet_sbi::Problem;
 use martlet_store::StoreError;
 use prometheus::{IntCounter, register_int_counter};
 use std::sync::LazyLock;
 
 static FAILURES: LazyLock<IntCounter> = LazyLock::new(|| {
-    register_int_counter!("martlet_udr_store_failures_total", "Calls that the store failed")
-        .expect("registered once")
+    register_int_counter!(
+        "martlet_udr_store_failures_total",
+        "Failed calls of the subscriber database"
+    )
+    .expect("registered once")
 });
 
-/// 500; the details stay in the log, since they may tell of the machine.
+/// 500. The details are only logged, since they may describe the machine.
 pub fn of_store(error: StoreError) -> Problem {
     FAILURES.inc();
-    tracing::error!(%error, "the store failed");
+    tracing::error!(%error, "subscriber database failed");
     Problem::system_failure("the subscriber database failed")
 }
 
-/// 500 for a value that does not serialise or parse.
+/// 500 for a value that cannot be serialised or parsed.
 pub fn of_json(error: serde_json::Error) -> Problem {
     of_store(StoreError::Corrupt(error))
 }

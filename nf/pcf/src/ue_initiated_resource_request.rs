@@ -1,5 +1,5 @@
-//! What UEs ask for by themselves (TS 29.512, 4.2.4.17): granted as far as the operator allows it,
-//! as a PCC rule of the session's own.
+//! UE-initiated resource requests (TS 29.512, 4.2.4.17): granted within the configured limits, as PCC
+//! rules of the session.
 use crate::PcfConfig;
 use martlet_sbi::{Compact, Problem};
 use martlet_sbi_api::common::{Arp, BitRate};
@@ -8,12 +8,12 @@ use martlet_sbi_api::npcf_sm_policy_control::{
     UeInitiatedResourceRequest,
 };
 
-/// Packet filters of one rule (TS 24.501, 9.11.4.13).
-const MOST_FILTERS: usize = 15;
-/// Where the UE names no precedence: after those of the operator.
-const PRECEDENCE: u32 = 220;
+/// Maximum number of packet filters per rule (TS 24.501, 9.11.4.13).
+const MAX_FILTERS: usize = 15;
+/// The precedence if the UE names none: after the configured rules.
+const DEFAULT_PRECEDENCE: u32 = 220;
 
-/// A rule that a UE has asked for.
+/// A rule that a UE requested.
 #[derive(Debug, Clone, PartialEq, Compact)]
 pub struct Requested {
     number: u32,
@@ -23,12 +23,12 @@ pub struct Requested {
 }
 
 impl Requested {
-    /// Identity of the PCC rule, and of its QoS.
+    /// The identity of the PCC rule and of its QoS data.
     pub fn name(&self) -> String {
         format!("ue-{}", self.number)
     }
 
-    /// As a PCC rule.
+    /// The PCC rule.
     pub fn rule(&self) -> PccRule {
         let filter = |filter: &PacketFilterInfo| FlowInformation {
             flow_description: filter.pack_filt_cont.clone(),
@@ -49,7 +49,7 @@ impl Requested {
         }
     }
 
-    /// Its QoS.
+    /// Its QoS data.
     pub fn quality(&self, arp: Arp) -> QosData {
         QosData {
             qos_id: self.name(),
@@ -64,20 +64,20 @@ impl Requested {
     }
 }
 
-fn denied(why: &str) -> Problem {
-    Problem::new(403, "POLICY_CONTEXT_DENIED").detail(why)
+fn denied(reason: &str) -> Problem {
+    Problem::new(403, "POLICY_CONTEXT_DENIED").detail(reason)
 }
 
-fn wrong(why: &str) -> Problem {
-    Problem::new(403, "ERROR_TRAFFIC_MAPPING_INFO_REJECTED").detail(why)
+fn invalid(reason: &str) -> Problem {
+    Problem::new(403, "ERROR_TRAFFIC_MAPPING_INFO_REJECTED").detail(reason)
 }
 
-/// Carries a request out; all of it or nothing.
+/// Executes a request, completely or not at all.
 ///
 /// # Errors
-/// It is not granted (`POLICY_CONTEXT_DENIED`), or not possible
+/// The request is not permitted (`POLICY_CONTEXT_DENIED`) or not valid
 /// (`ERROR_TRAFFIC_MAPPING_INFO_REJECTED`).
-pub fn carry_out(
+pub fn execute(
     all: &mut Vec<Requested>,
     request: &UeInitiatedResourceRequest,
     config: &PcfConfig,
@@ -86,7 +86,7 @@ pub fn carry_out(
         let name = request.pcc_rule_id.as_deref();
         all.iter()
             .position(|r| Some(r.name().as_str()) == name)
-            .ok_or_else(|| wrong("the rule is not one of the UE's"))
+            .ok_or_else(|| invalid("the rule is not one that the UE requested"))
     };
     if let RuleOperation::DeletePccRule = request.rule_op {
         all.remove(named(all)?);
@@ -94,23 +94,21 @@ pub fn carry_out(
     }
     let given = request.pack_filt_info.clone();
     if let RuleOperation::CreatePccRule = request.rule_op {
-        let qos = request.req_qos.clone().ok_or_else(|| denied("no QoS is asked for"))?;
-        granted(&qos, config)?;
+        let qos = request.req_qos.clone().ok_or_else(|| denied("the request has no QoS"))?;
+        check_qos(&qos, config)?;
         if all.len() >= config.ue_requests.most.into() {
-            return Err(denied(
-                "the UE has as many flows of its own as pcf.ue_requests.most allows",
-            ));
+            return Err(denied("the number of UE-requested flows reached pcf.ue_requests.most"));
         }
         let number = (1..).find(|n| all.iter().all(|r| r.number != *n)).unwrap_or(1);
-        let precedence = request.precedence.unwrap_or(PRECEDENCE);
+        let precedence = request.precedence.unwrap_or(DEFAULT_PRECEDENCE);
         let requested = Requested { number, precedence, qos, filters: given };
-        fits(&requested)?;
+        check_filters(&requested)?;
         all.push(requested);
         return Ok(());
     }
     let index = named(all)?;
     let Some(mut changed) = all.get(index).cloned() else {
-        return Err(wrong("the rule is not one of the UE's"));
+        return Err(invalid("the rule is not one that the UE requested"));
     };
     match request.rule_op {
         RuleOperation::ModifyPccRuleAndAddPacketFilters => changed.filters.extend(given),
@@ -122,32 +120,32 @@ pub fn carry_out(
             changed.filters.retain(|filter| !gone(filter));
         }
         RuleOperation::ModifyPccRuleWithoutModifyPacketFilters => {}
-        _ => return Err(wrong("the operation is not known")),
+        _ => return Err(invalid("unknown operation")),
     }
     if let Some(qos) = &request.req_qos {
-        granted(qos, config)?;
+        check_qos(qos, config)?;
         changed.qos = qos.clone();
     }
     changed.precedence = request.precedence.unwrap_or(changed.precedence);
-    fits(&changed)?;
+    check_filters(&changed)?;
     if let Some(place) = all.get_mut(index) {
         *place = changed;
     }
     Ok(())
 }
 
-fn fits(requested: &Requested) -> Result<(), Problem> {
+fn check_filters(requested: &Requested) -> Result<(), Problem> {
     match requested.filters.len() {
-        0 => Err(wrong("a rule without packet filters")),
-        n if n > MOST_FILTERS => Err(wrong("a rule has 15 packet filters at most")),
+        0 => Err(invalid("the rule has no packet filters")),
+        n if n > MAX_FILTERS => Err(invalid("the rule has more than 15 packet filters")),
         _ => Ok(()),
     }
 }
 
-fn granted(qos: &RequestedQos, config: &PcfConfig) -> Result<(), Problem> {
+fn check_qos(qos: &RequestedQos, config: &PcfConfig) -> Result<(), Problem> {
     let allowed = &config.ue_requests;
     if !allowed.five_qis.contains(&qos.five_qi) {
-        return Err(denied("the 5QI is not among pcf.ue_requests.five_qis"));
+        return Err(denied("the 5QI is not in pcf.ue_requests.five_qis"));
     }
     let most = allowed
         .guaranteed
@@ -157,7 +155,7 @@ fn granted(qos: &RequestedQos, config: &PcfConfig) -> Result<(), Problem> {
     let asked =
         [&qos.gbr_ul, &qos.gbr_dl].into_iter().flatten().map(|rate| rate.bps()).max().unwrap_or(0);
     if asked > most {
-        return Err(denied("the guaranteed bit rate is beyond pcf.ue_requests.guaranteed"));
+        return Err(denied("the guaranteed bit rate exceeds pcf.ue_requests.guaranteed"));
     }
     Ok(())
 }
@@ -183,23 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_comes_changes_and_goes_and_what_is_not_granted_changes_nothing() {
+    fn rules_are_added_modified_and_removed_and_a_rejected_request_changes_nothing() {
         let (mut all, config) = (Vec::new(), PcfConfig::default());
-        carry_out(&mut all, &request(RuleOperation::CreatePccRule, &["1"]), &config).unwrap();
+        execute(&mut all, &request(RuleOperation::CreatePccRule, &["1"]), &config).unwrap();
         assert_eq!((all.len(), all[0].name().as_str()), (1, "ue-1"));
         let named = |op, filters: &[&str]| {
             let mut request = request(op, filters);
             (request.pcc_rule_id, request.req_qos) = (Some("ue-1".into()), None);
             request
         };
-        carry_out(
-            &mut all,
-            &named(RuleOperation::ModifyPccRuleAndAddPacketFilters, &["2"]),
-            &config,
-        )
-        .unwrap();
+        execute(&mut all, &named(RuleOperation::ModifyPccRuleAndAddPacketFilters, &["2"]), &config)
+            .unwrap();
         assert_eq!(all[0].rule().flow_infos.unwrap().len(), 2);
-        carry_out(
+        execute(
             &mut all,
             &named(RuleOperation::ModifyPccRuleAndDeletePacketFilters, &["1"]),
             &config,
@@ -208,22 +202,22 @@ mod tests {
         let before = all.clone();
         let none = named(RuleOperation::ModifyPccRuleAndDeletePacketFilters, &["2"]);
         assert_eq!(
-            carry_out(&mut all, &none, &config).unwrap_err().cause(),
+            execute(&mut all, &none, &config).unwrap_err().cause(),
             "ERROR_TRAFFIC_MAPPING_INFO_REJECTED"
         );
         let mut greedy = request(RuleOperation::CreatePccRule, &["1"]);
         greedy.req_qos = Some(RequestedQos { five_qi: 1, ..Default::default() });
         assert_eq!(
-            carry_out(&mut all, &greedy, &config).unwrap_err().cause(),
+            execute(&mut all, &greedy, &config).unwrap_err().cause(),
             "POLICY_CONTEXT_DENIED"
         );
         let rate = Some(BitRate::from_bps(1));
         greedy.req_qos = Some(RequestedQos { five_qi: 7, gbr_ul: rate, ..Default::default() });
-        assert!(carry_out(&mut all, &greedy, &config).is_err() && all == before);
-        carry_out(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).unwrap();
+        assert!(execute(&mut all, &greedy, &config).is_err() && all == before);
+        execute(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).unwrap();
         assert!(
             all.is_empty()
-                && carry_out(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).is_err()
+                && execute(&mut all, &named(RuleOperation::DeletePccRule, &[]), &config).is_err()
         );
     }
 }

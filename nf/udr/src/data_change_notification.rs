@@ -1,7 +1,7 @@
-//! Tells of changes of subscribers, whoever made them (TS 29.504, 5.2.2.8): `martlet subscriber`
-//! writes into the same database.
+//! Nudr_DR_Notify: notifies subscribers of data changes (TS 29.504, 5.2.2.8). It polls the database,
+//! since `martlet subscriber` writes to it directly.
 use crate::Udr;
-use crate::contexts::{NOBODY, kind};
+use crate::contexts::{NO_SUBSCRIBER, kind};
 use martlet_sbi_api::common::{ChangeItem, ChangeType, NotifyItem};
 use martlet_sbi_api::nudm_sdm::SdmSubscription;
 use martlet_sbi_api::nudr_callback::UdrDataCallbackClient;
@@ -9,24 +9,24 @@ use martlet_sbi_api::nudr_dr::{DataChangeNotify, SubscriptionDataSubscriptions};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How often the database is asked.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Changes that are looked at together.
-const AT_ONCE: usize = 256;
+/// Maximum number of changes per poll.
+const BATCH: usize = 256;
 
-/// Tells until the future is dropped.
-pub async fn tell(udr: &Udr) {
-    // What changed before is read by whoever asks.
+/// Polls and notifies until the future is dropped.
+pub async fn run(udr: &Udr) {
+    // Earlier changes need no notification: consumers read the data after they subscribe.
     let mut last = udr.store.last_change().unwrap_or(0);
     loop {
         tokio::time::sleep(INTERVAL).await;
-        match udr.store.changes(last, AT_ONCE) {
+        match udr.store.changes(last, BATCH) {
             Ok(changes) => {
                 let Some(newest) = changes.last() else { continue };
-                // They wait for the first who wants to know.
+                // Without a subscription of a UDM, changes are kept for the first one.
                 if udr
                     .store
-                    .contexts(NOBODY, kind::CHANGES)
+                    .contexts(NO_SUBSCRIBER, kind::CHANGES)
                     .is_ok_and(|watchers| watchers.is_empty())
                 {
                     continue;
@@ -35,30 +35,30 @@ pub async fn tell(udr: &Udr) {
                 let changed: BTreeSet<String> =
                     changes.into_iter().map(|change| change.supi).collect();
                 for supi in changed {
-                    of_subscriber(udr, &supi).await;
+                    notify(udr, &supi).await;
                 }
             }
-            Err(error) => tracing::warn!(%error, "changes of subscribers cannot be read"),
+            Err(error) => tracing::warn!(%error, "reading data changes failed"),
         }
     }
 }
 
-async fn of_subscriber(udr: &Udr, supi: &str) {
-    let Ok(watchers) = udr.store.contexts(NOBODY, kind::CHANGES) else { return };
-    let Ok(behind) = udr.store.contexts(supi, kind::SDM) else { return };
-    if behind.is_empty() {
+async fn notify(udr: &Udr, supi: &str) {
+    let Ok(watchers) = udr.store.contexts(NO_SUBSCRIBER, kind::CHANGES) else { return };
+    let Ok(sdm_subscriptions) = udr.store.contexts(supi, kind::SDM) else { return };
+    if sdm_subscriptions.is_empty() {
         return;
     }
     let subscription =
         |(_, text): &(String, String)| serde_json::from_str::<SdmSubscription>(text).ok();
-    let references: BTreeSet<String> = behind
+    let references: BTreeSet<String> = sdm_subscriptions
         .iter()
         .filter_map(subscription)
         .map(|subscription| subscription.callback_reference)
         .collect();
-    let gone = udr.store.subscriber(supi).is_ok_and(|found| found.is_none());
-    // Which of its data have changed the database does not say: all of them are to be read anew.
-    let op = if gone { ChangeType::Remove } else { ChangeType::Replace };
+    let deleted = udr.store.subscriber(supi).is_ok_and(|found| found.is_none());
+    // The database does not record which data changed: the consumer has to read all of it again.
+    let op = if deleted { ChangeType::Remove } else { ChangeType::Replace };
     let resource_id = format!("{}/nudr-dr/v2/subscription-data/{supi}", udr.context.api_root());
     let body = DataChangeNotify {
         original_callback_reference: Some(references.into_iter().collect()),
@@ -81,12 +81,12 @@ async fn of_subscriber(udr: &Udr, supi: &str) {
             .on_data_change(&watcher.callback_reference, body.clone())
             .await;
         if let Err(problem) = outcome {
-            tracing::info!(supi, to = watcher.callback_reference, %problem, "a change of a subscriber was not told");
+            tracing::info!(supi, uri = watcher.callback_reference, %problem, "data change notification failed");
         }
     }
-    // Nobody is left who could end them.
-    if gone {
-        for (id, _) in behind {
+    // The subscriber is deleted: remove its SDM subscriptions.
+    if deleted {
+        for (id, _) in sdm_subscriptions {
             let _ = udr.store.remove_context(supi, kind::SDM, &id);
         }
     }
