@@ -136,7 +136,7 @@ mod tests {
         println!("{} bytes encoded, {loose} decoded", packed.len());
         assert!(packed.len() * 3 < loose, "{} of {loose}", packed.len());
         assert_eq!(
-            unpack::<SmAssociation>(&packed).map(|association| association.context),
+            decode::<SmAssociation>(&packed).map(|association| association.context),
             Some(context)
         );
     }

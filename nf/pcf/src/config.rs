@@ -184,7 +184,7 @@ impl PcfConfig {
             if let Some(why) =
                 flow.filters.iter().find_map(|text| crate::ethernet_filter::parse(text).err())
             {
-                wrong("filters", &why);
+                wrong("filters", &why.to_string());
             }
             if flow.precedence == 255 {
                 wrong("precedence", "255 is the precedence of the default flow: write 0 to 254");
