@@ -1,4 +1,4 @@
-//! The PDU session container (TS 38.415, 5.5): which QoS flow a packet belongs to.
+//! The PDU session container (TS 38.415, 5.5): the QoS flow of a packet.
 
 /// Which way a packet goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -9,8 +9,8 @@ pub enum Direction {
     Uplink,
 }
 
-/// A PDU session container; of the optional fields only those of the downlink that steer the UE are
-/// kept.
+/// A PDU session container; of the optional fields, only the downlink ones that control the UE are
+/// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PduSessionContainer {
     /// Which way.

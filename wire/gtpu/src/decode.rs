@@ -2,7 +2,7 @@
 use crate::{PduSessionContainer, extension, message_type};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Extension headers in one message; a longer chain is refused.
+/// Limit of extension headers in one message.
 const MOST_EXTENSIONS: usize = 8;
 
 /// A message.
@@ -12,7 +12,7 @@ pub enum Message<'a> {
     GPdu(GPdu<'a>),
     /// Is the peer there?
     EchoRequest {
-        /// To be repeated in the answer.
+        /// Sequence number, to be copied to the response.
         sequence: u16,
     },
     /// It is.
@@ -20,7 +20,7 @@ pub enum Message<'a> {
         /// That of the request.
         sequence: u16,
     },
-    /// The peer has no use for packets with this tunnel endpoint.
+    /// The peer does not know this tunnel endpoint.
     ErrorIndication {
         /// The TEID of the packet that was not expected.
         teid: u32,
@@ -32,7 +32,7 @@ pub enum Message<'a> {
         /// The tunnel endpoint.
         teid: u32,
     },
-    /// The extension headers that the peer understands.
+    /// The extension header types that the peer supports.
     SupportedExtensionHeaders(&'a [u8]),
     /// A message of another type, to be ignored (TS 29.281, 11.2).
     Other(u8),
@@ -51,29 +51,28 @@ pub struct GPdu<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why bytes are no message. None of it is answered (TS 29.281, 11.1), but for an unknown
-/// extension header.
+/// Why bytes are not a message. Only an unknown extension header is answered (TS 29.281, 11.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer bytes than the header or the length field says.
-    #[error("the message is cut off")]
+    /// Fewer bytes than the header or the length field requires.
+    #[error("the message is truncated")]
     Truncated,
     /// Not version 1, or GTP'.
     #[error("not GTP version 1")]
     Version,
     /// An extension header of length 0, or too many of them.
-    #[error("a chain of extension headers that does not end")]
+    #[error("the chain of extension headers has a zero length or is too long")]
     Chain,
-    /// An extension header that must be understood (TS 29.281, 5.2.1): to be answered with the list
-    /// of those that are.
-    #[error("extension header {0:#04x} is not understood and has to be")]
+    /// An unknown extension header that requires comprehension (TS 29.281, 5.2.1): answer with the
+    /// list of supported ones.
+    #[error("extension header {0:#04x} is unknown and requires comprehension")]
     UnknownExtension(u8),
     /// A mandatory information element is missing.
     #[error("a mandatory information element is missing")]
     MissingElement,
 }
 
-/// Reads a message. Octets after the length that the message gives are not looked at.
+/// Decodes a message. Bytes after its length are ignored.
 pub fn decode(bytes: &[u8]) -> Result<Message<'_>, DecodeError> {
     let (header, rest) = bytes.split_first_chunk::<8>().ok_or(DecodeError::Truncated)?;
     let [flags, kind, l1, l2, t1, t2, t3, t4] = *header;
@@ -127,8 +126,8 @@ fn optional_fields(present: u8, body: &[u8]) -> Result<Optional<'_>, DecodeError
             extension::PDU_SESSION_CONTAINER => {
                 container = PduSessionContainer::read(content).or(container)
             }
-            // The highest bit says that an endpoint has to understand the header (TS 29.281, figure
-            // 5.2.1-2: 10 and 11).
+            // The highest bit requires comprehension by an endpoint (TS 29.281, figure 5.2.1-2: 10
+            // and 11).
             unknown if unknown & 0x80 != 0 => return Err(DecodeError::UnknownExtension(unknown)),
             _ => {}
         }
@@ -142,7 +141,7 @@ fn optional_fields(present: u8, body: &[u8]) -> Result<Optional<'_>, DecodeError
 fn error_indication(mut body: &[u8]) -> Result<Message<'_>, DecodeError> {
     let (mut teid, mut peer) = (None, None);
     while let Some((&kind, rest)) = body.split_first() {
-        // Types below 128 are of fixed length, known for those that may occur; others carry theirs.
+        // Types below 128 have a fixed length; others have a length field.
         let (value, after) = match kind {
             16 => rest.split_at_checked(4).ok_or(DecodeError::Truncated)?,
             14 => rest.split_at_checked(1).ok_or(DecodeError::Truncated)?,

@@ -7,7 +7,7 @@ const FLAGS: u8 = 0x30;
 const WITH_EXTENSION: u8 = 0x04;
 const WITH_SEQUENCE: u8 = 0x02;
 
-/// The header of a G-PDU, to be put before the packet.
+/// The header of a G-PDU, which precedes the packet.
 #[derive(Debug, Clone, Copy)]
 pub struct GPduHeader {
     bytes: [u8; 20],
@@ -15,7 +15,7 @@ pub struct GPduHeader {
 }
 
 impl GPduHeader {
-    /// Octets of the longest header that [`g_pdu_header`] makes.
+    /// Length in bytes of the longest header that [`g_pdu_header`] makes.
     pub const LONGEST: usize = 20;
 
     /// The bytes.
@@ -24,8 +24,8 @@ impl GPduHeader {
     }
 }
 
-/// The header of a G-PDU for a packet of `payload` bytes; `None` for one that the length field
-/// cannot count.
+/// The header of a G-PDU for a packet of `payload` bytes; `None` where the length field cannot hold
+/// it.
 pub fn g_pdu_header(
     teid: u32,
     container: Option<PduSessionContainer>,
@@ -41,7 +41,7 @@ pub fn g_pdu_header(
         bytes[11] = extension::PDU_SESSION_CONTAINER;
         let (written, used) = container.write();
         bytes[12..12 + used].copy_from_slice(&written[..used]);
-        // The octet after it says that no other extension header follows.
+        // The octet after it: no further extension header.
         length = 12 + used + 1;
     }
     let counted = u16::try_from(length - 8 + payload).ok()?;
@@ -71,8 +71,7 @@ pub fn echo_response(sequence: u16) -> Vec<u8> {
     signalling(message_type::ECHO_RESPONSE, 0, sequence, &[14, 0])
 }
 
-/// An Error Indication for a packet that came to `peer` with a TEID that is not known there (TS
-/// 29.281, 7.3.1).
+/// An Error Indication for a packet that `peer` received with an unknown TEID (TS 29.281, 7.3.1).
 pub fn error_indication(teid: u32, peer: IpAddr) -> Vec<u8> {
     let mut body = vec![16];
     body.extend(teid.to_be_bytes());
@@ -86,7 +85,7 @@ pub fn error_indication(teid: u32, peer: IpAddr) -> Vec<u8> {
     signalling(message_type::ERROR_INDICATION, 0, 0, &body)
 }
 
-/// The list of extension headers that are understood (TS 29.281, 7.2.3).
+/// The list of supported extension headers (TS 29.281, 7.2.3).
 pub fn supported_extension_headers(sequence: u16) -> Vec<u8> {
     let body = [141, 1, extension::PDU_SESSION_CONTAINER];
     signalling(message_type::SUPPORTED_EXTENSION_HEADERS, 0, sequence, &body)

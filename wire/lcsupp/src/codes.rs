@@ -1,4 +1,4 @@
-//! The code points of TS 24.572, all of them in one place, so that a correction is one line.
+//! The code points of TS 24.572.
 
 /// Message types of LCS-UPP (TS 24.572, 11.1.3).
 pub mod lcs_upp {
@@ -66,22 +66,22 @@ pub mod address {
     pub const IPV6: u8 = 2;
     /// 4 bytes, then 16.
     pub const IPV4_AND_IPV6: u8 = 3;
-    /// Labels, each with its length before it, as in the DNS.
+    /// Labels with their lengths, as in the DNS.
     pub const FQDN: u8 = 4;
 }
 
 /// Failure causes (TS 24.572, 11).
 pub mod cause {
-    /// The PDU session could not be brought up.
+    /// The PDU session was not established.
     pub const PDU_SESSION_FAILURE: u8 = 1;
-    /// TLS could not be brought up.
+    /// the TLS handshake failed.
     pub const TLS_FAILURE: u8 = 2;
     /// The LMF rejected the binding, or did not answer it.
     pub const BINDING_FAILURE: u8 = 3;
     /// The UE has no user plane.
     pub const USER_PLANE_NOT_AVAILABLE: u8 = 4;
-    /// The connection to the source LMF is not known.
+    /// The connection to the source LMF is unknown.
     pub const SOURCE_CONNECTION_NOT_FOUND: u8 = 5;
-    /// Protocol error, unspecified; what is not known is treated as this.
+    /// Protocol error, unspecified; unknown causes are treated as this.
     pub const PROTOCOL_ERROR: u8 = 0x6f;
 }

@@ -1,41 +1,41 @@
-//! What is wrong with bytes, or with values.
+//! Errors of decoding and encoding.
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The message ends inside an element. On a stream: not yet whole.
-    #[error("the message is cut off")]
+    /// The message ends inside an element. On a stream: incomplete so far.
+    #[error("the message is truncated")]
     Truncated,
-    /// The first octet is no message type of this protocol.
-    #[error("message type {0:#04x} is not known")]
+    /// The first octet is not a message type of this protocol.
+    #[error("message type {0:#04x} is unknown")]
     MessageType(u8),
-    /// A payload type that is not known.
-    #[error("payload type {0} is not known")]
+    /// An unknown payload type.
+    #[error("payload type {0} is unknown")]
     PayloadType(u8),
-    /// An element has a length that it may not have.
-    #[error("{element} has {length} bytes")]
+    /// An element has an invalid length.
+    #[error("{element} has an invalid length of {length} bytes")]
     Length {
         /// The element.
         element: &'static str,
         /// Its bytes.
         length: usize,
     },
-    /// An element has a value that it may not have.
-    #[error("{element} has the value {value:#04x}")]
+    /// An element has an invalid value.
+    #[error("{element} has the invalid value {value:#04x}")]
     Value {
         /// The element.
         element: &'static str,
         /// The octet that is wrong.
         value: u8,
     },
-    /// An element that has to be understood is not known (TS 24.007, 11.2.4).
-    #[error("information element {0:#04x} is not known and must be understood")]
+    /// An unknown element requires comprehension (TS 24.007, 11.2.4).
+    #[error("information element {0:#04x} is unknown and requires comprehension")]
     NotUnderstood(u8),
 }
 
-/// Why a value cannot be written: an element would not fit.
+/// Why a value cannot be encoded: an element does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{element} would have {length} bytes, and may have {least} to {most}")]
+#[error("{element} has {length} bytes; allowed are {least} to {most}")]
 pub struct EncodeError {
     /// The element.
     pub element: &'static str,

@@ -2,11 +2,11 @@
 
 use crate::{DecodeError, Message};
 
-/// Takes bytes as they come and gives the messages in them. A message has no outer length, so its
-/// end is found by reading it; where a TLS record or a segment ends says nothing.
+/// Collects received bytes and returns the messages in them. A message has no outer length, so
+/// decoding it finds its end; TLS records and segments may end anywhere.
 ///
-/// It keeps at most one message that is not whole, and what was pushed behind it: push what was
-/// received, then take messages until there are none.
+/// It buffers at most one incomplete message and the bytes pushed after it: push received bytes,
+/// then take messages until there are none.
 #[derive(Debug, Default)]
 pub struct Framer {
     bytes: Vec<u8>,
@@ -36,8 +36,7 @@ impl Framer {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Where bytes that are received may be added, without the copy of [`Framer::push`]: nothing
-    /// else may be done with it.
+    /// The buffer that received bytes may be appended to, without the copy of [`Framer::push`].
     pub fn input(&mut self) -> &mut Vec<u8> {
         self.push(&[]);
         if self.failed.is_some() {
@@ -47,8 +46,8 @@ impl Framer {
         &mut self.bytes
     }
 
-    /// Room for at least `most` bytes to be received into: the caller fills it and says
-    /// [`Framer::filled`] how much it wrote. It saves the copy of [`Framer::push`].
+    /// A buffer for at least `most` received bytes. The caller fills it and calls
+    /// [`Framer::filled`] with the count. It saves the copy of [`Framer::push`].
     pub fn room(&mut self, most: usize) -> &mut [u8] {
         self.push(&[]);
         let have = self.bytes.len();
@@ -69,11 +68,11 @@ impl Framer {
         }
     }
 
-    /// The next message; none where it is not whole yet.
+    /// The next message; `None` while it is incomplete.
     ///
     /// # Errors
-    /// Where the bytes are no message, from then on always: nothing says where the next message
-    /// would start.
+    /// Where the bytes are not a message, and on every later call: the start of the next message is
+    /// unknown.
     #[expect(clippy::should_implement_trait, reason = "the message borrows from the framer")]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, DecodeError> {
         if let Some(error) = self.failed {
@@ -92,7 +91,7 @@ impl Framer {
         }
     }
 
-    /// Octets that wait for the rest of their message.
+    /// The number of buffered bytes of an incomplete message.
     pub fn pending(&self) -> usize {
         self.bytes.len() - self.start
     }

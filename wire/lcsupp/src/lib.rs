@@ -7,7 +7,7 @@
 //! - [`upp_cm::UppCm`] is what they exchange over NAS to bring the connection up, change it and
 //!   take it down.
 //!
-//! Every code point stands in [`codes`], with its clause.
+//! Every code point is in [`codes`], with its clause.
 //!
 //! ```
 //! use martlet_lcsupp::{Framer, Message, PayloadType, Transport};

@@ -1,18 +1,17 @@
-//! LPP messages in the payload of a transport message: each with its length in two bytes before
-//! it.
+//! LPP messages in the payload of a transport message: each preceded by its length in two bytes.
 
 use crate::error::check;
 use crate::message::LARGEST_PAYLOAD;
 use crate::{DecodeError, EncodeError};
 
-/// Octets of the largest LPP message that a payload has room for.
+/// Size in bytes of the largest LPP message that fits a payload.
 pub const LARGEST_LPP_MESSAGE: usize = LARGEST_PAYLOAD - 2;
 
 /// The LPP messages of a payload.
 ///
 /// # Errors
-/// Where a length does not fit, is 0, or the payload ends inside a message: then none of them is to
-/// be used.
+/// Where a length is wrong or 0, or the payload ends inside a message. Then use none of its
+/// messages.
 pub fn lpp_messages(payload: &[u8]) -> Result<impl Iterator<Item = &[u8]>, DecodeError> {
     let mut rest = payload;
     while !rest.is_empty() {
@@ -35,7 +34,7 @@ fn first(payload: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
     rest.split_at_checked(length).ok_or(DecodeError::Truncated)
 }
 
-/// Add an LPP message to a payload, which is left as it was where it does not fit.
+/// Appends an LPP message to a payload. On an error the payload is unchanged.
 ///
 /// # Errors
 /// Where the message is empty, or the payload would be too large with it.

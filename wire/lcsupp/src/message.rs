@@ -4,20 +4,20 @@ use crate::codes::{lcs_upp, payload};
 use crate::error::check;
 use crate::{DecodeError, EncodeError};
 
-/// Octets of the largest message: a transport with the largest payload and the largest session
-/// identity.
+/// Size in bytes of the largest message: a transport with the largest payload and the largest
+/// session identity.
 pub const LARGEST_MESSAGE: usize = 1 + 1 + (2 + LARGEST_PAYLOAD) + SESSION_PARAMETERS;
-/// Octets of the largest session identity, with its length.
+/// Size in bytes of the largest session identity, with its length.
 pub const SESSION_PARAMETERS: usize = 1 + LARGEST_IDENTITY;
 pub(crate) const LARGEST_PAYLOAD: usize = 65_535;
 const LARGEST_IDENTITY: usize = 255;
-/// A binding identity has at least so many bytes.
+/// Minimum size of a binding identity in bytes.
 const LEAST_BINDING: usize = 4;
 
-/// What a transport message carries.
+/// The payload type of a transport message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PayloadType {
-    /// LPP messages (TS 37.355), each with its length before it: see [`crate::lpp_messages`].
+    /// LPP messages (TS 37.355), each preceded by its length: see [`crate::lpp_messages`].
     Lpp,
     /// A message of location services.
     Lcs,
@@ -56,7 +56,7 @@ pub struct Transport<'a> {
 impl<'a> Transport<'a> {
     fn read(bytes: &'a [u8]) -> Result<(Self, usize), DecodeError> {
         let &[_, kind, high, low, ref rest @ ..] = bytes else {
-            // What can be said of the first bytes is said before the others are waited for.
+            // A fault in the first bytes is reported before the others arrive.
             if let Some(&kind) = bytes.get(1) {
                 PayloadType::from_code(kind & 0x0f).ok_or(DecodeError::PayloadType(kind & 0x0f))?;
             }
@@ -87,8 +87,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-/// The identity that the LMF gave a UE over NAS for its connection: 4 to 255 bytes. Who has it is
-/// the UE: it is not shown in logs.
+/// The identity that the LMF gave to a UE over NAS for its connection: 4 to 255 bytes. It
+/// authenticates the UE, so logs do not show it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct BindingIdentity(Vec<u8>);
 
@@ -141,12 +141,11 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// The first message in `bytes`, and how many of them it has.
+    /// The first message in `bytes`, and its length in bytes.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] where more bytes could make a message of these; otherwise they
-    /// never will. A stream in which that happens cannot be read on: nothing says where the
-    /// next message starts.
+    /// [`DecodeError::Truncated`] where more bytes could complete the message. After another error
+    /// a stream cannot be decoded further, since the start of the next message is unknown.
     pub fn decode(bytes: &'a [u8]) -> Result<(Self, usize), DecodeError> {
         let &kind = bytes.first().ok_or(DecodeError::Truncated)?;
         match kind {
@@ -184,8 +183,7 @@ impl<'a> Message<'a> {
         Ok(out)
     }
 
-    /// Add the bytes of the message to `out`, which is left as it was where an element does not
-    /// fit.
+    /// Appends the encoded message to `out`. On an error `out` is unchanged.
     ///
     /// # Errors
     /// Where an element does not fit.
@@ -216,7 +214,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A value with its length in one octet before it, and what follows it.
+/// Splits off a value preceded by its length in one octet.
 pub(crate) fn lv(bytes: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
     let (&length, rest) = bytes.split_first().ok_or(DecodeError::Truncated)?;
     rest.split_at_checked(length.into()).ok_or(DecodeError::Truncated)

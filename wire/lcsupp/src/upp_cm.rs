@@ -1,4 +1,4 @@
-//! UPP-CM (TS 24.572, 10.3): how UE and LMF agree on their connection, in the payload container
+//! UPP-CM (TS 24.572, 10.3): how UE and LMF negotiate their connection, in the payload container
 //! "UPP-CMI" of NAS.
 
 mod address;
@@ -12,13 +12,13 @@ use crate::error::check;
 use crate::message::lv;
 use crate::{BindingIdentity, DecodeError, EncodeError};
 
-/// Why a connection is not there (TS 24.572, 11).
+/// Why a connection was not established (TS 24.572, 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Cause {
-    /// The PDU session could not be brought up.
-    #[error("the PDU session could not be brought up")]
+    /// The PDU session was not established.
+    #[error("the PDU session was not established")]
     PduSessionFailure,
-    /// TLS could not be brought up.
+    /// the TLS handshake failed.
     #[error("TLS could not be brought up")]
     TlsFailure,
     /// The LMF rejected the binding, or did not answer it.
@@ -27,10 +27,10 @@ pub enum Cause {
     /// The UE has no user plane.
     #[error("the user plane is not available")]
     UserPlaneNotAvailable,
-    /// The connection to the source LMF is not known.
+    /// The connection to the source LMF is unknown.
     #[error("the connection to the source LMF is not known")]
     SourceConnectionNotFound,
-    /// Anything else; a code that is not known counts as this.
+    /// Anything else, including unknown codes.
     #[error("protocol error")]
     ProtocolError,
 }
@@ -69,9 +69,9 @@ impl Cause {
 pub enum UppCm {
     /// ESTABLISHMENT COMMAND, from the LMF.
     EstablishmentCommand {
-        /// With which the UE binds its connection.
+        /// The identity with which the UE binds its connection.
         binding: BindingIdentity,
-        /// Where the LMF takes connections; its port is configured.
+        /// The LMF's address; its port is configured.
         address: LmfAddress,
         /// The LMF that served the UE before, 1 to 255 bytes.
         source_lmf: Option<Vec<u8>>,
@@ -82,9 +82,9 @@ pub enum UppCm {
     EstablishmentFailure(Cause),
     /// ESTABLISHMENT REQUEST, from the UE.
     EstablishmentRequest,
-    /// ESTABLISHMENT REJECT, from the LMF: how long the UE asks no more.
+    /// ESTABLISHMENT REJECT, from the LMF, with a back-off timer.
     EstablishmentReject(Option<BackOff>),
-    /// RELEASE COMMAND, from the LMF: how long the UE asks for no other.
+    /// RELEASE COMMAND, from the LMF, with a back-off timer.
     ReleaseCommand(Option<BackOff>),
     /// RELEASE COMPLETE, from the UE.
     ReleaseComplete,
@@ -98,7 +98,7 @@ pub enum UppCm {
     ModificationReject(Cause),
 }
 
-/// The optional elements, in whatever order they came.
+/// The optional elements, in any order.
 #[derive(Debug, Default)]
 struct Options {
     back_off: Option<BackOff>,

@@ -1,8 +1,8 @@
-//! The bodies of messages, without the layers of choices that the ASN.1 has around each.
+//! The bodies of messages, without the nested choices of the ASN.1.
 
 use crate::*;
 
-/// Who started a transaction, and its number (TS 37.355, 4.3.2).
+/// The initiator of a transaction, and its number (TS 37.355, 4.3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Transaction {
     /// The LMF did.
@@ -12,7 +12,7 @@ pub enum Transaction {
 }
 
 impl Transaction {
-    /// That of a message; none where it has none, or of another initiator.
+    /// Reads it from a message; `None` where it is absent.
     pub fn of(message: &LppMessage) -> Option<Self> {
         let id = message.transaction_id.as_ref()?;
         match id.initiator {
@@ -45,7 +45,7 @@ macro_rules! bodies {
         }
 
         impl Body {
-            /// The body of a message; none where it has none, or one of a later release.
+            /// Reads it from a message; `None` where it is absent or of a later release.
             pub fn of(message: LppMessage) -> Option<Self> {
                 let LppMessageBody::C1(body) = message.lpp_message_body? else { return None };
                 match body {
@@ -112,9 +112,9 @@ impl Unbox<AbortR9IEs> for Box<AbortR9IEs> {
 }
 
 impl LppMessage {
-    /// A message of a transaction, its last one or not. It asks for an acknowledgement where it has
-    /// a sequence number, which says that LPP runs over a transport that may lose it (TS
-    /// 37.355, 4.3.3); over LCS-UPP it has none.
+    /// A message of a transaction, its last one or not. A sequence number requests an
+    /// acknowledgement, for transports that lose messages (TS 37.355, 4.3.3); over LCS-UPP there is
+    /// none.
     pub fn new(transaction: Transaction, end_transaction: bool, body: Body) -> Self {
         LppMessage {
             transaction_id: Some(transaction.id()),

@@ -21,15 +21,14 @@ impl BitString {
         BitString { bytes, bits: bits as usize }
     }
 
-    /// `bits` zero bits but for those of `ones`, which make it longer where need be: named bits of
-    /// a list of bits.
+    /// A string of at least `bits` bits in which the bits of `ones` are set: a list of named bits.
     pub fn from_ones(bits: usize, ones: &[usize]) -> Self {
         let mut it = Self::zeros(ones.iter().map(|one| one + 1).fold(bits, usize::max));
         ones.iter().for_each(|&one| it.bytes[one / 8] |= 0x80 >> (one % 8));
         it
     }
 
-    /// Of bytes, of which the first `bits` bits count.
+    /// The first `bits` bits of `bytes`.
     ///
     /// # Panics
     /// If there are fewer.
@@ -52,17 +51,17 @@ impl BitString {
         self.bits == 0
     }
 
-    /// A bit; one that is not there is zero.
+    /// The bit at an index; zero beyond the end.
     pub fn bit(&self, at: usize) -> bool {
         at < self.bits && self.bytes[at / 8] & 0x80 >> (at % 8) != 0
     }
 
-    /// The bits, filled up with zeros to whole bytes.
+    /// The bits, padded with zeros to whole bytes.
     pub fn as_octets(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// As a number; none of more than 64 bits.
+    /// The bits as a number; `None` for more than 64 bits.
     pub fn number(&self) -> Option<u64> {
         if self.bits > 64 {
             return None;

@@ -4,19 +4,18 @@ use crate::{BitString, DecodeError, FRAGMENT, LARGE, Size, Variant, bits_for};
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Reads values one after the other.
+/// Decodes values in sequence.
 #[derive(Debug, Clone)]
 pub struct Decoder<'a> {
     bytes: &'a [u8],
-    /// In bits, from the start of `bytes`: where the value started, where the next one does, and
-    /// where the last one may end.
+    /// Bit positions: start of the value, start of the next one, and the end of the input.
     start: usize,
     at: usize,
     end: usize,
     variant: Variant,
 }
 
-/// Which extension additions are there.
+/// The extension additions that are present.
 #[derive(Debug, Clone)]
 pub struct Additions(Vec<bool>);
 
@@ -33,12 +32,12 @@ impl<'a> Decoder<'a> {
         Decoder { bytes, start: 0, at: 0, end: bytes.len() * 8, variant }
     }
 
-    /// At the end of a complete value: nothing but padding is left.
+    /// Ends a complete value: only padding may be left.
     ///
     /// # Errors
     /// Where whole bytes are left.
     pub fn finish(&self) -> Result<()> {
-        // A value of no bits has an octet all the same.
+        // A value without bits still has one octet.
         let used = (self.at - self.start).div_ceil(8).max(1);
         match ((self.end - self.start) / 8).saturating_sub(used) {
             0 => Ok(()),
@@ -50,7 +49,7 @@ impl<'a> Decoder<'a> {
         self.variant == Variant::Aligned
     }
 
-    /// In the aligned variant, the next value starts on an octet.
+    /// In the aligned variant, advances to the next octet.
     pub fn align(&mut self) {
         if self.aligned() {
             self.at = self.start + (self.at - self.start).next_multiple_of(8);
@@ -90,7 +89,7 @@ impl<'a> Decoder<'a> {
         Ok(value)
     }
 
-    /// Whole bytes, from wherever the last value ended, added to `out`.
+    /// Appends whole bytes to `out`, from the current bit position.
     fn take(&mut self, count: usize, out: &mut Vec<u8>) -> Result<()> {
         if self.left() / 8 < count {
             return Err(DecodeError::Truncated);
@@ -111,7 +110,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER (least..most) (X.691, 11.5).
     ///
     /// # Errors
-    /// Where it is cut off, or lies outside.
+    /// Where the input is truncated, or the number is outside its bounds.
     pub fn constrained(&mut self, least: i128, most: i128) -> Result<i128> {
         let range = (most - least) as u128 + 1;
         let bits = bits_for(range);
@@ -135,7 +134,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER (least..most, …).
     ///
     /// # Errors
-    /// Where it is cut off, or does not fit 128 bits.
+    /// Where the input is truncated, or the number does not fit 128 bits.
     pub fn extensible(&mut self, least: i128, most: i128) -> Result<i128> {
         if self.bit()? { self.unconstrained() } else { self.constrained(least, most) }
     }
@@ -143,7 +142,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER without bounds (X.691, 11.8).
     ///
     /// # Errors
-    /// Where it is cut off, or does not fit 128 bits.
+    /// Where the input is truncated, or the number does not fit 128 bits.
     pub fn unconstrained(&mut self) -> Result<i128> {
         let bytes = self.octet_string(None)?;
         let sign = if bytes.first().ok_or(DecodeError::Length)? & 0x80 != 0 { -1 } else { 0 };
@@ -156,7 +155,7 @@ impl<'a> Decoder<'a> {
     /// INTEGER (least..MAX) (X.691, 11.7).
     ///
     /// # Errors
-    /// Where it is cut off, or does not fit 127 bits.
+    /// Where the input is truncated, or the number does not fit 127 bits.
     pub fn semi_constrained(&mut self, least: i128) -> Result<i128> {
         let bytes = self.octet_string(None)?;
         if bytes.is_empty() {
@@ -170,10 +169,10 @@ impl<'a> Decoder<'a> {
             .ok_or(DecodeError::Range)
     }
 
-    /// A number that is mostly small (X.691, 11.6).
+    /// A normally small non-negative number (X.691, 11.6).
     ///
     /// # Errors
-    /// Where it is cut off, or does not fit 64 bits.
+    /// Where the input is truncated, or the number does not fit 64 bits.
     pub fn small(&mut self) -> Result<u64> {
         if !self.bit()? {
             return self.bits(6);
@@ -185,12 +184,12 @@ impl<'a> Decoder<'a> {
     /// extension, counted from there.
     ///
     /// # Errors
-    /// Where it is cut off, or the type does not have it.
+    /// Where the input is truncated, or the type does not have the index.
     pub fn index(&mut self, root: u64, extensible: bool) -> Result<u64> {
         if extensible && self.bit()? {
             return self.small()?.checked_add(root).ok_or(DecodeError::Range);
         }
-        // Of an index that the type does not have, it is said which.
+        // An unknown index is reported.
         let most = i128::from(root) - 1;
         let before = self.clone();
         match self.constrained(0, most) {
@@ -203,10 +202,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// How many elements a list has.
+    /// The number of elements of a list.
     ///
     /// # Errors
-    /// Where it is cut off, or the size does not allow it.
+    /// Where the input is truncated, or the size is outside its bounds.
     pub fn count(&mut self, size: Option<Size>) -> Result<usize> {
         if let Some(count) = self.sized(size)? {
             return Ok(count);
@@ -216,8 +215,8 @@ impl<'a> Decoder<'a> {
         if count >= FRAGMENT { Err(DecodeError::Length) } else { checked(count, size) }
     }
 
-    /// Room to reserve for a list of `count` elements: an element of a hostile list may have no
-    /// bits at all.
+    /// Capacity to reserve for a list of `count` elements. It is limited, since elements may have
+    /// no bits.
     pub fn reserve(&self, count: usize) -> usize {
         count.min(self.left() + 1).min(1024)
     }
@@ -263,7 +262,7 @@ impl<'a> Decoder<'a> {
     /// OCTET STRING (X.691, 17).
     ///
     /// # Errors
-    /// Where it is cut off, or the size does not allow it.
+    /// Where the input is truncated, or the size is outside its bounds.
     pub fn octet_string(&mut self, size: Option<Size>) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         match self.sized(size)? {
@@ -286,7 +285,7 @@ impl<'a> Decoder<'a> {
     /// BIT STRING (X.691, 16).
     ///
     /// # Errors
-    /// Where it is cut off, or the size does not allow it.
+    /// Where the input is truncated, or the size is outside its bounds.
     pub fn bit_string(&mut self, size: Option<Size>) -> Result<BitString> {
         let length = match self.sized(size)? {
             Some(length) => {
@@ -317,7 +316,7 @@ impl<'a> Decoder<'a> {
     /// VisibleString, UTCTime (X.691, 30).
     ///
     /// # Errors
-    /// Where it is cut off, the size does not allow it, or a character is not one of them.
+    /// Where the input is truncated, the size is outside its bounds, or a character is not allowed.
     pub fn visible_string(&mut self, size: Option<Size>) -> Result<String> {
         let bits = if self.aligned() { 8 } else { 7 };
         let length = match self.sized(size)? {
@@ -354,7 +353,7 @@ impl<'a> Decoder<'a> {
     /// An open type (X.691, 11.2). What the value does not use of its bytes is passed over.
     ///
     /// # Errors
-    /// Those of the value, and where it is cut off.
+    /// Errors of the value, and truncated input.
     pub fn open<T>(&mut self, value: impl FnOnce(&mut Decoder) -> Result<T>) -> Result<T> {
         self.align();
         let before = self.clone();
@@ -393,7 +392,8 @@ impl<'a> Decoder<'a> {
         self.open(|_| Ok(()))
     }
 
-    /// Which extension additions are there (X.691, 19.7 and 19.8); each follows as an open type.
+    /// The bitmap of extension additions (X.691, 19.7 and 19.8); each addition follows as an open
+    /// type.
     ///
     /// # Errors
     /// Where they are cut off.
@@ -410,7 +410,7 @@ impl<'a> Decoder<'a> {
         (0..count).map(|_| self.bit()).collect::<Result<_>>().map(Additions)
     }
 
-    /// Pass over the additions behind the `known` first ones.
+    /// Skips the additions after the first `known` ones.
     ///
     /// # Errors
     /// Where they are cut off.
@@ -426,7 +426,7 @@ impl<'a> Decoder<'a> {
 
 fn checked(count: usize, size: Option<Size>) -> Result<usize> {
     match size {
-        // Where the size is extensible, what comes without bounds lies outside of them.
+        // An extensible size encoded without bounds is outside them.
         Some(Size { least, most, extensible: false })
             if count < least || most.is_some_and(|most| count > most) =>
         {

@@ -4,11 +4,11 @@ use crate::{BitString, EncodeError, FRAGMENT, LARGE, Size, Variant, bits_for};
 
 type Result<T = ()> = std::result::Result<T, EncodeError>;
 
-/// Writes values one after the other.
+/// Encodes values in sequence.
 #[derive(Debug)]
 pub struct Encoder {
     bytes: Vec<u8>,
-    /// Bits of the last octet that are used; 0: all.
+    /// Used bits of the last octet; 0 means all.
     used: u32,
     variant: Variant,
 }
@@ -31,7 +31,7 @@ impl Encoder {
         self.variant == Variant::Aligned
     }
 
-    /// In the aligned variant, the next value starts on an octet.
+    /// In the aligned variant, advances to the next octet.
     pub fn align(&mut self) {
         if self.aligned() {
             self.used = 0;
@@ -59,7 +59,7 @@ impl Encoder {
         }
     }
 
-    /// Whole bytes, from wherever the last value ended.
+    /// Writes whole bytes at the current bit position.
     fn put(&mut self, bytes: &[u8]) {
         if self.used == 0 {
             self.bytes.extend_from_slice(bytes);
@@ -87,7 +87,7 @@ impl Encoder {
             self.align();
             self.bits(offset as u64, 16);
         } else {
-            // The bytes that the number needs, and before them how many they are.
+            // The number's bytes, preceded by their count.
             let bytes = ((128 - offset.leading_zeros()).div_ceil(8)).max(1);
             self.bits(u64::from(bytes - 1), bits_for(bits.div_ceil(8).into()));
             self.align();
@@ -99,7 +99,7 @@ impl Encoder {
     /// INTEGER (least..most, …): one of the extension is written as a number without bounds.
     ///
     /// # Errors
-    /// None; the bounds are those of the root.
+    /// None; the bounds are the root's.
     pub fn extensible(&mut self, value: i128, least: i128, most: i128) -> Result {
         let outside = !(least..=most).contains(&value);
         self.bit(outside);
@@ -133,7 +133,7 @@ impl Encoder {
         self.octet_string(&bytes[from..], None)
     }
 
-    /// A number that is mostly small (X.691, 11.6).
+    /// A normally small non-negative number (X.691, 11.6).
     pub fn small(&mut self, value: u64) -> Result {
         if value < 64 {
             self.bits(value, 7);
@@ -158,11 +158,11 @@ impl Encoder {
         self.constrained(index.into(), 0, i128::from(root) - 1)
     }
 
-    /// How many elements a list has; then its elements follow, in one piece. A list of as many
-    /// elements as need fragments is refused: no type has one.
+    /// Writes the number of elements of a list; the elements follow. A list that would need
+    /// fragments is refused: no type has one.
     ///
     /// # Errors
-    /// Where the size does not allow it.
+    /// Where the size is outside its bounds.
     pub fn count(&mut self, count: usize, size: Option<Size>) -> Result {
         match self.sized(count, size)? {
             Some(()) => Ok(()),
@@ -175,8 +175,7 @@ impl Encoder {
         }
     }
 
-    /// The length where its bounds give it a form of its own; none where it is written as one
-    /// without bounds.
+    /// The length in its constrained form; `None` where it is written without bounds.
     fn sized(&mut self, count: usize, size: Option<Size>) -> Result<Option<()>> {
         let Some(Size { least, most, extensible }) = size else { return Ok(None) };
         let inside = count >= least && most.is_none_or(|most| count <= most);
@@ -198,8 +197,7 @@ impl Encoder {
         if count < 128 { self.bits(count as u64, 8) } else { self.bits(0x8000 | count as u64, 16) }
     }
 
-    /// Octets with a length without bounds before them, in fragments where they are many (X.691,
-    /// 11.9).
+    /// Bytes preceded by an unconstrained length, in fragments where needed (X.691, 11.9).
     fn fragments(&mut self, mut bytes: &[u8]) {
         loop {
             self.align();
@@ -219,12 +217,11 @@ impl Encoder {
     /// OCTET STRING (X.691, 17).
     ///
     /// # Errors
-    /// Where the size does not allow it.
+    /// Where the size is outside its bounds.
     pub fn octet_string(&mut self, bytes: &[u8], size: Option<Size>) -> Result {
         match self.sized(bytes.len(), size)? {
             Some(()) => {
-                // A fixed size of at most two bytes is not aligned, and nothing is where there is
-                // nothing.
+                // A fixed size of at most two bytes is not aligned, nor is an empty value.
                 let fixed_and_short =
                     size.is_some_and(|size| size.most == Some(size.least) && size.least <= 2);
                 if !fixed_and_short && !bytes.is_empty() {
@@ -240,7 +237,7 @@ impl Encoder {
     /// BIT STRING (X.691, 16).
     ///
     /// # Errors
-    /// Where the size does not allow it.
+    /// Where the size is outside its bounds.
     pub fn bit_string(&mut self, value: &BitString, size: Option<Size>) -> Result {
         match self.sized(value.len(), size)? {
             Some(()) => {
@@ -267,7 +264,7 @@ impl Encoder {
     /// VisibleString, UTCTime: 7 bits a character, 8 in the aligned variant (X.691, 30).
     ///
     /// # Errors
-    /// Where the size does not allow it, or a character is not one of them.
+    /// Where the size is outside its bounds, or a character is not allowed.
     pub fn visible_string(&mut self, value: &str, size: Option<Size>) -> Result {
         if !value.bytes().all(|octet| (0x20..0x7f).contains(&octet)) {
             return Err(EncodeError::Character);
@@ -293,7 +290,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// An open type (X.691, 11.2): a value with its bytes counted before it.
+    /// An open type (X.691, 11.2): a value preceded by its length in bytes.
     ///
     /// # Errors
     /// Those of the value.
@@ -304,12 +301,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// An open type whose bytes are there already.
+    /// An open type from encoded bytes.
     pub fn open_octets(&mut self, bytes: &[u8]) {
         self.fragments(bytes);
     }
 
-    /// Which extension additions are there (X.691, 19.7 and 19.8); each follows as an open type.
+    /// The bitmap of extension additions (X.691, 19.7 and 19.8); each addition follows as an open
+    /// type.
     ///
     /// # Errors
     /// None.

@@ -1,4 +1,4 @@
-//! What is wrong with bytes, or with values.
+//! Errors of decoding and encoding.
 
 /// Why bytes do not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -6,34 +6,34 @@ pub enum DecodeError {
     /// They end inside a value.
     #[error("the bytes end inside a value")]
     Truncated,
-    /// A number lies outside its bounds.
-    #[error("a number lies outside its bounds")]
+    /// A number is outside its bounds.
+    #[error("a number is outside its bounds")]
     Range,
-    /// A choice has an index that its type does not have.
-    #[error("a choice or an enumeration has the index {0}, which its type does not have")]
+    /// A choice has an unknown index.
+    #[error("a choice or an enumeration has the unknown index {0}")]
     Index(u64),
-    /// A length that the type does not allow, or that is written in a form that is not.
+    /// A length that the type does not allow, or in a wrong form.
     #[error("a length that the type does not allow")]
     Length,
-    /// A character that the string does not have.
-    #[error("a character that its string type does not have")]
+    /// A character that the string type does not allow.
+    #[error("a character that the string type does not allow")]
     Character,
-    /// Octets are left behind the value.
-    #[error("{0} bytes are left behind the message")]
+    /// Bytes are left after the value.
+    #[error("{0} bytes are left after the message")]
     Trailing(usize),
     /// A mandatory information element of this identity is missing.
     #[error("the mandatory information element {0} is missing")]
     Missing(u32),
-    /// An information element of this identity is not known and has the criticality "reject".
-    #[error("the information element {0} is not known, and is to be rejected")]
+    /// An unknown information element with this identity has the criticality "reject".
+    #[error("the information element {0} is unknown and has the criticality reject")]
     NotUnderstood(u32),
 }
 
-/// Why a value cannot be written.
+/// Why a value cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// A number lies outside its bounds.
-    #[error("{value} lies outside {least} to {most}")]
+    /// A number is outside its bounds.
+    #[error("{value} is outside {least} to {most}")]
     Range {
         /// The number.
         value: i128,
@@ -43,12 +43,12 @@ pub enum EncodeError {
         most: i128,
     },
     /// A string or a list has a size that its type does not allow.
-    #[error("{0} is a size that the type does not allow")]
+    #[error("the type does not allow the size {0}")]
     Size(usize),
-    /// A character that the string does not have.
-    #[error("a character that its string type does not have")]
+    /// A character that the string type does not allow.
+    #[error("a character that the string type does not allow")]
     Character,
-    /// A member of an extension group is missing while another one is there.
+    /// A member of an extension group is missing while another one is present.
     #[error("{0} is missing in a group that has others")]
     Incomplete(&'static str),
 }

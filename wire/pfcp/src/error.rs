@@ -1,26 +1,26 @@
-//! Why bytes are no message, and the cause that answers it.
+//! Why bytes are not a message, and the cause for the response.
 use crate::ie::Cause;
 
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer bytes than a header, or than its length field says: dropped without an answer (TS
+    /// Fewer bytes than the header or its length field requires: dropped without a response (TS
     /// 29.244, 7.6.2).
-    #[error("the message is cut off")]
+    #[error("the message is truncated")]
     Truncated,
     /// Another version than 1: answered with Version Not Supported (7.6.3).
-    #[error("version {0} of PFCP is not known")]
+    #[error("version {0} of PFCP is unknown")]
     Version(u8),
-    /// A message type that is not known: dropped (7.6.4).
-    #[error("message type {0} is not known")]
+    /// An unknown message type: dropped (7.6.4).
+    #[error("message type {0} is unknown")]
     UnknownMessage(u8),
     /// A mandatory element is missing (7.6.5).
     #[error("information element {0} is missing")]
     Missing(u16),
-    /// An element's length does not fit it (7.6.6).
+    /// An element has a wrong length (7.6.6).
     #[error("information element {0} has a wrong length")]
     Length(u16),
-    /// An element's value makes no sense (7.6.7).
+    /// An element has an invalid value (7.6.7).
     #[error("information element {0} has a wrong value")]
     Incorrect(u16),
     /// Elements within elements, deeper than any message needs.
@@ -29,7 +29,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// The cause for a response; `None` where there is none to send.
+    /// The cause for the response; `None` where no response is sent.
     pub fn cause(&self) -> Option<Cause> {
         match self {
             DecodeError::Missing(_) => Some(Cause::MANDATORY_IE_MISSING),
@@ -41,10 +41,10 @@ impl DecodeError {
         }
     }
 
-    /// The type of the element at fault, if it is known.
+    /// The type of the offending element, if known.
     pub fn offending(&self) -> Option<u16> {
         match *self {
-            // Type 0 is reserved; it stands for the message itself.
+            // Type 0 is reserved; here it means the message itself.
             DecodeError::Length(0) => None,
             DecodeError::Missing(ie) | DecodeError::Length(ie) | DecodeError::Incorrect(ie) => {
                 Some(ie)

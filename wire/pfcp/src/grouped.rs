@@ -1,12 +1,12 @@
 //! Information elements: type, length, value, and groups of them.
 use crate::DecodeError;
 
-/// Elements in one message or group; more are refused.
+/// Limit of elements in one message or group.
 const MOST_ELEMENTS: usize = 512;
 /// Groups within groups.
 const DEEPEST: usize = 6;
 
-/// An element that has not been looked into.
+/// An element that is not decoded yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ie<'a> {
     /// Its type; from 32768 on defined by an enterprise.
@@ -58,8 +58,8 @@ pub fn elements(mut bytes: &[u8], depth: usize, within: u16) -> Result<Vec<Ie<'_
     Ok(elements)
 }
 
-/// Declares a group of elements: `req` must be there, `opt` may, `list` may several times. A
-/// repetition of a single element counts once, the first (TS 29.244, 7.6.8).
+/// Declares a group of elements: `req` is mandatory, `opt` optional, `list` repeated. Of a repeated
+/// single element the first counts (TS 29.244, 7.6.8).
 macro_rules! group {
     ($(#[$meta:meta])* $name:ident $(= $type:literal)? { $($(#[$fmeta:meta])* $need:ident $field:ident: $value:ty,)* }) => {
         $(#[$meta])*

@@ -6,7 +6,7 @@ use crate::DecodeError;
 pub struct Header {
     /// Message type.
     pub message_type: u8,
-    /// Session endpoint identifier of the receiver; only messages of sessions have one.
+    /// Session endpoint identifier of the receiver; only session messages have one.
     pub seid: Option<u64>,
     /// Sequence number, 24 bits.
     pub sequence: u32,
@@ -15,7 +15,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header: with the bytes of the message's elements.
+    /// Decodes a header; returns the bytes of the message's elements too.
     pub fn decode(bytes: &[u8]) -> Result<(Header, &[u8]), DecodeError> {
         let ([flags, message_type, l1, l2], rest) =
             bytes.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
@@ -49,7 +49,7 @@ impl Header {
         let [_, s1, s2, s3] = self.sequence.to_be_bytes();
         out.extend([s1, s2, s3, self.priority.unwrap_or(0) << 4]);
         write(&mut out);
-        // Messages of ours are far from the end of what the field can count.
+        // Encoded messages are far shorter than the field's limit.
         let length = u16::try_from(out.len() - 4).unwrap_or(u16::MAX);
         out[2..4].copy_from_slice(&length.to_be_bytes());
         out

@@ -1,4 +1,4 @@
-//! Information elements (TS 29.244, 8.2), by what they are about.
+//! Information elements (TS 29.244, 8.2), by subject.
 mod address;
 mod ethernet;
 mod node;

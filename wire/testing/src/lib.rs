@@ -1,5 +1,5 @@
-//! What the tests of the wire formats share: inputs that are nearly messages ([`mutate`]), the
-//! judgement of pycrate ([`oracle`]) and that of tshark ([`capture`]). For tests alone.
+//! Shared test code of the wire formats: mutated messages ([`mutate`]), comparison with pycrate
+//! ([`oracle`]) and tshark ([`capture`]). For tests only.
 
 pub mod capture;
 pub mod mutate;
@@ -15,9 +15,9 @@ pub fn lines(file: &str) -> impl Iterator<Item = Vec<&str>> {
 /// The bytes of hexadecimal digits.
 ///
 /// # Panics
-/// On anything else: a vector is then wrong.
+/// On anything else, since then a vector is wrong.
 pub fn bytes(text: &str) -> Vec<u8> {
-    hex::decode(text).unwrap_or_else(|error| panic!("{text:?} is no hexadecimal: {error}"))
+    hex::decode(text).unwrap_or_else(|error| panic!("{text:?} is not hexadecimal: {error}"))
 }
 
 /// The bytes of the last field of each line of a file of vectors: the seeds of [`mutate`].

@@ -6,7 +6,7 @@ use crate::codes::address;
 use crate::error::check;
 use crate::{DecodeError, EncodeError};
 
-/// Where the LMF takes connections of UEs. The element has no port.
+/// The address where the LMF accepts connections. The element has no port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LmfAddress {
     /// IPv4.

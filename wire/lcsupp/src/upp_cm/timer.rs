@@ -6,7 +6,7 @@ use std::time::Duration;
 const UNITS: [u64; 7] = [600, 3600, 36_000, 2, 30, 60, 1_152_000];
 const DEACTIVATED: u8 = 7;
 
-/// How long a UE asks no more; none: for ever.
+/// The back-off time; `None`: unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BackOff {
     unit: u8,
@@ -14,8 +14,7 @@ pub struct BackOff {
 }
 
 impl BackOff {
-    /// At least `duration`, in the finest unit that has room for it; longer than 31 times 320 hours
-    /// is that.
+    /// At least `duration`, in the finest unit that can hold it; at most 31 times 320 hours.
     pub fn at_least(duration: Duration) -> Self {
         let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
         let mut units: Vec<(u8, u64)> = (0..).zip(UNITS).collect();
@@ -30,7 +29,7 @@ impl BackOff {
     /// Never again.
     pub const NEVER: BackOff = BackOff { unit: DEACTIVATED, count: 0 };
 
-    /// How long; none where the timer is deactivated, that is for ever.
+    /// The duration; `None` where the timer is deactivated, which means unlimited.
     pub fn duration(self) -> Option<Duration> {
         let unit = UNITS.get(usize::from(self.unit))?;
         Some(Duration::from_secs(unit * u64::from(self.count)))
@@ -50,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_rounded_up_to_a_unit_that_has_room_for_it() {
+    fn a_duration_is_rounded_up_to_the_finest_unit_that_can_hold_it() {
         let octet = |seconds| BackOff::at_least(Duration::from_secs(seconds)).octet();
         assert_eq!(octet(0), 0x60);
         assert_eq!(octet(61), 0x60 | 31);

@@ -2,7 +2,7 @@
 use crate::{DecodeError, IeValue};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Takes values off the front of an element.
+/// Reads values from the front of an element.
 pub(crate) struct Reader<'a> {
     pub bytes: &'a [u8],
     pub kind: u16,
@@ -105,7 +105,7 @@ impl IeValue for NodeId {
     }
 }
 
-/// A session endpoint: identifier and address of the one who gave it (8.2.37).
+/// A session endpoint: its identifier and address (8.2.37).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FSeid {
     /// Session endpoint identifier.
@@ -147,7 +147,7 @@ impl IeValue for FSeid {
     }
 }
 
-/// A tunnel endpoint, or the wish that the UP function chooses one (8.2.3).
+/// A tunnel endpoint, or the request that the UP function allocates one (8.2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FTeid {
     /// This one.
@@ -159,7 +159,7 @@ pub enum FTeid {
         /// IPv6 address.
         ipv6: Option<Ipv6Addr>,
     },
-    /// One that the UP function chooses.
+    /// The UP function allocates one.
     Choose {
         /// With an IPv4 address.
         ipv4: bool,
@@ -232,7 +232,7 @@ impl IeValue for UeIpAddress {
         let ipv4 = (flags & 2 != 0 && !choose_ipv4).then(|| reader.ipv4()).transpose()?;
         let ipv6 = (flags & 1 != 0 && !choose_ipv6).then(|| reader.ipv6()).transpose()?;
         if flags & 8 != 0 {
-            // Bits of a prefix that is delegated: not used here.
+            // Prefix delegation bits; not used.
             reader.u8()?;
         }
         let ipv6_prefix_length = (flags & 0x40 != 0).then(|| reader.u8()).transpose()?;
@@ -255,7 +255,7 @@ impl IeValue for UeIpAddress {
     }
 }
 
-/// The header that is put before a packet (8.2.56).
+/// The outer header to add to a packet (8.2.56).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OuterHeaderCreation {
     /// Description, a bit mask: 0x0100 GTP-U/UDP/IPv4, 0x0200 GTP-U/UDP/IPv6, 0x0400 UDP/IPv4,

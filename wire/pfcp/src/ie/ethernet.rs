@@ -9,7 +9,7 @@ use crate::{DecodeError, IeValue};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EthernetPduSessionInformation(pub u8);
 
-/// How an Ethernet packet filter is to be read: bit 1, in both directions (8.2.99).
+/// Properties of an Ethernet packet filter: bit 1, bidirectional (8.2.99).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct EthernetFilterProperties(pub u8);
 
@@ -56,7 +56,7 @@ impl IeValue for Ethertype {
     }
 }
 
-/// Addresses of a frame; with an upper end, a range (8.2.93).
+/// Addresses of a frame; with an upper address, a range (8.2.93).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct MacAddress {
     /// Of the sender.
@@ -89,12 +89,12 @@ impl IeValue for MacAddress {
     }
 }
 
-/// What of a tag is to be matched (8.2.94, 8.2.95).
+/// The fields of a VLAN tag to match (8.2.94, 8.2.95).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Tag {
     /// Priority, 3 bits.
     pub pcp: Option<u8>,
-    /// Whether it may be dropped first.
+    /// The drop eligible indicator.
     pub dei: Option<bool>,
     /// Virtual LAN, 12 bits.
     pub vid: Option<u16>,

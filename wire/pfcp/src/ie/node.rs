@@ -2,7 +2,7 @@
 use super::address::Reader;
 use crate::{DecodeError, IeValue};
 
-/// Whether a request was accepted, and why not (8.2.1).
+/// The cause: whether a request was accepted, and why not (8.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cause(pub u8);
 
@@ -71,37 +71,37 @@ macro_rules! features {
 }
 
 features! {
-    /// What a UP function can do; octet 5 in the lowest bits (8.2.25).
+    /// UP function features; octet 5 in the lowest bits (8.2.25).
     UpFunctionFeatures = 43, 2 {
-        /// Buffers downlink packets at the CP function's wish.
+        /// Supports downlink buffering at the CP function.
         BUCP = 0x01,
-        /// Waits with a notification of downlink data as a BAR says.
+        /// Supports the downlink data notification delay.
         DDND = 0x02,
         /// Allocates F-TEIDs.
         FTUP = 0x10,
-        /// Takes packet flow descriptions of applications.
+        /// Supports PFD management.
         PFDM = 0x20,
         /// Sends end markers.
         EMPU = 0x01_00,
-        /// Knows sessions with several network instances in one PDI and such optimisations.
+        /// Supports PDI optimisation.
         PDIU = 0x02_00,
-        /// Reports usage before an association is released.
+        /// Supports usage reports before an association release.
         EPFAR = 0x80_00,
         /// Allocates UE addresses.
         UEIP = 0x04_00_00,
     }
-    /// What a CP function can do (8.2.58).
+    /// CP function features (8.2.58).
     CpFunctionFeatures = 89, 1 {
         /// Load control.
         LOAD = 0x01,
         /// Overload control.
         OVRL = 0x02,
-        /// Asks for usage before an association is released.
+        /// Supports usage reports before an association release.
         EPFAR = 0x04,
     }
 }
 
-/// A rule that could not be made or changed (8.2.80).
+/// A rule that could not be created or changed (8.2.80).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailedRuleId {
     /// A PDR.

@@ -20,9 +20,9 @@ macro_rules! number {
 number! {
     /// Identifies a PDR in its session (8.2.36).
     PdrId = 56: u16;
-    /// Which of several PDRs counts: the lowest (8.2.11).
+    /// The precedence of a PDR: the lowest value matches first (8.2.11).
     Precedence = 29: u32;
-    /// Identifies a FAR (8.2.74); the highest bit is set where it was given out by the UP function.
+    /// Identifies a FAR (8.2.74); the highest bit is set where the UP function allocated it.
     FarId = 108: u32;
     /// Identifies a QER (8.2.75).
     QerId = 109: u32;
@@ -38,7 +38,7 @@ number! {
     QerCorrelationId = 28: u32;
     /// Seconds since 1900 at which the node started (8.2.65).
     RecoveryTimeStamp = 96: u32;
-    /// Seconds without traffic after which a session is reported (8.2.83).
+    /// Seconds without traffic after which inactivity is reported (8.2.83).
     UserPlaneInactivityTimer = 117: u32;
     /// 1 IPv4, 2 IPv6, 3 IPv4v6, 4 non-IP, 5 Ethernet (8.2.79).
     PdnType = 113: u8;
@@ -74,7 +74,7 @@ number! {
     StartTime = 75: u32;
     /// Seconds since 1900 (8.2.53).
     EndTime = 76: u32;
-    /// Type of the element at fault (8.2.22).
+    /// Type of the offending element (8.2.22).
     OffendingIe = 40: u16;
     /// Flags of an association's release: 1 SARR (the UP function asks for it), 2 URSS (it has reported all usage; 8.2.77).
     AssociationReleaseRequest = 111: u8;
@@ -82,7 +82,7 @@ number! {
     GracefulReleasePeriod = 112: u8;
     /// Flags of an association's update: 1 PARPS (the CP function is about to release it; 8.2.112).
     PfcpAuReqFlags = 162: u8;
-    /// Flags of overload control: 1 AOCI (it is about the node, not its address alone; 8.2.76).
+    /// Flags of overload control: 1 AOCI (for the node, not only its address; 8.2.76).
     OciFlags = 110: u8;
     /// What a node reports: 1 user plane path failure (8.2.69).
     NodeReportType = 101: u8;
@@ -97,7 +97,7 @@ macro_rules! text {
         impl $name {
             /// From text.
             pub fn new(text: &str) -> Self { $name(text.as_bytes().to_vec()) }
-            /// As text; what is no UTF-8 is replaced.
+            /// As text; invalid UTF-8 is replaced.
             pub fn text(&self) -> std::borrow::Cow<'_, str> { String::from_utf8_lossy(&self.0) }
         }
         impl IeValue for $name {
@@ -115,6 +115,6 @@ text! {
     NetworkInstance = 22;
     /// An application that the UP function detects (8.2.6).
     ApplicationId = 24;
-    /// Rules that the UP function has by itself (8.2.72).
+    /// Predefined rules of the UP function (8.2.72).
     ActivatePredefinedRules = 106;
 }

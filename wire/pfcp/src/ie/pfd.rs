@@ -5,7 +5,8 @@ use crate::grouped::group;
 use crate::{DecodeError, IeValue};
 
 group! {
-    /// An application and its packet flow descriptions; without any, the UP function forgets it (7.4.3.1-2).
+    /// An application and its packet flow descriptions; without any, the UP function removes it
+    /// (7.4.3.1-2).
     ApplicationIdsPfds = 58 {
         /** The application. */ req application_id: ApplicationId,
         /** Its descriptions. */ list contexts: PfdContext,
@@ -17,15 +18,14 @@ group! {
     PfdContext = 59 { /** Each. */ list contents: PfdContents, }
 }
 
-/// One packet flow description (8.2.39): what it says of a packet are alternatives of which one
-/// fits.
+/// One packet flow description (8.2.39): alternatives, of which one has to match.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PfdContents {
-    /// Flow descriptions, as an SDF filter has them; the first and those beside it.
+    /// Flow descriptions in the form of SDF filters: the first, then additional ones.
     pub flow_descriptions: Vec<String>,
     /// Parts of URLs, as bytes.
     pub urls: Vec<Vec<u8>>,
-    /// Domain names, each with the protocol that tells it, if one is said.
+    /// Domain names, each with its protocol, if any.
     pub domain_names: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// What operators agree on.
     pub custom: Option<Vec<u8>>,
@@ -46,7 +46,7 @@ fn text(bytes: &[u8]) -> Result<String, DecodeError> {
         .map_err(|_| DecodeError::Incorrect(PfdContents::TYPE))
 }
 
-/// Values that each have their length before them, within a field.
+/// Values in a field, each preceded by its length.
 fn each(field: &[u8]) -> Result<Vec<&[u8]>, DecodeError> {
     let mut reader = Reader::new(field, PfdContents::TYPE);
     let mut values = Vec::new();
@@ -95,7 +95,7 @@ impl IeValue for PfdContents {
             (Some(name), protocol) => {
                 found.domain_names.push((name.to_vec(), protocol.map(<[u8]>::to_vec)))
             }
-            // A protocol goes with a name (8.2.39).
+            // A protocol belongs to a domain name (8.2.39).
             (None, Some(_)) => return Err(DecodeError::Incorrect(Self::TYPE)),
             (None, None) => {}
         }
@@ -108,7 +108,7 @@ impl IeValue for PfdContents {
             found.urls.extend(each(sized(&mut reader)?)?.into_iter().map(<[u8]>::to_vec));
         }
         if flags & ADNP != 0 {
-            // Names and protocols in turn; an empty protocol is none.
+            // Alternating names and protocols; an empty protocol means none.
             for pair in each(sized(&mut reader)?)?.chunks(2) {
                 let protocol = pair
                     .get(1)

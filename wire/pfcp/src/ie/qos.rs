@@ -15,7 +15,7 @@ impl IeValue for GateStatus {
     const TYPE: u16 = 25;
     fn decode(value: &[u8], _: usize) -> Result<Self, DecodeError> {
         let octet = Reader::new(value, Self::TYPE).u8()?;
-        // Values 2 and 3 are for future use and read as closed.
+        // Values 2 and 3 are reserved and decode as closed.
         Ok(GateStatus { uplink_closed: octet >> 2 & 3 != 0, downlink_closed: octet & 3 != 0 })
     }
     fn encode(&self, out: &mut Vec<u8>) {

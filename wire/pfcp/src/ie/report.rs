@@ -7,7 +7,7 @@ use super::{
 use crate::grouped::group;
 use crate::{DecodeError, IeValue};
 
-/// What a session report is about: a bit mask (8.2.21).
+/// The report type of a session report: a bit mask (8.2.21).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ReportType(pub u8);
 
@@ -37,7 +37,7 @@ impl IeValue for ReportType {
     }
 }
 
-/// What is known of the packet that a notification is for (8.2.27).
+/// Downlink data service information: about the packet that caused a notification (8.2.27).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct DownlinkDataServiceInformation {
     /// Paging policy indication: the DSCP, 6 bits.
@@ -71,7 +71,7 @@ group! {
 }
 
 group! {
-    /// Tunnels that their peer does not know (7.5.8.4).
+    /// Tunnels of which the peer sent an Error Indication (7.5.8.4).
     ErrorIndicationReport = 99 {
         /** The peers' ends. */ list remote_fteids: FTeid,
     }

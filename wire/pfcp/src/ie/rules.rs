@@ -3,7 +3,7 @@ use super::*;
 use crate::grouped::group;
 
 group! {
-    /// Which packets a PDR is for (7.5.2.2-2).
+    /// Packet detection information: the packets that a PDR matches (7.5.2.2-2).
     Pdi = 2 {
         /** Where they come from. */ req source_interface: SourceInterface,
         /** The tunnel in which they come. */ opt local_fteid: FTeid,
@@ -66,7 +66,7 @@ group! {
 }
 
 group! {
-    /// What the UP function chose for a PDR (7.5.3.2-1).
+    /// What the UP function allocated for a PDR (7.5.3.2-1).
     CreatedPdr = 8 {
         /** Which. */ req pdr_id: PdrId,
         /** The tunnel endpoint. */ opt local_fteid: FTeid,
@@ -193,7 +193,7 @@ group! { /** Removes a BAR (7.5.4.12). */ RemoveBar = 87 { /** Which. */ req bar
 group! { /** Asks for the usage of a rule at once (7.5.4.10). */ QueryUrr = 77 { /** Which. */ req urr_id: UrrId, } }
 
 group! {
-    /// How loaded the sender is (7.5.3.3-1).
+    /// Load of the sender (7.5.3.3-1).
     LoadControlInformation = 51 {
         /** Newer than those of lower number. */ req sequence_number: SequenceNumber,
         /** Per cent. */ req metric: Metric,
@@ -201,7 +201,7 @@ group! {
 }
 
 group! {
-    /// By how much the sender wants to be spared (7.5.3.4-1).
+    /// Overload of the sender: the requested reduction (7.5.3.4-1).
     OverloadControlInformation = 54 {
         /** Newer than those of lower number. */ req sequence_number: SequenceNumber,
         /** Per cent. */ req metric: Metric,

@@ -1,13 +1,13 @@
-//! Time spans in one octet (TS 29.244, 8.2.35 and 8.2.78): a unit in the high 3 bits, and how many
-//! of it in the low 5.
+//! Time spans in one octet (TS 29.244, 8.2.35 and 8.2.78): the unit in the high 3 bits, the count
+//! in the low 5.
 use super::{GracefulReleasePeriod, Timer};
 use std::time::Duration;
 
-/// Units in seconds, by their number; others read as minutes.
+/// Units in seconds, by their code; other codes mean minutes.
 const UNITS: [u64; 5] = [2, 60, 600, 3600, 36_000];
 const ENDLESS: u8 = 7 << 5;
 
-/// The shortest span that can be written and is no shorter than this one.
+/// The shortest encodable span of at least this one.
 fn write(span: Duration) -> u8 {
     let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
     for (number, unit) in UNITS.iter().enumerate() {
@@ -31,11 +31,11 @@ fn read(octet: u8) -> Option<Duration> {
 macro_rules! span {
     ($($name:ident)*) => {$(
         impl $name {
-            /// The shortest span that can be told and is no shorter; beyond 310 hours it has no end.
+            /// The shortest encodable span of at least this one; beyond 310 hours, unlimited.
             pub fn of(span: Duration) -> Self {
                 $name(write(span))
             }
-            /// The span; none where it has no end. Zero says that the timer is stopped.
+            /// The span; `None`: unlimited. Zero: the timer is stopped.
             pub fn span(self) -> Option<Duration> {
                 read(self.0)
             }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_told_in_the_finest_unit_that_holds_them() {
+    fn spans_are_encoded_in_the_finest_unit_that_can_hold_them() {
         for (seconds, octet, told) in [
             (0, 0, 0),
             (1, 1, 2),

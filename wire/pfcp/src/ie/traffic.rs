@@ -1,4 +1,4 @@
-//! Elements that tell which packets are meant, and what is done with them.
+//! Elements that match packets, and actions on them.
 use super::address::Reader;
 use crate::{DecodeError, IeValue};
 
@@ -127,7 +127,7 @@ impl IeValue for SdfFilter {
     }
 }
 
-/// The header that is taken off a packet (8.2.64).
+/// The outer header to remove from a packet (8.2.64).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OuterHeaderRemoval {
     /// 0 GTP-U/UDP/IPv4, 1 GTP-U/UDP/IPv6, 6 GTP-U/UDP/IP, …
@@ -144,7 +144,7 @@ impl IeValue for OuterHeaderRemoval {
     }
 }
 
-/// What is done with packets: a bit mask (8.2.26).
+/// The actions on packets: a bit mask (8.2.26).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ApplyAction(pub u8);
 
@@ -155,7 +155,7 @@ impl ApplyAction {
     pub const FORW: ApplyAction = ApplyAction(2);
     /// Buffer.
     pub const BUFF: ApplyAction = ApplyAction(4);
-    /// Notify the CP function of the first packet; beside `BUFF`.
+    /// Notify the CP function of the first packet; used with `BUFF`.
     pub const NOCP: ApplyAction = ApplyAction(8);
     /// Duplicate.
     pub const DUPL: ApplyAction = ApplyAction(16);

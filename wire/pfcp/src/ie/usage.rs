@@ -2,7 +2,7 @@
 use super::address::Reader;
 use crate::{DecodeError, IeValue};
 
-/// What is measured: a bit mask of 1 duration, 2 volume, 4 events (8.2.40).
+/// The measurement method: a bit mask of 1 duration, 2 volume, 4 events (8.2.40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MeasurementMethod(pub u8);
 
@@ -74,7 +74,7 @@ triggers! {
         TIMQU = 0x0200,
         /// The session or the rule ends.
         TERMR = 0x0800,
-        /// The UP function ends it, or all of an association.
+        /// The UP function ends the session, or the association.
         TEBUR = 0x02_0000,
     }
 }
