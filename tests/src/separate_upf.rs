@@ -100,7 +100,7 @@ impl SeparateUpf {
         SeparateUpf::start_with(configure).await
     }
 
-    /// Stops the UPF. With `n4.release_s` it releases its association gracefully: SMFs move their
+    /// Stops the UPF. With `n4.graceful_release_s` it releases its association gracefully: SMFs move their
     /// sessions away first.
     ///
     /// # Errors
