@@ -7,12 +7,15 @@
 pub mod checksum;
 pub mod conformance;
 pub mod counters;
+mod error;
 pub mod metrics;
 #[cfg(feature = "random")]
 pub mod random;
 pub mod signalling;
 pub mod tally;
 pub mod telemetry;
+
+pub use error::{CommandError, DatapathError, OpenError};
 
 use crate::counters::Counters;
 use crate::telemetry::{
@@ -100,8 +103,8 @@ pub trait Datapath: Send + 'static {
 
     /// Traces packets until a moment after the last call, and gives those since the call before.
     /// The error says why it cannot.
-    fn trace(&self, _wish: TraceRequest) -> Result<TraceBatch, String> {
-        Err(format!("the datapath {} does not trace: set upf.datapath to xdp", self.name()))
+    fn trace(&self, _wish: TraceRequest) -> Result<TraceBatch, CommandError> {
+        Err(CommandError::Unsupported { datapath: self.name(), command: "tracing" })
     }
 
     /// Begins to write packets of N6 into a new file of a folder. The error says why it cannot.
@@ -109,8 +112,8 @@ pub trait Datapath: Send + 'static {
         &self,
         _folder: &Path,
         _wish: CaptureRequest,
-    ) -> Result<CaptureStatus, String> {
-        Err(format!("the datapath {} does not capture: set upf.datapath to xdp", self.name()))
+    ) -> Result<CaptureStatus, CommandError> {
+        Err(CommandError::Unsupported { datapath: self.name(), command: "captures" })
     }
 
     /// How far that is, or the last one was; with `end` it ends.
@@ -130,8 +133,8 @@ pub trait Datapath: Send + 'static {
     /// Loads the programs that carry packets anew, and has them take the place of those that do,
     /// without losing a packet. With `sample`, the time of one of so many packets is taken from
     /// then on. The error says why it cannot.
-    fn renew(&self, _sample: Option<u32>) -> Result<(), String> {
-        Err(format!("the datapath {} has no programs that could be replaced", self.name()))
+    fn renew(&self, _sample: Option<u32>) -> Result<(), CommandError> {
+        Err(CommandError::Unsupported { datapath: self.name(), command: "program reloads" })
     }
 
     /// How full its fullest table is, in per cent: what N4 tells as load.
@@ -183,25 +186,6 @@ impl<'a> Change<'a> {
     pub fn to(session: &'a Session) -> Self {
         Change { session, end_markers: &[], drop_buffered: false, renotify: false }
     }
-}
-
-/// Why a change was not made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DatapathError {
-    /// A table is full.
-    #[error("the datapath has no room: {0}")]
-    NoResources(String),
-    /// A rule that it cannot carry out, or that collides with one of another session.
-    #[error("the datapath cannot take PDR {pdr}: {why}")]
-    Pdr {
-        /// PDR ID.
-        pdr: u16,
-        /// Why.
-        why: String,
-    },
-    /// Its device or driver failed.
-    #[error("the datapath failed: {0}")]
-    Failed(String),
 }
 
 /// Packets that wait.

@@ -1,6 +1,7 @@
 //! The sockets of GTP-U: one for each version of IP that N3 has.
 use martlet_gtpu::PORT;
 use martlet_upf_config::N3Config;
+use martlet_upf_datapath::OpenError;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -12,16 +13,16 @@ pub struct Gtpu(Vec<(IpAddr, UdpSocket)>);
 impl Gtpu {
     /// Binds to the addresses of N3 in the network namespace of the calling thread. `buffer` is
     /// what each direction may hold, in bytes. The error says what a person can do.
-    pub fn open(n3: &N3Config, buffer: usize) -> Result<Self, String> {
+    pub fn open(n3: &N3Config, buffer: usize) -> Result<Self, OpenError> {
         let second =
             n3.address6.map(|ip| ("upf.n3.address6", SocketAddr::from((ip, n3.address.port()))));
         let all = [("upf.n3.address", n3.address)].into_iter().chain(second);
         let each = all.map(|(name, address)| match bind(address, buffer) {
             Ok(socket) => Ok((address.ip(), socket)),
-            Err(error) => Err(format!(
+            Err(error) => Err(OpenError::Interface(format!(
                 "GTP-U cannot be served at {address} ({error}): change {name} to one of this \
                  machine"
-            )),
+            ))),
         });
         each.collect::<Result<_, _>>().map(Gtpu)
     }

@@ -8,6 +8,7 @@ use super::netlink::Netlink;
 use super::{netns, tun};
 use martlet_upf_config::UpfConfig;
 use martlet_upf_datapath::DatapathError;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_rules::{Flow, Session, SessionKind};
 use nix::net::if_::if_nametoindex;
@@ -63,7 +64,7 @@ impl LearnedNames {
 }
 
 /// Makes the TAP devices.
-pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, String> {
+pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, OpenError> {
     let one = |lan: &martlet_upf_config::EthernetConfig| {
         let device = netns::within(config.n6.netns.as_deref(), || {
             let device = tun::create_tap(&lan.interface)?;
@@ -73,7 +74,10 @@ pub(super) fn open(config: &UpfConfig) -> Result<Vec<Arc<Lan>>, String> {
                 "1",
             );
             let failed = |error: std::io::Error| {
-                format!("the interface {} cannot be set up: {error}", lan.interface)
+                OpenError::Interface(format!(
+                    "the interface {} cannot be set up: {error}",
+                    lan.interface
+                ))
             };
             let index =
                 if_nametoindex(lan.interface.as_str()).map_err(|error| failed(error.into()))?;

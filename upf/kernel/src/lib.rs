@@ -44,6 +44,7 @@ use forwarder::Forwarder;
 use martlet_board::governor::CLASSES;
 use martlet_pfcp::ie::UpFunctionFeatures;
 use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::telemetry::{TableUsage, Traffic};
 use martlet_upf_datapath::{
@@ -69,7 +70,7 @@ pub struct KernelDatapath {
 impl KernelDatapath {
     /// Makes the socket and the device, if there is to be one, and starts to carry packets. Blocks
     /// for as long as that takes. The error says what a person can do.
-    pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), String> {
+    pub fn open(config: &UpfConfig) -> Result<(KernelDatapath, Signals), OpenError> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.kernel.events);
         let (failure, failures) = mpsc::channel(4);
         let device = n6::open(config)?;

@@ -2,6 +2,7 @@
 use super::netlink::Netlink;
 use super::{netns, tun};
 use martlet_upf_config::{N6Mode, UpfConfig};
+use martlet_upf_datapath::OpenError;
 use nix::net::if_::if_nametoindex;
 use std::fs::File;
 
@@ -9,7 +10,7 @@ const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
 /// Makes the TUN device with the first address of each pool, which routes the pool to it; none
 /// where there is to be none.
-pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
+pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, OpenError> {
     if config.n6.mode == N6Mode::None {
         tracing::info!("there is no N6: UEs reach each other alone");
         return Ok(None);
@@ -18,7 +19,7 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
         let name = config.n6.interface.as_str();
         let device = tun::create(name)?;
         let failed = |what: &str, error: std::io::Error| {
-            format!("{what} of the interface {name} cannot be set: {error}")
+            OpenError::Interface(format!("{what} of the interface {name} cannot be set: {error}"))
         };
         // Without it the kernel speaks IPv6 to itself on the device. A kernel without IPv6 does not
         // know it.
@@ -53,15 +54,17 @@ pub(super) fn open(config: &UpfConfig) -> Result<Option<File>, String> {
 }
 
 /// Makes a TUN device for each exit, over which the kernel gets what leaves by it.
-pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, String> {
+pub(super) fn open_instance_devices(config: &UpfConfig) -> Result<Vec<File>, OpenError> {
     netns::within(config.n6.netns.as_deref(), || {
-        let netlink =
-            Netlink::open().map_err(|error| format!("the exits of N6 cannot be made: {error}"))?;
+        let netlink = Netlink::open().map_err(|error| {
+            OpenError::Interface(format!("the network instances of N6 cannot be set up: {error}"))
+        })?;
         let open = |n: usize| {
             let name = super::network_instances::interface(&config.n6, n);
             let device = tun::create(&name)?;
-            let failed =
-                |error: std::io::Error| format!("the interface {name} cannot be set up: {error}");
+            let failed = |error: std::io::Error| {
+                OpenError::Interface(format!("the interface {name} cannot be set up: {error}"))
+            };
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
             let index = if_nametoindex(name.as_str()).map_err(|error| failed(error.into()))?;
             netlink.up(index, u32::from(config.n6.mtu)).map_err(failed)?;
@@ -85,15 +88,15 @@ pub fn without_redirects(interface: &str) {
 }
 
 /// Has the machine, or the namespace, pass packets on from one interface to another.
-pub fn forward() -> Result<(), String> {
+pub fn forward() -> Result<(), OpenError> {
     let on = std::fs::read_to_string(FORWARDING).is_ok_and(|value| value.trim() == "1");
     if on {
         return Ok(());
     }
     std::fs::write(FORWARDING, "1").map_err(|error| {
-        format!(
-            "packets are not passed on between interfaces, and {FORWARDING} cannot be set to 1 \
-             ({error}): set it as root, or set upf.n6.mode to local"
-        )
+        OpenError::Interface(format!(
+            "IP forwarding is off and {FORWARDING} cannot be set to 1 ({error}): set it as root, \
+             or set upf.n6.mode to local"
+        ))
     })
 }

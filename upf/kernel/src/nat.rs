@@ -2,6 +2,7 @@
 //! at the end.
 use super::netns;
 use martlet_upf_config::{N6Mode, UpfConfig};
+use martlet_upf_datapath::OpenError;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -12,7 +13,7 @@ pub struct Nat {
 }
 
 /// Sets the translation up, if the configuration asks for it.
-pub fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
+pub fn open(config: &UpfConfig) -> Result<Option<Nat>, OpenError> {
     if config.n6.mode != N6Mode::Nat {
         return Ok(None);
     }
@@ -25,16 +26,18 @@ pub fn open(config: &UpfConfig) -> Result<Option<Nat>, String> {
             return outcome;
         }
         with_iptables(interface, &pools).unwrap_or_else(|| {
-            Err("upf.n6.mode is nat, and neither `nft` nor `iptables` is installed: install the \
+            Err(OpenError::Translation(
+                "upf.n6.mode is nat, and neither `nft` nor `iptables` is installed: install the \
                  package nftables, or set upf.n6.mode to routing"
-                .into())
+                    .into(),
+            ))
         })
     })?;
     Ok(Some(Nat { netns, undo }))
 }
 
 /// `None` if the program is not installed.
-fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, String>> {
+fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, OpenError>> {
     let table: String =
         interface.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let pools = pools.join(", ");
@@ -52,7 +55,7 @@ fn with_nft(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>
     Some(outcome.map(|()| vec![undo.collect()]))
 }
 
-fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, String>> {
+fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<String>>, OpenError>> {
     let mut undo = Vec::new();
     for pool in pools {
         let rule = |action: &str| {
@@ -70,29 +73,33 @@ fn with_iptables(interface: &str, pools: &[String]) -> Option<Result<Vec<Vec<Str
 }
 
 /// Runs a program with an input; `None` if it is not installed.
-fn run(words: &[String], input: &str) -> Option<Result<(), String>> {
+fn run(words: &[String], input: &str) -> Option<Result<(), OpenError>> {
     let (program, arguments) = words.split_first()?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) => return Some(Err(format!("{program} cannot be run: {error}"))),
+        Err(error) => {
+            return Some(Err(OpenError::Translation(format!("{program} cannot be run: {error}"))));
+        }
     };
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
     let output = match written.and_then(|()| child.wait_with_output()) {
         Ok(output) => output,
-        Err(error) => return Some(Err(format!("{program} ended early: {error}"))),
+        Err(error) => {
+            return Some(Err(OpenError::Translation(format!("{program} ended early: {error}"))));
+        }
     };
     if output.status.success() {
         return Some(Ok(()));
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Some(Err(format!(
-        "addresses of UEs cannot be translated, for {program} says: {}; set upf.n6.mode to \
-         routing to go without",
+    Some(Err(OpenError::Translation(format!(
+        "UE addresses cannot be translated: {program} failed: {}; set upf.n6.mode to routing to \
+         do without",
         said.trim()
-    )))
+    ))))
 }
 
 impl Drop for Nat {
@@ -104,7 +111,7 @@ impl Drop for Nat {
             Ok(())
         });
         if let Err(error) = undone {
-            tracing::warn!(error, "the translation of addresses is not undone");
+            tracing::warn!(%error, "address translation not removed");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Something done in a named network namespace. A socket or device made there stays there, whoever
 //! uses it.
+use martlet_upf_datapath::OpenError;
 use nix::sched::{CloneFlags, setns};
 use std::fs::File;
 use std::path::Path;
@@ -8,25 +9,27 @@ use std::path::Path;
 const NAMES: &str = "/run/netns";
 
 /// Has the calling thread live in a namespace from now on; without a name, where it is.
-pub fn enter(name: Option<&str>) -> Result<(), String> {
+pub fn enter(name: Option<&str>) -> Result<(), OpenError> {
     let Some(name) = name else { return Ok(()) };
     let path = Path::new(NAMES).join(name);
     let namespace = File::open(&path).map_err(|error| {
-        format!(
-            "the network namespace {name} cannot be opened ({error}): make it with `ip netns add \
-             {name}`"
-        )
+        OpenError::Namespace(format!(
+            "the network namespace {name} cannot be opened ({error}): create it with `ip netns \
+             add {name}`"
+        ))
     })?;
     setns(namespace, CloneFlags::CLONE_NEWNET).map_err(|error| {
-        format!("the network namespace {name} cannot be entered ({error}): run as root")
+        OpenError::Namespace(format!(
+            "the network namespace {name} cannot be entered ({error}): run as root"
+        ))
     })
 }
 
 /// Runs `act` in a namespace, on a thread of its own; without a name, here.
 pub fn within<T: Send>(
     name: Option<&str>,
-    act: impl FnOnce() -> Result<T, String> + Send,
-) -> Result<T, String> {
+    act: impl FnOnce() -> Result<T, OpenError> + Send,
+) -> Result<T, OpenError> {
     if name.is_none() {
         return act();
     }
@@ -35,5 +38,5 @@ pub fn within<T: Send>(
         act()
     };
     std::thread::scope(|scope| scope.spawn(work).join())
-        .unwrap_or_else(|_| Err("a thread panicked".into()))
+        .unwrap_or_else(|_| Err(OpenError::Threads("a thread panicked".into())))
 }

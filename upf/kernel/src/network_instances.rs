@@ -2,6 +2,7 @@
 //! its own, for which a rule names a table of routes that knows this way alone.
 use super::netlink::Netlink;
 use martlet_upf_config::{N6Config, UpfConfig};
+use martlet_upf_datapath::OpenError;
 use nix::net::if_::if_nametoindex;
 use std::net::Ipv4Addr;
 
@@ -22,25 +23,26 @@ pub struct NetworkInstances {
 
 impl NetworkInstances {
     /// Sets up the way of each exit; its interface has to be there. In the network namespace of N6.
-    pub fn open(config: &UpfConfig) -> Result<NetworkInstances, String> {
+    pub fn open(config: &UpfConfig) -> Result<NetworkInstances, OpenError> {
         let mut network_instances =
             NetworkInstances { netns: config.n6.netns.clone(), made: Vec::new() };
         super::netns::within(config.n6.netns.as_deref(), || {
             for (n, exit) in (1..).zip(&config.n6.network_instances) {
                 let enters = interface(&config.n6, n);
                 let failed = |what: &str, error: std::io::Error| {
-                    format!(
-                        "{what} of the network instance {} (upf.n6.network_instances[{}]): {error}",
+                    OpenError::Interface(format!(
+                        "{what} of the network instance {} (upf.n6.network_instances[{}]) cannot \
+                         be set: {error}",
                         exit.network_instance,
                         n - 1
-                    )
+                    ))
                 };
                 let oif = if_nametoindex(exit.interface.as_str()).map_err(|_| {
-                    format!(
+                    OpenError::Interface(format!(
                         "there is no interface {}: change upf.n6.network_instances[{}].interface",
                         exit.interface,
                         n - 1
-                    )
+                    ))
                 })?;
                 let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
                 // UEs are not reached by the interface that their packets enter by. Where the
@@ -83,15 +85,20 @@ impl Drop for NetworkInstances {
         }
         let made = std::mem::take(&mut self.made);
         let undone = super::netns::within(self.netns.as_deref(), move || {
-            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            let netlink =
+                Netlink::open().map_err(|error| OpenError::Interface(error.to_string()))?;
             for (enters, table) in made {
-                netlink.rule(false, &enters, table).map_err(|error| error.to_string())?;
-                netlink.no_default_route(table).map_err(|error| error.to_string())?;
+                netlink
+                    .rule(false, &enters, table)
+                    .map_err(|error| OpenError::Interface(error.to_string()))?;
+                netlink
+                    .no_default_route(table)
+                    .map_err(|error| OpenError::Interface(error.to_string()))?;
             }
             Ok(())
         });
         if let Err(error) = undone {
-            tracing::warn!(error, "rules of the exits of N6 stay");
+            tracing::warn!(%error, "policy routes of N6 network instances not removed");
         }
     }
 }

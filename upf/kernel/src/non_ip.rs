@@ -9,6 +9,7 @@ use super::threads::Threads;
 use crate::gtpu::Gtpu;
 use martlet_board::governor::CLASSES;
 use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::signalling::Reply;
 use martlet_upf_datapath::telemetry::Traffic;
@@ -51,7 +52,7 @@ impl NonIpSessions {
         counters: &Arc<Counters>,
         events: EventSender,
         failure: mpsc::Sender<String>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OpenError> {
         let lans = lan::open(config)?;
         let forwarder =
             Forwarder::new(Tunnels(gtpu.clone(), to_network), config.kernel.clone(), events)

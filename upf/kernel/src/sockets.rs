@@ -4,6 +4,7 @@ use super::netlink::Netlink;
 use super::netns;
 use crate::gtpu::Gtpu;
 use martlet_upf_config::UpfConfig;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_rules::Prefix;
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ impl Sockets {
         config: &UpfConfig,
         device: Option<File>,
         network_instances: Vec<File>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OpenError> {
         let buffer = config.kernel.socket_buffer;
         let gtpu = netns::within(config.n3.netns.as_deref(), || Gtpu::open(&config.n3, buffer))?;
         Ok(Sockets {
@@ -55,15 +56,16 @@ impl Egress for Sockets {
         }
         let (netns, name) = &self.n6;
         let done = netns::within(netns.as_deref(), || {
-            let index =
-                nix::net::if_::if_nametoindex(name.as_str()).map_err(|error| error.to_string())?;
-            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            let index = nix::net::if_::if_nametoindex(name.as_str())
+                .map_err(|error| OpenError::Interface(error.to_string()))?;
+            let netlink =
+                Netlink::open().map_err(|error| OpenError::Interface(error.to_string()))?;
             netlink
                 .route(index, route.network, route.length, here)
-                .map_err(|error| error.to_string())
+                .map_err(|error| OpenError::Interface(error.to_string()))
         });
         if let Err(error) = done {
-            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
+            tracing::warn!(network = %route.network, length = route.length, here, %error, "framed route not set");
         }
     }
 }

@@ -5,6 +5,7 @@ use super::forwarder::Forwarder;
 use super::frame::{Frame, HEADROOM};
 use super::lan::Lan;
 use super::sockets::Sockets;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -31,9 +32,8 @@ impl Threads {
     pub fn start(
         forwarder: &Arc<Forwarder<Sockets>>,
         failure: mpsc::Sender<String>,
-    ) -> Result<Self, String> {
-        let failed =
-            |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+    ) -> Result<Self, OpenError> {
+        let failed = |error: io::Error| OpenError::Threads(error.to_string());
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let stopped = Arc::new(stopped);
         let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
@@ -55,9 +55,8 @@ impl Threads {
     pub fn of_lans<O: Egress>(
         forwarder: &Arc<Forwarder<O>>,
         failure: mpsc::Sender<String>,
-    ) -> Result<Self, String> {
-        let failed =
-            |error: io::Error| format!("the threads of the datapath cannot be started: {error}");
+    ) -> Result<Self, OpenError> {
+        let failed = |error: io::Error| OpenError::Threads(error.to_string());
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let mut threads = Threads { stop: Some(stop), threads: Vec::new() };
         threads.read_lans(forwarder, &Arc::new(stopped), &failure).map_err(failed)?;

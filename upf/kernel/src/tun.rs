@@ -1,4 +1,5 @@
 //! A TUN device: a network interface whose packets this process reads and writes.
+use martlet_upf_datapath::OpenError;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -6,26 +7,28 @@ use std::os::unix::fs::OpenOptionsExt;
 
 /// Makes a device in the network namespace of the calling thread. It is gone when the file is
 /// closed. Reading and writing never wait.
-pub(super) fn create(name: &str) -> Result<File, String> {
+pub(super) fn create(name: &str) -> Result<File, OpenError> {
     open(name, libc::IFF_TUN)
 }
 
 /// The same for frames.
-pub(super) fn create_tap(name: &str) -> Result<File, String> {
+pub(super) fn create_tap(name: &str) -> Result<File, OpenError> {
     open(name, libc::IFF_TAP)
 }
 
-fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
+fn open(name: &str, kind: libc::c_int) -> Result<File, OpenError> {
     let mut open = OpenOptions::new();
     open.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
-    let file = open.open("/dev/net/tun").map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            "/dev/net/tun is missing: load the module with `modprobe tun`".to_string()
-        }
-        _ => format!(
-            "/dev/net/tun cannot be opened ({error}): run as root, or with the capability \
+    let file = open.open("/dev/net/tun").map_err(|error| {
+        OpenError::Interface(match error.kind() {
+            io::ErrorKind::NotFound => {
+                "/dev/net/tun is missing: load the module with `modprobe tun`".to_string()
+            }
+            _ => format!(
+                "/dev/net/tun cannot be opened ({error}): run as root, or with the capability \
              CAP_NET_ADMIN"
-        ),
+            ),
+        })
     })?;
     // SAFETY: `ifreq` is plain data for which all zeroes is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -41,7 +44,7 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
     let outcome = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if outcome != 0 {
         let error = io::Error::last_os_error();
-        return Err(match error.raw_os_error() {
+        return Err(OpenError::Interface(match error.raw_os_error() {
             Some(libc::EBUSY) => {
                 format!(
                     "the interface {name} is in use by another process: end that, or change \
@@ -55,7 +58,7 @@ fn open(name: &str, kind: libc::c_int) -> Result<File, String> {
                 )
             }
             _ => format!("the interface {name} cannot be made: {error}"),
-        });
+        }));
     }
     Ok(file)
 }

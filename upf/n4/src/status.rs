@@ -1,6 +1,7 @@
 //! What N4 says of itself.
 use super::N4;
 use crate::top::{SessionTraffic, Snapshot, top};
+use martlet_upf_datapath::CommandError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_datapath::telemetry::{CaptureRequest, TraceRequest};
 use martlet_upf_rules::{Action, Session, UeAddress};
@@ -100,7 +101,7 @@ impl N4 {
     }
 
     /// See [`Datapath::renew`](martlet_upf_datapath::Datapath::renew).
-    pub fn renew(&self, sample: Option<u32>) -> Result<Value, String> {
+    pub fn renew(&self, sample: Option<u32>) -> Result<Value, CommandError> {
         self.datapath.renew(sample).map(|()| json!({"renewed": true}))
     }
 
@@ -116,7 +117,7 @@ impl N4 {
     }
 
     /// Packets since the last call, for who traces; the error says why there are none.
-    pub fn trace(&self, request: TraceRequest) -> Result<Value, String> {
+    pub fn trace(&self, request: TraceRequest) -> Result<Value, CommandError> {
         let batch = self.datapath.trace(request)?;
         let session =
             |seid: Option<u64>| seid.and_then(|seid| self.sessions.get(&seid)).map(|c| c.session());
@@ -134,23 +135,18 @@ impl N4 {
     }
 
     /// Begins a capture of N6, as four numbers say (see [`CaptureRequest::parse`]).
-    pub fn begin_capture(&self, request: &str) -> Result<Value, String> {
+    pub fn begin_capture(&self, request: &str) -> Result<Value, CommandError> {
         let request = CaptureRequest::parse(request)
-            .ok_or("a capture is SNAP/PACKETS/BYTES/SECONDS, none of them 0")?;
+            .ok_or_else(|| CommandError::Parameters(request.to_owned()))?;
         let Some(folder) = &self.settings.telemetry.captures else {
-            return Err("captures need a folder, for they hold what people say: set \
-                        upf.telemetry.captures"
-                .into());
+            return Err(CommandError::NoDirectory);
         };
         self.datapath.begin_capture(folder, request).map(|status| json!(status))
     }
 
     /// How far it is; with `end` it ends.
-    pub fn capture(&self, end: bool) -> Result<Value, String> {
-        self.datapath
-            .capture(end)
-            .map(|status| json!(status))
-            .ok_or_else(|| "nothing was captured yet".into())
+    pub fn capture(&self, end: bool) -> Result<Value, CommandError> {
+        self.datapath.capture(end).map(|status| json!(status)).ok_or(CommandError::NoCapture)
     }
 
     fn session_status(&self, context: &super::context::Context) -> Value {

@@ -2,7 +2,7 @@
 use crate::{metrics, n4_socket, thermal};
 use martlet_upf_config::{DatapathChoice, UpfConfig};
 use martlet_upf_datapath::telemetry::TraceRequest;
-use martlet_upf_datapath::{Datapath, Signals};
+use martlet_upf_datapath::{CommandError, Datapath, OpenError, Signals};
 use martlet_upf_kernel::KernelDatapath;
 use martlet_upf_n4::{Moment, N4, Settings, Snapshot};
 use martlet_upf_offload::SwitchDatapath;
@@ -32,8 +32,11 @@ pub enum UpfError {
         /// Why.
         error: std::io::Error,
     },
-    /// The datapath cannot be made, or failed.
-    #[error("{0}")]
+    /// The datapath cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The datapath stopped.
+    #[error("the datapath stopped: {0}")]
     Datapath(String),
     /// N4 failed.
     #[error("N4 failed: {0}")]
@@ -45,7 +48,7 @@ pub type StatusSource = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// Answers questions: `top`, and `trace` or `trace/all`. None: there is no such question. An error
 /// says why there is no answer.
-pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, String>> + Send + Sync>;
+pub type AskSource = Arc<dyn Fn(&str) -> Option<Result<Value, CommandError>> + Send + Sync>;
 
 /// A UPF at work.
 pub struct UpfHandle {
@@ -63,7 +66,7 @@ pub struct UpfHandle {
 
 /// Makes the datapath that a configuration asks for. Blocks for as long as that takes. The error
 /// says what a person can do.
-pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), String> {
+pub fn open_datapath(config: &UpfConfig) -> Result<(Box<dyn Datapath>, Signals), OpenError> {
     fn boxed<D: Datapath>((datapath, signals): (D, Signals)) -> (Box<dyn Datapath>, Signals) {
         (Box::new(datapath), signals)
     }
@@ -94,7 +97,7 @@ pub async fn start(
     let opening = config.clone();
     let opened = tokio::task::spawn_blocking(move || open_datapath(&opening)).await;
     let opened = opened.map_err(|error| UpfError::Datapath(error.to_string()))?;
-    let (datapath, mut signals) = opened.map_err(UpfError::Datapath)?;
+    let (datapath, mut signals) = opened?;
     let n4 = Arc::new(Mutex::new(N4::new(settings, datapath, Moment::now())));
     let (thermal, tasks) = thermal::run(&config, &n4);
     let snapshot = Arc::downgrade(&n4);

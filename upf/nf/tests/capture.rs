@@ -105,7 +105,7 @@ fn packets_are_captured_as_they_are_on_n6() {
         let begun = rig.datapath().begin_capture(&folder.0, WISH).expect("a capture");
         assert!(begun.ended.is_none());
         let error = rig.datapath().begin_capture(&folder.0, WISH).expect_err("one at a time");
-        assert!(error.contains("--end"), "{error}");
+        assert!(error.to_string().contains("--end"), "{error}");
         let mut due = Vec::new();
         for n in 0..20u8 {
             let length = 1 + usize::from(n) * 68;
@@ -193,7 +193,7 @@ fn a_capture_has_its_bounds() {
         assert!(ended(&mut rig, false).ended.is_some_and(|why| why.contains("time")));
         let nowhere =
             rig.datapath().begin_capture(&folder.0.join("none"), WISH).expect_err("no such folder");
-        assert!(nowhere.contains("none"), "{nowhere}");
+        assert!(nowhere.to_string().contains("none"), "{nowhere}");
     });
 }
 

@@ -47,7 +47,10 @@ fn what_it_made_is_gone_with_it() {
         assert!(exists());
         // A second one finds the device and the port in use, and says so.
         let error = KernelDatapath::open(&UpfConfig::default()).err().expect("refused");
-        assert!(error.contains("martlet-n6") && error.contains("in use"), "{error}");
+        assert!(
+            error.to_string().contains("martlet-n6") && error.to_string().contains("in use"),
+            "{error}"
+        );
         drop(rig);
         // The kernel clears up a moment later where it is busy.
         let give_up = std::time::Instant::now() + TIMEOUT;

@@ -162,5 +162,5 @@ fn a_namespace_that_does_not_exist_is_named() {
     let mut config = UpfConfig::default();
     config.n6.netns = Some("martlet-nowhere".into());
     let error = KernelDatapath::open(&config).err().expect("refused");
-    assert!(error.contains("ip netns add martlet-nowhere"), "{error}");
+    assert!(error.to_string().contains("ip netns add martlet-nowhere"), "{error}");
 }

@@ -134,6 +134,6 @@ fn an_exit_over_an_interface_that_is_not_there_is_named() {
         let mut config = with_exit(DatapathChoice::Kernel, XdpMode::Auto);
         config.n6.network_instances[0].interface = "nowhere".into();
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
-        assert!(error.contains("upf.n6.network_instances[0].interface"), "{error}");
+        assert!(error.to_string().contains("upf.n6.network_instances[0].interface"), "{error}");
     });
 }

@@ -247,13 +247,16 @@ fn what_it_made_is_gone_with_it() {
         // A second one finds the address and the interface in use, and says so.
         let mut config = between_peers(XdpMode::Native);
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
-        assert!(error.contains("upf.n3.address"), "{error}");
+        assert!(error.to_string().contains("upf.n3.address"), "{error}");
         config.n3.address = "127.0.0.8:2152".parse().unwrap();
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
-        assert!(error.contains("martlet-n6") && error.contains("in use"), "{error}");
+        assert!(
+            error.to_string().contains("martlet-n6") && error.to_string().contains("in use"),
+            "{error}"
+        );
         config.n6.interface = "other".into();
         let error = martlet_upf::open_datapath(&config).err().expect("refused");
-        assert!(error.contains("another program is attached"), "{error}");
+        assert!(error.to_string().contains("another program is attached"), "{error}");
         assert!(!exists("other"));
         drop(rig);
         assert!(!exists("martlet-n6") && !exists("martlet-n6x"));

@@ -268,6 +268,9 @@ fn a_folder_that_is_none_of_bpf_is_named() {
         let mut config = between_peers();
         config.xdp.pin = Some(std::env::temp_dir().join("martlet-no-bpf"));
         let error = open_datapath(&config).err().expect("refused");
-        assert!(error.contains("mount -t bpf") && error.contains("upf.xdp.pin"), "{error}");
+        assert!(
+            error.to_string().contains("mount -t bpf") && error.to_string().contains("upf.xdp.pin"),
+            "{error}"
+        );
     });
 }

@@ -4,6 +4,7 @@ use super::process::Process;
 use martlet_switch_control::client::{Client, ClientError};
 use martlet_switch_control::model::{MeterSetting, TableEntry, Update};
 use martlet_upf_config::SwitchConfig;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_kernel::netns;
 use std::net::SocketAddr;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -51,7 +52,7 @@ pub(super) struct Controller {
 impl Controller {
     /// Starts the thread and, where the configuration says so, the switch. Waits for neither to be
     /// ready.
-    pub fn start(config: &SwitchConfig) -> Result<Controller, String> {
+    pub fn start(config: &SwitchConfig) -> Result<Controller, OpenError> {
         let (jobs, receive) = mpsc::channel::<Job>(16);
         let (ready, started) = sync_channel(1);
         let config = config.clone();
@@ -64,7 +65,7 @@ impl Controller {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 Ok((
                     process.transpose()?,
-                    runtime.map_err(|error| format!("no runtime for the switch: {error}"))?,
+                    runtime.map_err(|error| OpenError::Threads(error.to_string()))?,
                 ))
             });
             match prepared {
@@ -76,8 +77,10 @@ impl Controller {
             }
         };
         let thread = std::thread::Builder::new().name("upf-switch".into()).spawn(work);
-        let thread = thread.map_err(|error| format!("no thread for the switch: {error}"))?;
-        started.recv().map_err(|_| "the thread of the switch has ended".to_owned())??;
+        let thread = thread.map_err(|error| OpenError::Threads(error.to_string()))?;
+        started
+            .recv()
+            .map_err(|_| OpenError::Threads("the controller of the switch ended".into()))??;
         Ok(Controller { jobs: Some(jobs), thread: Some(thread) })
     }
 

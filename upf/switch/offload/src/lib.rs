@@ -34,7 +34,7 @@ use martlet_upf_config::{DatapathChoice, Pool, UpfConfig};
 use martlet_upf_datapath::counters::Counters;
 use martlet_upf_datapath::telemetry::{TableUsage, TraceBatch, TraceRequest, Traffic};
 use martlet_upf_datapath::{
-    Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Usage,
+    Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping, Usage,
 };
 use prometheus::{IntGauge, register_int_gauge};
 use state::{State, Surroundings};
@@ -61,11 +61,14 @@ impl SwitchDatapath {
     ///
     /// # Errors
     /// The switch's program cannot be started: what a person can do.
-    pub fn open(native: Box<dyn Datapath>, config: &UpfConfig) -> Result<SwitchDatapath, String> {
+    pub fn open(
+        native: Box<dyn Datapath>,
+        config: &UpfConfig,
+    ) -> Result<SwitchDatapath, OpenError> {
         // Before it is used under a lock that who gathers metrics waits for.
         LazyLock::force(&SESSIONS);
         let program = martlet_p4c_swx::compile(martlet_switch_control::UPF)
-            .map_err(|error| format!("upf.p4:{error}"))?;
+            .map_err(|error| OpenError::Switch(format!("upf.p4:{error}")))?;
         let xdp = config.switch.native == DatapathChoice::Xdp;
         let burst = if xdp { config.xdp.mbr_burst() } else { config.kernel.mbr_burst() };
         let locally = if xdp { config.xdp.local_switching } else { config.kernel.local_switching };
@@ -185,7 +188,7 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.fullness()
     }
 
-    fn trace(&self, request: TraceRequest) -> Result<TraceBatch, String> {
+    fn trace(&self, request: TraceRequest) -> Result<TraceBatch, CommandError> {
         lock(&self.state).native.trace(request)
     }
 
@@ -197,7 +200,7 @@ impl Datapath for SwitchDatapath {
         lock(&self.state).native.class_bytes()
     }
 
-    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
+    fn renew(&self, sample: Option<u32>) -> Result<(), CommandError> {
         lock(&self.state).native.renew(sample)
     }
 

@@ -6,6 +6,7 @@
 //! path is the longer one.
 use super::policy::Sample;
 use super::state::{Known, Place, State};
+use martlet_upf_datapath::OpenError;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -43,14 +44,13 @@ pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Manager {
-    pub fn start(state: &Arc<Mutex<State>>) -> Result<Manager, String> {
+    pub fn start(state: &Arc<Mutex<State>>) -> Result<Manager, OpenError> {
         let bell = Arc::<Bell>::default();
         let (state, its_bell) = (state.clone(), bell.clone());
         let thread = std::thread::Builder::new()
             .name("upf-offload".into())
             .spawn(move || run(&state, &its_bell));
-        let thread =
-            thread.map_err(|error| format!("no thread for the offload manager: {error}"))?;
+        let thread = thread.map_err(|error| OpenError::Threads(error.to_string()))?;
         Ok(Manager { bell, thread: Some(thread) })
     }
 }

@@ -1,5 +1,6 @@
 //! The switch process, which the UPF starts and ends.
 use martlet_upf_config::{SwitchEngine, SwitchRun};
+use martlet_upf_datapath::OpenError;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::net::SocketAddr;
@@ -27,13 +28,13 @@ fn program(run: &SwitchRun) -> PathBuf {
     run.program.clone().or(non_ip).unwrap_or_else(|| NAME.into())
 }
 
-fn spawn(command: &mut Command) -> Result<Child, String> {
+fn spawn(command: &mut Command) -> Result<Child, OpenError> {
     command.spawn().map_err(|error| {
-        format!(
+        OpenError::Switch(format!(
             "the switch {} cannot be started ({error}): build martlet-switch, or set \
              upf.switch.run.program",
             command.get_program().to_string_lossy()
-        )
+        ))
     })
 }
 
@@ -43,10 +44,10 @@ impl Process {
         engine: SwitchEngine,
         address: SocketAddr,
         device: u64,
-    ) -> Result<Process, String> {
+    ) -> Result<Process, OpenError> {
         let program = program(run);
         martlet_switch_control::build::check(&program)
-            .map_err(|why| format!("{why}; or set upf.switch.run.program"))?;
+            .map_err(|why| OpenError::Switch(format!("{why}; or set upf.switch.run.program")))?;
         let mut command = Command::new(program);
         command.args([
             "run",

@@ -54,6 +54,11 @@ impl Forwarder {
     /// See [`Datapath::apply`](martlet_upf_datapath::Datapath::apply).
     pub fn apply(&self, change: &Change<'_>) -> Result<(), DatapathError> {
         let session = change.session;
+        if self.programs.tables_failed() {
+            return Err(DatapathError::Failed(
+                "a table of the XDP programs cannot be mapped: raise vm.max_map_count".into(),
+            ));
+        }
         let mut plan = plan(session)?;
         let state = &mut *self.lock();
         plan.exact = state.sessions.get_mut(&session.seid).map_or_else(

@@ -3,6 +3,7 @@
 //! ring.
 use super::forwarder::{Forwarder, lock};
 use crate::loader::Programs;
+use martlet_upf_datapath::CommandError;
 use martlet_upf_datapath::telemetry::{CaptureFile, CaptureRequest, CaptureShared, CaptureStatus};
 use std::io;
 use std::path::Path;
@@ -92,20 +93,26 @@ impl Captures {
         forwarder: &Arc<Forwarder>,
         folder: &Path,
         request: CaptureRequest,
-    ) -> Result<CaptureStatus, String> {
+    ) -> Result<CaptureStatus, CommandError> {
         if self.last.as_ref().is_some_and(|(shared, _)| shared.status().ended.is_none()) {
-            return Err("a capture is under way: end it first (`martlet upf capture --end`)".into());
+            return Err(CommandError::CaptureActive);
         }
         *self = Captures::default();
         let failed = |error: io::Error| {
-            format!("no capture can be written into {}: {error}", folder.display())
+            CommandError::Failed(format!(
+                "a capture cannot be written to {}: {error}; change upf.telemetry.captures",
+                folder.display()
+            ))
         };
         let (file, path) = CaptureFile::create(folder, request).map_err(failed)?;
         let shared = Arc::new(CaptureShared::new(path));
         let writer = Arc::new(Mutex::new(Writer { file, ended: None }));
         let into = writer.clone();
         let take = move |time, packet: &[u8], length| lock(&into).take(time, packet, length);
-        let ring = forwarder.programs.captured(take).map_err(|error| error.to_string())?;
+        let ring = forwarder
+            .programs
+            .captured(take)
+            .map_err(|error| CommandError::Failed(error.to_string()))?;
         // Of a capture before, whose end a program did not see at once.
         let _ = ring.consume();
         let before = forwarder.programs.lanes().map_or(0, |lane| lane.capture_missed);

@@ -4,6 +4,7 @@
 use crate::loader::LINK_MAC;
 use martlet_interface::Feature;
 use martlet_upf_config::{N6Mode, Pool, UpfConfig};
+use martlet_upf_datapath::OpenError;
 use martlet_upf_kernel::n6::{forward, without_redirects};
 use martlet_upf_kernel::netlink::Netlink;
 use nix::net::if_::if_nametoindex;
@@ -42,10 +43,10 @@ pub(super) fn network_instance_names(config: &UpfConfig, n: usize) -> (String, S
 }
 
 impl Link {
-    pub fn open(config: &UpfConfig) -> Result<Link, String> {
+    pub fn open(config: &UpfConfig) -> Result<Link, OpenError> {
         let (outer, inner) = names(config);
         let failed = |what: &str, error: io::Error| {
-            format!("{what} of the interface {outer} cannot be set: {error}")
+            OpenError::Interface(format!("{what} of the interface {outer} cannot be set: {error}"))
         };
         let name = own(&outer)?;
         let netlink = Netlink::open().map_err(|error| failed("the settings", error))?;
@@ -61,16 +62,16 @@ impl Link {
         netlink.pair([(&outer, LINK_MAC), (&inner, LINK_MAC)], LARGEST).map_err(
             |error| match error.raw_os_error() {
                 Some(libc::EEXIST) => in_use(&inner),
-                Some(libc::EOPNOTSUPP) => {
-                    "the kernel has no veth: load the module with `modprobe veth`".into()
-                }
-                Some(libc::EPERM) => {
-                    format!(
-                        "the interface {outer} may not be made: run as root, or with the \
+                Some(libc::EOPNOTSUPP) => OpenError::Interface(
+                    "the kernel has no veth: load the module with `modprobe veth`".into(),
+                ),
+                Some(libc::EPERM) => OpenError::Interface(format!(
+                    "the interface {outer} may not be created: run as root, or with the \
                          capability CAP_NET_ADMIN"
-                    )
-                }
-                _ => format!("the interface {outer} cannot be made: {error}"),
+                )),
+                _ => OpenError::Interface(format!(
+                    "the interface {outer} cannot be created: {error}"
+                )),
             },
         )?;
         let index =
@@ -91,8 +92,9 @@ impl Link {
         }
         for n in 1..=config.n6.network_instances.len() {
             let (outer, inner) = network_instance_names(config, n);
-            let failed =
-                |error: io::Error| format!("the interface {outer} cannot be made: {error}");
+            let failed = |error: io::Error| {
+                OpenError::Interface(format!("the interface {outer} cannot be created: {error}"))
+            };
             if let Ok(old) = if_nametoindex(outer.as_str()) {
                 if martlet_interface::address(&outer).map_err(failed)? != LINK_MAC {
                     return Err(in_use(&outer));
@@ -207,20 +209,20 @@ fn is_ours(address: Ipv4Addr) -> bool {
     })
 }
 
-fn in_use(name: &str) -> String {
-    format!(
+fn in_use(name: &str) -> OpenError {
+    OpenError::Interface(format!(
         "the interface {name} is in use by another process: end that, or change upf.n6.interface"
-    )
+    ))
 }
 
 /// Two processes of one network namespace cannot both have the name.
-fn own(outer: &str) -> Result<Socket, String> {
+fn own(outer: &str) -> Result<Socket, OpenError> {
     let bound = Socket::new(Domain::UNIX, Type::DGRAM, None).and_then(|socket| {
         socket.bind(&SockAddr::unix(format!("\0martlet-upf-{outer}"))?)?;
         Ok(socket)
     });
     bound.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => in_use(outer),
-        _ => format!("the interface {outer} cannot be claimed: {error}"),
+        _ => OpenError::Interface(format!("the interface {outer} cannot be claimed: {error}")),
     })
 }

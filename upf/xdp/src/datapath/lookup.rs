@@ -6,6 +6,7 @@ use super::filters;
 use super::forwarder::Forwarder;
 use super::state::State;
 use crate::loader::types::{self, rule_flag};
+use martlet_upf_datapath::OpenError;
 use martlet_upf_kernel::netlink::Netlink;
 use martlet_upf_kernel::netns;
 use martlet_upf_rules::{Prefix, UeAddress};
@@ -152,14 +153,15 @@ impl Forwarder {
         }
         let Some((netns, outer)) = &self.n6 else { return };
         let done = netns::within(netns.as_deref(), || {
-            let netlink = Netlink::open().map_err(|error| error.to_string())?;
+            let netlink =
+                Netlink::open().map_err(|error| OpenError::Interface(error.to_string()))?;
             netlink
                 .route(*outer, route.network, route.length, leads_to.is_some())
-                .map_err(|error| error.to_string())
+                .map_err(|error| OpenError::Interface(error.to_string()))
         });
         if let Err(error) = done {
             let here = leads_to.is_some();
-            tracing::warn!(network = %route.network, length = route.length, here, error, "a network behind a UE is not routed");
+            tracing::warn!(network = %route.network, length = route.length, here, %error, "framed route not set");
         }
     }
 }

@@ -61,7 +61,8 @@ use martlet_upf_datapath::telemetry::{
     CaptureRequest, CaptureStatus, TableUsage, TraceBatch, TraceRequest, Traffic,
 };
 use martlet_upf_datapath::{
-    Buffered, Change, Datapath, DatapathError, EventSender, Shaping, Signals, TeidFilter, Usage,
+    Buffered, Change, CommandError, Datapath, DatapathError, EventSender, OpenError, Shaping,
+    Signals, TeidFilter, Usage,
 };
 use martlet_upf_kernel::gtpu::Gtpu;
 use martlet_upf_kernel::network_instances::NetworkInstances;
@@ -103,7 +104,7 @@ pub struct XdpDatapath {
 impl XdpDatapath {
     /// Loads and attaches the programs. Blocks for as long as that takes. The error says what a
     /// person can do.
-    pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), String> {
+    pub fn open(config: &UpfConfig) -> Result<(XdpDatapath, Signals), OpenError> {
         Self::open_to_measure(config, 0)
     }
 
@@ -111,7 +112,7 @@ impl XdpDatapath {
     pub fn open_to_measure(
         config: &UpfConfig,
         bench: u32,
-    ) -> Result<(XdpDatapath, Signals), String> {
+    ) -> Result<(XdpDatapath, Signals), OpenError> {
         let (events, receive_events): (EventSender, _) = mpsc::channel(config.xdp.events);
         let (failure, failures) = mpsc::channel(4);
         let opened = netns::within(config.n3.netns.as_deref(), || {
@@ -161,7 +162,7 @@ impl XdpDatapath {
         events: EventSender,
         failure: mpsc::Sender<String>,
         bench: u32,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, OpenError> {
         let gtpu = Arc::new(Gtpu::open(&config.n3, config.xdp.socket_buffer)?);
         let (n3_ip4, n3_ip6) = config.n3.addresses();
         let ports = ports(config)?;
@@ -204,7 +205,7 @@ impl XdpDatapath {
             bench,
             sample: config.telemetry.sample,
         };
-        let text = |error: XdpError| error.to_string();
+        let text = |error: XdpError| OpenError::Programs(error.to_string());
         let programs = Programs::load(settings, &sizes).map_err(text)?;
         let mode = match config.xdp.mode {
             XdpMode::Auto => None,
@@ -318,7 +319,7 @@ fn translation(config: &UpfConfig) -> types::nat_settings {
 }
 
 /// The interfaces to which programs are attached, by name and index.
-fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, String> {
+fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, OpenError> {
     let mut names = config.xdp.interfaces.clone();
     if names.is_empty() {
         let (ip4, ip6) = config.n3.addresses();
@@ -331,18 +332,21 @@ fn ports(config: &UpfConfig) -> Result<Vec<(String, u32)>, String> {
     }
     let index = |name: String| match if_nametoindex(name.as_str()) {
         Ok(index) => Ok((name, index)),
-        Err(_) => Err(format!("there is no interface {name}: change upf.xdp.interfaces")),
+        Err(_) => Err(OpenError::Interface(format!(
+            "there is no interface {name}: change upf.xdp.interfaces"
+        ))),
     };
     names.into_iter().map(index).collect()
 }
 
 /// The interface that has an address.
-fn interface_of(address: IpAddr) -> Result<String, String> {
+fn interface_of(address: IpAddr) -> Result<String, OpenError> {
     if address.is_loopback() {
         return Ok("lo".into());
     }
-    let all = nix::ifaddrs::getifaddrs()
-        .map_err(|error| format!("the interfaces cannot be listed: {error}"))?;
+    let all = nix::ifaddrs::getifaddrs().map_err(|error| {
+        OpenError::Interface(format!("the interfaces cannot be listed: {error}"))
+    })?;
     let has = |interface: &nix::ifaddrs::InterfaceAddress| {
         let found = interface.address.as_ref()?;
         let ip = found.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
@@ -350,10 +354,10 @@ fn interface_of(address: IpAddr) -> Result<String, String> {
         (ip == address).then(|| interface.interface_name.clone())
     };
     all.filter_map(|interface| has(&interface)).next().ok_or_else(|| {
-        format!(
-            "no interface has the address {address} of upf.n3.address: change it, or name \
+        OpenError::Interface(format!(
+            "no interface has the address {address} of upf.n3.address: change it, or set \
              upf.xdp.interfaces"
-        )
+        ))
     })
 }
 
@@ -461,7 +465,7 @@ impl Datapath for XdpDatapath {
         self.forwarder.tables()
     }
 
-    fn trace(&self, request: TraceRequest) -> Result<TraceBatch, String> {
+    fn trace(&self, request: TraceRequest) -> Result<TraceBatch, CommandError> {
         Ok(self.forwarder.trace(request))
     }
 
@@ -469,7 +473,7 @@ impl Datapath for XdpDatapath {
         &self,
         folder: &Path,
         request: CaptureRequest,
-    ) -> Result<CaptureStatus, String> {
+    ) -> Result<CaptureStatus, CommandError> {
         lock(&self.captures).begin(&self.forwarder, folder, request)
     }
 
@@ -490,8 +494,8 @@ impl Datapath for XdpDatapath {
         bytes
     }
 
-    fn renew(&self, sample: Option<u32>) -> Result<(), String> {
-        XdpDatapath::renew(self, sample).map_err(|error| error.to_string())
+    fn renew(&self, sample: Option<u32>) -> Result<(), CommandError> {
+        XdpDatapath::renew(self, sample).map_err(|error| CommandError::Failed(error.to_string()))
     }
 
     fn fullness(&self) -> u8 {

@@ -5,6 +5,7 @@ use super::forwarder::Forwarder;
 use super::packet_socket::PacketSocket;
 use crate::loader::LINK_MAC;
 use crate::loader::types::{rule, rule_cold, rule_flag};
+use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::{Change, DatapathError, Usage};
 use martlet_upf_kernel::non_ip::{NonIpSessions, ToNetwork};
 use martlet_upf_rules::{Session, SessionKind, UeAddress};
@@ -51,12 +52,14 @@ impl LookupKeys {
 
 impl NonIpRules {
     /// Takes the places of the rules that leave packets to the socket, and to the ring.
-    pub fn open(forwarder: &Forwarder, non_ip: NonIpSessions) -> Result<Self, String> {
+    pub fn open(forwarder: &Forwarder, non_ip: NonIpSessions) -> Result<Self, OpenError> {
         let state = &mut *forwarder.lock();
         let mut rule_of = |direction: u32| {
             let rule_slots = (state.rule_slots.take_other(), state.rest_slots.take(1));
             let (Some(at), Some(rest)) = rule_slots else {
-                return Err("there is no room for rules: raise upf.xdp.rules");
+                return Err(OpenError::Programs(
+                    "the rule table is full: raise upf.xdp.rules".into(),
+                ));
             };
             forwarder.programs.cold_rules.write(rest, rule_cold::default());
             let flags = rule_flag::RULE_USER_SPACE.0 | direction;

@@ -1,4 +1,5 @@
 //! Whole frames sent to interfaces (`AF_PACKET`).
+use martlet_upf_datapath::OpenError;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,11 +8,11 @@ use std::os::fd::AsRawFd;
 pub(super) struct PacketSocket(Socket);
 
 impl PacketSocket {
-    pub fn open() -> Result<Self, String> {
+    pub fn open() -> Result<Self, OpenError> {
         let failed = |error: io::Error| {
-            format!(
+            OpenError::Interface(format!(
                 "frames cannot be sent ({error}): run as root, or with the capability CAP_NET_RAW"
-            )
+            ))
         };
         let socket =
             Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0))).map_err(failed)?;

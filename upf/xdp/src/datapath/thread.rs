@@ -3,6 +3,7 @@ use super::controller::Controller;
 use super::forwarder::{Forwarder, lock};
 use super::non_ip::NonIpRules;
 use super::socket::Socket;
+use martlet_upf_datapath::OpenError;
 use martlet_upf_datapath::counters::DropReason;
 use martlet_upf_kernel::batch::Batch;
 use martlet_upf_kernel::frame::HEADROOM;
@@ -35,15 +36,14 @@ impl Thread {
         controller: &Arc<Controller>,
         frames: &Arc<Mutex<NonIpRules>>,
         failure: mpsc::Sender<String>,
-    ) -> Result<Self, String> {
-        let failed =
-            |error: io::Error| format!("the thread of the datapath cannot be started: {error}");
+    ) -> Result<Self, OpenError> {
+        let failed = |error: io::Error| OpenError::Threads(error.to_string());
         let (stop, stopped) = UnixStream::pair().map_err(failed)?;
         let (forwarder, controller, frames) =
             (forwarder.clone(), controller.clone(), frames.clone());
         let work = move || {
             if let Err(error) = serve(&forwarder, &controller, &frames, &stopped) {
-                let _ = failure.try_send(format!("upf-xdp can serve no more packets: {error}"));
+                let _ = failure.try_send(format!("the thread upf-xdp failed: {error}"));
             }
         };
         let thread =

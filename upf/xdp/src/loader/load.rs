@@ -158,6 +158,18 @@ fn complete(settings: &mut types::settings, sizes: &Sizes) -> (u32, u32, u32) {
 }
 
 impl Programs {
+    /// Whether a part of a table could not be mapped; see [`Table::failed`].
+    pub fn tables_failed(&self) -> bool {
+        self.rules.failed()
+            || self.rates.failed()
+            || self.cold_rules.failed()
+            || self.groups.failed()
+            || self.filters.failed()
+            || self.sessions.failed()
+            || self.buckets.failed()
+            || self.limits.failed()
+    }
+
     /// Loads the programs.
     ///
     /// # Errors

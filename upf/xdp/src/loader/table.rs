@@ -1,12 +1,12 @@
-//! A table of the programs as memory of this process. Entries are read and written by programs at
-//! the same time: only through a copy of what nobody else changes, or atomically.
+//! A BPF array map as memory of this process. Programs read and write entries concurrently, so
+//! this side copies entries that no program writes, and uses atomics for all others.
 use crate::loader::XdpError;
 use martlet_bpf::{Access, Memory};
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes that are mapped at a time: what is mapped counts as this process's memory, used or not.
 const CHUNK: usize = 1 << 18;
@@ -17,6 +17,9 @@ pub struct Table<T> {
     name: &'static str,
     map: OwnedFd,
     chunks: Box<[OnceLock<Memory>]>,
+    /// Stands in for chunks that cannot be mapped.
+    spare: Memory,
+    failed: AtomicBool,
     bytes: usize,
     entries: usize,
     /// Bytes from one entry to the next.
@@ -36,8 +39,19 @@ impl<T: Copy> Table<T> {
         let failed = |error| XdpError::Table { table: name, error };
         let map = fd.try_clone_to_owned().map_err(failed)?;
         let chunks = (0..bytes.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
-        let table = Table { name, map, chunks, bytes, entries, stride, _of: PhantomData };
-        // What cannot be mapped is said at once, and not at some entry later.
+        let spare = Memory::new(CHUNK + stride.next_multiple_of(PAGE)).map_err(failed)?;
+        let table = Table {
+            name,
+            map,
+            chunks,
+            spare,
+            failed: AtomicBool::new(false),
+            bytes,
+            entries,
+            stride,
+            _of: PhantomData,
+        };
+        // The first chunk is mapped now, so that a lack of permission is an error of the start.
         let first = table.map_chunk(0).map_err(failed)?;
         table.chunks.first().map(|chunk| chunk.set(first));
         Ok(table)
@@ -62,12 +76,30 @@ impl<T: Copy> Table<T> {
         );
         let place = index as usize * self.stride;
         let number = place / CHUNK;
-        let chunk = self.chunks[number].get_or_init(|| {
-            // Without address space for a quarter of a megabyte nothing else works either.
-            self.map_chunk(number)
-                .unwrap_or_else(|error| panic!("the table {} cannot be mapped: {error}", self.name))
-        });
-        (chunk, place % CHUNK + offset)
+        (self.chunk(number), place % CHUNK + offset)
+    }
+
+    /// A chunk, mapped at its first use. Where that fails, `spare` takes its place and `failed`
+    /// reports it: its entries are not visible to the programs.
+    fn chunk(&self, number: usize) -> &Memory {
+        let chunk = &self.chunks[number];
+        if let Some(mapped) = chunk.get() {
+            return mapped;
+        }
+        match self.map_chunk(number) {
+            Ok(mapped) => chunk.get_or_init(|| mapped),
+            Err(error) => {
+                if !self.failed.swap(true, Ordering::Relaxed) {
+                    tracing::error!(table = self.name, %error, "table of XDP programs not mapped");
+                }
+                &self.spare
+            }
+        }
+    }
+
+    /// Whether a part of the table could not be mapped.
+    pub fn failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
     }
 
     fn at(&self, index: u32) -> *mut T {

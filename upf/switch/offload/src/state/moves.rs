@@ -64,7 +64,8 @@ impl State {
             };
             Ok::<_, Away>((to, neighbours::hop(to)?))
         };
-        let (to, hop) = netns::within(netns.as_deref(), || Ok(find()))??;
+        let (to, hop) =
+            netns::within(netns.as_deref(), || Ok(find())).map_err(|error| error.to_string())??;
         Ok(self.tables.hop(if matches!(next, Next::Gnb(_)) { ACCESS } else { CORE }, to, hop)?)
     }
 
