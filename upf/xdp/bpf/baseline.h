@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the least costs: after one look-up, a tunnel header taken off or put on, and nothing else. The lab compares with
- * it; it carries nobody's packets. */
+/* Baseline for benchmarks: one lookup, and encapsulation or decapsulation. Carries no packets of
+ * sessions. */
 #pragma once
 
 #include "bench.h"
@@ -24,7 +24,8 @@ inline_always int bare_decapsulate(struct xdp_md *ctx)
 	struct udphdr *udp = (void *)(ip + 1);
 	struct gtp *gtp = (void *)(udp + 1);
 	if ((void *)(gtp + 1) > end || eth->h_proto != bpf_htons(ETH_P_IP) || ip->ihl != 5 ||
-	    ip->protocol != IPPROTO_UDP || udp->dest != bpf_htons(GTP_PORT) || gtp->type != GTP_G_PDU)
+	    ip->protocol != IPPROTO_UDP || udp->dest != bpf_htons(GTP_PORT) ||
+	    gtp->type != GTP_G_PDU)
 		return XDP_PASS;
 	__be32 teid = gtp->teid;
 	struct bare *bare = bpf_map_lookup_elem(&bare_by_teid, &teid);
@@ -64,8 +65,8 @@ inline_always int bare_encapsulate(struct xdp_md *ctx)
 	eth->h_proto = bpf_htons(ETH_P_IP);
 	__be32 own = bench.n3, peer = bare->peer;
 	bench_ip(&p->ip, length + 44, own, peer);
-	__u32 sum = bpf_htons(0x4500) + bpf_htons(length + 44) + bpf_htons(64 << 8 | IPPROTO_UDP) + (own & 0xffff) +
-		    (own >> 16) + (peer & 0xffff) + (peer >> 16);
+	__u32 sum = bpf_htons(0x4500) + bpf_htons(length + 44) + bpf_htons(64 << 8 | IPPROTO_UDP) +
+		    (own & 0xffff) + (own >> 16) + (peer & 0xffff) + (peer >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
 	p->ip.check = ~(__u16)((sum & 0xffff) + (sum >> 16));
 	p->udp.source = p->udp.dest = bpf_htons(GTP_PORT);

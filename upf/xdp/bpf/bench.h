@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* A packet made anew before each run of what is measured: of another session each time, drawn at random. User space
- * counts sessions from 0 and gives them TEIDs and addresses in the same way. */
+/* Packet generator for benchmarks: each run gets a packet of a random session. User space derives
+ * TEIDs and addresses in the same way. */
 #pragma once
 
 #include "gtpu.h"
@@ -11,19 +11,19 @@
 struct bench {
 	__u32 sessions;
 	__u32 state;
-	__u32 length;		/* bytes of a UE's packet */
-	__be32 n3;		/* our address, and the first of the gNBs */
+	__u32 length;		/* length of a UE's packet in bytes */
+	__be32 n3;		/* our N3 address */
 	__be32 gnb;
 	__be32 host;
 	__u16 port;		/* of the host */
-	__u16 translated;	/* packets for UEs go to their public ends */
-	__u32 ifindex;		/* where a bare program, or the generator, sends to */
-	__u16 link[6];		/* link addresses of what the generator sends: to, from */
-	__u32 stamp_at;		/* where the sink finds the time at which a packet was made; 0: nowhere */
+	__u16 translated;	/* 1: downlink packets go to the UEs' public ends */
+	__u32 ifindex;		/* output interface of generated frames */
+	__u16 link[6];		/* MAC addresses of generated frames: destination, source */
+	__u32 stamp_at;		/* offset of the timestamp in a received frame; 0: none */
 };
 volatile struct bench bench SEC(".data.bench");
 
-/* The public end of each session's port, where addresses are translated. */
+/* The public end of each session's port, with NAT. */
 struct bench_public {
 	__be32 address;
 	__be16 port;
@@ -31,7 +31,8 @@ struct bench_public {
 };
 TABLE(bench_publics, BPF_MAP_TYPE_ARRAY, __u32, struct bench_public, 1, BPF_F_MMAPABLE);
 
-/* What came to the sink, on each processor, and how long it took: eighths of a power of two of nanoseconds. */
+/* Frames received by the sink, per CPU, with a latency histogram of eight classes per power of two
+ * nanoseconds. */
 #define RECEIVED_CLASSES 256
 struct bench_received {
 	__u64 packets;
@@ -40,7 +41,7 @@ struct bench_received {
 };
 TABLE(bench_received, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct bench_received, 1, 0);
 
-/* TEIDs look random, and no two sessions have the same. */
+/* TEIDs are scattered and unique. */
 inline_always __u32 bench_teid(__u32 n)
 {
 	return (n + 1) * 0x9e3779b1;
@@ -75,13 +76,13 @@ inline_always void bench_ip(struct iphdr *ip, __u32 length, __be32 from, __be32 
 {
 	*(__be32 *)ip = bpf_htonl(0x45000000 | length);
 	*((__be32 *)ip + 1) = 0;
-	/* Nobody reads the checksum. */
+	/* No receiver checks the checksum. */
 	*((__be32 *)ip + 2) = bpf_htonl(64 << 24 | IPPROTO_UDP << 16);
 	ip->saddr = from;
 	ip->daddr = to;
 }
 
-/* The checksum of a header that somebody reads. */
+/* Computes the header checksum, for frames that leave. */
 inline_always void bench_check(struct iphdr *ip)
 {
 	__u16 *words = (void *)ip;
@@ -93,7 +94,7 @@ inline_always void bench_check(struct iphdr *ip)
 	ip->check = ~fold16(sum);
 }
 
-/* Gives the frame the length that it shall have. */
+/* Adjusts the frame length. */
 inline_always int bench_length(struct xdp_md *ctx, __u32 length)
 {
 	long is = end_of(ctx) - data_of(ctx);
@@ -154,12 +155,12 @@ inline_always int bench_make_downlink(struct xdp_md *ctx)
 	return 1;
 }
 
-/* A time within the packet of a UE, behind its headers. */
+/* Timestamp behind the headers of a UE's packet. */
 struct bench_stamp {
 	__u64 made;
 };
 
-/* Completes a packet that is really sent, and sends it. `inner` is the offset of the UE's packet. */
+/* Completes and sends a generated packet. `inner` is the offset of the UE's packet. */
 inline_always int bench_send(struct xdp_md *ctx, __u32 inner)
 {
 	struct ethhdr *eth = data_of(ctx);
@@ -174,13 +175,13 @@ inline_always int bench_send(struct xdp_md *ctx, __u32 inner)
 	bench_check(ip);
 	if ((void *)of_ue != (void *)ip)
 		bench_check(of_ue);
-	/* It costs as much as half the rest. */
+	/* The clock costs half as much as the rest. */
 	if (bench.stamp_at)
 		stamp->made = bpf_ktime_get_ns();
 	return bpf_redirect(bench.ifindex, 0);
 }
 
-/* The least that a receiver does: counts a packet of ours, and how long it took. */
+/* Minimal receiver: counts a frame and its latency. */
 inline_always int bench_count(struct xdp_md *ctx)
 {
 	__u32 zero = 0;
@@ -188,7 +189,8 @@ inline_always int bench_count(struct xdp_md *ctx)
 	struct ethhdr *eth = data_of(ctx);
 	struct iphdr *ip = (void *)(eth + 1);
 	__u32 at = bench.stamp_at;
-	if (!received || (void *)(ip + 1) > end_of(ctx) || eth->h_proto != bpf_htons(ETH_P_IP) || ip->protocol != IPPROTO_UDP)
+	if (!received || (void *)(ip + 1) > end_of(ctx) || eth->h_proto != bpf_htons(ETH_P_IP) ||
+	    ip->protocol != IPPROTO_UDP)
 		return XDP_PASS;
 	received->packets++;
 	received->bytes += end_of(ctx) - data_of(ctx);

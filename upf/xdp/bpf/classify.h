@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* From a tunnel or an address to the rule of a packet (TS 29.244, 5.2.1). */
+/* Packet classification: from a TEID or address to the matching PDR */
 #pragma once
 
 #include "gtpu.h"
 
-/* Groups of filters that a packet is compared with; user space makes no longer list. */
+/* Upper bound of groups per list; user space builds no longer list. */
 #define MAX_GROUPS 128
 
 inline_always struct rule *rule_at(__u32 index)
@@ -29,14 +29,15 @@ inline_always int matches_ue(struct rule *rule, struct flow *flow)
 {
 	int up = rule->flags & RULE_UPLINK;
 	if (flow->version == 4)
-		return rule->flags & RULE_UE4 && rule->ue4 == (up ? flow->source4 : flow->destination4);
+		return rule->flags & RULE_UE4 &&
+		       rule->ue4 == (up ? flow->source4 : flow->destination4);
 	if (!(rule->flags & RULE_UE6))
 		return 0;
 	struct rule_cold *rest = cold_of(rule);
 	return rest && rest->ue6 == (up ? flow->source6[0] : flow->destination6[0]);
 }
 
-/* What a PDR asks for beside its filters. */
+/* Matches the PDI fields of a PDR other than its filters. */
 inline_always int matches_rule(struct rule *rule, struct flow *flow, struct tunnelled *tunnel)
 {
 	__u32 flags = rule->flags;
@@ -56,8 +57,9 @@ inline_always int within(__u64 first, __u64 second, const __u64 *network, const 
 	return !((first ^ network[0]) & mask[0]) && !((second ^ network[1]) & mask[1]);
 }
 
-/* Whether the address of a side of the packet is within a network. */
-inline_always int side_within(struct flow *flow, int source, const __u64 *network, const __u64 *mask)
+/* Whether one address of the packet is within a network. */
+inline_always int side_within(struct flow *flow, int source, const __u64 *network,
+			      const __u64 *mask)
 {
 	if (flow->version == 4)
 		return within(source ? flow->source4 : flow->destination4, 0, network, mask);
@@ -66,7 +68,7 @@ inline_always int side_within(struct flow *flow, int source, const __u64 *networ
 	return within(flow->destination6[0], flow->destination6[1], network, mask);
 }
 
-/* The seldom asked parts of a filter. */
+/* Matches the filter fields that few filters have. */
 inline_always int matches_more(__u32 index, struct flow *flow, int up)
 {
 	struct filter *f = bpf_map_lookup_elem(&filters, &index);
@@ -74,12 +76,14 @@ inline_always int matches_more(__u32 index, struct flow *flow, int up)
 		return 0;
 	int of6 = flow->version == 6;
 	if (f->flags & (FILTER_REMOTE4 | FILTER_REMOTE6)) {
-		int in = of6 == !!(f->flags & FILTER_REMOTE6) && side_within(flow, !up, f->remote, f->remote_mask);
+		int in = of6 == !!(f->flags & FILTER_REMOTE6) &&
+			 side_within(flow, !up, f->remote, f->remote_mask);
 		if (in == !!(f->flags & FILTER_REMOTE_NOT))
 			return 0;
 	}
 	if (f->flags & (FILTER_UE4 | FILTER_UE6)) {
-		int in = of6 == !!(f->flags & FILTER_UE6) && side_within(flow, up, f->ue, f->ue_mask);
+		int in = of6 == !!(f->flags & FILTER_UE6) &&
+			 side_within(flow, up, f->ue, f->ue_mask);
 		if (in == !!(f->flags & FILTER_UE_NOT))
 			return 0;
 	}
@@ -90,22 +94,23 @@ inline_always int matches_more(__u32 index, struct flow *flow, int up)
 	return 1;
 }
 
-/* What of a packet candidates look at. A description is written for the downlink: on the uplink its sides are
- * exchanged. */
+/* State of a search. Flow descriptions are written for the downlink: on the uplink source and
+ * destination are swapped. */
 struct search {
 	struct flow *flow;
 	struct tunnelled *tunnel;
-	__u64 ports;		/* of the remote side, and in the upper half of the UE's */
+	__u64 ports;		/* remote port, upper half UE port */
 	__u32 next;		/* group */
 	__u32 found;
 	__be32 remote;
-	__be32 any;		/* bits that never match, where the packet is not IPv4 */
+	__be32 any;		/* all ones for a non-IPv4 packet: never matches */
 	__u32 kind;
 	__u32 up;
 };
 
-/* Whether the rest of what candidate `at` and its rule ask for is so; only for those whose first part is. */
-global int matches_details(__u32 at, __u32 found, struct flow *flow, struct tunnelled *tunnel, int up)
+/* Matches the remaining fields of candidate `at` and its rule, after its common fields matched. */
+global int matches_details(__u32 at, __u32 found, struct flow *flow, struct tunnelled *tunnel,
+			   int up)
 {
 	if (!flow || !tunnel)
 		return 0;
@@ -115,10 +120,10 @@ global int matches_details(__u32 at, __u32 found, struct flow *flow, struct tunn
 	return !(found & CANDIDATE_FILTER) || matches_more(at, flow, up);
 }
 
-/* Groups that a step passes over. */
+/* Groups that one step skips at most. */
 #define STRIDE 4
 
-/* One step of a search, up to the next group that may have what it looks for; 1 ends it. */
+/* One step of a search, up to the next group whose port range matches; 1 ends it. */
 static long search_step(__u32 i, struct search *search)
 {
 	__u32 at = search->next, remote = search->remote, any = search->any, kind = search->kind;
@@ -131,7 +136,7 @@ static long search_step(__u32 i, struct search *search)
 		if (!group)
 			return 1;
 		at++;
-		/* A guard bit is lost where a port is beyond an end of its range. */
+		/* A guard bit is cleared where a port is out of range. */
 		if (((guarded - group->low) & (group->high - ports) & PORT_GUARD) == PORT_GUARD) {
 			fits = 1;
 			break;
@@ -153,7 +158,8 @@ static long search_step(__u32 i, struct search *search)
 			continue;
 		__u32 rule = c->rule;
 		if (likely(!(rule & (CANDIDATE_FILTER | CANDIDATE_RULE_FIELDS))) ||
-		    matches_details((at - 1) * GROUP + n, rule, search->flow, search->tunnel, search->up)) {
+		    matches_details((at - 1) * GROUP + n, rule, search->flow, search->tunnel,
+				    search->up)) {
 			search->found = rule & CANDIDATE_RULE;
 			return 1;
 		}
@@ -161,7 +167,7 @@ static long search_step(__u32 i, struct search *search)
 	return group->last & 1;
 }
 
-/* The first rule of a list that takes the packet. */
+/* The first matching rule of a list. */
 global __u32 find_in_list(struct flow *flow, struct tunnelled *tunnel, __u32 first, int up)
 {
 	if (!flow || !tunnel)
@@ -182,7 +188,7 @@ global __u32 find_in_list(struct flow *flow, struct tunnelled *tunnel, __u32 fir
 	return search.found;
 }
 
-/* The first rule of an entrance, whichever it is: to know the session. */
+/* Any rule of a target, to find the session. */
 inline_always struct rule *any_rule_of(__u32 target)
 {
 	if (target & TARGET_LIST) {
@@ -193,15 +199,15 @@ inline_always struct rule *any_rule_of(__u32 target)
 	return rule_at(target);
 }
 
-/* The rule of a packet; `offset` is that of its IP header. */
-inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct tunnelled *tunnel,
-				    __u32 target, int up)
+/* The matching rule of a packet, whose IP header is at `offset`. */
+inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flow *flow,
+				    struct tunnelled *tunnel, __u32 target, int up)
 {
 	if (likely(!(target & TARGET_LIST))) {
 		struct rule *rule = rule_at(target);
 		return rule && matches_rule(rule, flow, tunnel) ? rule : NULL;
 	}
-	/* A packet from one UE to another comes here twice. */
+	/* A packet between two UEs is classified twice. */
 	if (!flow->read && !read_ports4(ctx, offset, flow))
 		read_transport(ctx, offset, flow);
 	flow->read = 1;
@@ -209,7 +215,7 @@ inline_always struct rule *classify(struct xdp_md *ctx, __u32 offset, struct flo
 	return found ? rule_at(found) : NULL;
 }
 
-/* A number from 0 to less than `most`, the same in user space. */
+/* Hashes a key to 0..size-1, equal to user space. */
 inline_always __u32 hash_index(__u32 key, __u32 most)
 {
 	key ^= key >> 16;
@@ -219,34 +225,35 @@ inline_always __u32 hash_index(__u32 key, __u32 most)
 	return ((__u64)key * most) >> 32;
 }
 
-/* What lies at a place, if it is that of a key: the rule, or the list that it leads to; else none. */
+/* The target in a cache slot if its key matches, else NONE. */
 inline_always __u32 cache_match(__u32 index, __be32 key, __u32 of_teid)
 {
 	struct rule *rule = rule_at(index);
 	if (!rule)
 		return NONE;
-	/* Key and flags at once. */
+	/* Read key and flags with one load. */
 	__u64 first = *(volatile __u64 *)rule;
 	__u32 differ = (__u32)first ^ key;
 	if (differ | (((__u32)(first >> 32) & RULE_BY_TEID) ^ of_teid))
 		return NONE;
-	/* What is read of the rule from here on is as new as its key, for its place hangs on that. */
+	/* Data dependency: later loads of the rule are as new as its key. */
 	barrier_var(differ);
 	if (unlikely((__u32)(first >> 32) & RULE_LIST))
 		return TARGET_LIST | rule->rest;
 	return index + differ;
 }
 
-/* Keys that follow each other lie evenly spread then, as those of most sessions do, and no three of them in a pair: addresses
- * of UEs come from pools. Other keys lie as if drawn at random. */
+/* Multiplier that spreads consecutive keys evenly over the slot pairs: UE addresses come from
+ * pools. Other keys are spread as by a random hash. */
 #define CACHE_HASH 0x2fdad06b
 
-/* The first two places are nobody's; then come those of TEIDs, and then those of addresses. Which one of a pair is looked at
- * first, the hash says, too. */
+/* Slots 0 and 1 are unused; then come the slots of TEIDs, then those of addresses. The hash selects
+ * the slot of a pair that is probed first. */
 inline_always __u32 cache_slot_of(__be32 key, __u32 of_teid)
 {
 	__u32 hash = bpf_ntohl(key) * CACHE_HASH;
-	return ((__u64)hash * settings.cache_slots >> 32) + (of_teid ? 2 : settings.cache_slots + 2);
+	return ((__u64)hash * settings.cache_slots >> 32) +
+	       (of_teid ? 2 : settings.cache_slots + 2);
 }
 
 inline_always __u32 cache_find(__be32 key, __u32 of_teid)
@@ -256,9 +263,8 @@ inline_always __u32 cache_find(__be32 key, __u32 of_teid)
 	return likely(found) ? found : cache_match(place ^ 1, key, of_teid);
 }
 
-/* Has the line in which a rule lies come from memory. By a write that nobody reads: after it the processor goes on with its
- * work, where after a read it would soon have to wait. Where addresses are translated it gains nothing: packets are written
- * to, which has to wait for this write. */
+/* Prefetches a rule's cache line by a store, which does not stall the CPU as a load would. Not used
+ * with NAT, where the following stores to the packet would wait for it. */
 inline_always void expect_rule(__be32 key, __u32 of_teid)
 {
 	struct rule *rule = rule_at(cache_slot_of(key, of_teid));
@@ -286,7 +292,7 @@ inline_always __u32 find(void *table, void *more, __be32 key, __u32 most, __u32 
 		if (target)
 			return *target;
 	}
-	/* A rule that went from one place to another meanwhile was seen at neither: by now it is there. */
+	/* A rule that moved between cache and cells meanwhile was in neither: look again. */
 	return cache_find(key, of_teid);
 }
 
@@ -295,19 +301,21 @@ inline_always __u32 lookup_teid(__be32 teid)
 	return find(&teid_cells, &by_teid, teid, settings.teid_cells, RULE_BY_TEID);
 }
 
-/* The entrance of the longest network behind a UE that an address is in. */
+/* The target of the longest framed route that contains an address. */
 global __u32 routed(struct flow *flow, int source)
 {
 	__u32 *target;
 	if (!flow)
 		return NONE;
 	if (flow->version == 4) {
-		struct route4 key = { .length = 32, .network = source ? flow->source4 : flow->destination4 };
+		struct route4 key = { .length = 32,
+				      .network = source ? flow->source4 : flow->destination4 };
 		target = bpf_map_lookup_elem(&routes4, &key);
 	} else {
 		__be64 *address = source ? flow->source6 : flow->destination6;
 		__u64 upper = address[0], lower = address[1];
-		struct route6 key = { .length = 128, .network = { upper, upper >> 32, lower, lower >> 32 } };
+		struct route6 key = { .length = 128,
+				      .network = { upper, upper >> 32, lower, lower >> 32 } };
 		target = bpf_map_lookup_elem(&routes6, &key);
 	}
 	return target ? *target : NONE;
@@ -332,8 +340,8 @@ inline_always __u32 lookup_ue(struct flow *flow, int source)
 	return found;
 }
 
-/* Whether a packet of a session's UE has a source address that the UE does not have. Link-local ones are its own affair
- * where it has IPv6 (RFC 4862, 5.3). */
+/* Whether the source address is not one of the UE's. Link-local addresses are allowed with IPv6
+ * (RFC 4862, 5.3). */
 global int is_foreign(struct rule *rule, struct flow *flow)
 {
 	if (!rule || !flow)
@@ -348,7 +356,8 @@ global int is_foreign(struct rule *rule, struct flow *flow)
 		if (flags & RULE_UE6) {
 			struct rule_cold *rest = cold_of(rule);
 			if ((rest && rest->ue6 == flow->source6[0]) ||
-			    (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) == bpf_cpu_to_be64(0xfe8ull << 52))
+			    (flow->source6[0] & bpf_cpu_to_be64(0xffcull << 52)) ==
+				    bpf_cpu_to_be64(0xfe8ull << 52))
 				return 0;
 		}
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What user space is told, and what is counted. */
+/* Events to user space, and buffering. */
 #pragma once
 
 #include "telemetry.h"
@@ -17,12 +17,13 @@ inline_always struct stats *cpu_stats(void)
 			own->what++; \
 	} while (0)
 
-/* A packet that user space answers, such as one in an unknown tunnel: it gets there, as often as is allowed. */
+/* Passes a packet to user space, which answers it (Error Indication), within a rate limit. */
 global int answer_in_user_space(int reason)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
-	if (bucket && take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte, bpf_ktime_get_ns() << 4))
+	if (bucket &&
+	    take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte, bpf_ktime_get_ns() << 4))
 		return pass_to_kernel();
 	return dropped(reason);
 }
@@ -45,7 +46,7 @@ global int send_event(struct rule *rule, __u32 kind, __u32 argument)
 	return 1;
 }
 
-/* Cuts off what lies behind a packet that ends at an offset. */
+/* Removes trailing bytes behind offset `end`. */
 inline_always int trim(struct xdp_md *ctx, __u32 end)
 {
 	__u32 length = end_of(ctx) - data_of(ctx);
@@ -88,8 +89,8 @@ struct event_long {
 		return 1; \
 	} while (0)
 
-/* Gives the packet at an offset to user space through the ring. Of `whose` the lower half is the session, and the upper half the
- * number of the packet. 0: there is no room. */
+/* Copies a packet to user space through the ring. `whose`: session, upper half the packet's
+ * sequence number. 0: the ring is full. */
 global int give_to_ring(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
 {
 	if (length <= BUFFERED_SHORT)
@@ -97,9 +98,10 @@ global int give_to_ring(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 wh
 	GIVE(event_long, BUFFERED_LONG);
 }
 
-/* The same through a socket at the queue that the frame came from, with an event in place of what is before the packet. Gives the
- * verdict; less than 0: there is no socket, or no room in it. */
-global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose, __u32 argument)
+/* Redirects a packet to the AF_XDP socket of its receive queue, with an event header in front.
+ * Returns the verdict; below 0: no socket, or it is full. */
+global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 whose,
+			  __u32 argument)
 {
 	struct socket_key key = { .ifindex = ctx->ingress_ifindex, .queue = ctx->rx_queue_index };
 	__u32 *index = bpf_map_lookup_elem(&socket_of, &key);
@@ -110,7 +112,8 @@ global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 
 	if (!socket)
 		return -1;
 	__u64 before = __sync_fetch_and_add(&socket->given, 1);
-	if (before - *(volatile __u64 *)&socket->taken >= socket->room || !trim(ctx, offset + length) ||
+	if (before - *(volatile __u64 *)&socket->taken >= socket->room ||
+	    !trim(ctx, offset + length) ||
 	    bpf_xdp_adjust_head(ctx, (int)offset - (int)sizeof(struct event))) {
 		__sync_fetch_and_add(&socket->given, -1);
 		return -1;
@@ -127,7 +130,7 @@ global int give_to_socket(struct xdp_md *ctx, __u32 offset, __u32 length, __u64 
 	return bpf_redirect_map(&sockets, at, XDP_DROP);
 }
 
-/* Has a packet wait in user space, behind those that wait already. `live`: the frame is the kernel's, to be redirected. */
+/* Buffers a packet in user space. `live`: the frame belongs to the kernel and can be redirected. */
 global int buffer(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int live)
 {
 	if (!rule)

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Tunnel headers put on and taken off, and the way out. */
+/* Encapsulation, decapsulation, next hops and transmission. */
 #pragma once
 
 #include "nat.h"
 
-/* The link address of both ends of the link between the kernel and the programs: the kernel, which asks nobody, sends
- * to its own, and takes as meant for others what comes with another one. */
+/* MAC address of both ends of the veth pair. The kernel sends to its own address without ARP, and
+ * drops frames for another address. */
 #define LINK_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x01 }
-/* Sender of a frame that our own end shall send back to the kernel. */
+/* Source address of frames that our own end returns to the kernel. */
 #define BOUNCE_MAC { 0x02, 0x4d, 0x4c, 0x54, 0x00, 0x02 }
 
-/* Where a frame came from. */
+/* Origin of a frame. */
 enum origin {
-	FROM_PORT,	/* an interface */
-	FROM_KERNEL,	/* the link with the kernel */
-	FROM_BUFFER,	/* user space, after it waited there */
-	FROM_SOCKET,	/* user space, as the kernel put it together from fragments */
+	FROM_PORT,	/* a physical or virtual interface */
+	FROM_KERNEL,	/* the veth pair with the kernel */
+	FROM_BUFFER,	/* user space, after buffering */
+	FROM_SOCKET,	/* user space, reassembled by the kernel */
 };
 
-/* User space is to keep the packet: the rule still says so. */
+/* User space keeps the packet: the rule still buffers. */
 #define VERDICT_KEEP 100
 
 #define OUTER_TTL 64
@@ -40,7 +40,7 @@ struct gtp_extension {
 	struct gtp_container container;
 };
 
-/* Takes 1 from the TTL and corrects the checksum (RFC 1624). */
+/* Decrements the TTL and updates the checksum (RFC 1624). */
 inline_always void decrement_ttl4(struct iphdr *ip)
 {
 	__u32 sum = ip->check + bpf_htons(0x0100);
@@ -62,15 +62,17 @@ inline_always int usable(__u32 ifindex)
 	return bpf_map_lookup_elem(&ports, &ifindex) != NULL;
 }
 
-/* Asks the kernel's routes and neighbours, and keeps what it says. */
-global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination, __u32 instance)
+/* Looks up route and neighbour in the kernel and caches the result. */
+global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 destination,
+		     __u32 instance)
 {
 	if (!hop)
 		return 0;
 	struct bpf_fib_lookup fib = {
 		.family = 2 /* AF_INET */,
 		.l4_protocol = IPPROTO_UDP,
-		.ifindex = instance ? settings.instance_outer[instance & (INSTANCES - 1)] : ctx->ingress_ifindex,
+		.ifindex = instance ? settings.instance_outer[instance & (INSTANCES - 1)] :
+				      ctx->ingress_ifindex,
 		.ipv4_src = source,
 		.ipv4_dst = destination,
 	};
@@ -86,14 +88,15 @@ global int find_hop4(struct xdp_md *ctx, struct hop *hop, __be32 source, __be32 
 	hop->mtu = fib.mtu_result;
 	__builtin_memcpy(hop->to, fib.dmac, 6);
 	__builtin_memcpy(hop->from, fib.smac, 6);
-	/* Where the kernel has to find the way, it may have found it by the next packet; nor may that stay when nobody is left to
-	 * have it forgotten. */
+	/* A failed lookup is not cached: the kernel may resolve the neighbour by the next
+	 * packet. */
 	hop->generation = ok ? now : 0;
 	return ok;
 }
 
-/* What is known of the way to an address. */
-inline_always struct hop *cached_hop4(struct xdp_md *ctx, __be32 source, __be32 destination, __u32 instance)
+/* The cached next hop, looked up if stale. */
+inline_always struct hop *cached_hop4(struct xdp_md *ctx, __be32 source, __be32 destination,
+				      __u32 instance)
 {
 	struct hop *hop = hop_of(destination, instance);
 	if (!hop)
@@ -104,7 +107,7 @@ inline_always struct hop *cached_hop4(struct xdp_md *ctx, __be32 source, __be32 
 	return hop;
 }
 
-/* The next hop towards an address, or nothing where the kernel has to find the way. */
+/* The next hop to an address; NULL: the kernel routes the packet. */
 inline_always struct hop *next_hop4(struct xdp_md *ctx, __be32 source, __be32 destination)
 {
 	struct hop *hop = cached_hop4(ctx, source, destination, 0);
@@ -117,10 +120,10 @@ inline_always int is_n3_ip6(const __be32 *address)
 		 (address[2] ^ settings.n3_ip6[2]) | (address[3] ^ settings.n3_ip6[3]));
 }
 
-/* Hops of IPv6 are never taken for those of IPv4. */
+/* Set in the generation of IPv6 next hops, so that they never match IPv4. */
 #define HOP_IP6 0x80000000u
 
-/* The same as `find_hop4` for the end of a tunnel over IPv6. */
+/* As `find_hop4`, for an IPv6 tunnel peer. */
 global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_cold *rest)
 {
 	if (!hop || !rest)
@@ -128,7 +131,7 @@ global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_cold *rest
 	struct bpf_fib_lookup fib = {
 		.family = 10 /* AF_INET6 */,
 		.l4_protocol = IPPROTO_UDP,
-		/* The kernel asks of the interface whether it forwards IPv6: ours does. */
+		/* The kernel requires IPv6 forwarding on the input interface: ours has it. */
 		.ifindex = settings.outer_ifindex,
 	};
 	for (int i = 0; i < 4; i++) {
@@ -136,7 +139,8 @@ global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_cold *rest
 		fib.ipv6_dst[i] = rest->peer6[i];
 	}
 	__u32 now = globals.generation | HOP_IP6;
-	int ok = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) == BPF_FIB_LKUP_RET_SUCCESS && usable(fib.ifindex);
+	int ok = bpf_fib_lookup(ctx, &fib, sizeof(fib), 0) == BPF_FIB_LKUP_RET_SUCCESS &&
+		 usable(fib.ifindex);
 	hop->generation = 0;
 	for (int i = 0; i < 4; i++)
 		hop->destination[i] = rest->peer6[i];
@@ -148,7 +152,7 @@ global int find_hop6(struct xdp_md *ctx, struct hop *hop, struct rule_cold *rest
 	return ok;
 }
 
-/* The next hop towards the end of a tunnel over IPv6, or nothing where the kernel has to find the way. */
+/* The next hop to an IPv6 tunnel peer; NULL: the kernel routes the packet. */
 inline_always struct hop *next_hop6(struct xdp_md *ctx, struct rule_cold *rest)
 {
 	struct hop *hop = hop_of(rest->peer6[2] ^ rest->peer6[3], rest->peer6[1]);
@@ -162,7 +166,8 @@ inline_always struct hop *next_hop6(struct xdp_md *ctx, struct rule_cold *rest)
 	return hop->ifindex ? hop : NULL;
 }
 
-/* Sends a frame to an interface. What came from user space, user space sends: it finds the interface before the frame. */
+/* Sends a frame to an interface. Injected frames are sent by user space, which reads the interface
+ * in front of the frame. */
 inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 {
 	if (origin == FROM_BUFFER || origin == FROM_SOCKET) {
@@ -175,8 +180,9 @@ inline_always int send_to(struct xdp_md *ctx, __u32 ifindex, enum origin origin)
 		verdict->ifindex = ifindex;
 		return XDP_REDIRECT;
 	}
-	/* Between virtual interfaces a frame that is sent back may stay unseen until another one comes. */
-	return settings.transmit && ifindex == ctx->ingress_ifindex ? XDP_TX : bpf_redirect(ifindex, 0);
+	/* On veth a frame sent by XDP_TX may be delayed until the next one. */
+	return settings.transmit && ifindex == ctx->ingress_ifindex ? XDP_TX :
+								      bpf_redirect(ifindex, 0);
 }
 
 inline_always int send_to_hop(struct xdp_md *ctx, struct hop *hop, enum origin origin)
@@ -200,7 +206,7 @@ inline_always int same_link(const __u8 *a, const __u8 *b)
 	return !differ;
 }
 
-/* Has the kernel forward a tunnelled packet of ours: it knows the way, or finds it. The frame's link header is free. */
+/* Passes a tunnelled packet to the kernel for routing. The link header is overwritten. */
 inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __be16 protocol)
 {
 	static const __u8 own[6] = LINK_MAC;
@@ -214,10 +220,9 @@ inline_always int tunnelled_to_kernel(struct xdp_md *ctx, enum origin origin, __
 	return send_to(ctx, settings.outer_ifindex, origin);
 }
 
-/* Puts a packet into its tunnel and sends it. It lies `offset` bytes into the frame, and its link header is replaced.
- * `qfi` is that of the container, if there is to be one. */
-inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi,
-			       enum origin origin)
+/* Encapsulates the packet at `offset` and sends it. `qfi` < 0: no PDU session container. */
+inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule,
+			       int qfi, enum origin origin)
 {
 	__u32 extension = qfi >= 0 ? sizeof(struct gtp_extension) : 0;
 	__u32 headers = sizeof(struct outer4) + extension;
@@ -235,7 +240,7 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	if ((void *)(more + 1) > end_of(ctx))
 		return lost(DROP_N3);
 	__u32 whole = length + headers;
-	/* Version and length of the header, don't fragment not set, TTL and protocol are always the same. */
+	/* Version, header length, DF clear, TTL and protocol are constant. */
 	*(__be32 *)&outer->ip = bpf_htonl(0x45000000 | whole);
 	*((__be32 *)&outer->ip + 1) = 0;
 	outer->ip.ttl = OUTER_TTL;
@@ -243,7 +248,8 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	outer->ip.saddr = settings.n3_ip4;
 	outer->ip.daddr = peer;
 	__u32 sum = bpf_htons(0x4500) + bpf_htons(whole) + bpf_htons(OUTER_TTL << 8 | IPPROTO_UDP) +
-		    (settings.n3_ip4 & 0xffff) + (settings.n3_ip4 >> 16) + (peer & 0xffff) + (peer >> 16);
+		    (settings.n3_ip4 & 0xffff) + (settings.n3_ip4 >> 16) + (peer & 0xffff) +
+		    (peer >> 16);
 	outer->ip.check = ~fold16(sum);
 	outer->udp.source = outer->udp.dest = bpf_htons(GTP_PORT);
 	outer->udp.len = bpf_htons(whole - sizeof(struct iphdr));
@@ -263,9 +269,9 @@ inline_always int into_tunnel4(struct xdp_md *ctx, __u32 offset, __u32 length, s
 	return send_to_hop(ctx, hop, origin);
 }
 
-/* The same over IPv6. UDP goes without a checksum there, as tunnels may (RFC 6935): what is within has its own. Of `place` the
- * lower half is the offset, and the upper half the length. What is larger than the way takes, and what has no way yet, the
- * socket sends: routers do not divide packets of IPv6. */
+/* The same over IPv6, without a UDP checksum (RFC 6935). `place`: offset, upper half length.
+ * Packets that exceed the path MTU or have no next hop go to the socket: routers do not fragment
+ * IPv6. */
 global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int qfi, int origin)
 {
 	__u32 offset = place & 2047, length = place >> 32;
@@ -273,7 +279,8 @@ global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int 
 	if (!rule || !rest)
 		return lost(DROP_N3);
 	__u32 extension = qfi >= 0 ? sizeof(struct gtp_extension) : 0;
-	__u32 headers = sizeof(struct outer6) + extension, payload = length + headers - sizeof(struct ipv6hdr);
+	__u32 headers = sizeof(struct outer6) + extension,
+	      payload = length + headers - sizeof(struct ipv6hdr);
 	__be32 teid = rule->teid;
 	__u8 type = rule->flags & RULE_TUNNEL_UP ? 0x10 : 0;
 	if (length > 0xffff || payload > 0xffff || !trim(ctx, offset + length) ||
@@ -315,23 +322,25 @@ global int into_tunnel6(struct xdp_md *ctx, __u64 place, struct rule *rule, int 
 	return send_to_hop(ctx, hop, origin);
 }
 
-inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule, int qfi, enum origin origin)
+inline_always int into_tunnel(struct xdp_md *ctx, __u32 offset, __u32 length, struct rule *rule,
+			      int qfi, enum origin origin)
 {
 	if (settings.has_ip6 && unlikely(rule->flags & RULE_TUNNEL6))
 		return into_tunnel6(ctx, offset | (__u64)length << 32, rule, qfi, origin);
 	return into_tunnel4(ctx, offset, length, rule, qfi, origin);
 }
 
-/* Shows a packet that leaves for N6 to who captures. */
+/* Captures a packet that leaves to N6. */
 global int capture_n6(struct xdp_md *ctx, __u32 length)
 {
 	capture_begin(ctx, sizeof(struct ethhdr), length);
 	return capture_end();
 }
 
-/* A packet for the data network without its tunnel: it lies `offset` bytes into the frame, which has no link header of
- * its own yet. With a rule it is a UE's, whose address may be translated. */
-inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
+/* Sends a decapsulated packet to the data network. The packet is at `offset`, the frame has no link
+ * header yet. With a rule it is a UE's packet, which may be translated. */
+inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule,
+			     enum origin origin)
 {
 	static const __u8 own[6] = LINK_MAC, bounce[6] = BOUNCE_MAC;
 	if (unlikely(!trim(ctx, offset + flow->length)))
@@ -348,8 +357,9 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 		__be32 source = settings.nat.addresses ? settings.nat.address[0] : flow->source4;
 		struct hop *hop = cached_hop4(ctx, source, flow->destination4, instance);
 		int fits = hop && hop->ifindex && flow->length <= hop->mtu;
-		/* What the kernel takes or answers has the UE's address. */
-		if (rule && settings.nat.addresses && hop && !hop->local && (fits || !hop->ifindex || !flow->dont_fragment)) {
+		/* Packets that the kernel receives or answers are not translated. */
+		if (rule && settings.nat.addresses && hop && !hop->local &&
+		    (fits || !hop->ifindex || !flow->dont_fragment)) {
 			if (unlikely(!translate_out(ctx, sizeof(*eth), flow, rule)))
 				return lost(DROP_NAT);
 			eth = data_of(ctx);
@@ -372,8 +382,11 @@ inline_always int to_network(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	COUNT_STAT(to_kernel);
 	if (settings.bounce) {
 		link_to(eth, own, bounce, protocol);
-		return send_to(ctx, instance ? settings.instance_outer[instance] : settings.outer_ifindex, origin);
+		return send_to(
+			ctx, instance ? settings.instance_outer[instance] : settings.outer_ifindex,
+			origin);
 	}
 	link_to(eth, own, own, protocol);
-	return send_to(ctx, instance ? settings.instance_inner[instance] : settings.inner_ifindex, origin);
+	return send_to(ctx, instance ? settings.instance_inner[instance] : settings.inner_ifindex,
+		       origin);
 }

@@ -20,7 +20,7 @@ struct gtp {
 	__be32 teid;
 };
 
-/* The fields that any of the three flags brings. */
+/* Present if any of the three flags is set. */
 struct gtp_optional {
 	__be16 sequence;
 	__u8 n_pdu;
@@ -50,7 +50,8 @@ struct tunnelled {
 	__u8 has_qfi;
 };
 
-/* The chain of extension headers, which begins `at` bytes into the frame. Gives the offset behind it, or less than 0. */
+/* Parses the extension headers from offset `at`. Returns the offset behind them; -1: malformed, -2:
+ * an unknown header that must be understood. */
 global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled *found)
 {
 	if (!found)
@@ -66,7 +67,8 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 		if (!length || at + length > found->end || data + at + length > end)
 			return -1;
 		if (next == GTP_CONTAINER) {
-			/* Of an unknown type it is ignored; with a paging policy indicator it is longer. */
+			/* Unknown types are ignored; a paging policy indicator makes the header
+			 * longer. */
 			__u8 type = header[1] >> 4;
 			if (type == 1 || (type == 0 && (!(header[2] & 0x80) || length > 4))) {
 				found->qfi = header[2] & 0x3f;
@@ -75,7 +77,7 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 		} else if (next & 0x80) {
 			return -2;
 		}
-		/* The compiler must not make of this a place before one that was checked. */
+		/* Keep the compiler from reusing an offset that was not checked. */
 		__u32 behind = at + length - 1;
 		barrier_var(behind);
 		if (behind > 0x3fff)
@@ -89,7 +91,7 @@ global int extensions(struct xdp_md *ctx, __u32 at, __u8 next, struct tunnelled 
 	return next ? -1 : (int)at;
 }
 
-/* A message that begins `at` bytes into the frame, behind its UDP header. */
+/* Parses a GTP-U message at offset `at`, behind its UDP header. */
 inline_always enum gtp_kind read_gtp(struct xdp_md *ctx, __u32 at, struct tunnelled *found)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
@@ -115,9 +117,10 @@ inline_always enum gtp_kind read_gtp(struct xdp_md *ctx, __u32 at, struct tunnel
 		return GTP_MALFORMED;
 	if (!(gtp->flags & GTP_EXTENDED) || !optional->next)
 		return GTP_PACKET;
-	/* The common case at once: one container of the uplink. */
-	if (likely(optional->next == GTP_CONTAINER && (void *)(container + 1) <= end && container->length == 1 &&
-		   container->type >> 4 == 1 && !container->next && found->inner + 4 <= found->end)) {
+	/* Fast path: one uplink container. */
+	if (likely(optional->next == GTP_CONTAINER && (void *)(container + 1) <= end &&
+		   container->length == 1 && container->type >> 4 == 1 && !container->next &&
+		   found->inner + 4 <= found->end)) {
 		found->qfi = container->qfi & 0x3f;
 		found->has_qfi = 1;
 		found->inner += sizeof(*container);

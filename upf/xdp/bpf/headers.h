@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Headers, from the link to the transport. */
+/* Parsing of packet headers, from the link to the transport layer. */
 #pragma once
 
 #include "maps.h"
@@ -12,7 +12,7 @@
 
 #define inline_always static __attribute__((always_inline)) inline
 #define noinline static __attribute__((__noinline__))
-/* Verified by itself, once for all that call it. */
+/* A global function: the verifier checks it once, not per caller. */
 #define global __attribute__((__noinline__))
 
 #define IP_MORE_FRAGMENTS 0x2000
@@ -22,7 +22,7 @@
 #define MAX_VLANS 2
 #define MAX_EXTENSIONS 8
 
-/* ICMP (RFC 792). `linux/icmp.h` asks for headers of the C library. */
+/* ICMP (RFC 792); `linux/icmp.h` needs headers of the C library. */
 enum icmp_type {
 	ICMP_ECHO_REPLY = 0,
 	ICMP_UNREACHABLE = 3,
@@ -47,11 +47,11 @@ struct vlan {
 	__be16 protocol;
 };
 
-/* An IP packet within a frame, as rules look at it. */
+/* The parsed fields of an IP packet. */
 struct flow {
 	__be32 source4;
 	__be32 destination4;
-	/* Stacks are short, and what is translated is of IPv4. */
+	/* NAT is for IPv4 only, so these share stack space with IPv6. */
 	union {
 		__be64 source6[2];
 		struct {
@@ -62,15 +62,15 @@ struct flow {
 	union {
 		__be64 destination6[2];
 		struct {
-			__u32 target;	/* the rule that had noted by what it is translated */
-			__u32 nat_mark;	/* its rule is to note by what it was translated */
+			__u32 target;	/* target found in the NAT cache */
+			__u32 nat_mark;	/* mark to store in the rule's NAT cache */
 		};
 	};
-	__u32 length;		/* bytes, as its header says */
+	__u32 length;		/* total length in bytes */
 	__u32 transport;	/* offset of the transport header from the IP header */
 	__u32 label;		/* IPv6 flow label */
 	__u32 spi;
-	__u32 incarnation;	/* of the session that it was translated for; 0: it was not, or by what its rule had noted */
+	__u32 incarnation;	/* session instance of the NAT flow; 0: none, or from the cache */
 	__u16 source_port;
 	__u16 destination_port;
 	__u8 version;
@@ -81,14 +81,15 @@ struct flow {
 	__u8 has_spi;
 	__u8 fragment;		/* 1: the first of several, 2: a later one */
 	__u8 dont_fragment;
-	__u8 read;		/* the transport header was looked at */
+	__u8 read;		/* transport header parsed */
 };
 
 inline_always int is_multicast(struct flow *flow)
 {
 	if (flow->version == 4)
 		return (flow->destination4 & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000);
-	return (flow->destination6[0] & bpf_cpu_to_be64(0xffull << 56)) == bpf_cpu_to_be64(0xffull << 56);
+	return (flow->destination6[0] & bpf_cpu_to_be64(0xffull << 56)) ==
+	       bpf_cpu_to_be64(0xffull << 56);
 }
 
 /* A one's complement sum of 16 bits. */
@@ -108,7 +109,7 @@ inline_always void *end_of(struct xdp_md *ctx)
 	return (void *)(long)ctx->data_end;
 }
 
-/* Bytes of the link header, VLAN tags included, and the protocol behind it; 0 for what is cut off. */
+/* Length of the link header with VLAN tags, and the protocol behind it; 0: truncated. */
 inline_always __u32 link_header(void *data, void *end, __be16 *protocol)
 {
 	struct ethhdr *eth = data;
@@ -118,7 +119,8 @@ inline_always __u32 link_header(void *data, void *end, __be16 *protocol)
 	*protocol = eth->h_proto;
 #pragma unroll
 	for (int i = 0; i < MAX_VLANS; i++) {
-		if (likely(*protocol != bpf_htons(ETH_P_8021Q) && *protocol != bpf_htons(ETH_P_8021AD)))
+		if (likely(*protocol != bpf_htons(ETH_P_8021Q) &&
+			   *protocol != bpf_htons(ETH_P_8021AD)))
 			break;
 		struct vlan *tag = data + length;
 		if ((void *)(tag + 1) > end)
@@ -129,7 +131,7 @@ inline_always __u32 link_header(void *data, void *end, __be16 *protocol)
 	return length;
 }
 
-/* The addresses and the length of an IPv4 packet; 0 for what is no whole packet. */
+/* Parses an IPv4 header; 0: not a complete packet. */
 inline_always int read_ip4(void *l3, void *end, struct flow *flow)
 {
 	struct iphdr *ip = l3;
@@ -152,7 +154,7 @@ inline_always int read_ip4(void *l3, void *end, struct flow *flow)
 	return 1;
 }
 
-/* The same of an IPv6 packet; extension headers are passed over by `read_transport`. */
+/* Parses an IPv6 header; `read_transport` skips extension headers. */
 inline_always int read_ip6(void *l3, void *end, struct flow *flow)
 {
 	struct ipv6hdr *ip = l3;
@@ -183,7 +185,8 @@ inline_always int read_ip(void *l3, void *end, __be16 protocol, struct flow *flo
 	return protocol == bpf_htons(ETH_P_IPV6) && read_ip6(l3, end, flow);
 }
 
-/* The transport protocol with its ports. `offset` is that of the IP header. Fields that are cut off are not there. */
+/* Parses transport protocol and ports. `offset` is that of the IP header. Truncated fields count as
+ * absent. */
 global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow)
@@ -205,7 +208,8 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 				at += 8;
 				if (part & 0xfff8)
 					break;
-			} else if (flow->protocol == 0 || flow->protocol == 43 || flow->protocol == 60) {
+			} else if (flow->protocol == 0 || flow->protocol == 43 ||
+				   flow->protocol == 60) {
 				flow->protocol = header[0];
 				at += (header[1] + 1) * 8;
 			} else {
@@ -220,7 +224,8 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 		return 0;
 	void *l4 = data + offset + at;
 	__be32 *words = l4;
-	if (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP || flow->protocol == 132) {
+	if (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP ||
+	    flow->protocol == 132) {
 		if (l4 + 4 > end || at + 4 > flow->length)
 			return 1;
 		__be16 *ports = l4;
@@ -241,8 +246,8 @@ global int read_transport(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	return 1;
 }
 
-/* Bytes from an outer IPv6 header to UDP behind its extension headers; 0 where that is not there, or the packet came in
- * parts. `offset` is that of the IP header. */
+/* Distance from an outer IPv6 header to UDP behind its extension headers; 0: no UDP, or a
+ * fragment. */
 global int udp_behind(struct xdp_md *ctx, __u32 offset)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
@@ -267,12 +272,13 @@ global int udp_behind(struct xdp_md *ctx, __u32 offset)
 	return 0;
 }
 
-/* The same for the most common packets, at once; 0 for others. */
+/* Fast path for unfragmented TCP and UDP over IPv4; 0 for others. */
 inline_always int read_ports4(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	__u32 at = flow->transport;
-	if (flow->version != 4 || flow->fragment || (flow->protocol != IPPROTO_TCP && flow->protocol != IPPROTO_UDP) ||
-	    at > 60 || offset > 1024 || at + 4 > flow->length)
+	if (flow->version != 4 || flow->fragment ||
+	    (flow->protocol != IPPROTO_TCP && flow->protocol != IPPROTO_UDP) || at > 60 ||
+	    offset > 1024 || at + 4 > flow->length)
 		return 0;
 	__be16 *ports = data_of(ctx) + offset + at;
 	if ((void *)(ports + 2) > end_of(ctx))

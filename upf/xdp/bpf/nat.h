@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Translation of the IPv4 addresses of UEs to public ones (RFC 4787, RFC 5382, RFC 5508). */
+/* NAT of IPv4 addresses of UEs (RFC 4787, RFC 5382, RFC 5508). */
 #pragma once
 
 #include "nat_rule_cache.h"
 
-/* Makes a packet that came from outside the ICMP message that answers it. */
+/* Turns a packet from outside into the ICMP error that answers it. */
 global int nat_icmp_reply(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mtu)
 {
 	__u32 first = 0;
 	struct bucket *bucket = bpf_map_lookup_elem(&buckets, &first);
-	if (!bucket || !take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte, bpf_ktime_get_ns() << 4))
+	if (!bucket || !take_tokens(&bucket->full_at, bucket->burst, bucket->per_byte,
+				    bpf_ktime_get_ns() << 4))
 		return NAT_LOST;
 	struct ethhdr link;
 	struct ethhdr *eth = data_of(ctx);
 	if (offset != sizeof(*eth) || (void *)(eth + 1) > end_of(ctx))
 		return NAT_LOST;
 	__builtin_memcpy(&link, eth, sizeof(link));
-	const __u32 headers = sizeof(struct iphdr) + sizeof(struct icmp), quoted = sizeof(struct iphdr) + 8;
+	const __u32 headers = sizeof(struct iphdr) + sizeof(struct icmp),
+		    quoted = sizeof(struct iphdr) + 8;
 	if (bpf_xdp_adjust_head(ctx, -(int)headers))
 		return NAT_LOST;
 	__u32 length = end_of(ctx) - data_of(ctx);
@@ -54,7 +56,7 @@ global int nat_icmp_reply(struct xdp_md *ctx, __u32 offset, __u32 kind, __u32 mt
 	return NAT_REPLIED;
 }
 
-/* Translates the parts of packets behind the first, and what has no ports of its own, on their way out. */
+/* Outward translation of later fragments, ICMP, and protocols without ports. */
 global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 incarnation)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
@@ -69,7 +71,9 @@ global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 i
 		ip->saddr = address;
 		return 1;
 	}
-	struct nat_key key = { .near = ip->saddr, .far = ip->daddr, .kind = nat_kind(ip->protocol, 0) };
+	struct nat_key key = { .near = ip->saddr,
+			       .far = ip->daddr,
+			       .kind = nat_kind(ip->protocol, 0) };
 	struct icmp *icmp = NULL;
 	if (ip->protocol == IPPROTO_ICMP) {
 		__u32 header = ip->ihl * 4;
@@ -89,7 +93,8 @@ global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 i
 	if (!index || !flow)
 		return 0;
 	__u32 ticks = bpf_jiffies64();
-	if ((flow->incarnation != incarnation || nat_is_expired(flow, &key, ticks)) && !nat_restart(&key, session, incarnation))
+	if ((flow->incarnation != incarnation || nat_is_expired(flow, &key, ticks)) &&
+	    !nat_restart(&key, session, incarnation))
 		return 0;
 	nat_seen(flow, &key, 0, ticks);
 	ip->check = changed(ip->check, nat_address_change(flow));
@@ -103,11 +108,11 @@ global int nat_out_slow(struct xdp_md *ctx, __u32 offset, __u32 session, __u32 i
 
 inline_always int nat_is_common(struct flow *flow)
 {
-	return flow->fragment != 2 && (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP);
+	return flow->fragment != 2 &&
+	       (flow->protocol == IPPROTO_TCP || flow->protocol == IPPROTO_UDP);
 }
 
-/* Gives a packet of a UE, whose IP header lies at an offset, its public address. 0: there is none for it, or it has no
- * ports. */
+/* Outward translation of TCP and UDP; `offset` is that of the IP header. 0: failed. */
 global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 {
 	if (!rule || offset > 1024)
@@ -127,10 +132,12 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 		.kind = nat_kind(ip->protocol, 0),
 	};
 	__u32 ticks = bpf_jiffies64();
-	__u64 hash = nat_hash(&key), note = nat_cache_key(&key, hash, ticks), noted = *nat_cached(rule);
+	__u64 hash = nat_hash(&key), note = nat_cache_key(&key, hash, ticks),
+	      noted = *nat_cached(rule);
 	__be32 address;
 	__be16 port;
-	if (!((noted ^ note) & 0xffffffffffff) && likely(rule->ue4 == key.near && !nat_is_special(&place))) {
+	if (!((noted ^ note) & 0xffffffffffff) &&
+	    likely(rule->ue4 == key.near && !nat_is_special(&place))) {
 		address = nat_address_of(key.near);
 		port = noted >> 48;
 		goto known;
@@ -141,8 +148,10 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 		flow = nat_flow_at(index);
 		if (!index || !flow)
 			return 0;
-	} else if (unlikely(flow->incarnation != rule->incarnation || nat_is_expired(flow, &key, ticks) ||
-			    (place.flags & TCP_SYN && nat_lifetime(nat_state(flow)) == settings.nat.tcp_transitory &&
+	} else if (unlikely(flow->incarnation != rule->incarnation ||
+			    nat_is_expired(flow, &key, ticks) ||
+			    (place.flags & TCP_SYN &&
+			     nat_lifetime(nat_state(flow)) == settings.nat.tcp_transitory &&
 			     nat_state(flow) & (NAT_RESET | NAT_FIN_IN | NAT_FIN_OUT)))) {
 		if (!nat_restart(&key, session_of(rule), rule->incarnation))
 			return 0;
@@ -151,18 +160,21 @@ global int nat_out(struct xdp_md *ctx, __u32 offset, struct rule *rule)
 	address = flow->other;
 	port = state >> NAT_PORT_SHIFT;
 	nat_seen(flow, &key, nat_bits(0, nat_protocol(state), place.flags, state), ticks);
-	if (nat_is_settled(state, nat_protocol(state), 0) && !nat_is_special(&place) && !(rule->flags & RULE_TUNNEL))
+	if (nat_is_settled(state, nat_protocol(state), 0) && !nat_is_special(&place) &&
+	    !(rule->flags & RULE_TUNNEL))
 		*nat_cached(rule) = note | (__u64)port << 48;
 known:;
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
 	ip->saddr = address;
-	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(key.kind));
+	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)),
+		    nat_protocol(key.kind));
 	*place.near = port;
 	return 1;
 }
 
-inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule)
+inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *flow,
+				struct rule *rule)
 {
 	if (likely(nat_is_common(flow)))
 		return nat_out(ctx, offset, rule);
@@ -171,11 +183,13 @@ inline_always int translate_out(struct xdp_md *ctx, __u32 offset, struct flow *f
 
 inline_always struct nat_fragment nat_fragment_key(struct iphdr *ip)
 {
-	struct nat_fragment part = { .far = ip->saddr, .public4 = ip->daddr, .id = ip->id, .protocol = ip->protocol };
+	struct nat_fragment part = {
+		.far = ip->saddr, .public4 = ip->daddr, .id = ip->id, .protocol = ip->protocol
+	};
 	return part;
 }
 
-/* The same as `nat_out_slow` for what comes from outside. */
+/* Inward translation of later fragments, ICMP, and protocols without ports. */
 global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
@@ -195,7 +209,9 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 		ip->daddr = of->ue;
 		return NAT_DONE;
 	}
-	struct nat_key key = { .near = ip->daddr, .far = ip->saddr, .kind = nat_kind(ip->protocol, 1) };
+	struct nat_key key = { .near = ip->daddr,
+			       .far = ip->saddr,
+			       .kind = nat_kind(ip->protocol, 1) };
 	struct icmp *icmp = NULL;
 	if (ip->protocol == IPPROTO_ICMP) {
 		__u32 header = ip->ihl * 4;
@@ -224,9 +240,10 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	packet->incarnation = flow->incarnation;
 	packet->destination4 = flow->other;
 	if (packet->fragment) {
-		/* Its later parts are the UE's, too. */
+		/* Later fragments go to the same UE. */
 		struct nat_fragment part = nat_fragment_key(ip);
-		struct nat_fragment_owner of = { .ue = flow->other, .incarnation = flow->incarnation };
+		struct nat_fragment_owner of = { .ue = flow->other,
+						 .incarnation = flow->incarnation };
 		if (bpf_map_update_elem(&nat_fragments, &part, &of, BPF_ANY))
 			return NAT_LOST;
 	}
@@ -239,7 +256,7 @@ global int nat_in_slow(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	return NAT_DONE;
 }
 
-/* The later parts of a packet are those of a UE, too. */
+/* Registers the owner of the later fragments of a packet. */
 global int nat_expect_fragments(struct xdp_md *ctx, __u32 offset, __be32 ue, __u32 incarnation)
 {
 	struct iphdr *ip = data_of(ctx) + offset;
@@ -250,7 +267,7 @@ global int nat_expect_fragments(struct xdp_md *ctx, __u32 offset, __be32 ue, __u
 	return !bpf_map_update_elem(&nat_fragments, &part, &of, BPF_ANY);
 }
 
-/* Gives a packet from outside, which has ports, the address of its UE. */
+/* Inward translation of TCP and UDP. */
 global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 {
 	if (!packet || offset > 1024)
@@ -273,8 +290,10 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	__u64 hash = nat_hash(&key), hint = nat_hint(&key, hash);
 	__be32 address;
 	__be16 port;
-	int plain = packet->ttl > 1 && !packet->fragment && packet->length <= settings.n6_mtu && !nat_is_special(&place);
-	packet->target = hint && likely(plain) ? nat_cache_lookup(hint, hash, ticks, &address) : NONE;
+	int plain = packet->ttl > 1 && !packet->fragment && packet->length <= settings.n6_mtu &&
+		    !nat_is_special(&place);
+	packet->target = hint && likely(plain) ? nat_cache_lookup(hint, hash, ticks, &address) :
+						 NONE;
 	if (packet->target) {
 		port = hint >> 48;
 		goto known;
@@ -288,11 +307,12 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	}
 	if (unlikely(nat_is_expired(flow, &key, ticks)))
 		return NAT_NO_FLOW;
-	/* The kernel would answer what it got with the address of the UE. */
+	/* The kernel would answer with the UE's address. */
 	if (unlikely(packet->ttl <= 1))
 		return nat_icmp_reply(ctx, offset, ICMP_EXCEEDED << 8, 0);
 	if (unlikely(packet->dont_fragment && packet->length > settings.n6_mtu))
-		return nat_icmp_reply(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE, settings.n6_mtu);
+		return nat_icmp_reply(ctx, offset, ICMP_UNREACHABLE << 8 | ICMP_TOO_LARGE,
+				      settings.n6_mtu);
 	__u32 state = nat_state(flow);
 	address = flow->other;
 	port = state >> NAT_PORT_SHIFT;
@@ -303,22 +323,25 @@ global int nat_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 	if (plain && nat_is_settled(state, nat_protocol(state), 1)) {
 		packet->nat_mark = nat_mark(hash, port, ticks);
 		packet->nat_hash = hash;
-		/* What is known to be right is not written again. */
-		packet->nat_hint = nat_hint_key(&key) | (__u64)port << 48 | (hint >> 48 == port ? hint & NAT_HINT_RULE : 0);
+		/* Keep the rule index of a hint that is known to be right. */
+		packet->nat_hint = nat_hint_key(&key) | (__u64)port << 48 |
+				   (hint >> 48 == port ? hint & NAT_HINT_RULE : 0);
 	}
 known:
 	packet->destination4 = address;
 	__u32 change = change32(key.near, address);
 	ip->check = changed(ip->check, fold16(change));
 	ip->daddr = address;
-	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)), nat_protocol(key.kind));
+	nat_correct(place.checksum, fold16(change + change16(key.near_port, port)),
+		    nat_protocol(key.kind));
 	*place.near = port;
 	return NAT_DONE;
 }
 
 inline_always int translate_in(struct xdp_md *ctx, __u32 offset, struct flow *packet)
 {
-	if (likely(packet->fragment != 2 && (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP)))
+	if (likely(packet->fragment != 2 &&
+		   (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP)))
 		return nat_in(ctx, offset, packet);
 	return nat_in_slow(ctx, offset, packet);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* How flows that are translated begin: a public port for the UE's, places for both directions, and the limits of how many there
- * may be. */
+/* Creation of NAT flows: port allocation, table entries and limits. */
 #pragma once
 
 #include "nat_flows.h"
 
-/* Ports that are tried for a new binding. */
+/* Ports tried for a new binding. */
 #define NAT_TRIES 64
 
 inline_always int nat_has_ports(__u8 protocol)
@@ -20,10 +19,11 @@ struct nat_search {
 	__u32 found;
 };
 
-/* Tries a port: the UE's own first, then others at random, of which those of UDP are even or odd as the UE's (REQ-4). */
+/* Tries one port: first the UE's own, then random ones; UDP keeps the parity (RFC 4787, REQ-4). */
 static long nat_try(__u32 i, struct nat_search *search)
 {
-	__u32 first = settings.nat.first_port, ports = settings.nat.ports, own = bpf_ntohs(search->binding.port);
+	__u32 first = settings.nat.first_port, ports = settings.nat.ports,
+	      own = bpf_ntohs(search->binding.port);
 	__u32 port = own;
 	if (i || own < first || own >= first + ports) {
 		port = first + (__u32)(((__u64)bpf_get_prandom_u32() * ports) >> 32);
@@ -39,12 +39,15 @@ static long nat_try(__u32 i, struct nat_search *search)
 	return 1;
 }
 
-/* The public end of a UE's port: the one that it has, or a new one. 0: there is none left. */
-global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 session, __u32 incarnation)
+/* The public end of a UE's port: the existing binding or a new one. 0: none left. */
+global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 session,
+		    __u32 incarnation)
 {
 	if (!key || !bound)
 		return 0;
-	struct nat_end own = { .address = key->near, .port = key->near_port, .protocol = nat_protocol(key->kind) };
+	struct nat_end own = { .address = key->near,
+			       .port = key->near_port,
+			       .protocol = nat_protocol(key->kind) };
 	struct nat_binding *known = bpf_map_lookup_elem(&nat_of_ue, &own);
 	if (known && known->incarnation == incarnation) {
 		*bound = *known;
@@ -52,10 +55,13 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	}
 	struct nat_search search = {
 		.end = { .address = nat_address_of(key->near), .protocol = own.protocol },
-		.binding = { .address = key->near, .port = key->near_port, .session = session, .incarnation = incarnation },
+		.binding = { .address = key->near,
+			     .port = key->near_port,
+			     .session = session,
+			     .incarnation = incarnation },
 	};
 	if (known) {
-		/* Of a session that had this address before: its port goes on as this one's. */
+		/* The previous session of this address: this one inherits its port. */
 		search.end.port = known->port;
 		bpf_map_update_elem(&nat_of_public, &search.end, &search.binding, BPF_ANY);
 	} else {
@@ -70,7 +76,7 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	bound->incarnation = incarnation;
 	struct nat_binding kept = *bound;
 	if (bpf_map_update_elem(&nat_of_ue, &own, &kept, known ? BPF_ANY : BPF_NOEXIST)) {
-		/* Another processor was first, or there is no memory. */
+		/* Another CPU was first, or there is no memory. */
 		bpf_map_delete_elem(&nat_of_public, &search.end);
 		known = bpf_map_lookup_elem(&nat_of_ue, &own);
 		if (!known || known->incarnation != incarnation)
@@ -80,11 +86,12 @@ global int nat_bind(struct nat_key *key, struct nat_binding *bound, __u32 sessio
 	return 1;
 }
 
-/* Takes a place, if it is free. */
+/* Claims an entry if it is free. */
 inline_always int nat_claim(__u32 index)
 {
 	struct nat_flow *flow = nat_flow_at(index);
-	if (!flow || *(volatile __u32 *)&flow->state || __sync_val_compare_and_swap(&flow->state, 0, NAT_TAKEN))
+	if (!flow || *(volatile __u32 *)&flow->state ||
+	    __sync_val_compare_and_swap(&flow->state, 0, NAT_TAKEN))
 		return 0;
 	__u32 block = index / (NAT_BLOCK * NAT_WAYS);
 	__u32 *taken = bpf_map_lookup_elem(&nat_blocks, &block);
@@ -93,7 +100,7 @@ inline_always int nat_claim(__u32 index)
 	return 1;
 }
 
-/* The first of the places that no key says, and how many there are. */
+/* Index of the first overflow entry. */
 inline_always __u32 nat_overflow_base(void)
 {
 	return (settings.nat.lines + 2) * NAT_WAYS;
@@ -104,7 +111,7 @@ inline_always __u32 nat_overflow_size(void)
 	return (settings.nat.flows + 1) / 2 + 64;
 }
 
-/* Gives back a place that no packet has found. */
+/* Releases an entry that no packet has found. */
 inline_always void nat_release(__u32 index, struct nat_key *key)
 {
 	struct nat_flow *flow = nat_flow_at(index);
@@ -120,7 +127,7 @@ inline_always void nat_release(__u32 index, struct nat_key *key)
 	}
 }
 
-/* A place for a flow, which is taken then: one that its key says, or another one, to which a table leads. */
+/* Allocates an entry for a flow: a keyed one, else an overflow entry. */
 global __u32 nat_allocate(struct nat_key *key)
 {
 	if (!key)
@@ -155,7 +162,7 @@ inline_always int nat_count(__u32 session)
 	if (!of)
 		return 0;
 	if (__sync_fetch_and_add(&of->flows, 1) < settings.nat.flows_per_ue) {
-		/* Of all sessions, too. */
+		/* And against the global limit. */
 		if (__sync_fetch_and_add(&globals.nat_flows, 1) < settings.nat.flows)
 			return 1;
 		__sync_fetch_and_add(&globals.nat_flows, -1);
@@ -172,9 +179,9 @@ inline_always void nat_uncount(__u32 session)
 		__sync_fetch_and_add(&of->flows, -1);
 }
 
-/* Writes one direction of a flow; the last store has packets find it. */
-inline_always void nat_write(struct nat_flow *flow, struct nat_key *key, __be32 other, __be16 port, __u32 session,
-			     __u32 incarnation, __u32 ticks)
+/* Writes one direction of a flow; the last store makes it visible. */
+inline_always void nat_write(struct nat_flow *flow, struct nat_key *key, __be32 other, __be16 port,
+			     __u32 session, __u32 incarnation, __u32 ticks)
 {
 	flow->near = key->near;
 	flow->far = key->far;
@@ -187,7 +194,7 @@ inline_always void nat_write(struct nat_flow *flow, struct nat_key *key, __be32 
 	__sync_lock_test_and_set(&flow->state, key->kind | (__u32)port << NAT_PORT_SHIFT);
 }
 
-/* Makes a flow, whose two ends are known. Gives the place of what goes out. */
+/* Inserts a flow with known ends. Returns the index of the outward direction. */
 global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 {
 	if (!key || !bound)
@@ -203,15 +210,16 @@ global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 	__u32 own = 1, out_at = NONE, in_at = NONE, ticks = bpf_jiffies64();
 	if (bpf_map_update_elem(&nat_creating, &in, &own, BPF_NOEXIST))
 		return NONE;
-	/* Another processor has made it, or the public end is another UE's. */
+	/* Another CPU inserted it, or the public end belongs to another UE. */
 	if (!nat_find_slow(&in)) {
 		out_at = nat_allocate(&out);
 		in_at = out_at ? nat_allocate(&in) : NONE;
 	}
 	struct nat_flow *outward = nat_flow_at(out_at), *inward = nat_flow_at(in_at);
 	if (in_at && inward && outward) {
-		/* Outward first: who finds what comes in finds the other direction, too. */
-		nat_write(outward, &out, in.near, in.near_port, bound->session, bound->incarnation, ticks);
+		/* Outward first: whoever finds the inward entry finds the outward one, too. */
+		nat_write(outward, &out, in.near, in.near_port, bound->session, bound->incarnation,
+			  ticks);
 		nat_write(inward, &in, out.near, out.near_port, out_at, bound->incarnation, ticks);
 	} else if (out_at) {
 		nat_release(out_at, &out);
@@ -221,7 +229,7 @@ global __u32 nat_insert(struct nat_key *key, struct nat_binding *bound)
 	return out_at;
 }
 
-/* A new flow of a UE. Another processor may make it at the same time: then it is that one. */
+/* Creates a flow for a UE, or finds the one that another CPU created meanwhile. */
 global __u32 nat_create(struct nat_key *out, __u32 session, __u32 incarnation)
 {
 	if (!out || !nat_count(session))
@@ -242,7 +250,7 @@ global __u32 nat_create(struct nat_key *out, __u32 session, __u32 incarnation)
 	return index;
 }
 
-/* A new flow from outside, which the binding of a UE's port takes whoever sends it: the place of what comes in. */
+/* Creates a flow from outside for an existing binding (full cone). Returns the inward index. */
 global __u32 nat_accept(struct nat_key *in)
 {
 	if (!in)
@@ -272,7 +280,7 @@ global __u32 nat_accept(struct nat_key *in)
 	return nat_find_slow(in);
 }
 
-/* A flow that is over, or was another session's, begins anew for its UE. The key is that of what goes out. */
+/* Restarts an expired flow, or one of a previous session. The key is the outward one. */
 global int nat_restart(struct nat_key *key, __u32 session, __u32 incarnation)
 {
 	if (!key)
@@ -295,7 +303,7 @@ global int nat_restart(struct nat_key *key, __u32 session, __u32 incarnation)
 		} else {
 			flow->session = session;
 			inward->incarnation = incarnation;
-			/* It was counted already. */
+			/* Already counted. */
 			__sync_fetch_and_add(&globals.nat_flows, -1);
 		}
 	}

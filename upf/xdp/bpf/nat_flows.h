@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Flows whose addresses are translated: each direction is found by what its packets look like, in one line of the cache or
- * the one beside it, or else by a table of the kernel. User space takes away those whose time is over; programs do not take
- * them for alive any longer. */
+/* NAT flow table. A direction is found by its key in one cache line or the neighbouring one,
+ * else through a hash map. User space removes expired flows; programs treat them as absent
+ * before that. */
 #pragma once
 
 #include "events.h"
 
-/* What became of a packet from outside. */
+/* Result of inward translation. */
 enum nat_outcome {
-	NAT_NO_FLOW,	/* nobody's: the kernel may know it */
+	NAT_NO_FLOW,	/* no flow: the kernel may know it */
 	NAT_DONE,
-	NAT_REPLIED, /* the frame is the answer to it now */
+	NAT_REPLIED, /* the frame now holds an ICMP reply */
 	NAT_LOST,
 };
 
@@ -20,7 +20,7 @@ inline_always int is_public(__be32 address)
 	return settings.nat.addresses && value >= settings.nat.low && value <= settings.nat.high;
 }
 
-/* One's complement sums (RFC 1624): what a checksum changes by when a word does, and the checksum after it. */
+/* Incremental checksum update (RFC 1624). */
 inline_always __u32 change16(__u16 from, __u16 to)
 {
 	return (__u16)~from + to;
@@ -36,7 +36,7 @@ inline_always __u16 changed(__u16 checksum, __u16 change)
 	return ~fold16((__u16)~checksum + change);
 }
 
-/* A UE has one public address, whatever it talks to (RFC 4787, REQ-2). */
+/* A UE has one public address for all destinations (RFC 4787, REQ-2). */
 inline_always __be32 nat_address_of(__be32 ue)
 {
 	__u32 n = settings.nat.addresses > 1 ? hash_index(ue, settings.nat.addresses) : 0;
@@ -63,7 +63,7 @@ inline_always __be16 nat_new_port(struct nat_flow *flow)
 	return nat_state(flow) >> NAT_PORT_SHIFT;
 }
 
-/* What checksums change by: that of the IP header, and that of the transport header. ICMP has no pseudo header. */
+/* Checksum deltas of the IP and the transport header. ICMP has no pseudo header. */
 inline_always __u16 nat_address_change(struct nat_flow *flow)
 {
 	return fold16(change32(flow->near, flow->other));
@@ -72,10 +72,12 @@ inline_always __u16 nat_address_change(struct nat_flow *flow)
 inline_always __u16 nat_transport_change(struct nat_flow *flow)
 {
 	__u32 port = change16(flow->near_port, nat_new_port(flow));
-	return fold16(nat_protocol(nat_state(flow)) == IPPROTO_ICMP ? port : change32(flow->near, flow->other) + port);
+	return fold16(nat_protocol(nat_state(flow)) == IPPROTO_ICMP ?
+			      port :
+			      change32(flow->near, flow->other) + port);
 }
 
-/* A key as two words, in the order in which a flow has them. */
+/* A key as two words in the layout of a flow. */
 inline_always __u64 nat_addresses(struct nat_key *key)
 {
 	return key->near | (__u64)key->far << 32;
@@ -88,19 +90,20 @@ inline_always __u64 nat_ports_and_kind(struct nat_key *key)
 
 inline_always __u64 nat_hash(struct nat_key *key)
 {
-	__u64 rest = nat_ports_and_kind(key), x = (nat_addresses(key) ^ settings.nat.seed) * 0x9e3779b97f4a7c15ull;
+	__u64 rest = nat_ports_and_kind(key),
+	      x = (nat_addresses(key) ^ settings.nat.seed) * 0x9e3779b97f4a7c15ull;
 	x ^= x >> 32;
 	x = (x ^ rest) * 0xd6e8feb86659fd93ull;
 	return x ^ x >> 32;
 }
 
-/* The line that a key says. The one beside it is the other of its pair. */
+/* The line of a key; the other of the pair is `line ^ 1`. */
 inline_always __u32 nat_line_of(__u64 hash)
 {
 	return (((hash & 0xffffffff) * settings.nat.lines) >> 32) + 2;
 }
 
-/* 0 where a flow is that of a key. */
+/* 0 if a flow has this key. */
 inline_always __u64 nat_differs(struct nat_flow *flow, struct nat_key *key)
 {
 	const __u64 kind = 0xffffffffull | (__u64)NAT_KIND << 32;
@@ -113,8 +116,8 @@ inline_always int nat_is(struct nat_flow *flow, struct nat_key *key)
 	return !nat_differs(flow, key);
 }
 
-/* Which one of a line it is no branch says: a processor could not guess it, and would have to begin anew once the line is
- * there. */
+/* Selects the entry of a line without a branch, which would be mispredicted while the line is
+ * loading. */
 inline_always struct nat_flow *nat_in_line(__u32 at, struct nat_key *key)
 {
 	struct nat_line *line = bpf_map_lookup_elem(&nat_lines, &at);
@@ -137,7 +140,7 @@ inline_always struct nat_flow *nat_flow_at(__u32 index)
 	return index & 1 ? &line->flow[1] : &line->flow[0];
 }
 
-/* A flow that lies where its key, which is on the stack, does not say: its place. */
+/* The index of an overflow flow. The key must be on the stack. */
 inline_always __u32 nat_find_in_table(struct nat_key *key)
 {
 	if (!globals.nat_next)
@@ -151,7 +154,7 @@ global __u32 nat_find_overflow(struct nat_key *key)
 {
 	if (!key)
 		return NONE;
-	/* Older kernels take keys from the stack alone. */
+	/* Older kernels accept map keys on the stack only. */
 	struct nat_key own = *key;
 	return nat_find_in_table(&own);
 }
@@ -169,7 +172,7 @@ inline_always struct nat_flow *nat_find(struct nat_key *key, __u64 hash)
 	return index ? nat_flow_at(index) : NULL;
 }
 
-/* The place of a flow. */
+/* The index of a flow. */
 global __u32 nat_find_slow(struct nat_key *key)
 {
 	if (!key)
@@ -185,7 +188,7 @@ global __u32 nat_find_slow(struct nat_key *key)
 	return nat_find_in_table(&own);
 }
 
-/* What packets of the other direction look like. */
+/* The key of the other direction. */
 inline_always void nat_reverse(struct nat_flow *flow, struct nat_key *other)
 {
 	__u32 state = nat_state(flow);
@@ -196,7 +199,7 @@ inline_always void nat_reverse(struct nat_flow *flow, struct nat_key *other)
 	other->kind = (state & NAT_KIND) ^ NAT_INWARD;
 }
 
-/* Ticks after its last packet for which a flow lives. */
+/* Idle timeout of a flow in ticks. */
 inline_always __u32 nat_lifetime(__u32 state)
 {
 	switch (nat_protocol(state)) {
@@ -214,8 +217,8 @@ inline_always __u32 nat_lifetime(__u32 state)
 	}
 }
 
-/* So late the time of a packet may be written down: a line that is only read costs less. For as long again packets may not
- * even look at it (`nat_rule_cache.h`). */
+/* Maximum delay with which `last` is updated: reading a line is cheaper than writing it. The rule
+ * cache (`nat_rule_cache.h`) adds the same delay again. */
 inline_always __u32 nat_delay(void)
 {
 	return 1u << settings.nat.epoch_shift;
@@ -223,10 +226,11 @@ inline_always __u32 nat_delay(void)
 
 inline_always int nat_is_late(struct nat_flow *flow, __u32 ticks, __u32 lifetime)
 {
-	return (__s32)(ticks - *(volatile __u32 *)&flow->last) > (__s32)(lifetime + 2 * nat_delay());
+	return (__s32)(ticks - *(volatile __u32 *)&flow->last) >
+	       (__s32)(lifetime + 2 * nat_delay());
 }
 
-/* Whether no packet has come in either direction for as long as the flow lives. */
+/* Whether both directions exceeded the idle timeout. */
 global int nat_is_expired_slow(__u32 index, __u32 ticks)
 {
 	struct nat_flow *flow = nat_flow_at(index);
@@ -243,10 +247,11 @@ global int nat_is_expired_slow(__u32 index, __u32 ticks)
 
 inline_always int nat_is_expired(struct nat_flow *flow, struct nat_key *key, __u32 ticks)
 {
-	return unlikely(nat_is_late(flow, ticks, settings.nat.shortest)) && nat_is_expired_slow(nat_find_slow(key), ticks);
+	return unlikely(nat_is_late(flow, ticks, settings.nat.shortest)) &&
+	       nat_is_expired_slow(nat_find_slow(key), ticks);
 }
 
-/* Notes what was seen of a flow for both directions. */
+/* Sets observed-state bits in both directions of a flow. */
 global int nat_mark_seen(struct nat_key *key, __u32 seen)
 {
 	if (!key)

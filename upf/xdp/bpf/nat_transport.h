@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Where a packet has what translation changes: its ports and checksums, and those of the packet that an ICMP error is
- * about. */
+/* Transport headers in NAT: ports and checksums, also within ICMP errors. */
 #pragma once
 
 #include "nat_create.h"
 
-/* Where the transport header's port of a side, and its checksum are. */
+/* Pointers to ports and checksum of the transport header. */
 struct nat_l4 {
 	__be16 *near;
 	__be16 *far;
 	__u16 *checksum;
-	__u8 flags;		/* of TCP */
+	__u8 flags;		/* TCP flags */
 };
 
 #define TCP_FIN 1
 #define TCP_SYN 2
 #define TCP_RST 4
 
-/* Finds them in an IPv4 packet that is whole, or the first of several. 0: it has none. */
+/* Fills `place` for a complete IPv4 packet or first fragment. 0: no ports. */
 inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct nat_l4 *place)
 {
 	__u32 header = ip->ihl * 4;
@@ -43,13 +42,14 @@ inline_always int nat_find_l4(struct iphdr *ip, void *end, int inward, struct na
 
 inline_always int is_icmp_error(struct icmp *icmp)
 {
-	return icmp->type == ICMP_UNREACHABLE || icmp->type == ICMP_EXCEEDED || icmp->type == ICMP_PARAMETER;
+	return icmp->type == ICMP_UNREACHABLE || icmp->type == ICMP_EXCEEDED ||
+	       icmp->type == ICMP_PARAMETER;
 }
 
 inline_always void nat_correct(__u16 *checksum, __u16 change, __u8 protocol)
 {
 	__u16 value = *checksum;
-	/* UDP may go without. */
+	/* UDP may have no checksum. */
 	if (protocol == IPPROTO_UDP && !value)
 		return;
 	value = changed(value, change);
@@ -72,8 +72,8 @@ inline_always __u32 nat_bits(int inward, __u8 protocol, __u8 flags, __u32 seen)
 	return bits;
 }
 
-/* An ICMP error, and the packet within it (RFC 5508, 4). `offset` is that of its IP header. Gives the flow that it is
- * about. */
+/* Translates an ICMP error and the packet within it (RFC 5508, 4). `offset` is that of the IP
+ * header. Returns the index of the flow. */
 global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
@@ -84,7 +84,8 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 		return NONE;
 	struct icmp *icmp = (void *)(ip + 1);
 	struct iphdr *inner = (void *)(icmp + 1);
-	if ((void *)(inner + 1) > end || inner->version != 4 || inner->ihl < 5 || inner->frag_off & bpf_htons(IP_OFFSET))
+	if ((void *)(inner + 1) > end || inner->version != 4 || inner->ihl < 5 ||
+	    inner->frag_off & bpf_htons(IP_OFFSET))
 		return NONE;
 	__u32 header = inner->ihl * 4;
 	__u8 *l4 = (void *)inner + header;
@@ -92,7 +93,7 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 		return NONE;
 	__u8 protocol = inner->protocol;
 	struct nat_key key = { .kind = nat_kind(protocol, inward) };
-	/* It tells of a packet that went the other way: what it was sent from is near. */
+	/* The quoted packet went the other way: its source is near. */
 	key.near = inward ? inner->saddr : inner->daddr;
 	key.far = inward ? inner->daddr : inner->saddr;
 	if (key.near != (inward ? ip->daddr : ip->saddr))
@@ -121,7 +122,7 @@ global __u32 nat_error(struct xdp_md *ctx, __u32 offset, int inward)
 	__be32 address = flow->other;
 	__be16 new_port = nat_new_port(flow);
 	__u16 of_address = nat_address_change(flow), of_transport = nat_transport_change(flow);
-	/* What the message's own checksum covers: the sum over the inner IP header stays what it was. */
+	/* The ICMP checksum covers the quoted packet; the inner IP header's sum is unchanged. */
 	__u32 change = change16(*port, new_port);
 	if (checksum && !(protocol == IPPROTO_UDP && !*checksum)) {
 		__u16 before = *checksum;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* The way of a packet: find its rule, enforce, count, forward or buffer (TS 29.244, 5.2.1). */
+/* Packet pipeline: classify, enforce, count, forward or buffer (TS 29.244, 5.2.1). */
 #pragma once
 
 #include "forwarding.h"
 
-/* Whether a packet of a rule has to wait, instead of being forwarded. */
+/* Whether a packet must be buffered. */
 inline_always int must_buffer(struct rule *rule, enum origin origin)
 {
 	if (rule->flags & RULE_BUFFER)
@@ -19,11 +19,11 @@ inline_always int must_buffer(struct rule *rule, enum origin origin)
 	return session && *(volatile __u32 *)&session->pending > 0;
 }
 
-/* Shows user space what a name server answers. */
+/* Copies a DNS response to user space. */
 global int copy_dns_response(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
-	if (!flow || offset > 1024 || flow->protocol != IPPROTO_UDP || flow->fragment || !flow->length ||
-	    flow->length > BUFFERED_SHORT)
+	if (!flow || offset > 1024 || flow->protocol != IPPROTO_UDP || flow->fragment ||
+	    !flow->length || flow->length > BUFFERED_SHORT)
 		return 0;
 	__u64 at = offset + (flow->transport & 127);
 	struct udphdr *udp = data_of(ctx) + at;
@@ -32,32 +32,37 @@ global int copy_dns_response(struct xdp_md *ctx, __u32 offset, struct flow *flow
 	return give_to_ring(ctx, offset, flow->length, NONE, 0);
 }
 
-/* A packet of a session that user space carries: out of its tunnel it comes to the socket, and from the data network here. */
+/* A packet of a session that user space carries: out of its tunnel it comes to the socket, and from
+ * the data network here. */
 global int non_ip_session(struct xdp_md *ctx, __u32 offset, struct flow *flow, int up)
 {
 	if (!flow || offset > 1024)
 		return XDP_DROP;
 	if (up)
 		return pass_to_kernel();
-	if (!flow->length || flow->length > BUFFERED_LONG || !give_to_ring(ctx, offset, flow->length, NONE, ARGUMENT_DATAGRAM))
+	if (!flow->length || flow->length > BUFFERED_LONG ||
+	    !give_to_ring(ctx, offset, flow->length, NONE, ARGUMENT_DATAGRAM))
 		return dropped(DROP_BUFFER_FULL);
 	COUNT_PACKET(passed);
 	return XDP_DROP;
 }
 
-/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes, and is still to be counted. */
-inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule, enum origin origin)
+/* Lets a packet pass, or gives what becomes of it instead. Less than 0: it passes, and is still to
+ * be counted. */
+inline_always int admit(struct xdp_md *ctx, __u32 offset, struct flow *flow, struct rule *rule,
+			enum origin origin)
 {
 	__u32 flags = rule->flags;
 	if (unlikely(flags & (RULE_DROP | RULE_BUFFER | RULE_HELD | RULE_USER_SPACE | RULE_DNS))) {
-		/* A frame may look like a packet. */
+		/* Non-IP payload may look like an IP packet. */
 		if (flags & RULE_USER_SPACE)
 			return non_ip_session(ctx, offset, flow, flags & RULE_UPLINK);
 		if (flags & RULE_DROP)
 			return dropped_of(rule, DROP_ACTION);
 		if (flags & (RULE_BUFFER | RULE_HELD) && must_buffer(rule, origin))
 			return origin == FROM_BUFFER ? VERDICT_KEEP :
-						       buffer(ctx, offset, flow->length, rule, origin != FROM_SOCKET);
+						       buffer(ctx, offset, flow->length, rule,
+							      origin != FROM_SOCKET);
 		if (flags & RULE_DNS)
 			copy_dns_response(ctx, offset, flow);
 	}
@@ -77,18 +82,19 @@ inline_always int qfi_of(struct rule *rule, struct tunnelled *tunnel)
 		return tunnel->qfi;
 	if (rule->flags & RULE_MARK)
 		return rule->qfi;
-	/* Forwarded data of a handover keep the flow with which they came. */
+	/* Forwarded handover data keep their QFI. */
 	return came ? tunnel->qfi : -1;
 }
 
-/* A packet for a UE, `offset` bytes into the frame. */
-inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 target, enum origin origin)
+/* Downlink: the packet is at `offset`. */
+inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 target,
+			enum origin origin)
 {
 	struct tunnelled none = {};
 	struct rule *rule = classify(ctx, offset, flow, &none, target, 0);
 	if (unlikely(!rule))
 		return dropped_of(any_rule_of(target), DROP_NO_RULE);
-	/* It was translated for a session that had this address before. */
+	/* The NAT flow belongs to a previous session of this address. */
 	if (unlikely(flow->incarnation && flow->incarnation != rule->incarnation))
 		return dropped_of(rule, DROP_NAT);
 	if (flow->version == 4 && flow->nat_mark)
@@ -104,22 +110,24 @@ inline_always int to_ue(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u
 	return verdict;
 }
 
-/* The same for a packet that another UE sent. */
-noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 target, int origin)
+/* Downlink processing of a packet from another UE. */
+noinline int between_ues(struct xdp_md *ctx, __u32 offset, struct flow *flow, __u32 target,
+			 int origin)
 {
 	if (!flow || offset > 1024)
 		return XDP_DROP;
 	return to_ue(ctx, offset, flow, target, origin);
 }
 
-/* Whether a packet of a UE is for the public end of another one, to which it goes at once (RFC 4787, REQ-9). */
+/* Whether a UE's packet is for the public end of another UE: hairpinning (RFC 4787, REQ-9). */
 global int is_hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024)
 		return 0;
 	struct nat_l4 place = {};
 	struct iphdr *ip = data_of(ctx) + offset;
-	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment || !nat_find_l4(ip, end_of(ctx), 0, &place))
+	if ((void *)(ip + 1) > end_of(ctx) || flow->fragment ||
+	    !nat_find_l4(ip, end_of(ctx), 0, &place))
 		return 0;
 	struct nat_end end = { .address = ip->daddr, .port = *place.far, .protocol = ip->protocol };
 	return bpf_map_lookup_elem(&nat_of_public, &end) != NULL;
@@ -127,7 +135,8 @@ global int is_hairpin(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 
 #define SOLICITATION 133
 
-/* Whether a packet of a UE asks for its prefix (RFC 4861, 4.1): to a multicast or link-local address. */
+/* Whether a packet is a Router Solicitation (RFC 4861, 4.1) to a multicast or link-local
+ * address. */
 global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024 || flow->protocol != IPPROTO_ICMPV6)
@@ -138,8 +147,8 @@ global int is_solicitation(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	       type[0] == SOLICITATION && !type[1];
 }
 
-/* Whether a packet of a UE is for our own end of tunnels: a UE has no business there. It could send in the name of others, or have
- * their tunnels be taken for gone. */
+/* Whether a UE's packet is GTP-U for our own address: dropped, so that a UE cannot inject into
+ * tunnels of others or fake Error Indications. */
 global int is_gtpu(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 {
 	if (!flow || offset > 1024)
@@ -147,8 +156,9 @@ global int is_gtpu(struct xdp_md *ctx, __u32 offset, struct flow *flow)
 	if (!flow->read)
 		read_transport(ctx, offset, flow);
 	flow->read = 1;
-	/* Without its first part, others stay parts. */
-	return flow->protocol == IPPROTO_UDP && flow->has_ports && flow->destination_port == GTP_PORT;
+	/* Without the first fragment the others are not reassembled. */
+	return flow->protocol == IPPROTO_UDP && flow->has_ports &&
+	       flow->destination_port == GTP_PORT;
 }
 
 inline_always int is_for_n3(struct flow *flow)
@@ -158,9 +168,9 @@ inline_always int is_for_n3(struct flow *flow)
 	return settings.has_ip6 && is_n3_ip6((__be32 *)flow->destination6);
 }
 
-/* The way of a packet out of its tunnel that its rule lets pass. */
-inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel, struct flow *flow, struct rule *rule,
-			  enum origin origin)
+/* Forwards an admitted uplink packet. */
+inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tunnel,
+			  struct flow *flow, struct rule *rule, enum origin origin)
 {
 	if (unlikely(rule->flags & RULE_TUNNEL))
 		return into_tunnel(ctx, offset, flow->length, rule, qfi_of(rule, tunnel), origin);
@@ -171,10 +181,12 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 			return between_ues(ctx, offset, flow, other, origin);
 		}
 	}
-	if (settings.nat.addresses && unlikely(flow->version == 4 && is_public(flow->destination4))) {
+	if (settings.nat.addresses &&
+	    unlikely(flow->version == 4 && is_public(flow->destination4))) {
 		if (is_hairpin(ctx, offset, flow)) {
 			flow->read = 0;
-			int done = nat_out(ctx, offset, rule) && nat_in(ctx, offset, flow) == NAT_DONE;
+			int done = nat_out(ctx, offset, rule) &&
+				   nat_in(ctx, offset, flow) == NAT_DONE;
 			__u32 other = done ? lookup_ue(flow, 0) : NONE;
 			if (!other)
 				return lost(DROP_NAT);
@@ -185,37 +197,44 @@ inline_always int from_ue(struct xdp_md *ctx, __u32 offset, struct tunnelled *tu
 	return to_network(ctx, offset, flow, rule, origin);
 }
 
-/* A G-PDU. Packets of unknown tunnels are seen by user space, within a rate, for it to send Error Indications. */
-inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow, enum origin origin)
+/* A G-PDU. Packets of unknown tunnels go to user space, within a rate limit, for Error
+ * Indications. */
+inline_always int from_tunnel(struct xdp_md *ctx, struct tunnelled *tunnel, struct flow *flow,
+			      enum origin origin)
 {
 	void *data = data_of(ctx), *end = end_of(ctx);
 	__u64 offset = tunnel->inner;
-	/* Older kernels have to see that it is small. */
+	/* Older verifiers need this bound. */
 	barrier_var(offset);
 	offset &= 2047;
 	__u8 *first = data + offset;
 	int whole = 0;
 	if (offset == tunnel->inner && offset <= 1024 && (void *)(first + 1) <= end) {
 		__be16 protocol = *first >> 4 == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
-		whole = read_ip(data + offset, end, protocol, flow) && offset + flow->length <= tunnel->end;
+		whole = read_ip(data + offset, end, protocol, flow) &&
+			offset + flow->length <= tunnel->end;
 	}
 	__u32 target = lookup_teid(tunnel->teid);
 	if (unlikely(!target))
 		return answer_in_user_space(DROP_UNKNOWN_TUNNEL);
 	if (unlikely(!whole)) {
 		struct rule *of_frames = any_rule_of(target);
-		return of_frames && of_frames->flags & RULE_USER_SPACE ? pass_to_kernel() : dropped(DROP_MALFORMED);
+		return of_frames && of_frames->flags & RULE_USER_SPACE ? pass_to_kernel() :
+									 dropped(DROP_MALFORMED);
 	}
-	/* User space answers, as often as it does those that have no tunnel. The hop limit shows that it comes from the link. */
+	/* User space answers Router Solicitations within the same rate limit. Hop limit 255 proves
+	 * that it comes from the link. */
 	if (unlikely(flow->version == 6 && flow->ttl == 255) && is_solicitation(ctx, offset, flow))
 		return answer_in_user_space(DROP_RATE);
 	struct rule *rule = classify(ctx, offset, flow, tunnel, target, 1);
-	/* A PDR need not name the UE's address; that of its session counts all the same. */
+	/* Check the session's UE address even if the PDR has none. */
 	if (unlikely(!rule)) {
 		rule = any_rule_of(target);
-		return dropped_of(rule, is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
+		return dropped_of(rule,
+				  is_foreign(rule, flow) ? DROP_FOREIGN_SOURCE : DROP_NO_RULE);
 	}
-	if (likely(flow->version == 4 && (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
+	if (likely(flow->version == 4 &&
+		   (rule->flags & (RULE_UPLINK | RULE_UE4)) == (RULE_UPLINK | RULE_UE4) &&
 		   rule->ue4 == flow->source4)) {
 	} else if (rule->flags & RULE_UPLINK && is_foreign(rule, flow)) {
 		return dropped_of(rule, DROP_FOREIGN_SOURCE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
-/* The programs: one for interfaces, one for the link with the kernel, one for packets that waited in user space. */
+/* The XDP programs: for interfaces, for the veth pair with the kernel, and for buffered packets. */
 #include "pipeline.h"
 #include "baseline.h"
 
@@ -11,7 +11,7 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	if (!offset)
 		return pass_to_kernel();
 	struct flow flow = {};
-	/* Bytes of the outer IP header of a tunnelled packet. */
+	/* Length of the outer IP header of a tunnelled packet. */
 	__u32 header = 0;
 	if (protocol == bpf_htons(ETH_P_IP)) {
 		struct iphdr *ip = data + offset;
@@ -19,7 +19,7 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 			return pass_to_kernel();
 		if (ip->daddr == settings.n3_ip4) {
 			header = ip->ihl * 4;
-			/* The kernel puts parts together; user space then has the whole. */
+			/* The kernel reassembles fragments; user space injects the packet. */
 			if (ip->protocol != IPPROTO_UDP || header < sizeof(*ip) ||
 			    ip->frag_off & bpf_htons(IP_MORE_FRAGMENTS | IP_OFFSET))
 				return pass_to_kernel();
@@ -31,7 +31,8 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 		if ((void *)(ip + 1) > end)
 			return pass_to_kernel();
 		if (is_n3_ip6((__be32 *)&ip->daddr)) {
-			header = likely(ip->nexthdr == IPPROTO_UDP) ? sizeof(*ip) : udp_behind(ctx, offset);
+			header = likely(ip->nexthdr == IPPROTO_UDP) ? sizeof(*ip) :
+								      udp_behind(ctx, offset);
 			if (!header)
 				return pass_to_kernel();
 		}
@@ -76,14 +77,15 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	__u32 target = flow.version == 4 ? flow.target : NONE;
 	if (!target)
 		target = lookup_ue(&flow, 0);
-	/* On each of its links the kernel says which groups it listens to: that is for no UE, and lost to none. */
+	/* Multicast group reports of the kernel on the veth pair: not for a UE. */
 	if (unlikely(!target) && origin == FROM_KERNEL && is_multicast(&flow))
 		return pass_to_kernel();
 	if (!target)
-		return origin == FROM_PORT && !flow.incarnation ? pass_to_kernel() : dropped(DROP_UNKNOWN_UE);
+		return origin == FROM_PORT && !flow.incarnation ? pass_to_kernel() :
+								  dropped(DROP_UNKNOWN_UE);
 	if (unlikely(trace.capture) && origin != FROM_BUFFER)
 		capture_end();
-	/* What does not fit, and what has come too far, the kernel answers. */
+	/* The kernel answers packets that exceed the MTU or the TTL. */
 	if (origin == FROM_PORT) {
 		if (flow.ttl <= 1 || (settings.has_n6 && flow.length > settings.n6_mtu))
 			return pass_to_kernel();
@@ -97,7 +99,7 @@ inline_always int handle(struct xdp_md *ctx, enum origin origin)
 	return to_ue(ctx, offset, &flow, target, origin);
 }
 
-/* The same, counted, and watched where somebody asks for it. */
+/* `handle` with counters, latency samples and tracing. */
 inline_always int observe(struct xdp_md *ctx, enum origin origin)
 {
 	struct lane *lane = cpu_counters();
@@ -123,7 +125,7 @@ int martlet_port(struct xdp_md *ctx)
 	return observe(ctx, FROM_PORT);
 }
 
-/* The programs' end of the link with the kernel. */
+/* The program end of the veth pair with the kernel. */
 SEC("xdp")
 int martlet_inner(struct xdp_md *ctx)
 {
@@ -137,14 +139,15 @@ int martlet_inner(struct xdp_md *ctx)
 		link_to(eth, own, own, eth->h_proto);
 		return XDP_TX;
 	}
-	/* A tunnelled packet of ours that the kernel forwards. */
-	if ((void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) && ip->saddr == settings.n3_ip4)
+	/* A tunnelled packet of ours that the kernel routes. */
+	if ((void *)(ip + 1) <= end && eth->h_proto == bpf_htons(ETH_P_IP) &&
+	    ip->saddr == settings.n3_ip4)
 		return XDP_PASS;
 	return observe(ctx, FROM_KERNEL);
 }
 
-/* Run by user space on packets that waited there, and on those that the kernel put together. Where the verdict is
- * XDP_REDIRECT, a `struct verdict` lies before the frame. */
+/* Run by user space on buffered packets. With XDP_REDIRECT a `struct verdict` is in front of the
+ * frame. */
 SEC("xdp")
 int martlet_release(struct xdp_md *ctx)
 {
@@ -157,7 +160,7 @@ int martlet_socket(struct xdp_md *ctx)
 	return observe(ctx, FROM_SOCKET);
 }
 
-/* Run by user space to know the time of the programs. */
+/* Run by user space to read the clock of the programs. */
 SEC("xdp")
 int martlet_clock(struct xdp_md *ctx)
 {
@@ -165,14 +168,14 @@ int martlet_clock(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
-/* The kernel's end of that link: a program has to be there for packets to be taken. */
+/* The kernel end of the veth pair: without a program it drops redirected frames. */
 SEC("xdp")
 int martlet_outer(struct xdp_md *ctx)
 {
 	return XDP_PASS;
 }
 
-/* What is measured, on packets made anew for each run. Loaded by the lab alone. */
+/* Benchmark programs, on generated packets. Loaded by the lab only. */
 SEC("xdp")
 int bench_nothing_up(struct xdp_md *ctx)
 {
@@ -209,12 +212,13 @@ int bench_bare_downlink(struct xdp_md *ctx)
 	return bench_make_downlink(ctx) ? bare_encapsulate(ctx) : XDP_ABORTED;
 }
 
-/* What is sent over links, and what receives it there. */
+/* Generator and sink over real links. */
 SEC("xdp")
 int bench_send_up(struct xdp_md *ctx)
 {
-	return bench_make_uplink(ctx) ? bench_send(ctx, 14 + sizeof(struct bench_uplink) - sizeof(struct bench_inner))
-				      : XDP_ABORTED;
+	return bench_make_uplink(ctx) ? bench_send(ctx, 14 + sizeof(struct bench_uplink) -
+								sizeof(struct bench_inner)) :
+					XDP_ABORTED;
 }
 
 SEC("xdp")

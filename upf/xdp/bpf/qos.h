@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* QERs and URRs: gates, bit rates, quotas, usage (TS 29.244, 5.4 and 5.2.2.2). Processors share no lock. */
+/* QERs and URRs: gates, bit rates, quotas, usage (TS 29.244, 5.4 and 5.2.2.2). CPUs share no
+ * lock. */
 #pragma once
 
 #include "classify.h"
 
-/* Tries of a bucket that others empty at the same time. */
+/* Retries of a contended bucket. */
 #define TRIES 4
 
-/* Whether a bucket has a packet's tokens. `now` is in sixteenths of a nanosecond. */
+/* Whether a bucket holds enough tokens. `now` is in 1/16 ns. */
 inline_always int has_tokens(__u64 full_at, __u64 burst, __u64 cost, __u64 now)
 {
 	__u64 from = full_at > now ? full_at : now;
 	return from + cost - now <= burst;
 }
 
-/* Takes a packet's tokens from a bucket, which had them a moment ago. Where processors met meanwhile, their packets are paid
- * for by those that come next. */
+/* Takes tokens after `has_tokens`. On contention later packets pay. */
 inline_always void spend_tokens(__u64 *place, __u64 cost, __u64 now)
 {
 	__u64 full_at = *(volatile __u64 *)place;
@@ -24,7 +24,7 @@ inline_always void spend_tokens(__u64 *place, __u64 cost, __u64 now)
 		__sync_fetch_and_add(place, cost);
 }
 
-/* Takes a packet's tokens from a bucket, if it has them. */
+/* Takes tokens if the bucket holds enough. */
 inline_always int take_tokens(__u64 *place, __u64 burst, __u64 cost, __u64 now)
 {
 	__u64 full_at = *(volatile __u64 *)place;
@@ -47,7 +47,7 @@ inline_always __u64 cost_of(__u64 per_byte, __u32 bytes)
 	return bytes * per_byte >> 16;
 }
 
-/* All buckets that a rule shares give tokens, or none does. */
+/* Takes tokens from all shared buckets of a rule, or from none. */
 global int within_shared_rates(struct rule *rule, __u32 bytes, __u64 now)
 {
 	if (!rule)
@@ -64,7 +64,8 @@ global int within_shared_rates(struct rule *rule, __u32 bytes, __u64 now)
 		struct bucket *bucket = bpf_map_lookup_elem(&buckets, &index);
 		if (!bucket)
 			return 0;
-		if (!take_tokens(&bucket->full_at, bucket->burst, cost_of(bucket->per_byte, bytes), now)) {
+		if (!take_tokens(&bucket->full_at, bucket->burst, cost_of(bucket->per_byte, bytes),
+				 now)) {
 			refused = 1;
 			break;
 		}
@@ -83,15 +84,16 @@ global int within_shared_rates(struct rule *rule, __u32 bytes, __u64 now)
 	return 0;
 }
 
-/* Whether all rates of a rule let a packet pass. Those that it shares count it; for its own one `spend_own_rate` does. */
+/* Whether all rates of a rule allow a packet. Shared rates are charged here, the own rate by
+ * `spend_own_rate`. */
 inline_always int within_rates(struct rule *rule, __u32 bytes, __u64 now)
 {
 	now <<= 4;
 	__u32 which = rule->rate;
 	if (which) {
 		struct rate *rate = bpf_map_lookup_elem(&rates, &which);
-		if (!rate ||
-		    !has_tokens(*(volatile __u64 *)&rule->full_at, rate->burst, cost_of(rate->per_byte, bytes), now))
+		if (!rate || !has_tokens(*(volatile __u64 *)&rule->full_at, rate->burst,
+					 cost_of(rate->per_byte, bytes), now))
 			return 0;
 	}
 	return likely(!(rule->flags & RULE_SHARED)) || within_shared_rates(rule, bytes, now);
@@ -113,7 +115,7 @@ inline_always __s64 *limit_of(struct rule_cold *rest, int i)
 	return bpf_map_lookup_elem(&limits, &index);
 }
 
-/* Whether a quota of the rule is used up. */
+/* Whether a quota of the rule is exhausted. */
 global int used_up(struct rule *rule)
 {
 	if (!rule)
@@ -136,7 +138,7 @@ global int used_up(struct rule *rule)
 
 int send_event(struct rule *rule, __u32 kind, __u32 argument);
 
-/* Counts a packet against limits that are near, and tells of those that it reaches. */
+/* Counts a packet against near limits and reports those that it reaches. */
 global int count_exactly(struct rule *rule, __u32 bytes)
 {
 	if (!rule)
@@ -158,7 +160,7 @@ global int count_exactly(struct rule *rule, __u32 bytes)
 	return 0;
 }
 
-/* The first packet since user space took the time of the one before. */
+/* Records the time of the first packet since user space read the one before. */
 global int count_first(struct rule *rule, __u64 ticks)
 {
 	if (!rule)
@@ -170,7 +172,7 @@ global int count_first(struct rule *rule, __u64 ticks)
 	return 0;
 }
 
-/* A rule is beyond its mark: whether packets stop. */
+/* For a rule beyond its mark: whether packets stop. */
 global int stops(struct rule *rule)
 {
 	if (!rule)
@@ -179,7 +181,8 @@ global int stops(struct rule *rule)
 	return !rest || *(volatile __u64 *)&rule->bytes >= *(volatile __u64 *)&rest->stop_at;
 }
 
-/* The same, once a packet has been counted: whether user space is told. Again from time to time, in case nobody heard it. */
+/* After a packet beyond the mark is counted: sends EVENT_MARK, repeated per MiB in case it is
+ * lost. */
 global int report_mark(struct rule *rule, __u64 before, __u64 after)
 {
 	if (!rule)
@@ -193,11 +196,10 @@ global int report_mark(struct rule *rule, __u64 before, __u64 after)
 	return 0;
 }
 
-/* Counts a packet that is forwarded. That comes last: the processor waits here for the rule's line of the cache, and has done
- * the rest of its work until then. */
+/* Counts a forwarded packet. Done last, when the rule's cache line has likely arrived. */
 inline_always void count(struct rule *rule, __u32 bytes)
 {
-	/* Asked for once more, for there is little room to keep it. */
+	/* Read again: the stack has no room to keep it. */
 	__u64 ticks = bpf_jiffies64();
 	spend_own_rate(rule, bytes, ticks * settings.tick);
 	__u64 before = __sync_fetch_and_add(&rule->bytes, bytes), after = before + bytes;
@@ -212,7 +214,7 @@ inline_always void count(struct rule *rule, __u32 bytes)
 		report_mark(rule, before, after);
 }
 
-/* Rates of classes of flows, which the thermal governor sets. */
+/* Rates of the flow classes, set by the thermal governor. */
 #define RULE_CLASS_SHIFT 24
 struct governor {
 	struct bucket of_class[4];
@@ -222,10 +224,11 @@ volatile struct governor governor SEC(".data.governor");
 global int within_budget(__u32 flags, __u32 bytes, __u64 now)
 {
 	volatile struct bucket *bucket = &governor.of_class[flags >> RULE_CLASS_SHIFT & 3];
-	return take_tokens((__u64 *)&bucket->full_at, bucket->burst, cost_of(bucket->per_byte, bytes), now << 4);
+	return take_tokens((__u64 *)&bucket->full_at, bucket->burst,
+			   cost_of(bucket->per_byte, bytes), now << 4);
 }
 
-/* Gates, quotas and bit rates. Gives the reason of a drop, or less than 0. */
+/* Enforces gates, quotas and bit rates. Returns the drop reason, or less than 0. */
 inline_always int enforce(struct rule *rule, __u32 bytes, __u64 ticks)
 {
 	__u32 flags = rule->flags;

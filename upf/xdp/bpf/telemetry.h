@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What is known of packets beside the counters of their rules: where they came in, why they went no further, how long a few
- * of them took, and for who traces, the packets themselves. */
+/* Telemetry: per-CPU packet counters, drop reasons, latency samples, tracing and captures. */
 #pragma once
 
 #include "qos.h"
 
-/* Times of programs: class n is of those below 2^(n+5) ns, the last one of all others. */
+/* Latency histogram: class n counts times below 2^(n+5) ns, the last class all others. */
 #define LATENCY_CLASSES 20
 #define LATENCY_FIRST 5
-/* Origins of packets; see `enum origin`. */
+/* Number of `enum origin` values. */
 #define ORIGINS 4
 
-/* Of each processor. */
+/* Per-CPU counters. */
 struct lane {
 	__u64 entered[ORIGINS];
-	__u64 passed;		/* left to the kernel: not ours, or for it to answer */
-	__u64 answered;		/* sent back with an answer */
-	__u64 switched;		/* from one UE to another: counted in both directions */
-	__u64 lost;		/* counted by a rule, and dropped after that */
-	__u64 latency_sum;		/* nanoseconds of those in `took` */
+	__u64 passed;		/* passed to the kernel: not ours, or for it to answer */
+	__u64 answered;		/* answered with ICMP */
+	__u64 switched;		/* between two UEs: counted in both directions */
+	__u64 lost;		/* counted by a rule and dropped afterwards */
+	__u64 latency_sum;		/* sum of the samples in `latency`, in nanoseconds */
 	__u64 latency[LATENCY_CLASSES];
-	__u64 missed;		/* traced packets that found no room */
-	__u64 capture_missed;	/* captured ones */
+	__u64 missed;		/* traced packets lost: the ring was full */
+	__u64 capture_missed;	/* captured packets lost */
 	__u64 unused;
 };
 TABLE(lanes, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct lane, 1, 0);
 
-/* Packets of a session that were dropped. Those that nobody meets any more make room for others. */
+/* Dropped packets per session and reason; the least recently used entries are evicted. */
 struct drop_key {
 	__u32 session;
 	__u32 incarnation;
@@ -34,30 +33,30 @@ struct drop_key {
 };
 TABLE(session_drops, BPF_MAP_TYPE_LRU_HASH, struct drop_key, __u64, 16384, 0);
 
-/* How many packets' time is taken: one of each `sample_mask` + 1; with all bits set, none. */
+/* One of `sample_mask` + 1 packets is timed; all bits set: none. */
 const volatile __u64 sample_mask;
 
-/* What is traced; written by user space while somebody asks. */
+/* Trace and capture settings, written by user space. */
 struct trace {
-	__u32 wanted;		/* 1: packets that are dropped, 2: all of ours */
-	__u32 reasons;		/* bit n: reason n; of those that are dropped */
-	__u32 session;		/* 0: of all, and of none */
-	__u32 capture;		/* so many bytes are shown of each packet of N6; 0: none is shown */
+	__u32 wanted;		/* 1: dropped packets, 2: all packets of sessions */
+	__u32 reasons;		/* bit n: drop reason n */
+	__u32 session;		/* 0: all sessions, and packets without one */
+	__u32 capture;		/* bytes captured of each N6 packet; 0: no capture */
 };
 volatile struct trace trace SEC(".data.trace");
 
 #define TRACED_BYTES 256
 #define TRACED_FORWARDED 0xff
 
-/* A packet as it came in, and what became of it. */
+/* A packet as received, and its outcome. */
 struct traced {
-	__u64 time;		/* nanoseconds since the machine started */
+	__u64 time;		/* nanoseconds since boot */
 	__u32 session;
 	__u32 incarnation;
-	__u32 pdr;		/* 0: no rule was found */
+	__u32 pdr;		/* 0: no rule found */
 	__u32 flags;		/* of the rule */
 	__u32 ifindex;
-	__u32 length;		/* of the frame; as many of them as there is room for follow */
+	__u32 length;		/* of the frame; `bytes` has its beginning */
 	__u32 reason;		/* or TRACED_FORWARDED */
 	__u32 origin;
 	__u8 bytes[TRACED_BYTES];
@@ -70,11 +69,11 @@ struct {
 
 #define CAPTURED_BYTES 2048
 
-/* A packet as it is on N6. */
+/* A packet as on N6. */
 struct captured {
-	__u64 time;		/* nanoseconds since the machine started */
+	__u64 time;		/* nanoseconds since boot */
 	__u32 length;		/* of the packet */
-	__u32 kept;		/* bytes of it that follow */
+	__u32 kept;		/* number of captured bytes */
 	__u8 bytes[CAPTURED_BYTES];
 };
 TABLE(capturing, BPF_MAP_TYPE_PERCPU_ARRAY, __u32, struct captured, 1, 0);
@@ -96,7 +95,7 @@ inline_always struct lane *cpu_counters(void)
 			lane->what++; \
 	} while (0)
 
-/* Has who traces know the rule that a packet met. */
+/* Adds the matched rule to the trace record. */
 global int trace_rule(struct rule *rule)
 {
 	__u32 zero = 0;
@@ -113,7 +112,7 @@ global int trace_rule(struct rule *rule)
 	return 0;
 }
 
-/* Keeps a packet as it came in. */
+/* Starts a trace record with the packet as received. */
 global int trace_begin(struct xdp_md *ctx, __u32 origin)
 {
 	__u32 zero = 0;
@@ -131,7 +130,7 @@ global int trace_begin(struct xdp_md *ctx, __u32 origin)
 	t->origin = origin;
 	if (bytes > TRACED_BYTES)
 		bytes = TRACED_BYTES;
-	/* Older kernels need to be shown that it is from 1 to the most, at this place. */
+	/* The verifier of older kernels needs explicit bounds here. */
 	bytes -= 1;
 	barrier_var(bytes);
 	bytes = (bytes & (TRACED_BYTES - 1)) + 1;
@@ -139,7 +138,7 @@ global int trace_begin(struct xdp_md *ctx, __u32 origin)
 	return 0;
 }
 
-/* Tells of the packet, if it is one of those that are asked for. */
+/* Emits the trace record if it passes the filter. */
 global int trace_end(int verdict)
 {
 	__u32 zero = 0;
@@ -159,7 +158,7 @@ global int trace_end(int verdict)
 	return 1;
 }
 
-/* Keeps the packet at an offset as it is now. */
+/* Copies the packet at an offset in its current state. */
 global int capture_begin(struct xdp_md *ctx, __u32 offset, __u32 length)
 {
 	__u32 zero = 0;
@@ -183,7 +182,7 @@ global int capture_begin(struct xdp_md *ctx, __u32 offset, __u32 length)
 	return 0;
 }
 
-/* It is one of N6: it is shown. */
+/* Emits the copy: it is an N6 packet. */
 global int capture_end(void)
 {
 	__u32 zero = 0;
@@ -201,7 +200,7 @@ global int capture_end(void)
 	return 0;
 }
 
-/* A packet ends here. */
+/* Counts and drops a packet. */
 global int dropped(int reason)
 {
 	__u32 zero = 0;
@@ -216,12 +215,14 @@ global int dropped(int reason)
 	return XDP_DROP;
 }
 
-/* The same of a session's packet. */
+/* Counts and drops a packet of a session. */
 global int dropped_of(struct rule *rule, int reason)
 {
 	if (!rule)
 		return dropped(reason);
-	struct drop_key key = { .session = session_of(rule), .incarnation = rule->incarnation, .reason = reason & 15 };
+	struct drop_key key = { .session = session_of(rule),
+				.incarnation = rule->incarnation,
+				.reason = reason & 15 };
 	__u64 *packets = bpf_map_lookup_elem(&session_drops, &key), one = 1;
 	if (packets)
 		__sync_fetch_and_add(packets, 1);
@@ -232,7 +233,7 @@ global int dropped_of(struct rule *rule, int reason)
 	return dropped(reason);
 }
 
-/* A packet that its rule has counted ends here all the same. */
+/* Drops a packet that its rule already counted. */
 global int lost(int reason)
 {
 	COUNT_PACKET(lost);
@@ -245,7 +246,7 @@ inline_always int pass_to_kernel(void)
 	return XDP_PASS;
 }
 
-/* How long a packet took that came at `start`. */
+/* Records the processing time of a packet received at `start`. */
 global int record_latency(__u64 start)
 {
 	struct lane *lane = cpu_counters();
