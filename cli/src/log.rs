@@ -1,39 +1,50 @@
-//! Logs: lines for people, or JSON for machines.
-use clap::ValueEnum;
-use martlet::history::{History, Kept};
+//! The log on standard error, as text or JSON.
+use clap::{Args, ValueEnum};
+use martlet::ue_history::{UeEvents, UeHistory};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Form of the log.
+/// Options of the log, for all commands.
+#[derive(Debug, Clone, Args)]
+pub struct LogArgs {
+    /// Log level, or a filter such as info,martlet_amf=debug
+    #[arg(long = "log", global = true, default_value = "info", env = "MARTLET_LOG")]
+    pub filter: String,
+    /// Log format
+    #[arg(long = "log-format", global = true, value_enum, default_value = "text")]
+    pub format: LogFormat,
+}
+
+/// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line an event.
+    /// One line per event
     Text,
-    /// A JSON object an event.
+    /// One JSON object per event
     Json,
 }
 
-/// Starts logging to standard error. `level` is `info`, or a filter such as
-/// `info,martlet_amf=debug`.
-pub fn start(level: &str, format: LogFormat) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(level).map_err(|e| {
+/// Starts the log on standard error, and the UE history.
+pub fn start(args: &LogArgs) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&args.filter).map_err(|error| {
         anyhow::anyhow!(
-            "--log {level:?} is no filter ({e}); write for example info,martlet_amf=debug"
+            "--log {:?} is not a filter ({error}): write for example info,martlet_amf=debug",
+            args.filter
         )
     })?;
-    // Colours are for a terminal alone, and for nobody who does not want them (no-color.org).
+    // See no-color.org.
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colours = std::io::stderr().is_terminal() && !unwanted;
     let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
-    let layer = match format {
+    let layer = match args.format {
         LogFormat::Text => layer.with_target(true).boxed(),
         LogFormat::Json => layer.json().flatten_event(true).boxed(),
     };
     tracing_subscriber::registry()
         .with(layer.with_filter(filter))
-        .with(History.with_filter(Kept))
+        .with(UeHistory.with_filter(UeEvents))
         .init();
     Ok(())
 }

@@ -1,6 +1,5 @@
-//! Certificates and keys of a core's functions (TS 33.310, 6; TS 33.501, 13): one authority, a
-//! certificate for each function under the addresses of its services, and the NRF's key for access
-//! tokens.
+//! Certificates and keys of the network functions (TS 33.310, 6; TS 33.501, 13): one CA, a certificate
+//! for each function with the addresses of its services, and the NRF's key for access tokens.
 use crate::config::{Config, PkiFile};
 use anyhow::{Context, Result, ensure};
 use rcgen::{
@@ -11,14 +10,14 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Functions that have services, and `core`, which stands for all of them in one process.
+/// Functions with SBI services, and `core` for all of them in one process.
 const NAMES: [&str; 11] =
     ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "chf", "smf", "amf", "lmf", "core"];
 
-/// Makes a folder with all of them. `names` are further names and addresses, for all certificates.
+/// Makes all files in a folder. `names` are additional names and addresses for all certificates.
 ///
 /// # Errors
-/// The folder has such files already, or cannot be written.
+/// The folder contains a CA already, or cannot be written.
 pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -27,7 +26,7 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
         .with_context(|| folder.display().to_string())?;
     ensure!(
         !folder.join(PkiFile::AUTHORITY).exists(),
-        "{} has an authority already: its functions would not know those of a new one; choose \
+        "{} contains a CA already, and certificates of two CAs do not trust each other: choose \
          another folder",
         folder.display()
     );
@@ -35,7 +34,7 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params.distinguished_name.push(DnType::CommonName, "Martlet's authority");
+    params.distinguished_name.push(DnType::CommonName, "Martlet CA");
     let authority = params.self_signed(&authority_key)?;
     let issuer = Issuer::new(params, &authority_key);
     for name in NAMES {
@@ -65,7 +64,7 @@ pub fn init(config: &Config, folder: &Path, names: &[String]) -> Result<()> {
     write(&folder.join(PkiFile::AUTHORITY), &authority.pem())
 }
 
-/// A new file for its owner alone.
+/// Writes a new file that only its owner can read.
 fn write(file: &Path, text: &str) -> Result<()> {
     let mut open = std::fs::OpenOptions::new();
     let opened = open.write(true).create_new(true).mode(0o600).open(file);

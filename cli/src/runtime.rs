@@ -1,4 +1,4 @@
-//! The runtime of a process, and the signals that end it.
+//! The runtime of a process, its signals, and notifications to systemd.
 use anyhow::Result;
 use martlet::config::Config;
 use martlet_nf::{Ready, Reload, ShutdownTrigger};
@@ -7,17 +7,16 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Runs on this thread alone: a request between two functions of the process costs no wake-up of
-/// another thread.
+/// Runs a future on this thread alone. A call between two functions of the process then wakes no
+/// other thread.
 pub fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
 
-/// Signals that come within this are one: timeout(1) sends its own to the process and to its group.
-const ONE_SIGNAL: Duration = Duration::from_millis(300);
+/// Signals within this time count as one: timeout(1) signals the process and its group.
+const SAME_SIGNAL: Duration = Duration::from_millis(300);
 
-/// Gives the shutdown signal on the first SIGINT or SIGTERM, and ends the process at once on a
-/// second.
+/// Triggers the shutdown on the first SIGINT or SIGTERM. A second signal exits at once.
 pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) =
@@ -29,11 +28,11 @@ pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
             match first {
                 None => {
                     first = Some(Instant::now());
-                    tracing::info!("ending; once more ends at once");
-                    tell_systemd(&[NotifyState::Stopping]);
+                    tracing::info!("shutting down; a second signal exits at once");
+                    notify_systemd(&[NotifyState::Stopping]);
                     trigger.trigger();
                 }
-                Some(first) if first.elapsed() < ONE_SIGNAL => {}
+                Some(first) if first.elapsed() < SAME_SIGNAL => {}
                 Some(_) => std::process::exit(130),
             }
         }
@@ -41,70 +40,67 @@ pub fn on_signal(trigger: ShutdownTrigger) -> Result<()> {
     Ok(())
 }
 
-/// Has the kernel ask this process to end when the one that watches it is gone, however that came:
-/// nobody would start or end it any more, and it would keep its addresses from the next core.
-pub fn end_with(watcher: u32) -> Result<()> {
+/// Makes the kernel terminate this process when its parent ends. Without its supervisor it would
+/// run on and occupy its addresses.
+pub fn exit_with_parent(parent: u32) -> Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM)?;
-    if nix::unistd::getppid().as_raw() != watcher as i32 {
+    if nix::unistd::getppid().as_raw() != parent as i32 {
         nix::sys::signal::raise(nix::sys::signal::Signal::SIGTERM)?;
     }
     Ok(())
 }
 
-/// Tells systemd, where it started this process and wants to know (`Type=notify`).
-fn tell_systemd(states: &[NotifyState<'_>]) {
+/// Notifies systemd, if it started this process with `Type=notify`.
+fn notify_systemd(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(false, states) {
-        tracing::debug!(%error, "systemd was not told");
+        tracing::debug!(%error, "notification to systemd failed");
     }
 }
 
-/// Tells systemd once all is ready, and from then on at half the interval of its watchdog that the
-/// process is alive: the runtime that runs the functions has to get round to it.
-pub fn watch_readiness(ready: Ready) {
+/// Notifies systemd when the process is ready, and then twice per watchdog interval that it is alive.
+/// This task shares the runtime with the functions, so it proves that the runtime makes progress.
+pub fn notify_readiness(ready: Ready) {
     tokio::spawn(async move {
         while ready().is_err() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        tell_systemd(&[NotifyState::Ready]);
+        notify_systemd(&[NotifyState::Ready]);
         let Some(interval) = watchdog() else { return };
         loop {
-            tell_systemd(&[NotifyState::Watchdog]);
+            notify_systemd(&[NotifyState::Watchdog]);
             tokio::time::sleep(interval / 2).await;
         }
     });
 }
 
-/// The interval of systemd's watchdog, where it watches this process (sd_watchdog_enabled(3)).
+/// The interval of systemd's watchdog, if it watches this process (sd_watchdog_enabled(3)).
 fn watchdog() -> Option<Duration> {
     let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
     let ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
     number("WATCHDOG_USEC").filter(|interval| ours && *interval > 0).map(Duration::from_micros)
 }
 
-/// Reads the configuration anew on each SIGHUP. A wrong one changes nothing, and is told.
+/// Reloads the configuration on each SIGHUP. A wrong configuration changes nothing.
 pub fn on_hangup(file: Option<PathBuf>, functions: Vec<(&'static str, Reload)>) -> Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut hangup = signal(SignalKind::hangup())?;
     tokio::spawn(async move {
         while hangup.recv().await.is_some() {
             match reload(file.as_deref(), &functions) {
-                Ok(taken) => {
-                    tracing::info!(
-                        taken,
-                        "the configuration is read anew; what is not named needs a new start"
-                    )
+                Ok(applied) => {
+                    tracing::info!(applied, "configuration reloaded; other changes need a restart")
                 }
-                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+                Err(error) => tracing::error!("configuration not reloaded: {error:#}"),
             }
         }
     });
     Ok(())
 }
 
-/// Hands each function its section; what they took of it.
+/// Passes each function its section. Returns what they applied.
 fn reload(file: Option<&Path>, functions: &[(&'static str, Reload)]) -> Result<String> {
     let config = Config::load(file)?;
-    let taken = functions.iter().filter_map(|(name, reload)| {
+    let applied = functions.iter().filter_map(|(name, reload)| {
         let section: Box<dyn std::any::Any> = match *name {
             "pcf" => Box::new(config.pcf.clone()),
             "udm" => Box::new(config.udm.clone()),
@@ -112,5 +108,5 @@ fn reload(file: Option<&Path>, functions: &[(&'static str, Reload)]) -> Result<S
         };
         reload(section).map(|what| format!("{name}: {what}"))
     });
-    Ok(taken.collect::<Vec<_>>().join("; "))
+    Ok(applied.collect::<Vec<_>>().join("; "))
 }

@@ -1,44 +1,44 @@
-//! Gives back what only the start of a process needed: code that reads configurations and arguments
-//! stays mapped otherwise, and counts for each of ten processes.
+//! Unmaps code that only the start of a process needed, such as the parsers of configuration and
+//! arguments. It would count as resident memory in each of ten processes.
 #![allow(unsafe_code)]
 use std::time::Duration;
 
-/// By then a function has registered, and found the others that it needs at once.
-const SETTLED: Duration = Duration::from_secs(2);
+/// Time until a function has registered with the NRF and discovered its peers.
+const START_TIME: Duration = Duration::from_secs(2);
 
-/// Trims this process once, when it has settled.
-pub fn once_settled() {
+/// Trims this process once, after its start.
+pub fn after_start() {
     tokio::spawn(async {
-        tokio::time::sleep(SETTLED).await;
+        tokio::time::sleep(START_TIME).await;
         match unmap_code() {
-            Ok(octets) => tracing::debug!(octets, "the code that the start needed is let go"),
-            Err(error) => tracing::debug!(%error, "the code that the start needed stays mapped"),
+            Ok(bytes) => tracing::debug!(bytes, "unmapped code of the start"),
+            Err(error) => tracing::debug!(%error, "code of the start stays mapped"),
         }
     });
 }
 
-/// Unmaps the program's own code; what is called next is mapped again by a minor fault each, from
-/// the page cache.
+/// Unmaps the program's own code and returns the number of bytes. Code that is called later is mapped
+/// again from the page cache, with a minor fault for each page.
 fn unmap_code() -> std::io::Result<usize> {
     let program = std::fs::read_link("/proc/self/exe")?;
     let maps = std::fs::read_to_string("/proc/self/maps")?;
-    let mut octets = 0;
+    let mut bytes = 0;
     for (start, end) in maps.lines().filter_map(|line| code_of(line, program.to_str()?)) {
-        // SAFETY: the range is a whole mapping of this process, as the kernel lists it. It is
-        // executable, private, not writable and of a file: nothing was changed in it, so
-        // that the file has all that a later access needs.
+        // SAFETY: the range is a whole mapping of this process, as the kernel lists it. It is a
+        // private, executable, read-only mapping of a file, so its pages are unmodified and can be
+        // read from the file again.
         let done =
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
         if done != 0 {
             return Err(std::io::Error::last_os_error());
         }
-        octets += end - start;
+        bytes += end - start;
     }
-    Ok(octets)
+    Ok(bytes)
 }
 
-/// The range of a line of `/proc/self/maps` that is code of the program (proc_pid_maps(5)).
-/// Relocated data, which look alike but for the letter `x`, are never among them.
+/// The address range of a line of `/proc/self/maps` (proc_pid_maps(5)), if it is code of the program.
+/// Relocated data is excluded: it is not executable.
 fn code_of(line: &str, program: &str) -> Option<(usize, usize)> {
     let mut fields = line.split_ascii_whitespace();
     let (range, permissions) = (fields.next()?, fields.next()?);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_programs_own_code_is_let_go() {
+    fn only_code_of_the_program_is_unmapped() {
         let line = |permissions: &str, path: &str| {
             code_of(
                 &format!("1000-3000 {permissions} 00a0 fe:00 123                        {path}"),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trimmed_process_goes_on_and_has_less_mapped() {
+    fn a_trimmed_process_runs_on_with_less_mapped_code() {
         let mapped = || {
             let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
             let program = std::fs::read_link("/proc/self/exe").unwrap().display().to_string();
@@ -89,7 +89,7 @@ mod tests {
             }
             kilobytes
         };
-        // Code that nothing needs any more.
+        // Runs code that is not needed afterwards.
         let _ = martlet::config::Config::load(None).unwrap();
         let before = mapped();
         assert!(unmap_code().unwrap() > 0);

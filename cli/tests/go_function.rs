@@ -127,7 +127,7 @@ async fn get(fabric: &Fabric, at: &str, target: &str) -> Result<serde_json::Valu
 }
 
 #[test]
-fn a_go_function_registers_is_found_called_and_told_over_the_fabric() {
+fn a_go_function_registers_and_exchanges_requests_and_notifications_over_the_fabric() {
     let Some(go) = go() else { return };
     let installed = Installed::for_go("go-function");
     // Before there is a namespace: modules may have to be downloaded.
@@ -198,7 +198,7 @@ fn minor(go: &Path) -> Option<u32> {
 }
 
 #[test]
-fn what_free5gc_publishes_for_its_functions_runs_over_the_fabric_as_it_is() {
+fn free5gc_libraries_run_over_the_fabric_unchanged() {
     const AT: &str = "127.0.0.31:7777";
     let Some(go) = go() else { return };
     if minor(&go).is_none_or(|minor| minor < 24) {
@@ -244,7 +244,7 @@ fn over_tcp(ports: &[u16]) -> Result<Vec<String>> {
 }
 
 #[test]
-fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
+fn free5gc_smf_serves_a_core_over_the_fabric() {
     use martlet_ran::ue::{OperatorKey, PduSessionRequest, Slice, UeConfig};
     use martlet_store::{Secret, Store, Subscriber};
     let Some(go) = go() else { return };
@@ -270,7 +270,7 @@ fn free5gcs_own_smf_serves_a_core_through_shared_memory() {
         std::fs::write(
             path("martlet.yaml"),
             format!(
-                "network: {{ slices: [{slice}] }}\nsbi: {{ elsewhere: [smf] }}\nfabric: {{ \
+                "network: {{ slices: [{slice}] }}\nsbi: {{ external: [smf] }}\nfabric: {{ \
                  socket: {socket:?} }}\nudr: {{ path: {:?} }}\nnrf: {{ interop: {{ \
                  absolute_prefixes: true, no_heartbeats: true }} }}\nudm: {{ sdm_v1: true \
                  }}\nchf: {{ enabled: true }}\namf: {{ n2: {{ bind: [127.0.0.5] }} }}\n",

@@ -183,7 +183,7 @@ fn rules_are_added_shown_changed_and_deleted() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place() {
+fn errors_have_file_and_line() {
     let Some(switch) = Switch::start("wrong") else { return };
     for (words, why) in [
         ("rule add decap teid x ue 10.60.0.1 via 1", "no value of teid"),
@@ -233,7 +233,7 @@ fn what_is_wrong_is_told_with_its_place() {
 }
 
 #[test]
-fn files_are_written_whole_or_not_at_all() {
+fn rule_files_are_applied_completely_or_not_at_all() {
     let Some(switch) = Switch::start("files") else { return };
     switch.write(
         "wrong",
@@ -309,7 +309,7 @@ fn files_are_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn the_shell_does_line_by_line_and_remembers() {
+fn the_shell_runs_lines_and_keeps_a_history() {
     let Some(switch) = Switch::start("shell") else { return };
     let mut shell = switch.command("").stdin(Stdio::piped()).spawn().expect("a shell");
     let lines = format!(
@@ -336,7 +336,7 @@ fn the_shell_does_line_by_line_and_remembers() {
 
 /// As a person types: the tabulator completes, and the arrow brings back the line before.
 #[test]
-fn the_shell_completes_and_goes_back() {
+fn the_shell_completes_words_and_recalls_lines() {
     let Some(switch) = Switch::start("terminal") else { return };
     let command =
         format!("{} --log error switch --switch {}", env!("CARGO_BIN_EXE_martlet"), switch.address);
@@ -372,7 +372,7 @@ fn the_shell_completes_and_goes_back() {
 }
 
 #[test]
-fn another_controller_is_told_of_and_may_be_displaced() {
+fn another_primary_controller_is_reported_and_can_be_replaced() {
     let Some(switch) = Switch::start("election") else { return };
     // A shell that has written something leads as long as it is there.
     let mut shell = switch.command("").stdin(Stdio::piped()).spawn().expect("a shell");
@@ -396,7 +396,7 @@ fn another_controller_is_told_of_and_may_be_displaced() {
 }
 
 #[test]
-fn a_switch_program_of_another_build_is_not_run() {
+fn a_switch_program_of_another_build_is_rejected() {
     let folder = std::env::temp_dir().join(format!("martlet-rpi-build-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     // The program that is asked finds the switch beside itself.

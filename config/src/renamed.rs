@@ -15,7 +15,7 @@ const TABLES: &[&[Row]] =
 
 const NETWORK: &[Row] = &[];
 
-const SBI: &[Row] = &[];
+const SBI: &[Row] = &[("sbi.elsewhere", "sbi.external", "")];
 
 const FABRIC: &[Row] = &[
     ("fabric.together", "fabric.share_cpu", ""),
@@ -24,7 +24,10 @@ const FABRIC: &[Row] = &[
     ("fabric.process.absent_ms", "fabric.process.negative_route_ms", ""),
 ];
 
-const OAM: &[Row] = &[("oam.traces.gather_ms", "oam.traces.export_interval_ms", "")];
+const OAM: &[Row] = &[
+    ("oam.history.keep", "oam.history.enabled", ""),
+    ("oam.traces.gather_ms", "oam.traces.export_interval_ms", ""),
+];
 
 const NRF: &[Row] = &[("nrf.lenient", "nrf.interop", "")];
 

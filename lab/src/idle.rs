@@ -35,6 +35,7 @@ pub struct IdleArgs {
     /// Variants to compare
     #[arg(long, value_delimiter = ',', default_value = "fabric,local,http")]
     pub sbi: Vec<Variant>,
+    /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
 }

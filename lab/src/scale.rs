@@ -42,6 +42,7 @@ pub struct ScaleArgs {
     /// How many of them register at the same time
     #[arg(long, default_value_t = 2_000)]
     pub storm: u64,
+    /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
 }

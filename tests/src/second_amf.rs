@@ -2,7 +2,7 @@
 use crate::TestCore;
 use anyhow::Result;
 use martlet::config::Config;
-use martlet::functions::{Running, start_named};
+use martlet::core::{RunningFunction, start_function};
 use martlet_nf::{Environment, Shutdown, ShutdownTrigger};
 use martlet_ran::{Gnb, GnbConfig};
 use std::sync::Arc;
@@ -36,7 +36,8 @@ impl SecondAmf {
         change(&mut config);
         let (trigger, shutdown) = Shutdown::new();
         let environment = Environment { shutdown, ..environment };
-        let Running { status, finished, .. } = start_named("amf", &config, &environment).await?;
+        let RunningFunction { status, finished, .. } =
+            start_function("amf", &config, &environment).await?;
         tokio::spawn(finished);
         let second = SecondAmf { status, trigger, number };
         Ok(second)

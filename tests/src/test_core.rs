@@ -154,7 +154,7 @@ impl TestCore {
 
     /// Waits for the N4 association, which sessions need.
     async fn wait_until_associated(&self) -> Result<()> {
-        if self.config.sbi.elsewhere.iter().any(|name| name == "smf") {
+        if self.config.sbi.external.iter().any(|name| name == "smf") {
             return Ok(());
         }
         let status = self.core.status_source();

@@ -1,13 +1,14 @@
 //! The configuration of a core: one YAML file with a section for each network function.
+mod fabric;
 mod network;
 mod oam;
 mod sbi;
 
+pub use fabric::FabricSection;
 pub use network::NetworkSection;
 pub use oam::{FUNCTIONS, OamSection};
 pub use sbi::{PkiFile, SbiSection};
 
-use crate::fabric::FabricSection;
 use anyhow::Result;
 use martlet_amf::{GuamiConfig, PlmnConfig, TaiConfig};
 use martlet_config::{Finding, Lines, Report, read, read_file};
@@ -16,23 +17,23 @@ use martlet_smf::SliceConfig;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// The defaults with what they mean; the file that `martlet defaults` prints.
+/// The defaults with comments: the output of `martlet defaults`.
 pub const DEFAULTS: &str = include_str!("../../defaults.yaml");
 
-/// Everything that `martlet up` reads.
+/// The whole configuration file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
 pub struct Config {
-    /// What several functions need to know alike.
+    /// Values that several functions share.
     pub network: NetworkSection,
-    /// How the functions reach each other.
+    /// Addresses and security of the SBI.
     pub sbi: SbiSection,
-    /// Shared memory between processes of this machine.
+    /// The shared-memory fabric.
     pub fabric: FabricSection,
-    /// Status and metrics.
+    /// Operation and maintenance: status, metrics, UE history, traces.
     pub oam: OamSection,
-    /// Each function's own.
+    /// Sections of the network functions.
     pub nrf: martlet_nrf::NrfConfig,
     #[allow(missing_docs)]
     pub udr: martlet_udr::UdrConfig,
@@ -57,7 +58,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads and checks a file, or gives the defaults.
+    /// Reads and checks a file, or returns the defaults.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is wrong: each error has its line.
     pub fn load(file: Option<&Path>) -> Result<Config> {
         let (mut config, name, lines) = match file {
             Some(file) => {
@@ -70,45 +74,45 @@ impl Config {
                 Lines::default(),
             ),
         };
-        config.spread_network(&lines);
+        config.apply_network(&lines);
         let findings = config.check();
         if !findings.is_empty() {
             let report = Report::of(&name.display().to_string(), &lines, &findings);
-            return Err(anyhow::anyhow!("the configuration is wrong:\n{report}"));
+            return Err(anyhow::anyhow!("the configuration has errors:\n{report}"));
         }
         Ok(config)
     }
 
-    /// Tells the functions what their own sections leave open of what the network is; `lines` knows
-    /// what these say.
-    fn spread_network(&mut self, lines: &Lines) {
+    /// Copies section `network` into the sections of functions that do not set the same values.
+    /// `lines` has the keys that the file sets.
+    fn apply_network(&mut self, lines: &Lines) {
         let network = self.network.clone();
-        let open = |path: &str| !lines.has(path);
+        let is_unset = |path: &str| !lines.has(path);
         let plmn = || network.plmn.clone();
-        if open("amf.guamis") {
+        if is_unset("amf.guamis") {
             self.amf.guamis = vec![GuamiConfig { plmn: plmn(), region: 1, set: 1, pointer: 1 }];
         }
-        if open("amf.plmns") {
+        if is_unset("amf.plmns") {
             self.amf.plmns = vec![PlmnConfig { plmn: plmn(), slices: network.slices.clone() }];
         }
-        if open("amf.tais") {
+        if is_unset("amf.tais") {
             self.amf.tais =
                 network.tacs.iter().map(|tac| TaiConfig { plmn: plmn(), tac: *tac }).collect();
         }
-        if open("udm.home_plmn") {
+        if is_unset("udm.home_plmn") {
             self.udm.home_plmn = plmn();
         }
-        if open("nssf.slices") {
+        if is_unset("nssf.slices") {
             self.nssf.slices = network.slices.clone();
         }
-        if open("smf.slices") {
+        if is_unset("smf.slices") {
             let slice =
                 |slice: &Snssai| SliceConfig { sst: slice.sst, sd: slice.sd.map(Sd::to_u32) };
             self.smf.slices = network.slices.iter().map(slice).collect();
         }
     }
 
-    /// What is wrong, section by section.
+    /// All errors, section by section.
     pub fn check(&self) -> Vec<Finding> {
         let sections: [(&str, Vec<Finding>); 15] = [
             ("network", self.network.check()),
@@ -139,12 +143,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_as_defaults_is_what_holds_without_a_file() {
-        let printed = Config::load(None).expect("the defaults are right");
+    fn printed_defaults_equal_the_built_in_defaults() {
+        let printed = Config::load(None).expect("the defaults have no errors");
         assert_eq!(format!("{printed:#?}"), format!("{:#?}", Config::default()));
     }
 
-    /// Names of members, at any depth.
+    /// Collects the names of members at any depth.
     fn names(value: &serde_json::Value, into: &mut std::collections::BTreeSet<String>) {
         for (name, member) in value.as_object().into_iter().flatten() {
             into.insert(name.clone());
@@ -156,21 +160,22 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_among_the_defaults() {
+    fn every_key_is_in_the_printed_defaults() {
         let config = Config::default();
         let sections = serde_json::json!({
-            "nrf": config.nrf, "udr": config.udr, "udm": config.udm, "ausf": config.ausf, "pcf": config.pcf,
-            "nssf": config.nssf, "chf": config.chf, "upf": config.upf, "smf": config.smf, "lmf": config.lmf, "amf": config.amf,
+            "nrf": config.nrf, "udr": config.udr, "udm": config.udm, "ausf": config.ausf,
+            "pcf": config.pcf, "nssf": config.nssf, "chf": config.chf, "upf": config.upf,
+            "smf": config.smf, "lmf": config.lmf, "amf": config.amf,
         });
         let mut all = std::collections::BTreeSet::new();
         names(&sections, &mut all);
-        let is_there = |name: &String| DEFAULTS.contains(&format!("{name}:"));
-        let missing: Vec<_> = all.iter().filter(|name| !is_there(name)).collect();
+        let is_printed = |name: &String| DEFAULTS.contains(&format!("{name}:"));
+        let missing: Vec<_> = all.iter().filter(|name| !is_printed(name)).collect();
         assert!(missing.is_empty(), "not in defaults.yaml: {missing:?}");
     }
 
     #[test]
-    fn the_network_is_written_once_and_a_functions_own_word_goes_before_it() {
+    fn the_network_section_applies_unless_a_function_sets_the_value() {
         let file =
             std::env::temp_dir().join(format!("martlet-network-{}.yaml", std::process::id()));
         let text = "network: { plmn: \"99970\", tacs: [7, 8], slices: [{ sst: 1, sd: \"010203\" \
@@ -191,7 +196,16 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named() {
+    fn a_renamed_key_is_refused_with_its_new_name() {
+        let file = std::env::temp_dir().join(format!("martlet-renamed-{}", std::process::id()));
+        std::fs::write(&file, "sbi:\n  elsewhere: [smf]\n").unwrap();
+        let error = Config::load(Some(&file)).unwrap_err().to_string();
+        let _ = std::fs::remove_file(&file);
+        assert!(error.ends_with(":2: sbi.elsewhere: this key is now sbi.external"), "{error}");
+    }
+
+    #[test]
+    fn an_error_has_its_line() {
         let file = std::env::temp_dir().join(format!("martlet-config-{}.yaml", std::process::id()));
         std::fs::write(
             &file,

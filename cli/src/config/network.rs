@@ -1,10 +1,10 @@
-//! The network as a whole: what several functions need to know alike, written once.
+//! The network as a whole: values that several functions share.
 use martlet_config::Finding;
 use martlet_sbi_api::common::{PlmnId, Snssai};
 use serde::Deserialize;
 
-/// The PLMN, its tracking areas, and its slices. A function's own section goes before it where it
-/// names the same thing.
+/// The PLMN, its tracking areas and its slices. The same value in a function's section takes
+/// precedence.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkSection {
@@ -12,7 +12,7 @@ pub struct NetworkSection {
     pub plmn: String,
     /// Tracking area codes, 24 bits each.
     pub tacs: Vec<u32>,
-    /// Slices, each an `sst` with an `sd` of six hexadecimal digits, or without.
+    /// S-NSSAIs: `sst`, and optionally `sd` with six hexadecimal digits.
     pub slices: Vec<Snssai>,
 }
 
@@ -23,7 +23,7 @@ impl Default for NetworkSection {
 }
 
 impl NetworkSection {
-    /// What is wrong with it.
+    /// All errors.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.plmn.contains('-') || self.plmn.parse::<PlmnId>().is_err() {
@@ -35,12 +35,14 @@ impl NetworkSection {
         if self.tacs.is_empty() {
             findings.push(Finding::new(
                 "tacs",
-                "without a tracking area no UE is served: write the gNBs' codes",
+                "no tracking area is served: write the TACs of the gNBs",
             ));
         }
         if self.slices.is_empty() {
-            findings
-                .push(Finding::new("slices", "a network has a slice at least, such as {sst: 1}"));
+            findings.push(Finding::new(
+                "slices",
+                "the network needs at least one slice, such as {sst: 1}",
+            ));
         }
         findings
     }

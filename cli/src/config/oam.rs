@@ -1,24 +1,23 @@
-//! The endpoint for people and their tools.
-use crate::history::HistoryConfig;
+//! Operation and maintenance (OAM): the endpoint for status and metrics, the UE history, and traces.
+use crate::ue_history::HistoryConfig;
 use martlet_config::Finding;
 use martlet_nf::traces::TracesConfig;
 use serde::Deserialize;
 use std::net::SocketAddr;
 
-/// The network functions, in the order in which they start: each finds those that it needs
-/// registered before it.
+/// The network functions in start order. Each one starts after those that it depends on.
 pub const FUNCTIONS: [&str; 11] =
     ["nrf", "udr", "udm", "ausf", "pcf", "nssf", "upf", "smf", "lmf", "amf", "chf"];
 
-/// The endpoint for people and their tools.
+/// Section `oam`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OamSection {
-    /// Address; with one process for each function, theirs have the ports after it.
+    /// Address of the endpoint. With one process for each function, theirs have the following ports.
     pub bind: SocketAddr,
-    /// What each UE did.
+    /// The UE history.
     pub history: HistoryConfig,
-    /// Spans of what functions do, for a collector.
+    /// Export of OpenTelemetry spans.
     pub traces: TracesConfig,
 }
 
@@ -38,7 +37,7 @@ impl OamSection {
             .collect()
     }
 
-    /// The address of a function that runs alone.
+    /// The address of the endpoint of a function in a process of its own.
     pub fn of(&self, name: &str) -> SocketAddr {
         let offset = FUNCTIONS.iter().position(|n| *n == name).map_or(0, |n| n as u16 + 1);
         SocketAddr::new(self.bind.ip(), self.bind.port().saturating_add(offset))

@@ -1,4 +1,4 @@
-//! How the functions reach each other, and what they show each other.
+//! The SBI: addresses of the functions, timeouts and certificates.
 use super::FUNCTIONS;
 use anyhow::Result;
 use martlet_config::Finding;
@@ -7,45 +7,43 @@ use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// What `sbi.pki` is where functions of several machines are to talk without certificates.
+/// The value of `sbi.pki` for functions on several machines without certificates.
 const WITHOUT_PKI: &str = "none";
 
-/// Names of files in the folder of `martlet pki init`.
+/// Names of the files that `martlet pki init` makes.
 pub struct PkiFile;
 
 impl PkiFile {
-    /// The authority's certificate, which all functions believe.
+    /// Certificate of the CA, which all functions trust.
     pub const AUTHORITY: &str = "authority.pem";
-    /// Its key: whoever has it makes functions. Keep it away from the machines that run them.
+    /// Private key of the CA. Its owner can make certificates, so it is kept offline.
     pub const AUTHORITY_KEY: &str = "authority-key.pem";
-    /// The NRF's key for access tokens.
+    /// Private key of the NRF for access tokens.
     pub const TOKEN_PRIVATE: &str = "token-key.pem";
-    /// What checks them.
+    /// Public key that verifies access tokens.
     pub const TOKEN_PUBLIC: &str = "token.pem";
 }
 
-/// Where the services of each function are.
+/// Section `sbi`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SbiSection {
-    /// Whether the functions of one process also listen over HTTP/2, for those of others.
+    /// Whether functions in one process also listen over HTTP/2, for functions of other processes.
     pub listen: bool,
-    /// Milliseconds that a call may take, retries included.
+    /// Timeout of a call in milliseconds, retries included.
     pub timeout_ms: u32,
     /// Seconds between heartbeats to the NRF.
     pub heartbeat_s: u16,
-    /// Requests that a function answers at a time over HTTP; more are told to come back (503 with
-    /// Retry-After).
+    /// Maximum number of simultaneous HTTP requests of a function. Others get 503 with Retry-After.
     pub max_requests: usize,
-    /// Folder that `martlet pki init` has made: with it, functions speak TLS with certificates on
-    /// both sides, and ask each other for access tokens of the NRF. Empty for neither, which
-    /// is for the addresses of one machine alone; `none` for neither wherever the functions
-    /// are.
+    /// Folder of `martlet pki init`. With it, functions use mutual TLS and require access tokens of
+    /// the NRF. Empty turns both off, and is allowed for loopback addresses only; `none` turns both
+    /// off for all addresses.
     pub pki: String,
-    /// Functions that this core does without, since others of their kind are registered with its
-    /// NRF: another maker's, or those of another machine.
-    pub elsewhere: Vec<String>,
-    /// Addresses.
+    /// Functions that this core does not start, since external ones are registered with its NRF:
+    /// another vendor's, or those of another machine.
+    pub external: Vec<String>,
+    /// Addresses of the services.
     pub nrf: SocketAddr,
     #[allow(missing_docs)]
     pub udr: SocketAddr,
@@ -76,7 +74,7 @@ impl Default for SbiSection {
             heartbeat_s: 10,
             max_requests: 4096,
             pki: String::new(),
-            elsewhere: Vec::new(),
+            external: Vec::new(),
             nrf: at(10),
             udr: at(11),
             udm: at(12),
@@ -92,7 +90,7 @@ impl Default for SbiSection {
 }
 
 impl SbiSection {
-    /// What a function needs to know of it.
+    /// The configuration that a function gets of it.
     pub fn of(&self, name: &str) -> CommonConfig {
         let bind = match name {
             "udr" => self.udr,
@@ -118,20 +116,20 @@ impl SbiSection {
         }
     }
 
-    /// Whether functions show certificates and tokens to each other.
+    /// Whether functions use certificates and access tokens.
     pub fn is_secured(&self) -> bool {
         !["", WITHOUT_PKI].contains(&self.pki.as_str())
     }
 
-    /// A file of the folder of `martlet pki init`.
+    /// The path of a file in the folder of `martlet pki init`.
     pub fn pki_file(&self, name: &str) -> String {
         std::path::Path::new(&self.pki).join(name).display().to_string()
     }
 
-    /// What a process shows: a function's own certificate, or that of all of them for `core`.
+    /// The certificate and trust anchor of a function, or of all functions for `core`.
     ///
     /// # Errors
-    /// A file is missing, or wrong.
+    /// A file is missing or wrong.
     pub fn tls(&self, name: &str) -> Result<Option<martlet_sbi_http::Tls>> {
         if !self.is_secured() {
             return Ok(None);
@@ -142,21 +140,18 @@ impl SbiSection {
             &file(&format!("{name}.pem")),
             &file(&format!("{name}-key.pem")),
         );
-        let hint = "sbi.pki names the folder; `martlet pki init` makes it";
+        let hint = "sbi.pki names the folder, and `martlet pki init` makes its files";
         loaded.map(Some).map_err(|error| anyhow::anyhow!("{error}; {hint}"))
     }
 
     pub(super) fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for (n, name) in self
-            .elsewhere
-            .iter()
-            .enumerate()
-            .filter(|(_, name)| !FUNCTIONS.contains(&name.as_str()))
+        for (n, name) in
+            self.external.iter().enumerate().filter(|(_, name)| !FUNCTIONS.contains(&name.as_str()))
         {
             let message =
-                format!("there is no function {name}; there are {}", FUNCTIONS.join(", "));
-            findings.push(Finding::new(format!("elsewhere[{n}]"), message));
+                format!("there is no function {name}; write one of {}", FUNCTIONS.join(", "));
+            findings.push(Finding::new(format!("external[{n}]"), message));
         }
         let all = [
             ("nrf", self.nrf),
@@ -174,33 +169,34 @@ impl SbiSection {
             if let Some((other, _)) = all[..n].iter().find(|(_, taken)| taken == address) {
                 findings.push(Finding::new(
                     *name,
-                    format!("{address} is the address of {other} already: give each its own"),
+                    format!("{address} is the address of {other} already: write a different one"),
                 ));
             }
             if address.ip().is_unspecified() {
                 findings.push(Finding::new(
                     *name,
-                    "the address is put into URIs for others: write one that they can reach",
+                    "the address is part of URIs for other functions: write one that they can reach",
                 ));
             } else if self.pki.is_empty() && !address.ip().is_loopback() {
                 findings.push(Finding::new(
                     *name,
                     format!(
-                        "{address} is reached from other machines, by anybody: set sbi.pki to a \
-                         folder and make it with `martlet pki init`, or write `pki: \
-                         {WITHOUT_PKI}` where something else protects that network"
+                        "{address} can be reached from other machines without authentication: set \
+                         sbi.pki to a folder and make its files with `martlet pki init`, or write \
+                         `pki: {WITHOUT_PKI}` if the network is protected in another way"
                     ),
                 ));
             }
         }
         if self.timeout_ms == 0 {
-            findings.push(Finding::new("timeout_ms", "0 lets no call succeed: write 5000"));
+            findings.push(Finding::new("timeout_ms", "with 0 no call can succeed: write 5000"));
         }
         if self.max_requests == 0 {
-            findings.push(Finding::new("max_requests", "0 lets no request in: write 4096"));
+            findings
+                .push(Finding::new("max_requests", "with 0 no request is accepted: write 4096"));
         }
         if self.heartbeat_s == 0 {
-            findings.push(Finding::new("heartbeat_s", "0 is no interval: write 10"));
+            findings.push(Finding::new("heartbeat_s", "0 is not an interval: write 10"));
         }
         findings
     }
@@ -211,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_of_several_machines_have_certificates_unless_somebody_says_otherwise() {
+    fn addresses_of_other_machines_need_certificates_unless_turned_off() {
         let with = |pki: &str, amf: &str| {
             let amf = amf.parse().unwrap();
             SbiSection { pki: pki.into(), amf, ..SbiSection::default() }.check().len()

@@ -1,8 +1,7 @@
-//! Subscribers a line each, under a line with the names of columns: `imsi` (or `supi`), `key`,
-//! `opc` or `op`, and of the others those that are wanted: `amf`, `sqn`, `msisdn`, `slice`
-//! (`1-0000a7`), `dnn` (several with `;` between them, the first the default), `types`
-//! (`IPV4V6;IPV4`), `downlink`, `uplink`, `5qi`, `arp`, `static_ip`, `static_ip6`. Several lines of
-//! one IMSI are its slices.
+//! CSV with a header. Required columns: `imsi` (or `supi`), `key`, and `opc` or `op`. Optional columns:
+//! `amf`, `sqn`, `msisdn`, `slice` (`1-0000a7`), `dnn` (several separated by `;`, the first is the
+//! default), `types` (`IPV4V6;IPV4`), `downlink`, `uplink`, `5qi`, `arp`, `static_ip`, `static_ip6`.
+//! Several lines with one IMSI are its slices.
 use super::{hexadecimal, opc, secret};
 use anyhow::{Context, Result, bail, ensure};
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
@@ -31,7 +30,7 @@ pub fn read(text: &str) -> Result<Vec<Subscriber>> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
     let names: Vec<String> = reader.headers()?.iter().map(str::to_ascii_lowercase).collect();
     if let Some(unknown) = names.iter().find(|name| !COLUMNS.contains(&name.as_str())) {
-        bail!("there is no column {unknown:?}; there are {}", COLUMNS.join(", "));
+        bail!("unknown column {unknown:?}; known are {}", COLUMNS.join(", "));
     }
     let mut all: Vec<Subscriber> = Vec::new();
     for (n, record) in reader.records().enumerate() {
@@ -56,7 +55,7 @@ pub fn read(text: &str) -> Result<Vec<Subscriber>> {
 }
 
 fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
-    let imsi = field("supi").or(field("imsi")).context("there is no imsi")?;
+    let imsi = field("supi").or(field("imsi")).context("imsi is missing")?;
     let supi = if imsi.starts_with("imsi-") { imsi.to_string() } else { format!("imsi-{imsi}") };
     let key = secret(field("key").unwrap_or(""), "key")?;
     let opc = opc(&key, field("opc"), field("op"))?;
@@ -79,7 +78,7 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
                 .map(|sd| sd as u32);
             (
                 sst.parse()
-                    .with_context(|| format!("{text:?} is no slice: write 1, or 1-0000a7"))?,
+                    .with_context(|| format!("{text:?} is not a slice: write 1, or 1-0000a7"))?,
                 sd,
             )
         }
@@ -93,25 +92,25 @@ fn line<'a>(field: &impl Fn(&str) -> Option<&'a str>) -> Result<Subscriber> {
             let kind = |text: &str| {
                 let value = serde_json::Value::from(text.trim().to_ascii_uppercase());
                 serde_json::from_value::<SessionType>(value)
-                    .with_context(|| format!("{text:?} is no session type"))
+                    .with_context(|| format!("{text:?} is not a session type"))
             };
             dnn.session_types = types.split(';').map(kind).collect::<Result<_>>()?;
         }
         dnn.ambr_downlink = field("downlink").map_or(dnn.ambr_downlink, str::to_string);
         dnn.ambr_uplink = field("uplink").map_or(dnn.ambr_uplink, str::to_string);
         dnn.five_qi =
-            field("5qi").map(str::parse).transpose().context("5qi is no number")?.unwrap_or(9);
+            field("5qi").map(str::parse).transpose().context("5qi is not a number")?.unwrap_or(9);
         dnn.arp_priority =
-            field("arp").map(str::parse).transpose().context("arp is no number")?.unwrap_or(8);
+            field("arp").map(str::parse).transpose().context("arp is not a number")?.unwrap_or(8);
         if n == 0 {
             dnn.static_ipv4 = field("static_ip")
                 .map(str::parse)
                 .transpose()
-                .context("static_ip is no IPv4 address")?;
+                .context("static_ip is not an IPv4 address")?;
             dnn.static_ipv6 = field("static_ip6")
                 .map(str::parse)
                 .transpose()
-                .context("static_ip6 is no IPv6 address")?;
+                .context("static_ip6 is not an IPv6 address")?;
         }
         dnns.push(dnn);
     }

@@ -1,5 +1,5 @@
-//! Documents of free5GC's collections, which have the forms of TS 29.505 and TS 29.503, or a
-//! subscriber of its web console.
+//! Documents of free5GC's collections, with the types of TS 29.505 and TS 29.503, or a subscriber of
+//! its web console.
 use super::{hexadecimal, opc, secret};
 use anyhow::{Context, Result};
 use martlet_store::{
@@ -8,7 +8,7 @@ use martlet_store::{
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is known of a subscriber.
+/// The documents of a subscriber.
 #[derive(Default)]
 struct Parts<'a> {
     authentication: Option<&'a Value>,
@@ -21,7 +21,7 @@ pub fn read(documents: &[Value]) -> Result<Vec<Subscriber>> {
     for document in documents {
         let Some(supi) = document["ueId"].as_str() else { continue };
         let parts = all.entry(supi).or_default();
-        // The web console has all of them in one.
+        // The web console has all parts in one document.
         let console = &document["AuthenticationSubscription"];
         if console.is_object() {
             parts.authentication = Some(console);
@@ -143,6 +143,6 @@ fn dnn(name: &str, value: &Value, default: bool) -> Result<SubscribedDnn> {
         .as_array()
         .and_then(|all| all.iter().find_map(|ip| ip["ipv4Addr"].as_str()));
     dnn.static_ipv4 =
-        fixed.map(str::parse).transpose().context("a static address is no IPv4 address")?;
+        fixed.map(str::parse).transpose().context("a static address is not an IPv4 address")?;
     Ok(dnn)
 }

@@ -1,5 +1,5 @@
-//! Subscribers from other cores and for them: what Open5GS and free5GC export of their databases,
-//! and CSV.
+//! Import and export of subscribers: exports of Open5GS's and free5GC's databases, CSV, and Martlet's
+//! own JSON.
 mod csv;
 mod free5gc;
 mod open5gs;
@@ -8,43 +8,45 @@ use anyhow::{Context, Result, bail};
 use martlet_store::{Secret, Subscriber};
 use serde_json::Value;
 
-/// Form of a file with subscribers.
+/// A file format of subscribers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Form {
-    /// Told by the contents
+pub enum Format {
+    /// Detect from the contents
     Auto,
-    /// Collection `subscribers` of Open5GS, as mongoexport writes it
+    /// Collection `subscribers` of Open5GS, by mongoexport
     Open5gs,
-    /// Collections of free5GC, as mongoexport writes them, or what its web console shows of a
-    /// subscriber
+    /// Collections of free5GC, by mongoexport, or a subscriber of its web console
     Free5gc,
-    /// A line each, under a line with names of columns
+    /// CSV with a header, one subscriber per line
     Csv,
-    /// Martlet's own: a JSON array
+    /// Martlet's own format: a JSON array
     Martlet,
 }
 
-/// Reads subscribers; several texts may hold parts of them, as free5GC's collections do.
+/// Reads subscribers. Several texts may contain parts of the same subscribers, as free5GC's
+/// collections do.
 ///
 /// # Errors
-/// A text is none of its form, or a subscriber is wrong; the error says which.
-pub fn read(form: Form, texts: &[String]) -> Result<Vec<Subscriber>> {
+/// A text is not of the format, or a subscriber is wrong. The error names it, but never its keys.
+pub fn read(form: Format, texts: &[String]) -> Result<Vec<Subscriber>> {
     let first = texts.first().map_or("", |text| text.trim_start());
     let form = match form {
-        Form::Auto if first.starts_with(['{', '[']) => told_by(&documents(first)?)?,
-        Form::Auto => Form::Csv,
+        Format::Auto if first.starts_with(['{', '[']) => detect(&documents(first)?)?,
+        Format::Auto => Format::Csv,
         form => form,
     };
     let mut documents_of_all = Vec::new();
-    if form != Form::Csv {
+    if form != Format::Csv {
         for text in texts {
             documents_of_all.extend(documents(text)?);
         }
     }
     let subscribers = match form {
-        Form::Open5gs => documents_of_all.iter().map(open5gs::read).collect::<Result<Vec<_>>>()?,
-        Form::Free5gc => free5gc::read(&documents_of_all)?,
-        Form::Csv => {
+        Format::Open5gs => {
+            documents_of_all.iter().map(open5gs::read).collect::<Result<Vec<_>>>()?
+        }
+        Format::Free5gc => free5gc::read(&documents_of_all)?,
+        Format::Csv => {
             let all = texts.iter().map(|text| csv::read(text)).collect::<Result<Vec<_>>>()?;
             all.into_iter().flatten().collect()
         }
@@ -63,12 +65,14 @@ pub fn read(form: Form, texts: &[String]) -> Result<Vec<Subscriber>> {
 ///
 /// # Errors
 /// The form is one that is read alone.
-pub fn write(form: Form, subscribers: &[Subscriber]) -> Result<String> {
+pub fn write(form: Format, subscribers: &[Subscriber]) -> Result<String> {
     Ok(match form {
-        Form::Open5gs => subscribers.iter().map(|s| open5gs::write(s).to_string() + "\n").collect(),
-        Form::Csv => csv::write(subscribers)?,
-        Form::Auto | Form::Martlet => serde_json::to_string_pretty(subscribers)? + "\n",
-        Form::Free5gc => bail!("subscribers are written as martlet, csv or open5gs"),
+        Format::Open5gs => {
+            subscribers.iter().map(|s| open5gs::write(s).to_string() + "\n").collect()
+        }
+        Format::Csv => csv::write(subscribers)?,
+        Format::Auto | Format::Martlet => serde_json::to_string_pretty(subscribers)? + "\n",
+        Format::Free5gc => bail!("subscribers are written as martlet, csv or open5gs"),
     })
 }
 
@@ -77,7 +81,7 @@ pub fn write(form: Form, subscribers: &[Subscriber]) -> Result<String> {
 fn documents(text: &str) -> Result<Vec<Value>> {
     let mut all = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        match value.context("the text is no JSON")? {
+        match value.context("the text is not JSON")? {
             Value::Array(items) => all.extend(items),
             Value::Object(members)
                 if !members.is_empty() && members.values().all(Value::is_array) =>
@@ -94,35 +98,35 @@ fn documents(text: &str) -> Result<Vec<Value>> {
     Ok(all)
 }
 
-fn told_by(documents: &[Value]) -> Result<Form> {
+fn detect(documents: &[Value]) -> Result<Format> {
     let any = |name: &str| documents.iter().any(|document| !document[name].is_null());
     Ok(match () {
-        () if any("security") && any("imsi") => Form::Open5gs,
-        () if any("ueId") => Form::Free5gc,
-        () if any("supi") => Form::Martlet,
-        () => bail!("the form is not known: say --format open5gs, free5gc, csv or martlet"),
+        () if any("security") && any("imsi") => Format::Open5gs,
+        () if any("ueId") => Format::Free5gc,
+        () if any("supi") => Format::Martlet,
+        () => bail!("the format is not recognised: use --format open5gs, free5gc, csv or martlet"),
     })
 }
 
-/// A key of 32 hexadecimal digits, among which spaces may stand.
+/// A key of 32 hexadecimal digits, with or without spaces.
 fn secret(text: &str, what: &str) -> Result<Secret> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-    // The text itself is not told: it may be nearly a key.
+    // The error does not contain the text, since it may be a key with a typing error.
     Secret::from_hex(&digits).with_context(|| format!("{what} is not 32 hexadecimal digits"))
 }
 
-/// OPc, or what it is made of.
+/// OPc, given or derived from OP.
 fn opc(key: &Secret, opc: Option<&str>, op: Option<&str>) -> Result<Secret> {
     match (opc.filter(|text| !text.is_empty()), op.filter(|text| !text.is_empty())) {
         (Some(opc), _) => secret(opc, "OPc"),
         (None, Some(op)) => Ok(Secret(martlet_security::aka::opc(&key.0, &secret(op, "OP")?.0))),
-        (None, None) => bail!("there is neither OPc nor OP"),
+        (None, None) => bail!("neither OPc nor OP is given"),
     }
 }
 
 fn hexadecimal(text: &str, what: &str) -> Result<u64> {
     u64::from_str_radix(text, 16)
-        .with_context(|| format!("{what} {text:?} is no hexadecimal number"))
+        .with_context(|| format!("{what} {text:?} is not a hexadecimal number"))
 }
 
 #[cfg(test)]
@@ -157,8 +161,8 @@ mod tests {
          "dnnConfigurations":{"internet":{"pduSessionTypes":{"defaultSessionType":"IPV4"}}}}]}"#;
 
     #[test]
-    fn a_subscriber_of_open5gs_is_taken_over_whole() {
-        let all = read(Form::Auto, &[OPEN5GS.into()]).unwrap();
+    fn an_open5gs_subscriber_is_imported_and_exported_completely() {
+        let all = read(Format::Auto, &[OPEN5GS.into()]).unwrap();
         let one = &all[0];
         assert_eq!(
             (one.supi.as_str(), one.msisdn.as_deref(), one.sqn),
@@ -170,18 +174,18 @@ mod tests {
         assert_eq!((slice.sst, slice.sd, dnn.five_qi, dnn.arp_priority), (1, Some(0xa7), 7, 5));
         assert_eq!(dnn.session_types[0], SessionType::Ipv4v6);
         assert_eq!(dnn.static_ipv4.unwrap().to_string(), "10.45.1.2");
-        // There and back.
-        let again = read(Form::Open5gs, &[write(Form::Open5gs, &all).unwrap()]).unwrap();
+        // Exported and imported again.
+        let again = read(Format::Open5gs, &[write(Format::Open5gs, &all).unwrap()]).unwrap();
         assert_eq!(again, all);
     }
 
     #[test]
-    fn a_subscriber_of_free5gc_is_put_together_from_its_collections() {
-        let all = read(Form::Auto, &[FREE5GC.into()]).unwrap();
+    fn a_free5gc_subscriber_is_assembled_from_its_collections() {
+        let all = read(Format::Auto, &[FREE5GC.into()]).unwrap();
         let one = &all[0];
         assert_eq!((all.len(), one.supi.as_str(), one.sqn), (1, "imsi-208930000000003", 0x23));
         assert_eq!(one.msisdn.as_deref(), Some("0900000000"));
-        // OPc is made of OP.
+        // OPc is derived from OP.
         let op = secret("8e27b6af0e692e750f32667a3b14605d", "OP").unwrap();
         assert_eq!(one.opc.0, martlet_security::aka::opc(&one.key.0, &op.0));
         let slices: Vec<_> =
@@ -189,17 +193,17 @@ mod tests {
         assert_eq!(slices, [(Some(0x010203), true, 1), (Some(0x112233), false, 1)]);
         assert_eq!(one.slices[0].dnns[0].session_types, [SessionType::Ipv4, SessionType::Ipv6]);
         assert_eq!(one.slices[0].dnns[0].ambr_uplink, "200 Mbps");
-        assert!(write(Form::Free5gc, &all).is_err());
+        assert!(write(Format::Free5gc, &all).is_err());
     }
 
     #[test]
-    fn csv_and_martlets_own_form_go_there_and_back() {
+    fn csv_and_json_are_exported_and_imported_again() {
         let text = "imsi,key,opc,msisdn,slice,dnn,downlink,uplink,sqn\n001010000000001,\
                     465b5ce8b199b49faa5f0a2ee238a6bc,cd63cb71954a9f4e48a5994e37a02baf,491701,\
                     1-00000a,internet;ims,100 Mbps,50 \
                     Mbps,20\n001010000000002,465b5ce8b199b49faa5f0a2ee238a6bc,\
                     cd63cb71954a9f4e48a5994e37a02baf,,,,,,\n";
-        let all = read(Form::Auto, &[text.into()]).unwrap();
+        let all = read(Format::Auto, &[text.into()]).unwrap();
         assert_eq!((all.len(), all[0].sqn, all[0].slices[0].sd), (2, 0x20, Some(10)));
         let names: Vec<_> =
             all[0].slices[0].dnns.iter().map(|dnn| (dnn.name.as_str(), dnn.default)).collect();
@@ -208,21 +212,21 @@ mod tests {
             (all[1].msisdn.as_ref(), all[1].slices[0].dnns[0].name.as_str()),
             (None, "internet")
         );
-        for form in [Form::Csv, Form::Martlet] {
-            assert_eq!(read(Form::Auto, &[write(form, &all).unwrap()]).unwrap(), all, "{form:?}");
+        for form in [Format::Csv, Format::Martlet] {
+            assert_eq!(read(Format::Auto, &[write(form, &all).unwrap()]).unwrap(), all, "{form:?}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_the_keys() {
+    fn errors_do_not_contain_keys() {
         for (text, word) in [
             ("{\"imsi\":\"1\",\"security\":{\"k\":\"12\"}}", "K"),
             ("imsi,key,opc\n001010000000001,465b5ce8b199b49faa5f0a2ee238a6,cd\n", "key"),
-            ("[{\"colour\":1}]", "form"),
+            ("[{\"colour\":1}]", "format"),
             ("{", "JSON"),
             ("imsi,colour\n", "colour"),
         ] {
-            let error = format!("{:#}", read(Form::Auto, &[text.into()]).unwrap_err());
+            let error = format!("{:#}", read(Format::Auto, &[text.into()]).unwrap_err());
             assert!(error.contains(word) && !error.contains("465b5ce8"), "{text}: {error}");
         }
     }

@@ -4,10 +4,10 @@ use anyhow::{Context, Result, bail};
 use martlet_store::{SessionType, SubscribedDnn, SubscribedSlice, Subscriber};
 use serde_json::{Value, json};
 
-/// Units of bit rates, by their number.
+/// Units of bit rates, by their numbers.
 const UNITS: [&str; 5] = ["bps", "Kbps", "Mbps", "Gbps", "Tbps"];
 
-/// A number as JSON has it, or as MongoDB's extended JSON has it.
+/// A number in JSON or in MongoDB's extended JSON.
 fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let inner = value.as_object()?.values().next()?;
@@ -46,9 +46,9 @@ fn one(document: &Value, imsi: &str) -> Result<Subscriber> {
         document["msisdn"].as_array().and_then(|all| all.first()?.as_str()).map(str::to_string);
     subscriber.ambr_downlink = rate(&document["ambr"]["downlink"])?;
     subscriber.ambr_uplink = rate(&document["ambr"]["uplink"])?;
-    let slices = document["slice"].as_array().context("there is no slice")?;
+    let slices = document["slice"].as_array().context("slice is missing")?;
     subscriber.slices = slices.iter().map(slice).collect::<Result<_>>()?;
-    // Open5GS takes the first one where none is marked.
+    // Open5GS uses the first slice if none is marked as default.
     if !subscriber.slices.iter().any(|slice| slice.default)
         && let Some(first) = subscriber.slices.first_mut()
     {
@@ -99,16 +99,16 @@ fn dnn(value: &Value, default: bool) -> Result<SubscribedDnn> {
         value["ue"][name].as_str().or(value["ue"][name.replace("addr", "ipv4")].as_str())
     };
     dnn.static_ipv4 =
-        address("addr").map(str::parse).transpose().context("ue.addr is no IPv4 address")?;
+        address("addr").map(str::parse).transpose().context("ue.addr is not an IPv4 address")?;
     dnn.static_ipv6 = value["ue"]["addr6"]
         .as_str()
         .map(str::parse)
         .transpose()
-        .context("ue.addr6 is no IPv6 address")?;
+        .context("ue.addr6 is not an IPv6 address")?;
     Ok(dnn)
 }
 
-/// The nearest bit rate from below that is a whole number of a unit.
+/// The highest bit rate up to the given one that is a whole number of a unit.
 fn unrate(text: &str) -> Value {
     let (amount, unit) = text.split_once(' ').unwrap_or((text, "bps"));
     let unit = UNITS.iter().position(|name| *name == unit).unwrap_or(0);
@@ -126,10 +126,14 @@ pub fn write(subscriber: &Subscriber) -> Value {
             Some(SessionType::Ipv6) => 2,
             _ => 3,
         };
-        let arp = json!({"priority_level": dnn.arp_priority, "pre_emption_capability": 1, "pre_emption_vulnerability": 1});
+        let arp = json!({
+            "priority_level": dnn.arp_priority, "pre_emption_capability": 1,
+            "pre_emption_vulnerability": 1,
+        });
         let mut session = json!({
             "name": dnn.name, "type": kind, "qos": {"index": dnn.five_qi, "arp": arp},
-            "ambr": {"downlink": unrate(&dnn.ambr_downlink), "uplink": unrate(&dnn.ambr_uplink)}, "pcc_rule": [],
+            "ambr": {"downlink": unrate(&dnn.ambr_downlink), "uplink": unrate(&dnn.ambr_uplink)},
+            "pcc_rule": [],
         });
         if let Some(address) = dnn.static_ipv4 {
             session["ue"]["addr"] = address.to_string().into();
@@ -155,8 +159,12 @@ pub fn write(subscriber: &Subscriber) -> Value {
         "msisdn": subscriber.msisdn.iter().collect::<Vec<_>>(),
         "security": {"k": subscriber.key.to_hex(), "opc": subscriber.opc.to_hex(), "op": null,
             "amf": format!("{a:02x}{b:02x}"), "sqn": {"$numberLong": subscriber.sqn.to_string()}},
-        "ambr": {"downlink": unrate(&subscriber.ambr_downlink), "uplink": unrate(&subscriber.ambr_uplink)},
+        "ambr": {
+            "downlink": unrate(&subscriber.ambr_downlink),
+            "uplink": unrate(&subscriber.ambr_uplink),
+        },
         "slice": subscriber.slices.iter().map(slice).collect::<Vec<_>>(),
-        "access_restriction_data": 32, "subscriber_status": 0, "network_access_mode": 0, "subscribed_rau_tau_timer": 12,
+        "access_restriction_data": 32, "subscriber_status": 0, "network_access_mode": 0,
+        "subscribed_rau_tau_timer": 12,
     })
 }

@@ -1,10 +1,11 @@
-//! The program itself, as people start it: one process or one each, started again, ended in order.
+//! The program `martlet`, with all functions in one process or one process each: start, shutdown,
+//! crash recovery, NF sets, and its commands.
 mod chaos;
-mod endings;
-mod fence;
-mod killed;
+mod crash_recovery;
+mod lease;
+mod nf_sets;
 mod service;
-mod sets;
+mod shutdown;
 mod site;
 mod traces;
 mod user_plane;

@@ -8,8 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::Duration;
 
-/// What systemd is told, until a state comes.
-fn told(socket: &std::os::unix::net::UnixDatagram, state: &str) -> Result<()> {
+/// What systemd is wait_for_notification, until a state comes.
+fn wait_for_notification(socket: &std::os::unix::net::UnixDatagram, state: &str) -> Result<()> {
     let mut buffer = [0; 4096];
     for _ in 0..100 {
         let length = socket.recv(&mut buffer).with_context(|| format!("waiting for {state}"))?;
@@ -32,7 +32,7 @@ fn oam(path: &str) -> Result<(String, String)> {
 }
 
 #[test]
-fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kept() {
+fn systemd_notification_configuration_reload_and_ue_history() {
     in_namespace(|| async {
         let site = Site::new("service")?;
         let socket = std::os::unix::net::UnixDatagram::bind(site.0.join("notify"))?;
@@ -45,11 +45,11 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
             .stderr(log)
             .spawn()?;
         let outcome = async {
-            told(&socket, "READY=1")?;
+            wait_for_notification(&socket, "READY=1")?;
             ensure!(oam("/readyz")? == ("200".into(), "ready\n".into()), "{:?}", oam("/readyz")?);
             ensure!(oam("/healthz")?.0 == "200", "it is alive");
-            told(&socket, "WATCHDOG=1")?;
-            told(&socket, "WATCHDOG=1")?;
+            wait_for_notification(&socket, "WATCHDOG=1")?;
+            wait_for_notification(&socket, "WATCHDOG=1")?;
 
             let gnb = gnb().await?;
             let ue = ue(&gnb, 1)?;
@@ -83,7 +83,7 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
                 }
                 Ok(())
             };
-            until("stays as it was").await?;
+            until("configuration not reloaded").await?;
             // New home network keys are taken beside what is at work (their registrations are in
             // `call_flows`).
             let key = "{ id: 7, scheme: A, private: \
@@ -120,12 +120,12 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
             let other = Command::new(MARTLET)
                 .args(["ue", "001010000000009", "history", "-c", &config])
                 .output()?;
-            ensure!(!other.status.success(), "nothing is known of it");
+            ensure!(!other.status.success(), "it has no history");
             nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(core.id() as i32),
                 nix::sys::signal::Signal::SIGTERM,
             )?;
-            told(&socket, "STOPPING=1")
+            wait_for_notification(&socket, "STOPPING=1")
         };
         let outcome = outcome.await;
         if outcome.is_err() {
@@ -138,7 +138,7 @@ fn systemd_is_told_and_the_configuration_is_read_anew_and_what_phones_did_is_kep
 
 /// What tshark finds in a capture of a core in which a UE was: a line a message with the
 /// interface, the protocols, and what is malformed.
-async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
+async fn capture_core(name: &str, arguments: &[&str]) -> Result<String> {
     let site = Site::new(name)?;
     let pcap = site.0.join("core.pcapng");
     let file = pcap.display().to_string();
@@ -173,22 +173,22 @@ async fn captured(name: &str, arguments: &[&str]) -> Result<String> {
 }
 
 #[test]
-fn a_capture_has_every_interface_and_tshark_finds_nothing_wrong_in_it() {
+fn a_capture_has_every_interface_and_no_malformed_message() {
     in_namespace(|| async {
         if martlet_tests::is_installed("tshark") {
-            captured("pcap", &[]).await?;
+            capture_core("pcap", &[]).await?;
         }
         Ok(())
     });
 }
 
 #[test]
-fn a_capture_of_functions_with_a_process_each_has_their_calls_over_the_fabric() {
+fn a_capture_of_a_split_core_has_calls_over_the_fabric() {
     in_namespace(|| async {
         if !martlet_tests::is_installed("tshark") {
             return Ok(());
         }
-        let text = captured("pcap-split", &["--split"]).await?;
+        let text = capture_core("pcap-split", &["--split"]).await?;
         for (interface, what) in [
             ("ausf", "nausf-auth"),
             ("udm", "nudm-"),
@@ -205,7 +205,7 @@ fn a_capture_of_functions_with_a_process_each_has_their_calls_over_the_fabric() 
 }
 
 #[test]
-fn subscribers_are_taken_over_and_given_away_without_showing_keys() -> Result<()> {
+fn subscribers_are_imported_and_exported_without_showing_keys() -> Result<()> {
     let site = Site::new("import")?;
     let config = site.config().display().to_string();
     let file = site.0.join("open5gs.json");

@@ -95,7 +95,7 @@ fn way<'a>(
 }
 
 #[test]
-fn a_procedure_is_one_trace_through_every_process_that_has_part_in_it() {
+fn a_procedure_is_one_trace_across_all_processes() {
     in_namespace(|| async {
         let site = Site::new("traces")?;
         let config = std::fs::read_to_string(site.config())?;

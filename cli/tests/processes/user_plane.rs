@@ -96,7 +96,7 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
 
         let (well, out, errors) = capture;
         ensure!(
-            well && out.contains(": 6 packets, ") && out.contains(" 0 packets found no room"),
+            well && out.contains(": 6 packets, ") && out.contains(" 0 packets did not fit"),
             "{out} {errors}"
         );
         let path = out.split(": ").next().context("a path")?;
@@ -135,10 +135,10 @@ fn packets_of_a_running_core_are_captured_traced_and_counted() {
             "{out} {errors}"
         );
         let (well, out, _) = said(site.command("upf renew")?).await?;
-        ensure!(well && out.contains("replaced"), "{out}");
+        ensure!(well && out.contains("reloaded"), "{out}");
         reaches(&ue, 1, GATEWAY).await?;
         // One that has ended says so once more.
-        let (well, out, errors) = said(site.command("upf capture --end")?).await?;
+        let (well, out, errors) = said(site.command("upf capture --stop")?).await?;
         ensure!(well && out.contains(": 6 packets, "), "{out} {errors}");
         gnb.shutdown().await;
         core.stop()

@@ -38,6 +38,7 @@ pub struct ControlPlaneArgs {
     /// Rounds for each number of UEs
     #[arg(long)]
     pub rounds: Option<u32>,
+    /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
 }

@@ -70,6 +70,7 @@ pub struct LcsUppArgs {
     /// that all of it is in force
     #[arg(long)]
     pub realtime: bool,
+    /// The measured core.
     #[command(flatten)]
     pub core: CoreArgs,
 }

@@ -116,7 +116,7 @@ fn eupf_carries_the_packets_of_phones_for_our_smf() {
         let arguments: Vec<&str> = command.split_whitespace().collect();
         let upf = Stock::start(Path::new("ip"), &arguments, &folder)?;
         let core = TestCore::start_on(Sbi::Local, |config| {
-            config.sbi.elsewhere = vec!["upf".into()];
+            config.sbi.external = vec!["upf".into()];
             config.smf.n4.bind = N6_GATEWAY.into();
             config.smf.upfs[0].n4 = (UPF, 8805).into();
         })

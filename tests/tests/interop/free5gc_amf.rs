@@ -62,7 +62,7 @@ fn free5gcs_amf_serves_phones_with_our_other_functions() {
 async fn with_their_amf(program: PathBuf) -> Result<()> {
     let core = TestCore::start_on(Sbi::Http, |config| {
         for_them(config);
-        config.sbi.elsewhere = vec!["amf".into()];
+        config.sbi.external = vec!["amf".into()];
     })
     .await?;
     core.subscribe(1, subscribed)?;

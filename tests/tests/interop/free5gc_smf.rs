@@ -17,7 +17,7 @@ async fn until_user_planes(core: &TestCore, wanted: u64) -> Result<()> {
 async fn core_with(program: PathBuf) -> Result<(TestCore, Stock)> {
     let core = TestCore::start_on(Sbi::Http, |config| {
         for_them(config);
-        config.sbi.elsewhere = vec!["smf".into()];
+        config.sbi.external = vec!["smf".into()];
         // It asks a CHF for every session, and has no answer of its own for a core without.
         config.chf.enabled = true;
     })

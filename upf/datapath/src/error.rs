@@ -41,7 +41,7 @@ pub enum CommandError {
     #[error("captures need a directory: set upf.telemetry.captures")]
     NoDirectory,
     /// A capture is active.
-    #[error("a capture is active: end it first (`martlet upf capture --end`)")]
+    #[error("a capture is active: end it first (`martlet upf capture --stop`)")]
     CaptureActive,
     /// No capture was started.
     #[error("no capture was started: start one with `martlet upf capture`")]

@@ -68,8 +68,7 @@ pub async fn joined(
     let other = Beside::start(site, name, more)?;
     let log = site.0.join(format!("other-{name}.log"));
     // The NRF knows one of before still, under the same identity.
-    let is_ready =
-        || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("martlet::nf: ready"));
+    let is_ready = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("function ready"));
     let of_kind = |nrf: &serde_json::Value| {
         let all = nrf["registered"].as_array().cloned().unwrap_or_default();
         all.iter().filter(|entry| entry["type"] == kind && entry["status"] == "REGISTERED").count()
@@ -100,7 +99,7 @@ pub async fn is_reached(
 }
 
 /// Two AMFs of a set; UEs are with one of them, which is killed.
-async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
+async fn amf_takeover(site: &Site) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
                 bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
@@ -154,21 +153,21 @@ async fn amf_of_a_set_is_killed(site: &Site) -> Result<()> {
 }
 
 #[test]
-fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set() {
+fn another_amf_of_the_set_takes_over_after_a_crash() {
     in_namespace_within(LIMIT, || async {
         let site = Site::new("amf-set")?;
         site.subscribe(3, 1)?;
-        amf_of_a_set_is_killed(&site).await
+        amf_takeover(&site).await
     });
 }
 
 #[test]
-fn phones_of_an_amf_that_is_killed_go_on_with_another_of_the_set_on_postgresql() {
+fn another_amf_of_the_set_takes_over_after_a_crash_on_postgresql() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = TestPostgres::start("amf-set")? else { return Ok(()) };
         let site = Site::on("amf-set-pg", Some(&server.url()))?;
         site.subscribe(3, 1)?;
-        amf_of_a_set_is_killed(&site).await
+        amf_takeover(&site).await
     });
 }
 
@@ -208,7 +207,7 @@ pub async fn two_smfs(site: &Site) -> Result<TwoSmfs> {
 }
 
 /// Two SMFs of a set with one UPF; the sessions' SMF is killed.
-async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
+async fn smf_takeover(site: &Site) -> Result<()> {
     let TwoSmfs { core, other, common, own, more } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
     let (active, idle, third) = (ue(&gnb, 1)?, ue(&gnb, 2)?, ue(&gnb, 3)?);
@@ -272,20 +271,20 @@ async fn smf_of_a_set_is_killed(site: &Site) -> Result<()> {
 }
 
 #[test]
-fn sessions_of_an_smf_that_is_killed_go_on_with_another_of_the_set() {
+fn another_smf_of_the_set_takes_over_after_a_crash() {
     in_namespace_within(LIMIT, || async {
         let site = Site::new("smf-set")?;
         site.subscribe(3, 1)?;
-        smf_of_a_set_is_killed(&site).await
+        smf_takeover(&site).await
     });
 }
 
 #[test]
-fn sessions_of_an_smf_that_is_killed_go_on_with_another_of_the_set_on_postgresql() {
+fn another_smf_of_the_set_takes_over_after_a_crash_on_postgresql() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = TestPostgres::start("smf-set")? else { return Ok(()) };
         let site = Site::on("smf-set-pg", Some(&server.url()))?;
         site.subscribe(3, 1)?;
-        smf_of_a_set_is_killed(&site).await
+        smf_takeover(&site).await
     });
 }

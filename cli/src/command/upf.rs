@@ -1,126 +1,95 @@
-//! `martlet upf`: what a running user plane does with packets.
-use crate::{oam_client, runtime};
+//! `martlet upf`: traces and captures packets of a running user plane.
+use crate::oam_client::{self, OamArgs};
+use crate::runtime;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use martlet::config::Config;
 use serde_json::Value;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(2);
-/// Between two questions.
+/// Timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// Looks at a running user plane.
+/// Commands for a running user plane.
 #[derive(Subcommand)]
 pub enum UpfCommand {
-    /// Show packets that are dropped: which, for which reason, by which rule
+    /// Show dropped packets with the reason and the rules
     Trace(TraceArgs),
-    /// Write packets of N6 to a file of the UPF's (pcap), at speed: what finds no room is counted
+    /// Capture packets of N6 into a pcap file of the UPF, at line rate; packets that do not fit are counted
     Capture(CaptureArgs),
-    /// Load the XDP programs anew and put them in the place of those that run, without losing a
-    /// packet
+    /// Reload the XDP programs without losing a packet
     Renew(RenewArgs),
 }
 
-/// Captures packets of N6.
+/// Arguments of `martlet upf capture`.
 #[derive(Args)]
 pub struct CaptureArgs {
     #[command(flatten)]
-    pub upf: UpfAddress,
-    /// Octets of each packet that are kept, at most 2048
+    oam: OamArgs,
+    /// Bytes captured of each packet, at most 2048
     #[arg(long, default_value_t = 2048)]
     snap: u32,
-    /// Most packets
+    /// Maximum number of packets
     #[arg(long, default_value_t = 10_000_000)]
     packets: u64,
-    /// Most octets of the file
+    /// Maximum size of the file in bytes
     #[arg(long, default_value_t = 1 << 30)]
-    octets: u64,
-    /// Most seconds
+    bytes: u64,
+    /// Maximum duration in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// End the capture that goes on
+    /// Stop the running capture
     #[arg(long)]
-    end: bool,
+    stop: bool,
 }
 
-/// Replaces the programs.
+/// Arguments of `martlet upf renew`.
 #[derive(Args)]
 pub struct RenewArgs {
     #[command(flatten)]
-    pub upf: UpfAddress,
-    /// From then on, take the time of one of so many packets; 0 of none
+    oam: OamArgs,
+    /// Measure the processing time of one in this many packets from now on; 0 turns it off
     #[arg(long)]
     sample: Option<u32>,
 }
 
-/// Shows packets.
+/// Arguments of `martlet upf trace`.
 #[derive(Args)]
 pub struct TraceArgs {
     #[command(flatten)]
-    pub upf: UpfAddress,
-    /// Also packets that are forwarded
+    oam: OamArgs,
+    /// Also show forwarded packets
     #[arg(long)]
     all: bool,
-    /// Only of this UE, by its address
+    /// Only packets of a UE, by its address
     #[arg(long)]
     ue: Option<String>,
-    /// Only for these reasons, such as gate,rate
+    /// Only packets dropped for these reasons, such as gate,rate
     #[arg(long, value_delimiter = ',')]
     reason: Vec<String>,
-    /// End after so many packets
+    /// Stop after a number of packets
     #[arg(long)]
     count: Option<usize>,
-    /// End after so many seconds
+    /// Stop after a number of seconds
     #[arg(long)]
     seconds: Option<u64>,
-    /// A JSON object for each packet, with its octets
+    /// Print JSON, one line per packet, with its bytes
     #[arg(long)]
     json: bool,
 }
 
-/// Where a UPF answers.
-#[derive(Args)]
-pub struct UpfAddress {
-    /// Configuration of the core
-    #[arg(short, long)]
-    config: Option<PathBuf>,
-    /// Address of its status endpoint, in place of the configuration's `oam.bind`
-    #[arg(long)]
-    at: Option<SocketAddr>,
-}
-
-impl UpfAddress {
-    /// Where to ask, one after the other: with one process for each function, the UPF has an
-    /// endpoint of its own.
-    pub fn places(&self) -> Result<Vec<SocketAddr>> {
-        Ok(match self.at {
-            Some(address) => vec![address],
-            None => {
-                let oam = Config::load(self.config.as_deref())?.oam;
-                vec![oam.bind, oam.of("upf")]
-            }
-        })
-    }
-}
-
-/// Asks the first of these places where a UPF is.
-pub async fn ask(places: &[SocketAddr], question: &str) -> Result<Value> {
-    let mut last = anyhow::anyhow!("there is nobody to ask");
-    for place in places {
-        match oam_client::ask(*place, &format!("/ask/upf/{question}"), LIMIT).await {
-            Ok((200, answer)) => return Ok(answer),
-            Ok((404, _)) => last = anyhow::anyhow!("no UPF runs in the process at {place}"),
-            Ok((_, problem)) => {
-                bail!("{}", problem["detail"].as_str().unwrap_or("the UPF refuses"))
-            }
-            Err(error) => last = error,
+/// Sends a request to the first of several endpoints whose process has a UPF.
+pub async fn request(endpoints: &[SocketAddr], query: &str) -> Result<Value> {
+    let answer = oam_client::get_from_any(endpoints, &format!("/ask/upf/{query}"), TIMEOUT).await?;
+    match answer {
+        (200, answer) => Ok(answer),
+        (404, _) => bail!("no UPF runs in this core"),
+        (_, problem) => {
+            bail!("{}", problem["detail"].as_str().unwrap_or("the UPF rejected the request"))
         }
     }
-    Err(last)
 }
 
 /// Runs the command.
@@ -129,40 +98,40 @@ pub fn run(command: UpfCommand) -> Result<()> {
         UpfCommand::Trace(args) => runtime::block_on(trace(&args)),
         UpfCommand::Capture(args) => runtime::block_on(capture(&args)),
         UpfCommand::Renew(args) => {
-            let question =
+            let query =
                 args.sample.map_or("renew".to_string(), |sample| format!("renew/sample/{sample}"));
-            runtime::block_on(ask(&args.upf.places()?, &question))?;
-            println!("The programs are replaced.");
+            runtime::block_on(request(&args.oam.function("upf")?, &query))?;
+            println!("XDP programs reloaded");
             Ok(())
         }
     }
 }
 
 async fn capture(args: &CaptureArgs) -> Result<()> {
-    let places = args.upf.places()?;
-    if args.end {
-        ask(&places, "capture/end").await?;
+    let endpoints = args.oam.function("upf")?;
+    if args.stop {
+        request(&endpoints, "capture/end").await?;
     } else {
-        let wish = format!(
-            "capture/begin/{}/{}/{}/{}",
-            args.snap, args.packets, args.octets, args.seconds
+        let query =
+            format!("capture/begin/{}/{}/{}/{}", args.snap, args.packets, args.bytes, args.seconds);
+        let begun = request(&endpoints, &query).await?;
+        eprintln!(
+            "Capturing N6 to {}. Ctrl-C stops the capture.",
+            begun["path"].as_str().unwrap_or("?")
         );
-        let begun = ask(&places, &wish).await?;
-        eprintln!("Capturing N6 to {}. Ctrl-C ends it.", begun["path"].as_str().unwrap_or("?"));
     }
     loop {
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
-            _ = tokio::signal::ctrl_c() => drop(ask(&places, "capture/end").await?),
+            _ = tokio::signal::ctrl_c() => drop(request(&endpoints, "capture/end").await?),
         }
-        let status = ask(&places, "capture").await?;
+        let status = request(&endpoints, "capture").await?;
         if let Some(why) = status["ended"].as_str() {
-            let [packets, octets, dropped] =
+            let [packets, bytes, dropped] =
                 ["packets", "bytes", "dropped"].map(|name| status[name].as_u64().unwrap_or(0));
             let path = status["path"].as_str().unwrap_or("?");
             println!(
-                "{path}: {packets} packets, {octets} octets; {dropped} packets found no room \
-                 ({why})"
+                "{path}: {packets} packets, {bytes} bytes; {dropped} packets did not fit ({why})"
             );
             return Ok(());
         }
@@ -170,18 +139,18 @@ async fn capture(args: &CaptureArgs) -> Result<()> {
 }
 
 async fn trace(args: &TraceArgs) -> Result<()> {
-    let places = args.upf.places()?;
-    let question = if args.all { "trace/all" } else { "trace" };
+    let endpoints = args.oam.function("upf")?;
+    let query = if args.all { "trace/all" } else { "trace" };
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut shown = 0;
-    // The first question begins the trace: nothing can have been told yet.
-    ask(&places, question).await.context("nothing is traced")?;
-    eprintln!("Tracing. Ctrl-C ends it.");
+    // The first request starts the trace, so its answer has no packets.
+    request(&endpoints, query).await.context("the trace cannot be started")?;
+    eprintln!("Tracing. Ctrl-C stops the trace.");
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let answer = ask(&places, question).await?;
+        let answer = request(&endpoints, query).await?;
         for packet in
-            answer["packets"].as_array().into_iter().flatten().filter(|packet| args.wants(packet))
+            answer["packets"].as_array().into_iter().flatten().filter(|packet| args.matches(packet))
         {
             match args.json {
                 true => println!("{packet}"),
@@ -193,7 +162,7 @@ async fn trace(args: &TraceArgs) -> Result<()> {
             }
         }
         if let Some(missed @ 1..) = answer["missed"].as_u64() {
-            eprintln!("{missed} more packets found no room in the trace buffer");
+            eprintln!("{missed} more packets did not fit into the trace buffer");
         }
         if end.is_some_and(|end| end <= Instant::now()) {
             return Ok(());
@@ -202,7 +171,7 @@ async fn trace(args: &TraceArgs) -> Result<()> {
 }
 
 impl TraceArgs {
-    fn wants(&self, packet: &Value) -> bool {
+    fn matches(&self, packet: &Value) -> bool {
         let reason = packet["reason"].as_str();
         let by_reason = self.reason.is_empty()
             || reason.is_some_and(|r| self.reason.iter().any(|wanted| wanted == r));
@@ -216,18 +185,18 @@ impl TraceArgs {
     }
 }
 
-/// Whether a line has an address, and not merely one that begins like it.
+/// Whether a text contains an address as a whole, not as the prefix of another.
 fn mentions(text: &str, address: &str) -> bool {
     text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.' || c == ':')).any(|word| {
         word == address || word.strip_prefix(address).is_some_and(|rest| rest.starts_with(':'))
     })
 }
 
-/// A packet as a person reads it.
+/// A packet on one line.
 fn line(packet: &Value) -> String {
     let seconds = packet["time"].as_u64().unwrap_or(0) as f64 / 1e9;
     let text = |name: &str| packet[name].as_str().unwrap_or("?").to_string();
-    let fate = match packet["reason"].as_str() {
+    let verdict = match packet["reason"].as_str() {
         Some(reason) => format!("dropped {reason}: {}", text("why")),
         None => "forwarded".to_string(),
     };
@@ -246,7 +215,7 @@ fn line(packet: &Value) -> String {
         }
         rule.push(']');
     }
-    format!("{seconds:.6} {fate}{rule} {}", text("packet"))
+    format!("{seconds:.6} {verdict}{rule} {}", text("packet"))
 }
 
 #[cfg(test)]
@@ -254,16 +223,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_one_line_with_its_rules() {
+    fn a_packet_is_printed_on_one_line_with_its_rules() {
         let packet = serde_json::json!({"time": 1_500_000_000u64, "reason": "gate", "why": "the gate of QER 1 is closed",
             "seid": "0x01", "pdr": 1, "far": 2, "qers": [1], "urrs": [], "packet": "UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets"});
-        let due = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 FAR 2 \
+        let expected = "1.500000 dropped gate: the gate of QER 1 is closed [session 0x01 PDR 1 FAR 2 \
                    QER 1] UDP 10.45.0.2:1 > 10.98.0.2:2, 29 octets";
-        assert_eq!(line(&packet), due);
+        assert_eq!(line(&packet), expected);
     }
 
     #[test]
-    fn an_address_is_found_whole() {
+    fn an_address_is_matched_as_a_whole() {
         let text = "UDP 10.45.0.2:9000 > 10.98.0.2:7000, 29 octets";
         assert!(mentions(text, "10.45.0.2") && mentions(text, "10.98.0.2"));
         assert!(!mentions(text, "10.45.0.20") && !mentions(text, "10.45.0"));

@@ -1,7 +1,7 @@
 //! A function of a set that stands still for a while, is taken for gone, and comes back: what
 //! another one has gone on with is that one's, and nothing of it is sent or written any more by the
 //! first (TS 23.501, 5.21.2 and 5.22).
-use crate::sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
+use crate::nf_sets::{LIMIT, TwoSmfs, internet, is_reached, joined, two_smfs};
 use crate::{Site, deregister_all, gnb_at, gnb_config, status_of, ue, until};
 use anyhow::{Context, Result, ensure};
 use martlet_context_store::{ContextStoreConfig, PeerContexts};
@@ -15,11 +15,8 @@ use std::time::Duration;
 /// What a function beside the core's says of itself, at the address that its log names.
 fn status_beside(site: &Site, name: &str) -> Result<serde_json::Value> {
     let log = std::fs::read_to_string(site.0.join(format!("other-{name}.log")))?;
-    let ready = log
-        .lines()
-        .rev()
-        .find(|line| line.contains("martlet::nf: ready"))
-        .context("it is ready")?;
+    let ready =
+        log.lines().rev().find(|line| line.contains("function ready")).context("it is ready")?;
     let oam = ready
         .split("oam=")
         .nth(1)
@@ -64,7 +61,7 @@ fn kept(site: &Site, database: Option<&str>, function: &str, owner: &str) -> Res
     Ok(kept.into_iter().map(|(id, _)| id).filter(|id| id != function).collect())
 }
 
-async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
+async fn suspended_amf(site: &Site, database: Option<&str>) -> Result<()> {
     let core = site.start(&["--split", "--sbi", "http"])?;
     let more = "amf:\n  guamis: [{ plmn: \"00101\", region: 1, set: 1, pointer: 2 }]\n  n2: { \
                 bind: [127.0.0.6] }\nsbi: { amf: \"127.0.0.27:7777\" }\n";
@@ -128,25 +125,25 @@ async fn amf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
 }
 
 #[test]
-fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them() {
+fn a_suspended_amf_leaves_its_ues_to_the_amf_that_took_over() {
     in_namespace_within(LIMIT, || async {
         let site = Site::new("amf-fence")?;
         site.subscribe(3, 1)?;
-        amf_stands_still(&site, None).await
+        suspended_amf(&site, None).await
     });
 }
 
 #[test]
-fn an_amf_that_stood_still_leaves_its_phones_to_the_one_that_went_on_with_them_on_postgresql() {
+fn a_suspended_amf_leaves_its_ues_to_the_amf_that_took_over_on_postgresql() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = TestPostgres::start("amf-fence")? else { return Ok(()) };
         let site = Site::on("amf-fence-pg", Some(&server.url()))?;
         site.subscribe(3, 1)?;
-        amf_stands_still(&site, Some(&server.url())).await
+        suspended_amf(&site, Some(&server.url())).await
     });
 }
 
-async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
+async fn suspended_smf(site: &Site, database: Option<&str>) -> Result<()> {
     let TwoSmfs { core, other, .. } = two_smfs(site).await?;
     let gnb = gnb_at(1, "127.0.0.5:38412").await?;
     let (active, idle) = (ue(&gnb, 1)?, ue(&gnb, 2)?);
@@ -183,14 +180,14 @@ async fn smf_stands_still(site: &Site, database: Option<&str>) -> Result<()> {
 }
 
 #[test]
-fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them() {
-    in_namespace_within(LIMIT, || async { smf_stands_still(&Site::new("smf-fence")?, None).await });
+fn a_suspended_smf_leaves_its_sessions_to_the_smf_that_took_over() {
+    in_namespace_within(LIMIT, || async { suspended_smf(&Site::new("smf-fence")?, None).await });
 }
 
 #[test]
-fn an_smf_that_stood_still_leaves_its_sessions_to_the_one_that_went_on_with_them_on_postgresql() {
+fn a_suspended_smf_leaves_its_sessions_to_the_smf_that_took_over_on_postgresql() {
     in_namespace_within(LIMIT, || async {
         let Some(server) = TestPostgres::start("smf-fence")? else { return Ok(()) };
-        smf_stands_still(&Site::on("smf-fence-pg", Some(&server.url()))?, Some(&server.url())).await
+        suspended_smf(&Site::on("smf-fence-pg", Some(&server.url()))?, Some(&server.url())).await
     });
 }

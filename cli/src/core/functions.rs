@@ -1,4 +1,4 @@
-//! The network functions that this program can start, by name.
+//! Starts network functions by name.
 use crate::config::{Config, FUNCTIONS, PkiFile};
 use anyhow::{Result, bail};
 use martlet_nf::{
@@ -9,39 +9,39 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Those that a configuration has.
-pub fn names(config: &Config) -> impl Iterator<Item = &'static str> {
+/// The names of the functions of a configuration, in start order.
+pub fn function_names(config: &Config) -> impl Iterator<Item = &'static str> {
     let chf = config.chf.enabled;
-    let elsewhere = |name: &str| config.sbi.elsewhere.iter().any(|other| other == name);
-    FUNCTIONS.into_iter().filter(move |name| (*name != "chf" || chf) && !elsewhere(name))
+    let is_external = |name: &str| config.sbi.external.iter().any(|other| other == name);
+    FUNCTIONS.into_iter().filter(move |name| (*name != "chf" || chf) && !is_external(name))
 }
 
-/// A function at work, whatever its kind.
-pub struct Running {
-    /// Its name.
+/// A running function of any kind.
+pub struct RunningFunction {
+    /// The name.
     pub name: &'static str,
-    /// `nfInstanceId`; empty for a function that has no SBI.
+    /// `nfInstanceId`; empty for the UPF, which has no SBI.
     pub instance_id: String,
-    /// Where its services are; empty for a function that has no SBI.
+    /// Host and port of its services; empty for the UPF, which has no SBI.
     pub authority: String,
-    /// What it says of itself.
+    /// The source of its status.
     pub status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    /// Answers questions.
+    /// The source of answers to OAM queries.
     pub ask: Option<AskSource>,
-    /// Hands it its section of the configuration anew.
+    /// Reloads its section of the configuration.
     pub reload: Option<Reload>,
-    /// Whether it can do its work.
+    /// Whether it is ready.
     pub ready: Ready,
-    /// Ends with it.
+    /// Completes when the function has ended.
     pub finished: Pin<Box<dyn Future<Output = Result<(), StartError>> + Send>>,
 }
 
-impl From<RunningNf> for Running {
+impl From<RunningNf> for RunningFunction {
     fn from(nf: RunningNf) -> Self {
         let (instance_id, authority) = (nf.instance_id.clone(), nf.authority.clone());
         let (name, status, ask) = (nf.name, nf.status_source(), Some(nf.ask_source()));
         let (reload, ready) = (Some(nf.reload_source()), nf.ready_source());
-        Running {
+        RunningFunction {
             name,
             instance_id,
             authority,
@@ -55,17 +55,20 @@ impl From<RunningNf> for Running {
 }
 
 /// Starts a function by its name.
-pub async fn start_named(
+///
+/// # Errors
+/// The name is unknown, or the function failed to start.
+pub async fn start_function(
     name: &str,
     config: &Config,
     environment: &Environment,
-) -> Result<Running> {
+) -> Result<RunningFunction> {
     async fn one<F: NetworkFunction>(
         own: F::Config,
         config: &Config,
         name: &str,
         environment: &Environment,
-    ) -> Result<Running> {
+    ) -> Result<RunningFunction> {
         let mut common = config.sbi.of(name);
         // Peers know the contexts that outlive the process under its instance ID.
         if matches!(name, "amf" | "smf") && common.instance_id.is_none() {
@@ -114,7 +117,7 @@ pub async fn start_named(
     }
 }
 
-async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
+async fn upf(config: &Config, environment: &Environment) -> Result<RunningFunction> {
     let shutdown = environment.shutdown.clone();
     let handle =
         martlet_upf::start(config.upf.clone(), async move { shutdown.wait().await }).await?;
@@ -129,7 +132,7 @@ async fn upf(config: &Config, environment: &Environment) -> Result<Running> {
         Box::pin(
             async move { handle.finished().await.map_err(|e| StartError(format!("upf: {e}"))) },
         );
-    Ok(Running {
+    Ok(RunningFunction {
         name: "upf",
         instance_id: String::new(),
         authority: String::new(),

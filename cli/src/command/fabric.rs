@@ -1,5 +1,5 @@
-//! `martlet fabric`: the manager of the machine's shared memory, for network functions that are
-//! started one by one.
+//! `martlet fabric`: the manager of the shared-memory fabric, for network functions that are started
+//! one by one.
 use crate::runtime;
 use anyhow::Result;
 use clap::Args;
@@ -8,11 +8,11 @@ use martlet::core::FabricManager;
 use martlet_nf::Shutdown;
 use std::path::PathBuf;
 
-/// Manages the machine's fabric.
+/// Runs the manager of this machine's fabric.
 #[derive(Args)]
 pub struct FabricArgs {
-    /// Configuration; the built-in defaults where it is left out
-    #[arg(short, long)]
+    /// Configuration [default: built-in]
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
@@ -23,7 +23,8 @@ pub fn run(args: FabricArgs) -> Result<()> {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
         let _manager = FabricManager::start(&config)?;
-        tracing::info!(socket = %config.fabric.of_manager().socket.display(), "the fabric is managed");
+        let socket = config.fabric.of_manager().socket;
+        tracing::info!(socket = %socket.display(), "fabric manager ready");
         shutdown.wait().await;
         Ok(())
     })

@@ -1,10 +1,11 @@
-//! `martlet nf NAME`: one network function alone in its process.
+//! `martlet nf NAME`: one network function in a process of its own.
+use super::capture::CaptureArgs;
 use crate::{runtime, trim};
 use anyhow::{Result, bail};
 use clap::Args;
 use martlet::config::{Config, FUNCTIONS};
-use martlet::core::{Sbi, entry, in_fabric, secure_environment};
-use martlet::functions::start_named;
+use martlet::core::{Sbi, fabric_environment, secure_environment, start_function, status_entry};
+use martlet::ue_history;
 use martlet_nf::Shutdown;
 use martlet_nf::oam::OamServer;
 use std::path::PathBuf;
@@ -13,20 +14,20 @@ use std::sync::Arc;
 /// Starts one network function.
 #[derive(Args)]
 pub struct NfArgs {
-    /// Which one
+    /// Name of the function
     #[arg(value_parser = FUNCTIONS)]
     name: String,
-    /// Configuration; the built-in defaults where it is left out
-    #[arg(short, long)]
+    /// Configuration [default: built-in]
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    capture: crate::up::CaptureArgs,
-    /// How it talks to others: http, or fabric where others of this machine share its memory
+    capture: CaptureArgs,
+    /// Binding of the SBI: http, or fabric for functions on the same machine
     #[arg(long, value_enum, default_value = "http")]
     sbi: Sbi,
-    /// The process that watches this one, which ends with it
+    /// The supervisor. This process ends with it
     #[arg(long, value_name = "PID", hide = true)]
-    watched_by: Option<u32>,
+    supervisor: Option<u32>,
 }
 
 /// Runs the command.
@@ -37,25 +38,25 @@ pub fn run(args: NfArgs) -> Result<()> {
     runtime::block_on(async move {
         let (trigger, shutdown) = Shutdown::new();
         runtime::on_signal(trigger)?;
-        if let Some(watcher) = args.watched_by {
-            runtime::end_with(watcher)?;
+        if let Some(supervisor) = args.supervisor {
+            runtime::exit_with_parent(supervisor)?;
         }
-        let history = config.oam.history.file(&config.udr.path, Some(&args.name));
+        let history_file = config.oam.history.file(&config.udr.path, Some(&args.name));
         let _history =
-            history.map(|file| martlet::history::open(&file, &config.oam.history)).transpose()?;
+            history_file.map(|file| ue_history::open(&file, &config.oam.history)).transpose()?;
         let environment = secure_environment(&config, &args.name, Sbi::Http, true, shutdown)?;
         let environment = match args.sbi {
             Sbi::Local => bail!(
-                "a function alone has nobody to call within its process: use --sbi fabric or http"
+                "--sbi local needs all functions in one process: use --sbi fabric or --sbi http"
             ),
-            Sbi::Fabric => in_fabric(&environment, &config, &args.name),
+            Sbi::Fabric => fabric_environment(&environment, &config, &args.name),
             Sbi::Http => environment,
         };
-        let running = start_named(&args.name, &config, &environment).await?;
+        let running = start_function(&args.name, &config, &environment).await?;
         let (name, id, authority, source) =
             (running.name, running.instance_id, running.authority, running.status);
         let status = Arc::new(move || {
-            let nfs = [entry(name, &id, &authority, source())];
+            let nfs = [status_entry(name, &id, &authority, source())];
             serde_json::json!({"mode": "alone", "pid": std::process::id(), "nfs": nfs})
         });
         let oam = OamServer::bind(config.oam.of(&args.name), status)
@@ -66,9 +67,9 @@ pub fn run(args: NfArgs) -> Result<()> {
             args.config.clone(),
             running.reload.into_iter().map(|reload| (name, reload)).collect(),
         )?;
-        runtime::watch_readiness(running.ready);
-        trim::once_settled();
-        tracing::info!(nf = name, oam = %oam.local_addr()?, "ready");
+        runtime::notify_readiness(running.ready);
+        trim::after_start();
+        tracing::info!(nf = name, oam = %oam.local_addr()?, "function ready");
         let oam = tokio::spawn(oam.run());
         let outcome = running.finished.await;
         oam.abort();

@@ -31,7 +31,7 @@ async fn until_gone(pids: &[u32]) -> Result<()> {
 }
 
 #[test]
-fn functions_end_with_the_process_that_watches_them() {
+fn functions_end_with_their_supervisor() {
     in_namespace(|| async {
         let site = Site::new("orphans")?;
         let core = site.start(&["--split"])?;
@@ -47,7 +47,7 @@ fn functions_end_with_the_process_that_watches_them() {
 }
 
 #[test]
-fn a_signal_that_comes_twice_at_once_ends_a_core_in_order() {
+fn a_signal_sent_twice_within_a_moment_shuts_down_in_order() {
     in_namespace(|| async {
         let site = Site::new("twice")?;
         let core = site.start(&["--split"])?;

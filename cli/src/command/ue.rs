@@ -1,15 +1,14 @@
-//! `martlet ue`: what a phone did.
+//! `martlet ue`: the history of a UE.
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
-use martlet::history;
+use martlet::ue_history;
 use std::path::PathBuf;
 
-/// What a phone did.
+/// Shows data of a UE.
 #[derive(Args)]
 pub struct UeArgs {
-    /// The phone's IMSI, such as imsi-001010000000001; or the concealed identity under which the
-    /// log has one that never got in
+    /// IMSI of the UE, such as imsi-001010000000001, or the SUCI of a UE that never registered
     imsi: String,
     #[command(subcommand)]
     command: UeCommand,
@@ -17,19 +16,19 @@ pub struct UeArgs {
 
 #[derive(Subcommand)]
 enum UeCommand {
-    /// Show what it did, as far as that is kept
+    /// Show the recorded events of the UE
     History(HistoryArgs),
 }
 
 #[derive(Args)]
 struct HistoryArgs {
     /// Configuration of the core
-    #[arg(short, long)]
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The last ones alone
+    /// Maximum number of events; the latest are shown
     #[arg(long, default_value_t = 200)]
     last: usize,
-    /// As JSON, a line each
+    /// Print JSON, one line per event
     #[arg(long)]
     json: bool,
 }
@@ -40,11 +39,11 @@ pub fn run(args: UeArgs) -> Result<()> {
     let UeCommand::History(args) = args.command;
     let config = Config::load(args.config.as_deref())?;
     let Some(file) = config.oam.history.file(&config.udr.path, None) else {
-        bail!("what phones do is not kept: oam.history in the configuration says so");
+        bail!("the UE history is off: set oam.history.enabled in the configuration");
     };
-    let events = history::of(&file, &supi)?;
+    let events = ue_history::read(&file, &supi)?;
     if events.is_empty() {
-        bail!("nothing is known of {supi}: {} and its like have no event of it", file.display());
+        bail!("no events of {supi} in {} and its older files", file.display());
     }
     for event in events.iter().skip(events.len().saturating_sub(args.last)) {
         if args.json {

@@ -1,27 +1,27 @@
-//! `martlet pki`: certificates and keys of a core's functions.
+//! `martlet pki`: certificates and keys of the network functions.
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use martlet::config::{Config, PkiFile};
 use martlet::pki;
 use std::path::PathBuf;
 
-/// Certificates and keys.
+/// Commands for certificates and keys.
 #[derive(Subcommand)]
 pub enum PkiCommand {
-    /// Make an authority, a certificate for each function, and the NRF's key for access tokens
+    /// Make a CA, a certificate for each function, and the NRF's key for access tokens
     Init(InitArgs),
 }
 
-/// Where they go.
+/// Arguments of `martlet pki init`.
 #[derive(Args)]
 pub struct InitArgs {
-    /// A new folder
+    /// Folder for the files
     #[arg(long, default_value = "pki")]
     out: PathBuf,
-    /// Configuration whose `sbi` has the functions' addresses
-    #[arg(short, long)]
+    /// Configuration with the functions' addresses in `sbi`
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Further names and addresses under which functions are reached
+    /// Additional DNS name or IP address for all certificates
     #[arg(long = "name")]
     names: Vec<String>,
 }
@@ -31,11 +31,11 @@ pub fn run(command: PkiCommand) -> Result<()> {
     let PkiCommand::Init(args) = command;
     pki::init(&Config::load(args.config.as_deref())?, &args.out, &args.names)?;
     println!(
-        "{} has certificates and keys; name it as sbi.pki in the configuration.",
+        "Certificates and keys are in {}. Set sbi.pki to this folder in the configuration.",
         args.out.display()
     );
     println!(
-        "Give each machine what its functions need of it, and keep {} apart.",
+        "Copy to each machine only the files of its functions, and keep {} offline.",
         PkiFile::AUTHORITY_KEY
     );
     Ok(())

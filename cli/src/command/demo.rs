@@ -1,63 +1,61 @@
-//! `martlet demo`: a core, a gNB and a phone in network namespaces of their own, and what the
-//! phone's traffic does there.
+//! `martlet demo`: a core, a gNB and a phone with traffic, in network namespaces of their own.
 //!
-//! The scripts of `deploy/demo` are in the program; it becomes the shell that runs them.
+//! The program contains the scripts of `deploy/demo`, and executes the shell that runs them.
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// What the demo shows.
+/// Arguments of the demo.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// What carries packets; left out, XDP programs where the kernel takes them, else a socket
+    /// Datapath of the UPF [default: xdp if the kernel supports it, else kernel]
     #[arg(long, value_enum)]
     datapath: Option<DemoDatapath>,
 }
 
-/// What carries the phone's packets.
+/// A datapath of the UPF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DemoDatapath {
-    /// A socket
+    /// Sockets
     Kernel,
     /// XDP programs
     Xdp,
-    /// A programmable switch in the wires of the native UPF: the phone's download moves onto it
-    /// while it runs
+    /// A programmable switch: a download is offloaded to it while it runs
     Switch,
 }
 
 const FILES: &[(&str, &str)] = &[
-    ("run.sh", include_str!("../../deploy/demo/run.sh")),
-    ("scenario.yaml", include_str!("../../deploy/demo/scenario.yaml")),
-    ("switch.sh", include_str!("../../deploy/demo/switch.sh")),
-    ("switch.yaml", include_str!("../../deploy/demo/switch.yaml")),
+    ("run.sh", include_str!("../../../deploy/demo/run.sh")),
+    ("scenario.yaml", include_str!("../../../deploy/demo/scenario.yaml")),
+    ("switch.sh", include_str!("../../../deploy/demo/switch.sh")),
+    ("switch.yaml", include_str!("../../../deploy/demo/switch.yaml")),
 ];
 
-/// Becomes the demo.
+/// Replaces this process with the demo.
 ///
 /// # Errors
-/// It is not run as root, a program that it needs is missing, or, with a switch, the switch
-/// program.
+/// The demo does not run as root, or a program that it needs is missing.
 pub fn run(args: DemoArgs) -> Result<()> {
     ensure!(
         nix::unistd::geteuid().is_root(),
         "the demo makes network namespaces and interfaces: run it as root"
     );
-    let own = std::env::current_exe().context("this program cannot be found")?;
+    let own = std::env::current_exe().context("the path of this program is unknown")?;
     for program in ["bash", "ip", "iperf3", "unshare"] {
         ensure!(
-            is_there(program),
+            is_installed(program),
             "{program} is missing: apt-get install bash iproute2 iperf3 util-linux"
         );
     }
     let switch = args.datapath == Some(DemoDatapath::Switch);
     if switch && !own.with_file_name("martlet-switch").is_file() {
-        bail!("martlet-switch is not beside {}: make release builds both", own.display());
+        bail!("martlet-switch is not beside {}: `make release-switch` builds it", own.display());
     }
     let folder = std::env::temp_dir().join(format!("martlet-demo-{}", std::process::id()));
-    std::fs::create_dir(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir(&folder)
+        .with_context(|| format!("{} cannot be created", folder.display()))?;
     for (name, text) in FILES {
         let path = folder.join(name);
         std::fs::write(&path, text)
@@ -65,7 +63,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     }
     let script = folder.join(if switch { "switch.sh" } else { "run.sh" });
     let mut shell = Command::new("bash");
-    // The folder goes with the demo, however that ends.
+    // The shell removes the folder at its end.
     shell
         .args(["-c", r#"trap 'rm -rf "$1"' EXIT; bash "$2" "$3""#, "demo"])
         .args([&folder, &script, &own]);
@@ -79,7 +77,7 @@ pub fn run(args: DemoArgs) -> Result<()> {
     bail!("bash cannot be run: {error}")
 }
 
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).chain(["/usr/sbin".into(), "/sbin".into()]).any(|folder| {
         let file: &Path = &folder.join(program);

@@ -1,11 +1,13 @@
-//! A status as a person reads it: what counts first, lists as tables, nothing that says nothing.
+//! A status as text: a summary first, then each function, with lists as tables. Empty values are left
+//! out.
+use crate::table::table;
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
-/// Members of an object that are told in one line.
-const SHORT: usize = 4;
+/// Maximum number of members of an object that is written on one line.
+const MAX_ON_LINE: usize = 4;
 
-/// What a core has, each function under its name.
+/// The status of a core as text.
 pub fn status(status: &Value) -> String {
     let mode = status["mode"].as_str().unwrap_or("?");
     let mut out = format!("Martlet, {mode}, process {}", status["pid"]);
@@ -41,7 +43,7 @@ fn object(members: &Map<String, Value>, depth: usize, out: &mut String) {
             Value::Object(inner) => {
                 if let Some(rows) = named_rows(inner) {
                     let _ = writeln!(out, "{indent}{name}");
-                    table(&rows, depth + 1, out);
+                    write_table(&rows, depth + 1, out);
                 } else if let Some(line) = line(inner) {
                     let _ = writeln!(out, "{indent}{name}: {line}");
                 } else {
@@ -56,7 +58,7 @@ fn object(members: &Map<String, Value>, depth: usize, out: &mut String) {
                 match items.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
                     Some(objects) => {
                         let _ = writeln!(out, "{indent}{name}: {}", items.len());
-                        table(&rows(&objects), depth + 1, out);
+                        write_table(&rows(&objects), depth + 1, out);
                     }
                     None => {
                         let all: Vec<_> = items.iter().map(plain).collect();
@@ -71,18 +73,18 @@ fn object(members: &Map<String, Value>, depth: usize, out: &mut String) {
     }
 }
 
-/// An object in one line: a short one, or of many counts those that count something.
+/// An object on one line: one with few members, or the counters of many that are not 0.
 fn line(members: &Map<String, Value>) -> Option<String> {
     if members.values().any(|member| member.is_object() || member.is_array()) {
         return None;
     }
-    let said = |(name, value): (&String, &Value)| format!("{} {}", words(name), plain(value));
-    if members.len() <= SHORT {
+    let item = |(name, value): (&String, &Value)| format!("{} {}", words(name), plain(value));
+    if members.len() <= MAX_ON_LINE {
         return Some(
             members
                 .iter()
                 .filter(|(_, value)| !value.is_null())
-                .map(said)
+                .map(item)
                 .collect::<Vec<_>>()
                 .join(", "),
         );
@@ -91,12 +93,12 @@ fn line(members: &Map<String, Value>) -> Option<String> {
         return None;
     }
     let counted: Vec<_> =
-        members.iter().filter(|(_, value)| value.as_f64() != Some(0.0)).map(said).collect();
+        members.iter().filter(|(_, value)| value.as_f64() != Some(0.0)).map(item).collect();
     Some(if counted.is_empty() { "all 0".to_string() } else { counted.join(", ") })
 }
 
-/// The plain members of an object, those of objects within it under both names; `None` where there
-/// is more to it.
+/// The plain members of an object; members of an inner object have both names. `None` for deeper
+/// objects and arrays.
 fn flat(members: &Map<String, Value>) -> Option<Vec<(String, &Value)>> {
     let mut all = Vec::new();
     for (name, value) in members {
@@ -116,8 +118,8 @@ fn flat(members: &Map<String, Value>) -> Option<Vec<(String, &Value)>> {
     Some(all)
 }
 
-/// Objects by name that share members: a table whose first column is the name, with what any of
-/// them has as columns.
+/// The table of named objects that share members. The first column is the name; the others are all
+/// members of any object.
 fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
     let objects: Vec<_> =
         members.values().map(|member| flat(member.as_object()?)).collect::<Option<_>>()?;
@@ -144,7 +146,7 @@ fn named_rows(members: &Map<String, Value>) -> Option<Vec<Vec<String>>> {
     Some([head].into_iter().chain(members.keys().zip(&objects).map(row)).collect())
 }
 
-/// Objects with what any of them has as columns.
+/// The table of objects, with the members of any of them as columns.
 fn rows(objects: &[&Map<String, Value>]) -> Vec<Vec<String>> {
     let mut names: Vec<&String> = Vec::new();
     for name in objects.iter().flat_map(|object| object.keys()) {
@@ -159,17 +161,11 @@ fn rows(objects: &[&Map<String, Value>]) -> Vec<Vec<String>> {
     [head].into_iter().chain(objects.iter().map(row)).collect()
 }
 
-/// Lines with columns as wide as what is in them.
-fn table(rows: &[Vec<String>], depth: usize, out: &mut String) {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<_> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    for row in rows {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        let _ = writeln!(out, "{}{}", "  ".repeat(depth), line.trim_end());
+/// Appends a table whose first row is the header, indented.
+fn write_table(rows: &[Vec<String>], depth: usize, out: &mut String) {
+    let [header, rows @ ..] = rows else { return };
+    for line in table(header, rows.to_vec()).lines() {
+        let _ = writeln!(out, "{}{line}", "  ".repeat(depth));
     }
 }
 
@@ -191,7 +187,7 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// The name of a member in words, with the field's own spelling.
+/// The name of a member in words, with abbreviations in their usual spelling.
 fn words(name: &str) -> String {
     let mut text = String::new();
     let mut before_is_lower = false;
@@ -206,7 +202,7 @@ fn words(name: &str) -> String {
         }
         before_is_lower = c.is_ascii_lowercase();
     }
-    // The first of many, where not all are told.
+    // The list is limited to the first items.
     if text == "first" {
         return "the first".into();
     }
@@ -235,7 +231,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_status_is_lines_that_a_person_reads() {
+    fn a_status_is_rendered_as_text_with_tables() {
         let text = status(&json!({"mode": "one process", "pid": 7, "nfs": [
             {"name": "amf", "authority": "127.0.0.17:7777", "status": {
                 "gnbs": [{"name": "gnb-1", "ues": 2}, {"name": "g", "ues": 10, "tacs": [1, 2]}],
@@ -263,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_members_is_a_table_also_where_some_have_more() {
+    fn objects_that_share_members_are_rendered_as_a_table() {
         let text = status(&json!({"nfs": [{"name": "smf", "status": {"addresses": {
             "ims": {"of": 254, "used": 0},
             "internet": {"of": 65533, "used": 2, "ipv6": {"of": 256, "used": 1}}}}}]}));
@@ -277,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_counted_nothing_say_so() {
+    fn counters_that_are_all_0_are_summarised() {
         let text = status(
             &json!({"nfs": [{"name": "upf", "status": {"drops": {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0}}}]}),
         );

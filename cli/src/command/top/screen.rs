@@ -1,7 +1,7 @@
 //! `martlet top` in a terminal.
 use super::Order;
 use super::figures::{Figures, short};
-use crate::upf_command::ask;
+use crate::command::upf::request;
 use anyhow::Result;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
@@ -12,18 +12,18 @@ use ratatui::{DefaultTerminal, Frame};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Keys are looked for this often.
-const KEYS: Duration = Duration::from_millis(50);
+/// Polling interval of the keyboard.
+const KEY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Shows figures until somebody presses `q`.
+/// Shows figures until the user presses `q`.
 pub async fn show(
     mut figures: Figures,
-    places: &[SocketAddr],
+    endpoints: &[SocketAddr],
     interval: Duration,
     mut order: Order,
 ) -> Result<()> {
     let mut terminal = ratatui::try_init()?;
-    let outcome = watch(&mut terminal, &mut figures, places, interval, &mut order).await;
+    let outcome = watch(&mut terminal, &mut figures, endpoints, interval, &mut order).await;
     ratatui::restore();
     outcome
 }
@@ -31,7 +31,7 @@ pub async fn show(
 async fn watch(
     terminal: &mut DefaultTerminal,
     figures: &mut Figures,
-    places: &[SocketAddr],
+    endpoints: &[SocketAddr],
     interval: Duration,
     order: &mut Order,
 ) -> Result<()> {
@@ -56,15 +56,15 @@ async fn watch(
                 }
                 terminal.draw(|frame| draw(frame, figures, *order, problem.as_deref()))?;
             }
-            tokio::time::sleep(KEYS).await;
+            tokio::time::sleep(KEY_INTERVAL).await;
         }
         due = Instant::now() + interval;
-        match ask(places, "top").await {
+        match request(endpoints, "top").await {
             Ok(answer) => {
-                figures.take(answer, Instant::now());
+                figures.update(answer, Instant::now());
                 problem = None;
             }
-            // A UPF that starts anew is back in a moment.
+            // A restarting UPF answers again soon.
             Err(error) => problem = Some(format!("{error:#}")),
         }
     }
@@ -111,7 +111,7 @@ fn draw(frame: &mut Frame<'_>, figures: &Figures, order: Order, problem: Option<
         ["UE", "up bit/s", "down bit/s", "up pkt/s", "down pkt/s", "waiting", "dropped", "why"];
     let table = Table::new(rows, widths).header(Row::new(names).style(bold));
     frame.render_widget(table.block(Block::bordered().title("UEs")), rest);
-    frame.render_widget(Line::from("q end   r by rate   d by drops   u by address"), foot);
+    frame.render_widget(Line::from("q quit   r by rate   d by drops   u by address"), foot);
 }
 
 #[cfg(test)]
@@ -121,18 +121,18 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     #[test]
-    fn the_screen_shows_what_was_told() {
+    fn the_screen_shows_figures_and_errors() {
         let mut figures = Figures::default();
-        let look = serde_json::json!({"datapath": "xdp", "sessionCount": 1, "drops": {"rate": 3},
+        let answer = serde_json::json!({"datapath": "xdp", "sessionCount": 1, "drops": {"rate": 3},
             "sessions": [{"seid": "0x1", "ue": "10.45.0.2", "drops": {"rate": 3}}]});
-        figures.take(look, Instant::now());
+        figures.update(answer, Instant::now());
         let mut terminal = Terminal::new(TestBackend::new(120, 20)).expect("a terminal");
         terminal
-            .draw(|frame| draw(frame, &figures, Order::Rate, Some("nobody answers")))
+            .draw(|frame| draw(frame, &figures, Order::Rate, Some("no answer")))
             .expect("drawn");
         let text = terminal.backend().to_string();
-        for due in ["UPF xdp", "10.45.0.2", "rate 3", "nobody answers", "q end"] {
-            assert!(text.contains(due), "{due}: {text}");
+        for expected in ["UPF xdp", "10.45.0.2", "rate 3", "no answer", "q quit"] {
+            assert!(text.contains(expected), "{expected}: {text}");
         }
     }
 }

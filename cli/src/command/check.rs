@@ -1,4 +1,4 @@
-//! `martlet check`: is a configuration right, and if not, in which line.
+//! `martlet check`: checks a configuration file and reports each error with its line.
 use anyhow::Result;
 use clap::Args;
 use martlet::config::Config;
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// Checks a configuration.
 #[derive(Args)]
 pub struct CheckArgs {
-    /// The file
+    /// Configuration
     #[arg(required_unless_present = "config")]
     file: Option<PathBuf>,
-    /// The same, as other commands take it
-    #[arg(short, long, conflicts_with = "file")]
+    /// Configuration, as for other commands
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     config: Option<PathBuf>,
 }
 
@@ -19,6 +19,6 @@ pub struct CheckArgs {
 pub fn run(args: CheckArgs) -> Result<()> {
     let file = args.file.or(args.config).unwrap_or_default();
     Config::load(Some(&file))?;
-    println!("{}: all is well", file.display());
+    println!("{}: no errors", file.display());
     Ok(())
 }

@@ -8,7 +8,7 @@ use martlet_tests::{GATEWAY, in_namespace, ping, reaches, sequence_of};
 use std::time::Duration;
 
 #[test]
-fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_started_again() {
+fn a_crashed_function_of_a_split_core_is_restarted() {
     in_namespace(|| async {
         let site = Site::new("split")?;
         let core = site.start(&["--split"])?;
@@ -44,7 +44,7 @@ fn one_process_for_each_function_serves_phones_and_a_function_that_dies_is_start
 }
 /// A core whose AMF and SMF are killed one after the other, with one UE that sends and one that
 /// is idle.
-async fn goes_on(site: &Site) -> Result<()> {
+async fn keeps_ues_and_sessions(site: &Site) -> Result<()> {
     let core = site.start(&["--split"])?;
     let first = gnb().await?;
     let (active, idle) = (ue(&first, 1)?, ue(&first, 2)?);
@@ -118,19 +118,19 @@ async fn goes_on(site: &Site) -> Result<()> {
 }
 
 #[test]
-fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed() {
-    in_namespace(|| async { goes_on(&Site::new("kill")?).await });
+fn ues_stay_registered_and_sessions_active_when_amf_and_smf_crash() {
+    in_namespace(|| async { keeps_ues_and_sessions(&Site::new("kill")?).await });
 }
 
 #[test]
-fn phones_stay_registered_and_sessions_go_on_when_amf_and_smf_are_killed_on_postgresql() {
+fn ues_stay_registered_and_sessions_active_when_amf_and_smf_crash_on_postgresql() {
     in_namespace(|| async {
         let Some(server) = TestPostgres::start("kill")? else { return Ok(()) };
-        goes_on(&Site::on("kill-pg", Some(&server.url()))?).await
+        keeps_ues_and_sessions(&Site::on("kill-pg", Some(&server.url()))?).await
     });
 }
 
-fn started_again(name: &'static str, arguments: &'static [&'static str]) {
+fn restarted(name: &'static str, arguments: &'static [&'static str]) {
     in_namespace(move || async move {
         let site = Site::new(name)?;
         let core = site.start(arguments)?;
@@ -155,11 +155,11 @@ fn started_again(name: &'static str, arguments: &'static [&'static str]) {
 }
 
 #[test]
-fn a_core_that_is_started_again_on_its_database_serves_the_phones_that_it_knew() {
-    started_again("again", &[]);
+fn a_restarted_core_serves_its_ues_again() {
+    restarted("again", &[]);
 }
 
 #[test]
-fn a_split_core_that_is_started_again_serves_the_phones_that_it_knew() {
-    started_again("again-split", &["--split"]);
+fn a_restarted_split_core_serves_its_ues_again() {
+    restarted("again-split", &["--split"]);
 }

@@ -1,40 +1,40 @@
-//! `martlet top`: the user plane, live.
+//! `martlet top`: shows the user plane live.
 mod figures;
 mod screen;
 
+use super::upf::request;
+use crate::oam_client::OamArgs;
 use crate::runtime;
-use crate::upf_command::{UpfAddress, ask};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use figures::Figures;
 use std::time::{Duration, Instant};
 
-/// Shows the user plane, live: each UE, each reason for which packets are dropped, tables, and the
-/// board.
+/// Arguments of `martlet top`.
 #[derive(Args)]
 pub struct TopArgs {
     #[command(flatten)]
-    upf: UpfAddress,
-    /// Print once what was seen within one interval, as text
+    oam: OamArgs,
+    /// Print the figures of one interval as text, and exit
     #[arg(long)]
     once: bool,
-    /// Seconds between two looks
+    /// Update interval in seconds
     #[arg(long, default_value_t = 1.0)]
     interval: f64,
-    /// Which UEs come first
+    /// Order of the UEs
     #[arg(long, value_enum, default_value_t = Order::Rate)]
     sort: Order,
-    /// Most UEs that `--once` prints
+    /// Maximum number of UEs with --once
     #[arg(long, default_value_t = 50)]
     ues: usize,
 }
 
-/// Which UEs come first.
+/// An order of UEs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Order {
-    /// Those with the highest rate
+    /// By bit rate, highest first
     Rate,
-    /// Those with the most packets dropped
+    /// By dropped packets, most first
     Drops,
     /// By address
     Ue,
@@ -43,16 +43,16 @@ pub enum Order {
 /// Runs the command.
 pub fn run(args: TopArgs) -> Result<()> {
     let interval = Duration::from_secs_f64(args.interval.clamp(0.1, 60.0));
-    let places = args.upf.places()?;
+    let endpoints = args.oam.function("upf")?;
     runtime::block_on(async {
         let mut figures = Figures::default();
-        figures.take(ask(&places, "top").await?, Instant::now());
+        figures.update(request(&endpoints, "top").await?, Instant::now());
         if args.once {
             tokio::time::sleep(interval).await;
-            figures.take(ask(&places, "top").await?, Instant::now());
+            figures.update(request(&endpoints, "top").await?, Instant::now());
             print!("{}", figures.text(args.sort, args.ues));
             return Ok(());
         }
-        screen::show(figures, &places, interval, args.sort).await
+        screen::show(figures, &endpoints, interval, args.sort).await
     })
 }

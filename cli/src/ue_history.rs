@@ -1,5 +1,5 @@
-//! What each UE did: every event of the log that names a UE, kept in files of a bounded size beside
-//! the subscriber database, whatever the level of the log is. `martlet ue IMSI history` shows them.
+//! The UE history: every log event with a SUPI, recorded in files of limited size beside the
+//! subscriber database, independent of the log level. `martlet ue IMSI history` shows it.
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 use std::fs::{File, OpenOptions};
@@ -16,99 +16,99 @@ use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context as LayerContext, Filter};
 
-/// Events that wait to be written; more are counted and lost, rather than that a function waits for
-/// the disk.
-const MOST_WAITING: usize = 8192;
-/// So many are written at once.
-const MANY: usize = MOST_WAITING / 4;
-/// For how long events are gathered before they are written together: to wake a thread for each of
-/// them would cost the function that it comes from more than the event does.
-const GATHERING: Duration = Duration::from_millis(50);
+/// Maximum number of queued events. Further events are dropped and counted, so that no function waits
+/// for the disk.
+const MAX_QUEUED: usize = 8192;
+/// Number of queued events that are written at once.
+const BATCH: usize = MAX_QUEUED / 4;
+/// Events of this time are written together. A wakeup of the writer for each event would cost more
+/// than the event.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(50);
 
-static SINK: OnceLock<Arc<Sink>> = OnceLock::new();
+static QUEUE: OnceLock<Arc<Queue>> = OnceLock::new();
 
-/// Events on their way to the file.
+/// The queue of events for the writer.
 #[derive(Default)]
-struct Sink {
-    waiting: Mutex<Waiting>,
-    stirred: Condvar,
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
-    events: Vec<Happened>,
-    lost: u64,
-    ending: bool,
+struct State {
+    events: Vec<Record>,
+    dropped: u64,
+    closed: bool,
 }
 
-/// An event as it is handed over: what can be done later is done by the thread that writes.
-struct Happened {
+/// An event, not yet formatted: the writer does that.
+struct Record {
     ms: u64,
     target: &'static str,
     fields: Map<String, Value>,
 }
 
-impl Sink {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(|e| e.into_inner())
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn put(&self, happened: Happened) {
-        let mut waiting = self.waiting();
-        if waiting.events.len() >= MOST_WAITING {
-            waiting.lost += 1;
+    fn push(&self, record: Record) {
+        let mut state = self.state();
+        if state.events.len() >= MAX_QUEUED {
+            state.dropped += 1;
             return;
         }
-        waiting.events.push(happened);
-        // The first one wakes the thread; in a storm it does not gather for long.
-        if matches!(waiting.events.len(), 1 | MANY) {
-            self.stirred.notify_one();
+        state.events.push(record);
+        // The first event wakes the writer, and a full batch ends its flush interval.
+        if matches!(state.events.len(), 1 | BATCH) {
+            self.changed.notify_one();
         }
     }
 
-    /// Ends the thread that writes, when it has written what there is.
-    fn end(&self) {
-        self.waiting().ending = true;
-        self.stirred.notify_one();
+    /// Ends the writer after the last queued event.
+    fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_one();
     }
 
-    /// What has come and how much was lost, when there is something and a moment has passed; `None`
-    /// at the end.
-    fn take(&self) -> Option<(Vec<Happened>, u64)> {
-        let idle = |waiting: &mut Waiting| waiting.events.is_empty() && !waiting.ending;
-        let rested =
-            self.stirred.wait_while(self.waiting(), idle).unwrap_or_else(|e| e.into_inner());
-        let moment = self.stirred.wait_timeout_while(rested, GATHERING, |waiting| {
-            !waiting.ending && waiting.events.len() < MANY
+    /// Waits for events and returns a batch with the number of dropped ones; `None` once closed and
+    /// empty.
+    fn next_batch(&self) -> Option<(Vec<Record>, u64)> {
+        let is_idle = |state: &mut State| state.events.is_empty() && !state.closed;
+        let first = self.changed.wait_while(self.state(), is_idle);
+        let first = first.unwrap_or_else(|e| e.into_inner());
+        let flushed = self.changed.wait_timeout_while(first, FLUSH_INTERVAL, |state| {
+            !state.closed && state.events.len() < BATCH
         });
-        let (mut waiting, _) = moment.unwrap_or_else(|e| e.into_inner());
-        let events = std::mem::take(&mut waiting.events);
+        let (mut state, _) = flushed.unwrap_or_else(|e| e.into_inner());
+        let events = std::mem::take(&mut state.events);
         match events.is_empty() {
             true => None,
-            false => Some((events, std::mem::take(&mut waiting.lost))),
+            false => Some((events, std::mem::take(&mut state.dropped))),
         }
     }
 }
 
-impl Happened {
-    /// As a line of the file.
+impl Record {
+    /// The line of the file.
     fn line(mut self) -> String {
         let (supi, message) = (self.fields.remove("supi"), self.fields.remove("message"));
-        let supi = supi.map(|supi| supi.as_str().and_then(revealed).map_or(supi, Value::from));
-        let of = self.target.split("::").next().unwrap_or("").trim_start_matches("martlet_");
-        json!({"ms": self.ms, "supi": supi, "nf": of, "what": message, "more": self.fields})
+        let supi = supi.map(|supi| supi.as_str().and_then(supi_of_suci).map_or(supi, Value::from));
+        let nf = self.target.split("::").next().unwrap_or("").trim_start_matches("martlet_");
+        json!({"ms": self.ms, "supi": supi, "nf": nf, "what": message, "more": self.fields})
             .to_string()
     }
 }
 
-/// Keeps events that name a UE, once [`open`] has said where.
-pub struct History;
+/// The tracing layer that records events of UEs, once [`open`] has started the writer.
+pub struct UeHistory;
 
-/// Which events are kept: those from `info` on of Martlet's own crates.
-pub struct Kept;
+/// The filter of recorded events: those of Martlet's crates with a SUPI, from level `info` on.
+pub struct UeEvents;
 
-impl Kept {
-    fn keeps(metadata: &Metadata<'_>) -> bool {
+impl UeEvents {
+    fn matches(metadata: &Metadata<'_>) -> bool {
         *metadata.level() <= Level::INFO
             && metadata.target().starts_with("martlet")
             && metadata.is_event()
@@ -116,15 +116,15 @@ impl Kept {
     }
 }
 
-impl<S> Filter<S> for Kept {
+impl<S> Filter<S> for UeEvents {
     fn enabled(&self, metadata: &Metadata<'_>, _: &LayerContext<'_, S>) -> bool {
-        Self::keeps(metadata)
+        Self::matches(metadata)
     }
 
-    /// Decided once for each place in the program: without this, every event and span of every
-    /// library is asked about each time that it is passed, whatever the level of the log is.
+    /// Decides once for each call site. Otherwise every event and span of every library would be
+    /// filtered each time, independent of the log level.
     fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if Self::keeps(metadata) { Interest::always() } else { Interest::never() }
+        if Self::matches(metadata) { Interest::always() } else { Interest::never() }
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -153,20 +153,20 @@ impl Visit for Fields {
     }
 }
 
-impl<S: Subscriber> Layer<S> for History {
+impl<S: Subscriber> Layer<S> for UeHistory {
     fn on_event(&self, event: &Event<'_>, _: LayerContext<'_, S>) {
-        let Some(sink) = SINK.get() else { return };
+        let Some(queue) = QUEUE.get() else { return };
         let mut fields = Fields::default();
         event.record(&mut fields);
         let ms =
             SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-        sink.put(Happened { ms, target: event.metadata().target(), fields: fields.0 });
+        queue.push(Record { ms, target: event.metadata().target(), fields: fields.0 });
     }
 }
 
-/// The SUPI of a SUCI that conceals nothing (null scheme; TS 23.003, 2.2B), as the AMF knows a UE
-/// that was never registered.
-fn revealed(suci: &str) -> Option<String> {
+/// The SUPI of a SUCI with the null scheme (TS 23.003, 2.2B). The AMF logs it for a UE that was never
+/// registered.
+fn supi_of_suci(suci: &str) -> Option<String> {
     let parts: Vec<_> = suci.strip_prefix("suci-0-")?.split('-').collect();
     match parts[..] {
         [mcc, mnc, _routing_indicator, "0", _key, msin] => Some(format!("imsi-{mcc}{mnc}{msin}")),
@@ -174,31 +174,32 @@ fn revealed(suci: &str) -> Option<String> {
     }
 }
 
-/// Where events are kept, and how much of them.
+/// Section `oam.history`.
 #[derive(Debug, Clone, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct HistoryConfig {
-    /// Whether they are.
-    pub keep: bool,
+    /// Whether events are recorded.
+    pub enabled: bool,
     /// The file; empty for one beside the subscriber database. With one process for each function,
-    /// each has its own.
+    /// each has a file of its own.
     pub path: String,
-    /// Megabytes of one file, after which the next begins.
+    /// Maximum size of a file in megabytes.
     pub megabytes: u32,
-    /// Files before that, which are kept.
+    /// Number of older files.
     pub files: u32,
 }
 
 impl Default for HistoryConfig {
     fn default() -> Self {
-        HistoryConfig { keep: true, path: String::new(), megabytes: 16, files: 3 }
+        HistoryConfig { enabled: true, path: String::new(), megabytes: 16, files: 3 }
     }
 }
 
 impl HistoryConfig {
-    /// The file of a process, or of the whole core for `None`; none where nothing is kept.
+    /// The file of a function's process, or of the whole core for `None`. `None` if nothing is
+    /// recorded.
     pub fn file(&self, database: &str, function: Option<&str>) -> Option<PathBuf> {
-        let base = match (self.keep, self.path.is_empty()) {
+        let base = match (self.enabled, self.path.is_empty()) {
             (false, _) => return None,
             (true, false) => PathBuf::from(&self.path),
             (true, true) => match martlet_store::DatabaseUrl::parse(database) {
@@ -214,34 +215,33 @@ impl HistoryConfig {
     }
 }
 
-/// Keeps events in this file from now on, as long as the value lives: what is on its way then is
-/// written.
+/// Records events into a file until the value is dropped, which writes the queued ones.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn open(file: &Path, config: &HistoryConfig) -> Result<Keeping> {
+pub fn open(file: &Path, config: &HistoryConfig) -> Result<HistoryWriter> {
     let open = append(file)
         .with_context(|| format!("{}: oam.history.path names the file", file.display()))?;
-    let sink = Arc::new(Sink::default());
-    let (file, most, files) =
+    let queue = Arc::new(Queue::default());
+    let (file, max_size, files) =
         (file.to_path_buf(), u64::from(config.megabytes.max(1)) << 20, config.files);
-    let events = sink.clone();
-    let work = move || write(open, &file, &events, most, files);
+    let events = queue.clone();
+    let work = move || write(open, &file, &events, max_size, files);
     let thread = std::thread::Builder::new().name("history".into()).spawn(work)?;
-    // A second core in this process has the first one's.
-    let _ = SINK.set(sink.clone());
-    Ok(Keeping { sink, thread: Some(thread) })
+    // A second core in this process shares the writer of the first one.
+    let _ = QUEUE.set(queue.clone());
+    Ok(HistoryWriter { queue, thread: Some(thread) })
 }
 
-/// Events are kept as long as this lives.
-pub struct Keeping {
-    sink: Arc<Sink>,
+/// The writer of the UE history. Dropping it writes all queued events.
+pub struct HistoryWriter {
+    queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Keeping {
+impl Drop for HistoryWriter {
     fn drop(&mut self) {
-        self.sink.end();
+        self.queue.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -256,16 +256,16 @@ fn numbered(file: &Path, n: u32) -> PathBuf {
     PathBuf::from(format!("{}.{n}", file.display()))
 }
 
-fn write(mut open: File, file: &Path, sink: &Sink, most: u64, files: u32) {
+fn write(mut open: File, file: &Path, queue: &Queue, max_size: u64, files: u32) {
     let mut length = open.metadata().map_or(0, |metadata| metadata.len());
-    while let Some((events, lost)) = sink.take() {
-        let lost = (lost > 0).then(|| json!({"ms": 0, "lost": lost}).to_string());
+    while let Some((events, dropped)) = queue.next_batch() {
+        let dropped = (dropped > 0).then(|| json!({"ms": 0, "lost": dropped}).to_string());
         let mut text = String::new();
-        let mut lines = events.into_iter().map(Happened::line).chain(lost).peekable();
+        let mut lines = events.into_iter().map(Record::line).chain(dropped).peekable();
         while let Some(line) = lines.next() {
             text.push_str(&line);
             text.push('\n');
-            let full = length + text.len() as u64 > most;
+            let full = length + text.len() as u64 > max_size;
             if !full && lines.peek().is_some() {
                 continue;
             }
@@ -274,8 +274,8 @@ fn write(mut open: File, file: &Path, sink: &Sink, most: u64, files: u32) {
             }
             text.clear();
             if full {
-                (open, length) = match next(file, files) {
-                    Ok(anew) => (anew, 0),
+                (open, length) = match rotate(file, files) {
+                    Ok(next) => (next, 0),
                     Err(_) => (open, length),
                 };
             }
@@ -283,8 +283,8 @@ fn write(mut open: File, file: &Path, sink: &Sink, most: u64, files: u32) {
     }
 }
 
-/// The next file, in the place of the one that is full.
-fn next(file: &Path, files: u32) -> std::io::Result<File> {
+/// Renames the full file and opens the next one.
+fn rotate(file: &Path, files: u32) -> std::io::Result<File> {
     for n in (1..files).rev() {
         let _ = std::fs::rename(numbered(file, n), numbered(file, n + 1));
     }
@@ -295,11 +295,11 @@ fn next(file: &Path, files: u32) -> std::io::Result<File> {
     append(file)
 }
 
-/// What a UE did, in the order of time, from all files whose name begins like this one's.
+/// The events of a UE in order of time, from the file, its older files and those of other functions.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn of(file: &Path, supi: &str) -> Result<Vec<Value>> {
+pub fn read(file: &Path, supi: &str) -> Result<Vec<Value>> {
     let folder =
         file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_string();
@@ -311,7 +311,7 @@ pub fn of(file: &Path, supi: &str) -> Result<Vec<Value>> {
             continue;
         }
         for line in BufReader::new(File::open(&path)?).lines().map_while(Result::ok) {
-            // A line that a kill has cut short is passed over.
+            // A line that a crash has truncated is skipped.
             let event: Value = serde_json::from_str(&line).unwrap_or_default();
             if event["supi"] == supi {
                 events.push(event);
@@ -327,50 +327,49 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_that_conceals_nothing_is_its_subscriber() {
+    fn a_suci_with_the_null_scheme_gives_its_supi() {
         assert_eq!(
-            revealed("suci-0-001-01-0-0-0-0000000001").as_deref(),
+            supi_of_suci("suci-0-001-01-0-0-0-0000000001").as_deref(),
             Some("imsi-001010000000001")
         );
         for other in
             ["imsi-001010000000001", "suci-0-001-01-0-1-7-c0ffee", "suci-1-x", "ran-ue-ngap-id-1"]
         {
-            assert_eq!(revealed(other), None, "{other}");
+            assert_eq!(supi_of_suci(other), None, "{other}");
         }
     }
 
     #[test]
-    fn what_nobody_wants_to_hear_is_not_asked_about_each_time() {
+    fn the_filter_limits_the_level_of_the_whole_log() {
         use tracing_subscriber::layer::SubscriberExt;
         let quiet = tracing_subscriber::fmt::layer()
             .with_writer(std::io::sink)
             .with_filter(LevelFilter::WARN);
-        let all = tracing_subscriber::registry().with(quiet).with(History.with_filter(Kept));
+        let all = tracing_subscriber::registry().with(quiet).with(UeHistory.with_filter(UeEvents));
         assert_eq!(all.max_level_hint(), Some(LevelFilter::INFO));
     }
 
     #[test]
-    fn files_are_bounded_and_a_ues_events_come_in_their_order() {
+    fn files_are_rotated_and_events_are_read_in_order() {
         let folder = std::env::temp_dir().join(format!("martlet-history-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("martlet.history");
-        let sink = Sink::default();
+        let queue = Queue::default();
         for ms in 0..3000 {
             let supi = format!("imsi-{}", ms % 3);
-            let fields =
-                json!({"supi": supi, "message": "something that takes some room in the file"});
+            let fields = json!({"supi": supi, "message": "an event of some length"});
             let Value::Object(fields) = fields else { unreachable!() };
-            sink.put(Happened { ms, target: "martlet_amf::ue", fields });
+            queue.push(Record { ms, target: "martlet_amf::ue", fields });
         }
-        sink.end();
-        write(append(&file).unwrap(), &file, &sink, 50_000, 2);
+        queue.close();
+        write(append(&file).unwrap(), &file, &queue, 50_000, 2);
         let others = folder.join("martlet.amf.history");
         std::fs::write(
             &others,
             "{\"ms\": 0, \"supi\": \"imsi-1\", \"what\": \"x\"}\n{\"ms\": 1, \"su",
         )
         .unwrap();
-        let events = of(&file, "imsi-1").unwrap();
+        let events = read(&file, "imsi-1").unwrap();
         assert!((100..1000).contains(&events.len()), "{}", events.len());
         assert_eq!(events[0]["what"], "x");
         assert_eq!(events.last().unwrap()["ms"], 2998);
@@ -378,7 +377,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(&folder).unwrap().count(),
             4,
-            "the file, two before it, and another function's"
+            "the file, two older ones, and another function's"
         );
         std::fs::remove_dir_all(&folder).unwrap();
     }

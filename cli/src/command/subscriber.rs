@@ -1,8 +1,8 @@
-//! `martlet subscriber`: who may register.
+//! `martlet subscriber`: the subscriber database.
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use martlet::config::Config;
-use martlet::exchange::{self, Form};
+use martlet::exchange::{self, Format};
 use martlet_store::{
     AuthenticationMethod, Secret, ServiceArea, Store, SubscribedDnn, SubscribedSlice, Subscriber,
 };
@@ -10,7 +10,7 @@ use martlet_udr::UdrConfig;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// Who may register. The core may run meanwhile.
+/// Commands for the subscriber database. The core may run at the same time.
 #[derive(Subcommand)]
 pub enum SubscriberCommand {
     /// Add a subscriber, or several with consecutive IMSIs
@@ -21,39 +21,39 @@ pub enum SubscriberCommand {
     Show(ShowArgs),
     /// Remove subscribers
     Remove(RemoveArgs),
-    /// Take subscribers over from Open5GS, free5GC, or a table
+    /// Import subscribers from Open5GS, free5GC, CSV or JSON
     Import(ImportArgs),
-    /// Write all subscribers with their keys
+    /// Export all subscribers with their keys
     Export(ExportArgs),
 }
 
-/// Where the database is.
+/// The subscriber database.
 #[derive(Args)]
-pub struct Place {
-    /// Configuration whose `udr.path` names the database
-    #[arg(short, long)]
+pub struct DatabaseArgs {
+    /// Configuration with the database in `udr.path`
+    #[arg(short, long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The database itself: a file, or a postgresql:// address
-    #[arg(long)]
+    /// Database, instead of the configuration's: a file, or a postgresql:// URL
+    #[arg(long, value_name = "FILE|URL")]
     db: Option<String>,
 }
 
-impl Place {
+impl DatabaseArgs {
     fn open(&self) -> Result<Store> {
         let udr = match &self.db {
             Some(path) => UdrConfig { path: path.clone(), ..UdrConfig::default() },
             None => Config::load(self.config.as_deref())?.udr,
         };
-        let place = martlet_store::DatabaseUrl::parse(&udr.path);
-        if place == martlet_store::DatabaseUrl::Memory {
-            bail!("udr.path is :memory:, which only the core itself sees: write a file there");
+        let url = martlet_store::DatabaseUrl::parse(&udr.path);
+        if url == martlet_store::DatabaseUrl::Memory {
+            bail!("udr.path is :memory:, which only the core can access: set it to a file");
         }
         let key_file = Some(udr.key_file).filter(|file| !file.is_empty()).map(PathBuf::from);
-        Ok(Store::open_at(&place, key_file.as_deref())?)
+        Ok(Store::open_at(&url, key_file.as_deref())?)
     }
 }
 
-/// How a subscriber is authenticated.
+/// An authentication method.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Method {
     /// 5G-AKA
@@ -67,7 +67,7 @@ pub enum Method {
 /// A subscriber to add.
 #[derive(Args)]
 pub struct AddArgs {
-    /// imsi- and 14 or 15 digits; imsi- may be left out
+    /// IMSI of 14 or 15 digits, with or without imsi-
     supi: String,
     /// K: 32 hexadecimal digits
     #[arg(long)]
@@ -81,7 +81,7 @@ pub struct AddArgs {
     /// TOPc of a USIM with TUAK: 64 hexadecimal digits
     #[arg(long, conflicts_with_all = ["op", "opc"])]
     topc: Option<String>,
-    /// How the subscriber is authenticated
+    /// Authentication method
     #[arg(long, value_enum, default_value = "5g-aka")]
     method: Method,
     /// Authentication management field: 4 hexadecimal digits
@@ -90,13 +90,13 @@ pub struct AddArgs {
     /// Last sequence number used: 12 hexadecimal digits
     #[arg(long, default_value = "000000000000")]
     sqn: String,
-    /// Telephone number
+    /// MSISDN
     #[arg(long)]
     msisdn: Option<String>,
-    /// Slices as SST or SST-SD with six hexadecimal digits; the first one is the default
+    /// Slice as SST or SST-SD, with six hexadecimal digits; repeat for more, the first is the default
     #[arg(long = "slice", default_value = "1")]
     slices: Vec<String>,
-    /// Data networks in every slice; the first one is the default
+    /// DNN in every slice; repeat for more, the first is the default
     #[arg(long = "dnn", default_value = "internet")]
     dnns: Vec<String>,
     /// Session AMBR downlink, such as "100 Mbps"
@@ -105,86 +105,86 @@ pub struct AddArgs {
     /// Session AMBR uplink
     #[arg(long, default_value = martlet_store::DEFAULT_AMBR)]
     uplink: String,
-    /// A fixed address in the first data network
+    /// Static IPv4 address in the first data network
     #[arg(long, conflicts_with = "count")]
     static_ip: Option<Ipv4Addr>,
-    /// Tracking areas where it gets service, if not everywhere, such as 1,2
+    /// Allowed tracking areas, such as 1,2 [default: all]
     #[arg(long, value_delimiter = ',', conflicts_with = "no_service_in")]
     service_in: Vec<u32>,
-    /// Tracking areas where it gets none
+    /// Non-allowed tracking areas
     #[arg(long, value_delimiter = ',')]
     no_service_in: Vec<u32>,
-    /// How many, with consecutive IMSIs
+    /// Number of subscribers, with consecutive IMSIs
     #[arg(long, default_value_t = 1)]
     count: u64,
-    /// In place of those that are there
+    /// Replace existing subscribers
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    place: Place,
+    database: DatabaseArgs,
 }
 
-/// What is listed.
+/// Arguments of `martlet subscriber list`.
 #[derive(Args)]
 pub struct ListArgs {
-    /// At most so many
+    /// Maximum number of subscribers
     #[arg(long, default_value_t = 1000)]
     limit: usize,
     #[command(flatten)]
-    place: Place,
+    database: DatabaseArgs,
 }
 
-/// What is shown.
+/// Arguments of `martlet subscriber show`.
 #[derive(Args)]
 pub struct ShowArgs {
-    /// The subscriber
+    /// IMSI
     supi: String,
-    /// With its keys
+    /// Show the keys
     #[arg(long)]
     keys: bool,
     #[command(flatten)]
-    place: Place,
+    database: DatabaseArgs,
 }
 
-/// What is removed.
+/// Arguments of `martlet subscriber remove`.
 #[derive(Args)]
 pub struct RemoveArgs {
-    /// The first one
+    /// IMSI of the first subscriber
     supi: String,
-    /// How many, with consecutive IMSIs
+    /// Number of subscribers, with consecutive IMSIs
     #[arg(long, default_value_t = 1)]
     count: u64,
     #[command(flatten)]
-    place: Place,
+    database: DatabaseArgs,
 }
 
-/// What is taken over.
+/// Arguments of `martlet subscriber import`.
 #[derive(Args)]
 pub struct ImportArgs {
-    /// Files; of free5GC one for each collection, or one for all
+    /// Files; for free5GC one for each collection, or one for all
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Their form
+    /// Format of the files
     #[arg(long, value_enum, default_value = "auto")]
-    format: Form,
-    /// In place of those that are there
+    format: Format,
+    /// Replace existing subscribers
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
-    place: Place,
+    database: DatabaseArgs,
 }
 
-/// What is written.
+/// Arguments of `martlet subscriber export`.
 #[derive(Args)]
 pub struct ExportArgs {
-    /// The form: martlet, csv or open5gs
+    /// Format: martlet, csv or open5gs
     #[arg(long, value_enum, default_value = "martlet")]
-    format: Form,
-    /// A new file, readable by its owner alone; left out, standard output
+    format: Format,
+    /// New file, readable by its owner only [default: standard output]
     #[arg(short, long)]
     output: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    database: DatabaseArgs,
 }
 
 /// Runs the command.
@@ -224,7 +224,7 @@ fn subscriber(args: &AddArgs) -> Result<Subscriber> {
         (None, Some(op)) => Secret(martlet_security::aka::opc(&k.0, &key("op", op)?.0)),
         // TUAK has no OPc.
         (None, None) if args.topc.is_some() => Secret([0; 16]),
-        (None, None) => bail!("--opc, --op or --topc is needed"),
+        (None, None) => bail!("one of --opc, --op and --topc is required"),
     };
     let mut subscriber = Subscriber::new(&supi(&args.supi), k, opc, "internet");
     if let Some(topc) = &args.topc {
@@ -266,10 +266,10 @@ fn add(args: &AddArgs) -> Result<()> {
     first.check()?;
     let all: Option<Vec<_>> = (0..args.count).map(|n| first.nth(n)).collect();
     let all = all.context("--count goes beyond the last IMSI of this length")?;
-    args.place.open()?.add(&all, args.replace)?;
+    args.database.open()?.add(&all, args.replace)?;
     match all.len() {
-        1 => println!("{} may register", first.supi),
-        n => println!("{n} subscribers from {} on may register", first.supi),
+        1 => println!("{} added", first.supi),
+        n => println!("{n} subscribers added, from {} on", first.supi),
     }
     Ok(())
 }
@@ -280,17 +280,17 @@ fn import(args: &ImportArgs) -> Result<()> {
     let texts = args.files.iter().map(text).collect::<Result<Vec<_>>>()?;
     let subscribers = exchange::read(args.format, &texts)?;
     if subscribers.is_empty() {
-        bail!("there is no subscriber in it");
+        bail!("the files contain no subscriber");
     }
-    args.place.open()?.add(&subscribers, args.replace)?;
-    println!("{} subscribers may register", subscribers.len());
+    args.database.open()?.add(&subscribers, args.replace)?;
+    println!("{} subscribers added", subscribers.len());
     Ok(())
 }
 
 fn export(args: &ExportArgs) -> Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    let store = args.place.open()?;
+    let store = args.database.open()?;
     let mut all = Vec::new();
     loop {
         let after = all.last().map_or(String::new(), |last: &Subscriber| last.supi.clone());
@@ -307,14 +307,14 @@ fn export(args: &ExportArgs) -> Result<()> {
             let mut open = std::fs::OpenOptions::new();
             let opened = open.write(true).create_new(true).mode(0o600).open(file);
             opened.with_context(|| file.display().to_string())?.write_all(text.as_bytes())?;
-            println!("{} subscribers are in {}, with their keys", all.len(), file.display());
+            println!("{} subscribers with their keys written to {}", all.len(), file.display());
         }
     }
     Ok(())
 }
 
 fn list(args: &ListArgs) -> Result<()> {
-    let store = args.place.open()?;
+    let store = args.database.open()?;
     for subscriber in store.list("", args.limit)? {
         let slices = subscriber.slices.iter().map(|slice| {
             let sd = slice.sd.map_or(String::new(), |sd| format!("-{sd:06x}"));
@@ -332,7 +332,7 @@ fn list(args: &ListArgs) -> Result<()> {
 
 fn show(args: &ShowArgs) -> Result<()> {
     let supi = supi(&args.supi);
-    let found = args.place.open()?.subscriber(&supi)?;
+    let found = args.database.open()?.subscriber(&supi)?;
     let subscriber = found.with_context(|| format!("there is no subscriber {supi}"))?;
     let mut value = serde_json::to_value(&*subscriber)?;
     value["sqn"] = format!("{:012x}", subscriber.sqn).into();
@@ -347,7 +347,7 @@ fn show(args: &ShowArgs) -> Result<()> {
 }
 
 fn remove(args: &RemoveArgs) -> Result<()> {
-    let store = args.place.open()?;
+    let store = args.database.open()?;
     let first = Subscriber::new(&supi(&args.supi), Secret([0; 16]), Secret([0; 16]), "internet");
     let mut removed = 0;
     for n in 0..args.count {

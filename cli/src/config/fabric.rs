@@ -1,4 +1,4 @@
-//! The shared-memory fabric's section of the configuration.
+//! The shared-memory fabric between processes of one machine.
 use martlet_config::Finding;
 use martlet_fabric::{
     Domain, FabricConfig, ManagerConfig, ManagerLimits, ProcessLimits, Sizes, Spin, default_socket,
@@ -6,29 +6,28 @@ use martlet_fabric::{
 use serde::Deserialize;
 use std::path::PathBuf;
 
-/// How processes of this machine share memory.
+/// Section `fabric`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FabricSection {
-    /// Socket of the manager; left out: `/run/martlet/fabric.sock` for root, the user's runtime
-    /// folder for others.
+    /// Socket of the manager. Default: `/run/martlet/fabric.sock` for root, else in the user's runtime
+    /// folder.
     pub socket: Option<PathBuf>,
-    /// Who may share memory; left out: the user who runs the manager.
+    /// Users that may share memory. Default: the user of the manager.
     pub domains: Vec<Domain>,
-    /// Whether processes look for answers a little while before they sleep.
+    /// Polling of processes before they sleep.
     pub spin: Spin,
-    /// Whether functions share a processor as long as one is enough for all: they answer each
-    /// other soonest so.
+    /// Whether functions share one CPU while its capacity suffices, which gives the lowest latency.
     pub share_cpu: bool,
-    /// Whether bodies go in compact form between processes of one build.
+    /// Whether processes of the same build exchange bodies in compact encoding.
     pub compact: bool,
-    /// Whether channels use huge pages where the machine has set some aside.
+    /// Whether channels use huge pages, if the machine has reserved some.
     pub huge_pages: bool,
-    /// Sizes of channels.
+    /// Sizes of the channels.
     pub sizes: Sizes,
-    /// What a process takes on.
+    /// Limits of a process.
     pub process: ProcessLimits,
-    /// What the manager takes on.
+    /// Limits of the manager.
     pub manager: ManagerLimits,
 }
 
@@ -53,7 +52,7 @@ impl FabricSection {
         self.socket.clone().unwrap_or_else(default_socket)
     }
 
-    /// What the manager is told.
+    /// The configuration of the manager.
     pub fn of_manager(&self) -> ManagerConfig {
         let own = ManagerConfig::default();
         ManagerConfig {
@@ -65,13 +64,13 @@ impl FabricSection {
         }
     }
 
-    /// What a process that takes part is told.
+    /// The configuration of a member process.
     pub fn of_process(&self, name: &str) -> FabricConfig {
         FabricConfig {
             socket: self.socket(),
             name: name.into(),
             spin: self.spin.clone(),
-            // The user plane has other work than to answer, and goes where the kernel puts it.
+            // The user plane answers few calls; the scheduler places it.
             share_cpu: self.share_cpu && name != "upf",
             schema: if self.compact { martlet_sbi_api::MODEL } else { 0 },
             limits: self.process.clone(),
@@ -79,13 +78,15 @@ impl FabricSection {
         }
     }
 
-    /// What is wrong with it.
+    /// All errors.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
-        // The kernel's limit for the path of a socket.
+        // Maximum length of sun_path, unix(7).
         if self.socket().as_os_str().len() > 107 {
-            findings
-                .push(Finding::new("socket", "the path of a socket has 107 characters at most"));
+            findings.push(Finding::new(
+                "socket",
+                "the path of a socket has at most 107 bytes: write a shorter one",
+            ));
         }
         let process = &self.process;
         let least = [
@@ -99,7 +100,7 @@ impl FabricSection {
         for (name, _) in least.into_iter().filter(|(_, value)| *value == 0) {
             findings.push(Finding::new(
                 name,
-                "0 lets nothing through: see `martlet defaults` for a useful value",
+                "with 0 nothing works: see `martlet defaults` for a useful value",
             ));
         }
         if let Err(wrong) = self.sizes.check() {
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_that_let_nothing_through_are_found() {
+    fn limits_of_0_are_reported() {
         assert!(FabricSection::default().check().is_empty());
         let mut section = FabricSection::default();
         section.process.sockets.window = 0;

@@ -1,4 +1,5 @@
 //! `martlet lab`: runs `martlet-lab`, which is a program of its own, in place of this one.
+use crate::log::LogArgs;
 use anyhow::{Result, bail};
 use clap::Args;
 use std::ffi::OsString;
@@ -9,7 +10,7 @@ use std::process::Command;
 /// The program with the experiments.
 const PROGRAM: &str = "martlet-lab";
 
-/// What `martlet-lab` is given.
+/// Arguments of `martlet-lab`.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub struct LabArgs {
@@ -23,13 +24,13 @@ pub struct LabArgs {
 ///
 /// # Errors
 /// `martlet-lab` is not installed.
-pub fn run(args: LabArgs, log: &str) -> Result<()> {
+pub fn run(args: LabArgs, log: &LogArgs) -> Result<()> {
     let own = std::env::current_exe()?;
     let beside = own.with_file_name(PROGRAM);
     let program = if beside.is_file() { beside } else { PathBuf::from(PROGRAM) };
     let error = Command::new(&program)
         .args(args.arguments)
-        .env("MARTLET_LOG", log)
+        .env("MARTLET_LOG", &log.filter)
         .env("MARTLET_PROGRAM", own)
         .exec();
     bail!(

@@ -1,10 +1,10 @@
-//! What two looks at a user plane say of the time between them.
+//! Figures and rates from two readings of the UPF.
 use super::Order;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The latest look, and rates since the one before.
+/// The latest reading, and the one before.
 #[derive(Default)]
 pub struct Figures {
     now: Value,
@@ -13,15 +13,17 @@ pub struct Figures {
     seconds: f64,
 }
 
-/// A UE, as it is shown.
+/// The figures of a UE.
 pub struct Ue {
     pub address: String,
-    /// Bits and packets per second, from and to it.
+    /// Bits per second, uplink and downlink.
     pub bits: [f64; 2],
+    /// Packets per second, uplink and downlink.
     pub packets: [f64; 2],
-    pub octets: [u64; 2],
+    /// Bytes in all, uplink and downlink.
+    pub bytes: [u64; 2],
     pub drops: u64,
-    /// Reasons, the most frequent first.
+    /// Reasons of drops, the most frequent first.
     pub reasons: String,
     pub waiting: u64,
 }
@@ -44,8 +46,8 @@ pub fn short(value: f64) -> String {
 }
 
 impl Figures {
-    /// Takes what the UPF says at a moment.
-    pub fn take(&mut self, answer: Value, at: Instant) {
+    /// Adds a reading.
+    pub fn update(&mut self, answer: Value, at: Instant) {
         self.seconds = self.at.map_or(0.0, |before| at.duration_since(before).as_secs_f64());
         self.before = std::mem::replace(&mut self.now, answer);
         self.at = Some(at);
@@ -55,25 +57,27 @@ impl Figures {
         if self.seconds == 0.0 || self.before.is_null() {
             return 0.0;
         }
-        // What began anew counts from 0.
+        // Counters restart from 0 with the UPF.
         of(&self.now).saturating_sub(of(&self.before)) as f64 / self.seconds
     }
 
-    /// UEs in an order.
+    /// The UEs in an order.
     pub fn ues(&self, order: Order) -> Vec<Ue> {
         let list = |value: &Value| value["sessions"].as_array().cloned().unwrap_or_default();
         let before: HashMap<String, Value> = list(&self.before)
             .into_iter()
             .map(|s| (s["seid"].as_str().unwrap_or_default().to_string(), s))
             .collect();
-        let ways = ["uplink", "downlink"];
+        let directions = ["uplink", "downlink"];
         let mut ues: Vec<Ue> = list(&self.now)
             .iter()
             .map(|session| {
                 let then = session["seid"].as_str().and_then(|seid| before.get(seid));
-                let rate = |way: &str, what: &str| match then {
+                let rate = |direction: &str, what: &str| match then {
                     Some(then) if self.seconds > 0.0 => {
-                        number(&session[way][what]).saturating_sub(number(&then[way][what])) as f64
+                        number(&session[direction][what])
+                            .saturating_sub(number(&then[direction][what]))
+                            as f64
                             / self.seconds
                     }
                     _ => 0.0,
@@ -87,9 +91,9 @@ impl Figures {
                 reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
                 Ue {
                     address: session["ue"].as_str().unwrap_or("?").to_string(),
-                    bits: ways.map(|way| rate(way, "bytes") * 8.0),
-                    packets: ways.map(|way| rate(way, "packets")),
-                    octets: ways.map(|way| number(&session[way]["bytes"])),
+                    bits: directions.map(|direction| rate(direction, "bytes") * 8.0),
+                    packets: directions.map(|direction| rate(direction, "packets")),
+                    bytes: directions.map(|direction| number(&session[direction]["bytes"])),
                     drops: total(&session["drops"]),
                     reasons: reasons
                         .iter()
@@ -103,7 +107,7 @@ impl Figures {
         match order {
             Order::Rate => ues.sort_by(|a, b| {
                 let rate = |ue: &Ue| ue.bits[0] + ue.bits[1];
-                rate(b).total_cmp(&rate(a)).then_with(|| b.octets.cmp(&a.octets))
+                rate(b).total_cmp(&rate(a)).then_with(|| b.bytes.cmp(&a.bytes))
             }),
             Order::Drops => ues.sort_by_key(|ue| std::cmp::Reverse(ue.drops)),
             Order::Ue => {}
@@ -111,7 +115,7 @@ impl Figures {
         ues
     }
 
-    /// What is said of all packets, a line each.
+    /// The lines about all packets.
     pub fn head(&self) -> Vec<String> {
         let counter = |name: &'static str| move |value: &Value| number(&value["counters"][name]);
         let way = |name: &str, packets, octets| {
@@ -163,7 +167,7 @@ impl Figures {
         lines
     }
 
-    /// Reasons of drops: in all, and per second; the most frequent first.
+    /// Reasons of drops, in all and per second; the most frequent first.
     pub fn reasons(&self) -> Vec<(String, u64, f64)> {
         let mut reasons: Vec<(String, u64, f64)> = self.now["drops"]
             .as_object()
@@ -181,8 +185,8 @@ impl Figures {
         reasons
     }
 
-    /// All of it as text.
-    pub fn text(&self, order: Order, most: usize) -> String {
+    /// All figures as text.
+    pub fn text(&self, order: Order, max_ues: usize) -> String {
         let mut out = self.head().join("\n");
         out.push_str("\n\nREASON              DROPPED      PER SECOND\n");
         for (reason, n, rate) in self.reasons() {
@@ -192,7 +196,7 @@ impl Figures {
             "\nUE                     UP bit/s  DOWN bit/s  UP pkt/s  DOWN pkt/s  WAITING   \
              DROPPED\n",
         );
-        for ue in self.ues(order).iter().take(most) {
+        for ue in self.ues(order).iter().take(max_ues) {
             out.push_str(&format!(
                 "{:<20} {:>10} {:>11} {:>9} {:>11} {:>8} {:>9}  {}\n",
                 ue.address,
@@ -229,30 +233,30 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    fn look(octets: u64, gate: u64) -> Value {
+    fn reading(bytes: u64, gate: u64) -> Value {
         serde_json::json!({
             "datapath": "xdp", "sessionCount": 2,
-            "counters": {"uplink_packets": octets / 100, "uplink_bytes": octets},
+            "counters": {"uplink_packets": bytes / 100, "uplink_bytes": bytes},
             "drops": {"gate": gate}, "tables": [{"table": "rules", "used": 4, "capacity": 256}],
             "latencyNs": {"p50": 128, "p99": null}, "board": {"temperature": 51.5},
             "sessions": [
                 {"seid": "0x1", "ue": "10.45.0.2", "uplink": {"bytes": 5, "packets": 1}, "downlink": {}, "drops": {}},
-                {"seid": "0x2", "ue": "10.45.0.3", "uplink": {"bytes": octets, "packets": octets / 100},
+                {"seid": "0x2", "ue": "10.45.0.3", "uplink": {"bytes": bytes, "packets": bytes / 100},
                  "downlink": {"bytes": 0, "packets": 0}, "drops": {"gate": gate}, "waiting": 3},
             ],
         })
     }
 
     #[test]
-    fn rates_are_those_between_two_looks() {
+    fn rates_are_computed_from_two_readings() {
         let start = Instant::now();
         let mut figures = Figures::default();
-        figures.take(look(0, 1), start);
+        figures.update(reading(0, 1), start);
         assert!(
             figures.ues(Order::Rate).iter().all(|ue| ue.bits == [0.0; 2]),
-            "one look says nothing of rates"
+            "one reading has no rates"
         );
-        figures.take(look(1_000_000, 21), start + Duration::from_secs(2));
+        figures.update(reading(1_000_000, 21), start + Duration::from_secs(2));
         let ues = figures.ues(Order::Rate);
         assert_eq!(
             (ues[0].address.as_str(), ues[0].bits, ues[0].packets),
@@ -272,6 +276,6 @@ mod tests {
         );
         assert!(text.contains("gate                     21              10\n"), "{text}");
         assert!(text.contains("10.45.0.3") && text.ends_with("gate 21\n"), "{text}");
-        assert!(!text.contains("10.45.0.2"), "one UE was asked for");
+        assert!(!text.contains("10.45.0.2"), "the number of UEs is limited to 1");
     }
 }

@@ -1,0 +1,98 @@
+//! `martlet charging`: usage and quota of subscribers.
+use crate::oam_client::{self, OamArgs};
+use crate::runtime;
+use crate::table::table;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Timeout of a request.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shows accounts and records of the CHF, or sets a quota.
+#[derive(Args)]
+pub struct ChargingArgs {
+    /// IMSI of a UE, such as imsi-001010000000001 [default: all]
+    imsi: Option<String>,
+    /// Set the remaining quota in bytes, or `unlimited`
+    #[arg(long, requires = "imsi")]
+    set: Option<String>,
+    #[command(flatten)]
+    oam: OamArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: ChargingArgs) -> Result<()> {
+    let supi =
+        args.imsi.map(|imsi| if imsi.starts_with("imsi-") { imsi } else { format!("imsi-{imsi}") });
+    if let Some(value) = &args.set
+        && value != "unlimited"
+        && value.parse::<u64>().is_err()
+    {
+        bail!("--set {value:?}: write a number of bytes, or unlimited");
+    }
+    let segments = ["/ask/charging".to_string()].into_iter().chain(supi).chain(args.set);
+    let path = segments.collect::<Vec<_>>().join("/");
+    let endpoints = args.oam.function("chf")?;
+    let answer = runtime::block_on(oam_client::get_from_any(&endpoints, &path, TIMEOUT));
+    let (status, answer) = answer.context("the request to the core failed")?;
+    if status != 200 {
+        bail!(
+            "{}",
+            answer["detail"]
+                .as_str()
+                .unwrap_or("no CHF is running: set chf.enabled in the configuration")
+        );
+    }
+    if args.json {
+        println!("{answer:#}");
+        return Ok(());
+    }
+    show(&answer);
+    Ok(())
+}
+
+fn show(answer: &Value) {
+    let accounts = answer["accounts"].as_object().into_iter().flatten();
+    let records = answer["records"].as_array().into_iter().flatten();
+    let accounts: Vec<Vec<String>> = accounts.map(|(supi, it)| account(supi, it)).collect();
+    let records: Vec<Vec<String>> = records.map(record).collect();
+    if accounts.is_empty() && records.is_empty() {
+        println!(
+            "No sessions are charged. SMFs charge new sessions with smf.charging.mode online or \
+             offline."
+        );
+        return;
+    }
+    let header = ["subscriber", "left, bytes", "uplink, bytes", "downlink, bytes"];
+    println!("{}\n", table(&header, accounts));
+    let header = ["subscriber", "id", "network", "from", "to", "uplink", "downlink"];
+    println!("{}", table(&header, records));
+}
+
+fn account(supi: &str, account: &Value) -> Vec<String> {
+    let left = account["left"].as_u64().map_or("unlimited".to_string(), |left| left.to_string());
+    vec![supi.into(), left, account["uplink"].to_string(), account["downlink"].to_string()]
+}
+
+fn record(record: &Value) -> Vec<String> {
+    let text =
+        |name: &str| record[name].as_str().unwrap_or_default().chars().take(19).collect::<String>();
+    let ended = match record["ended"].as_str() {
+        Some("") | None => "active".to_string(),
+        Some(_) => text("ended"),
+    };
+    vec![
+        record["supi"].as_str().unwrap_or_default().into(),
+        record["session"].to_string(),
+        text("dnn"),
+        text("started"),
+        ended,
+        record["uplink"].to_string(),
+        record["downlink"].to_string(),
+    ]
+}

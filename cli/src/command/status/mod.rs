@@ -1,0 +1,28 @@
+//! `martlet status`: the status of a running core.
+mod render;
+
+use crate::oam_client::{self, OamArgs};
+use crate::runtime;
+use anyhow::Result;
+use clap::Args;
+
+/// Shows the status of a running core.
+#[derive(Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    oam: OamArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub fn run(args: StatusArgs) -> Result<()> {
+    let status = runtime::block_on(oam_client::status(args.oam.core()?))?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&status)?);
+        return Ok(());
+    }
+    print!("{}", render::status(&status));
+    Ok(())
+}
