@@ -125,7 +125,8 @@ async fn upf(config: &Config, environment: &Environment) -> Result<RunningFuncti
     let answers = handle.ask_source();
     let ask: AskSource = Arc::new(move |question: &str| {
         let answer = answers(question.strip_prefix("upf/")?)?;
-        let answer = answer.map_err(|why| Problem::new(501, "NOT_IMPLEMENTED").detail(why.to_string()));
+        let answer =
+            answer.map_err(|why| Problem::new(501, "NOT_IMPLEMENTED").detail(why.to_string()));
         Some(Box::pin(std::future::ready(answer)))
     });
     let finished =

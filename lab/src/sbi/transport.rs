@@ -7,9 +7,9 @@ use super::sockets::{self, Connections};
 use crate::process_usage::cpu_ns;
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
+use martlet_fabric::{Fabric, FabricConfig};
 use martlet_sbi::{ApiRoot, CallPolicy, LocalBinding, Peer, Router, Transport};
 use martlet_sbi_api::nsmf_pdusession::SmContextRetrievedData;
-use martlet_fabric::{Fabric, FabricConfig};
 use martlet_sbi_fabric::{FabricBinding, FabricServer};
 use martlet_sbi_http::{ClientLimits, HttpBinding, HttpServer, OverFabric, ServerLimits, Unix};
 #[cfg(feature = "iceoryx2")]

@@ -408,7 +408,7 @@ mod tests {
     fn round(rate: f64, most: f64) -> Result<Round> {
         let sent = (rate.min(3e6) / 10.0) as u64;
         let packets = sent.min((most / 10.0) as u64);
-        let received = Received { packets, octets: 0, took: vec![] };
+        let received = Received { packets, bytes: 0, took: vec![] };
         Ok(Round {
             sent,
             received,
