@@ -81,6 +81,8 @@ const AMF: &[Row] = &[
     ("amf.state.key_file", "amf.context_store.key_file", ""),
     ("amf.state.interval_ms", "amf.context_store.flush_interval_ms", ""),
     ("amf.state.lease_ms", "amf.context_store.lease_ms", ""),
+    ("amf.concurrency.patience_ms", "amf.concurrency.slot_timeout_ms", ""),
+    ("amf.reroute_by_gnb", "amf.reroute_via_ran", ""),
 ];
 
 /// Scenario files of `martlet ran`, not the configuration of a core.

@@ -1,4 +1,5 @@
-//! The services that the AMF consumes, each at a producer that the NRF knows (TS 23.501, 6.3).
+//! Clients of the services that the AMF consumes. The producer is discovered at the NRF (TS 23.501,
+//! 6.3).
 use crate::Amf;
 use martlet_nf::Criteria;
 use martlet_sbi::{Peer, Problem};

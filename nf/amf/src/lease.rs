@@ -49,7 +49,7 @@ impl Ue {
             crate::metrics::taken_over();
         }
         self.sessions.clear();
-        self.watched.clear();
+        self.last_reports.clear();
         self.waiting.clear();
         self.leave_connection();
         self.pending.clear();

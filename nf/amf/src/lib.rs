@@ -1,13 +1,12 @@
-//! The AMF: gNBs reach it over N2, UEs over N1, other network functions over the SBI (TS 23.501,
-//! 6.2.1).
+//! The AMF (TS 23.501, 6.2.1): gNBs reach it over N2, UEs over N1, other network functions over the
+//! SBI.
 //!
-//! A UE's context belongs to one task ([`ue`]); the reader of each gNB's association ([`n2`]) and
-//! the SBI handlers ([`services`]) send it messages. What a UE and the network do together is in
-//! [`procedures`], one file each.
+//! One task owns the context of each UE ([`ue`]). [`dispatch`] and [`services`] send events to it;
+//! the task runs the procedure for each event. The [`procedures`] are in folders named after groups
+//! of TS 23.502 and TS 38.413, one file each.
 #![forbid(unsafe_code)]
 
 mod concurrency;
-mod concurrently;
 mod config;
 mod consumers;
 mod dispatch;
@@ -47,7 +46,7 @@ use martlet_sbi_api::nnrf_nfmanagement::{
 use martlet_sctp::Listener;
 use n2::Gnbs;
 use procedures::n2::overload_control;
-use procedures::positioning::event_exposure::Watches;
+use procedures::positioning::event_exposure::EventSubscriptions;
 use procedures::positioning::nrppa_transport::NonUeSubscriptions;
 use procedures::registration::amf_reallocation;
 use served::{Served, ServedGuami, plmn_to_sbi};
@@ -67,28 +66,28 @@ pub struct Amf {
     tables: Tables,
     gnbs: Gnbs,
     concurrency: Concurrency,
-    /// UEs that were told to come back later, since the start.
-    turned_away: AtomicU64,
-    /// Itself, for handlers that make tasks of UEs.
+    /// Rejects with #22 (congestion) since the start.
+    congestion_rejects: AtomicU64,
+    /// Itself, for handlers that start UE tasks.
     itself: Weak<Amf>,
     /// The stored UE contexts.
     contexts: ContextStore,
     /// UE contexts of the other AMFs of the set.
     peers: takeover::PeerIndexes,
-    /// UEs that are restored and tell their SMFs at the same time.
+    /// Limits the restored UEs that call their SMFs at the same time.
     restorations: Semaphore,
-    /// Who wants to be told where UEs are.
-    watches: Watches,
-    /// LMFs that want what gNBs say about no UE.
-    nrppa: NonUeSubscriptions,
-    /// Waits for gNBs; taken when the AMF runs.
+    /// Subscriptions to UE events (TS 29.518, 5.3).
+    event_subscriptions: EventSubscriptions,
+    /// LMF subscriptions to NRPPa messages that belong to no UE.
+    nrppa_subscriptions: NonUeSubscriptions,
+    /// The N2 listener; taken by `run`.
     listener: Mutex<Option<Listener>>,
 }
 
-/// UEs of before that tell their SMFs at the same time that their connection is gone.
+/// Restored UEs that deactivate their user planes at the same time.
 const RESTORATIONS: usize = 32;
 
-/// UE contexts beyond `limits.max_ues` that exist as long as it takes to reject them.
+/// UE contexts beyond `limits.max_ues` that exist only to be rejected.
 const HEADROOM: usize = 256;
 
 impl Amf {
@@ -112,30 +111,30 @@ impl Amf {
             tables: Tables::default(),
             gnbs: Gnbs::default(),
             concurrency,
-            turned_away: AtomicU64::new(0),
+            congestion_rejects: AtomicU64::new(0),
             contexts,
             peers: takeover::PeerIndexes::default(),
             restorations: Semaphore::new(RESTORATIONS),
-            watches: Watches::default(),
-            nrppa: NonUeSubscriptions::default(),
+            event_subscriptions: EventSubscriptions::default(),
+            nrppa_subscriptions: NonUeSubscriptions::default(),
             listener: Mutex::new(listener),
         });
         persisted::restore(&amf, stored);
         Ok(amf)
     }
 
-    /// Itself; `None` while it ends.
+    /// Itself; `None` during the shutdown.
     fn this(&self) -> Option<Arc<Amf>> {
         self.itself.upgrade()
     }
 
-    /// The task of a UE that is not known; `None` where there are too many already.
+    /// Starts the task of a new UE; `None` at the context limit.
     fn new_ue(self: &Arc<Self>) -> Option<UeHandle> {
         let (ues, most) = (self.tables.len(), self.config.limits.max_ues);
         if ues >= most.saturating_add(HEADROOM) {
             return None;
         }
-        // A context that nobody uses makes room.
+        // A deregistered context makes room.
         let over_limit = ues >= most && !self.tables.evict();
         let (sender, inbox) = mpsc::channel(self.config.limits.ue_queue);
         let handle = UeHandle { number: self.tables.next_number(), sender };
@@ -153,7 +152,7 @@ impl NetworkFunction for Amf {
     type Config = AmfConfig;
 
     async fn create(config: AmfConfig, context: Arc<NfContext>) -> Result<Arc<Self>, StartError> {
-        // Wrong values are told before a socket is opened.
+        // The configuration is checked before a socket is opened.
         Served::new(&config)?;
         let listener = n2::listen(&config.n2).await?;
         Amf::new(config, context, Some(listener))
@@ -169,8 +168,8 @@ impl NetworkFunction for Amf {
 
     fn profile(&self, profile: &mut NfProfile) {
         let first = &self.served.guamis[0].sbi.amf_id;
-        // The profile's AMF name is a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be
-        // any text.
+        // The profile's AMF name is a domain name (TS 23.003, 28.3.2.5); the NGAP name may be any
+        // text.
         let amf_name = Some(&self.config.name).filter(|name| name.contains('.')).cloned();
         let mut n2 = N2InterfaceAmfInfo { amf_name, ..Default::default() };
         for address in &self.config.n2.bind {
@@ -205,10 +204,10 @@ impl NetworkFunction for Amf {
         });
         let root = self.context.api_root();
         let uri = format!("{root}/namf-callback/v1/n1-message-notify");
-        let mut registrations =
+        let mut subscription =
             DefaultNotificationSubscription::new(NotificationType::N1Messages, uri);
-        registrations.n1_message_class = Some(amf_reallocation::CLASS.into());
-        profile.default_notification_subscriptions = Some(vec![registrations]);
+        subscription.n1_message_class = Some(amf_reallocation::CLASS.into());
+        profile.default_notification_subscriptions = Some(vec![subscription]);
         profile.plmn_list =
             Some(self.served.plmns.iter().map(|served| plmn_to_sbi(served.plmn)).collect());
     }
@@ -232,7 +231,9 @@ impl NetworkFunction for Amf {
         let ues: Vec<_> = first.iter().filter_map(tables::Summary::status).collect();
         serde_json::json!({
             "gnbs": gnbs,
-            "ues": {"contexts": contexts, "registered": registered, "connected": connected, "first": ues},
+            "ues": {
+                "contexts": contexts, "registered": registered, "connected": connected, "first": ues,
+            },
             "procedures": self.concurrency.status(),
             "context_store": self.contexts.status(),
         })

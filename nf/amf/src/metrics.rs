@@ -8,37 +8,37 @@ use std::sync::LazyLock;
 use std::time::Instant;
 
 static PROCEDURES: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "Procedures that ended, by their kind and result";
+    let help = "Completed procedures by procedure and result";
     register_int_counter_vec!("martlet_amf_procedures_total", help, &["procedure", "result"])
         .expect("registered once")
 });
 
 static PROCEDURE_SECONDS: LazyLock<HistogramVec> = LazyLock::new(|| {
     let buckets = prometheus::exponential_buckets(100e-6, 2.2, 16).expect("constants that fit");
-    let help = "Time of procedures that went well";
+    let help = "Duration of successful procedures, seconds";
     register_histogram_vec!("martlet_amf_procedure_seconds", help, &["procedure"], buckets)
         .expect("registered once")
 });
 
 static NAS_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "NAS messages that were not acted on, by the reason";
+    let help = "Discarded NAS messages by reason";
     register_int_counter_vec!("martlet_amf_nas_errors_total", help, &["reason"])
         .expect("registered once")
 });
 
 static NGAP_ERRORS: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "NGAP messages that were wrong, by the cause";
+    let help = "Faulty NGAP messages by reason";
     register_int_counter_vec!("martlet_amf_ngap_errors_total", help, &["reason"])
         .expect("registered once")
 });
 
 static OVERLOADS: LazyLock<IntCounter> = LazyLock::new(|| {
-    let help = "Times that gNBs were asked to keep signalling away";
+    let help = "Overload periods (OVERLOAD START sent to the gNBs)";
     register_int_counter!("martlet_amf_overloads_total", help).expect("registered once")
 });
 
 static RESETS: LazyLock<IntCounter> = LazyLock::new(|| {
-    let help = "NG resets by the AMF";
+    let help = "NG RESET messages sent";
     register_int_counter!("martlet_amf_ng_resets_total", help).expect("registered once")
 });
 
@@ -48,44 +48,45 @@ static TAKEN_OVER: LazyLock<IntCounter> = LazyLock::new(|| {
 });
 
 static DROPPED: LazyLock<IntCounterVec> = LazyLock::new(|| {
-    let help = "Messages dropped because a limit was reached";
+    let help = "Messages dropped at a limit, by kind";
     register_int_counter_vec!("martlet_amf_dropped_total", help, &["what"])
         .expect("registered once")
 });
 
-static PROCEDURES_AT_WORK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
-    let help = "Procedures at work, by their kind";
-    register_int_gauge_vec!("martlet_amf_procedures_at_work", help, &["procedure"])
+static PROCEDURES_RUNNING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
+    let help = "Running procedures by kind";
+    register_int_gauge_vec!("martlet_amf_procedures_running", help, &["procedure"])
         .expect("registered once")
 });
 
 static PROCEDURES_WAITING: LazyLock<IntGaugeVec> = LazyLock::new(|| {
-    let help = "Procedures that wait for their turn, by their kind";
+    let help = "Procedures waiting for a concurrency slot, by kind";
     register_int_gauge_vec!("martlet_amf_procedures_waiting", help, &["procedure"])
         .expect("registered once")
 });
 
 static PROCEDURES_LIMIT: LazyLock<IntGaugeVec> = LazyLock::new(|| {
-    let help = "Procedures that may be at work at the same time, by their kind";
+    let help = "Concurrency limit of procedures by kind";
     register_int_gauge_vec!("martlet_amf_procedures_limit", help, &["procedure"])
         .expect("registered once")
 });
 
 static GNBS: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_amf_gnbs", "gNBs that are set up").expect("registered once")
+    register_int_gauge!("martlet_amf_gnbs", "gNBs with a completed NG setup")
+        .expect("registered once")
 });
 static UES: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_amf_ues", "UE contexts").expect("registered once")
 });
 static REGISTERED: LazyLock<IntGauge> = LazyLock::new(|| {
-    register_int_gauge!("martlet_amf_ues_registered", "UEs registered").expect("registered once")
+    register_int_gauge!("martlet_amf_ues_registered", "Registered UEs").expect("registered once")
 });
 static CONNECTED: LazyLock<IntGauge> = LazyLock::new(|| {
     register_int_gauge!("martlet_amf_ues_connected", "UEs with an N2 connection")
         .expect("registered once")
 });
 
-/// A procedure at work. It counts once, when it ends.
+/// A running procedure. It is counted once, when it ends.
 #[must_use]
 pub(crate) struct Procedure {
     name: &'static str,
@@ -94,12 +95,12 @@ pub(crate) struct Procedure {
 }
 
 impl Procedure {
-    /// A procedure that starts now.
+    /// Starts the measurement.
     pub fn start(name: &'static str) -> Self {
         Procedure { name, started: Instant::now(), span: trace::Active::procedure(name) }
     }
 
-    /// It ended well.
+    /// Counts a success and its duration.
     pub fn succeeded(self) {
         PROCEDURES.with_label_values(&[self.name, "ok"]).inc();
         PROCEDURE_SECONDS
@@ -108,74 +109,74 @@ impl Procedure {
         self.span.ended(Ok(()));
     }
 
-    /// It ended for this reason, one of a fixed set of words.
+    /// Counts a failure with its metrics label.
     pub fn failed(self, result: &str) {
         PROCEDURES.with_label_values(&[self.name, result]).inc();
         self.span.ended(Err(result));
     }
 }
 
-/// A NAS message was not acted on.
+/// Counts a discarded NAS message.
 pub(crate) fn nas_error(reason: &str) {
     NAS_ERRORS.with_label_values(&[reason]).inc();
 }
 
-/// An NGAP message was wrong.
+/// Counts a faulty NGAP message.
 pub(crate) fn ngap_error(reason: &str) {
     NGAP_ERRORS.with_label_values(&[reason]).inc();
 }
 
-/// gNBs are asked to keep signalling away.
+/// Counts an OVERLOAD START.
 pub(crate) fn overloads() {
     OVERLOADS.inc();
 }
 
-/// The AMF resets connections of a gNB.
+/// Counts an NG RESET sent.
 pub(crate) fn ngap_reset() {
     RESETS.inc();
 }
 
-/// Another AMF took over a UE.
+/// Counts a UE that another AMF of the set took over.
 pub(crate) fn taken_over() {
     TAKEN_OVER.inc();
 }
 
-/// Something was dropped because a limit was reached.
+/// Counts a message dropped at a limit.
 pub(crate) fn dropped(what: &str) {
     DROPPED.with_label_values(&[what]).inc();
 }
 
-/// gNBs that are set up.
+/// Changes the number of gNBs.
 pub(crate) fn gnbs(change: i64) {
     GNBS.add(change);
 }
 
-/// UE contexts.
+/// Changes the number of UE contexts.
 pub(crate) fn ues(change: i64) {
     UES.add(change);
 }
 
-/// UEs registered.
+/// Changes the number of registered UEs.
 pub(crate) fn registered(change: i64) {
     REGISTERED.add(change);
 }
 
-/// UEs with an N2 connection.
+/// Changes the number of connected UEs.
 pub(crate) fn connected(change: i64) {
     CONNECTED.add(change);
 }
 
-/// Procedures of a kind at work.
-pub(crate) fn procedures_at_work(kind: &str, change: i64) {
-    PROCEDURES_AT_WORK.with_label_values(&[kind]).add(change);
+/// Changes the number of running procedures.
+pub(crate) fn procedures_running(kind: &str, change: i64) {
+    PROCEDURES_RUNNING.with_label_values(&[kind]).add(change);
 }
 
-/// Procedures of a kind that wait for their turn.
+/// Changes the number of waiting procedures.
 pub(crate) fn procedures_waiting(kind: &str, change: i64) {
     PROCEDURES_WAITING.with_label_values(&[kind]).add(change);
 }
 
-/// Procedures of a kind that may be at work.
+/// Sets the concurrency limit of a procedure.
 pub(crate) fn procedures_limit(kind: &str, limit: usize) {
     PROCEDURES_LIMIT.with_label_values(&[kind]).set(limit as i64);
 }

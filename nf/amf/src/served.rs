@@ -1,4 +1,4 @@
-//! Whom the AMF serves: its configuration in the forms that NAS, NGAP and the SBI have for it.
+//! What the AMF serves: its configuration in the forms of NAS, NGAP and the SBI.
 use crate::AmfConfig;
 use martlet_nas::identifiers::{AmfId, Slice};
 use martlet_nas::{CipheringAlgorithm, Guti, IntegrityAlgorithm, Plmn};
@@ -15,18 +15,18 @@ pub(crate) struct Tai {
 }
 
 impl Tai {
-    /// As NGAP has it; `None` for octets that are no PLMN.
+    /// From NGAP; `None` if the PLMN is not valid.
     pub fn from_ngap(tai: &TAI) -> Option<Self> {
         Some(Tai { plmn: plmn_from_ngap(&tai.plmn_identity)?, tac: tac_from_ngap(&tai.tac) })
     }
 
-    /// For NGAP.
+    /// In NGAP form.
     pub fn to_ngap(self) -> TAI {
-        let [_, octets @ ..] = self.tac.to_be_bytes();
-        helpers::tai(plmn_to_ngap(self.plmn), octets)
+        let [_, tac @ ..] = self.tac.to_be_bytes();
+        helpers::tai(plmn_to_ngap(self.plmn), tac)
     }
 
-    /// For the SBI.
+    /// In SBI form.
     pub fn to_sbi(self) -> common::Tai {
         common::Tai::new(plmn_to_sbi(self.plmn), Tac::from_u32(self.tac))
     }
@@ -46,7 +46,7 @@ pub(crate) fn plmn_to_ngap(plmn: Plmn) -> PLMNIdentity {
 }
 
 pub(crate) fn plmn_to_sbi(plmn: Plmn) -> PlmnId {
-    // The digits of a `Plmn` are those of a `PlmnId`.
+    // `Plmn` and `PlmnId` accept the same digits.
     PlmnId::new(plmn.mcc(), plmn.mnc()).expect("digits of a PLMN")
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn slice_to_sbi(slice: Slice) -> Snssai {
     Snssai { sst: slice.sst, sd: slice.sd.map(common::Sd::from_octets) }
 }
 
-/// A cause for the SBI; `None` for one of a later release.
+/// A cause in SBI form; `None` for an unknown extension.
 pub(crate) fn cause_to_sbi(why: &Cause) -> Option<NgApCause> {
     let number = martlet_ngap::cause::number(why)?;
     Some(NgApCause { group: number.group, value: u16::try_from(number.value).ok()? })
@@ -78,7 +78,7 @@ pub(crate) fn cause_to_sbi(why: &Cause) -> Option<NgApCause> {
 pub(crate) struct ServedGuami {
     pub plmn: Plmn,
     pub id: AmfId,
-    /// For the SBI.
+    /// In SBI form.
     pub sbi: Guami,
 }
 
@@ -89,7 +89,7 @@ impl ServedGuami {
         format!("{}-{}-{:02x}-{:03x}", plmn.mcc(), plmn.mnc(), id.region(), id.set())
     }
 
-    /// For NGAP.
+    /// In NGAP form.
     pub fn to_ngap(&self) -> Result<GUAMI, Error> {
         helpers::guami(plmn_to_ngap(self.plmn), self.id.region(), self.id.set(), self.id.pointer())
     }
@@ -104,13 +104,13 @@ pub(crate) struct ServedPlmn {
     pub network_name: String,
 }
 
-/// Whom the AMF serves.
+/// What the AMF serves.
 #[derive(Debug, Clone)]
 pub(crate) struct Served {
     pub guamis: Vec<ServedGuami>,
     pub plmns: Vec<ServedPlmn>,
     pub tais: Vec<Tai>,
-    /// Networks that are as good as these for its UEs.
+    /// Equivalent PLMNs.
     pub equivalent: Vec<Plmn>,
     pub integrity: Vec<IntegrityAlgorithm>,
     pub ciphering: Vec<CipheringAlgorithm>,
@@ -122,7 +122,11 @@ fn plmn(text: &str) -> Result<Plmn, String> {
 }
 
 impl Served {
-    /// Reads the configuration; the error says what is wrong.
+    /// Converts the configuration.
+    ///
+    /// # Errors
+    ///
+    /// The configuration key that is wrong, and why.
     pub fn new(config: &AmfConfig) -> Result<Self, String> {
         if let Some(finding) = config.check().into_iter().next() {
             return Err(format!("amf.{}: {}", finding.path, finding.message));
@@ -160,7 +164,7 @@ impl Served {
         })
     }
 
-    /// What is served of a PLMN.
+    /// The served PLMN.
     pub fn plmn(&self, plmn: Plmn) -> Option<&ServedPlmn> {
         self.plmns.iter().find(|served| served.plmn == plmn)
     }
@@ -170,32 +174,32 @@ impl Served {
         self.guamis.iter().find(|guami| guami.plmn == plmn)
     }
 
-    /// Whether this AMF gave the 5G-GUTI.
+    /// Whether this AMF allocated a 5G-GUTI.
     pub fn gave(&self, guti: &Guti) -> bool {
         let id = AmfId::of_guti(guti);
         self.guamis.iter().any(|guami| guami.id == id && guami.plmn == guti.plmn())
     }
 
-    /// Whether an AMF of this one's set gave the 5G-GUTI.
+    /// Whether an AMF of this set allocated a 5G-GUTI.
     pub fn is_of_set(&self, guti: &Guti) -> bool {
         let id = AmfId::of_guti(guti);
         let of_set = |own: &AmfId| own.region() == id.region() && own.set() == id.set();
         self.guamis.iter().any(|guami| of_set(&guami.id) && guami.plmn == guti.plmn())
     }
 
-    /// The 5G-GUTI that a 5G-S-TMSI is short for, of an AMF of this one's set (TS 23.003, 2.10.1).
+    /// The 5G-GUTI of a 5G-S-TMSI of this AMF set (TS 23.003, 2.10.1).
     pub fn guti_of_set(&self, plmn: Plmn, set: u16, pointer: u8, tmsi: u32) -> Option<Guti> {
         let own = self.guami(plmn).filter(|guami| guami.id.set() == set)?;
         Guti::new(plmn, own.id.region(), set, pointer, tmsi).ok()
     }
 
-    /// Whether an AMF of this set gave a 5G-S-TMSI.
+    /// Whether an AMF of this set allocated a 5G-S-TMSI.
     pub fn is_s_tmsi_of_set(&self, set: u16) -> bool {
         self.guamis.iter().any(|guami| guami.id.set() == set)
     }
 
-    /// The registration area for a UE in a tracking area: that one first, and others of its PLMN,
-    /// 16 at most (TS 24.501, 9.11.3.9).
+    /// The registration area for a UE in a tracking area: that one first, then others of its PLMN,
+    /// at most 16 (TS 24.501, 9.11.3.9).
     pub fn registration_area(&self, current: Tai) -> Vec<Tai> {
         let others =
             self.tais.iter().copied().filter(|tai| *tai != current && tai.plmn == current.plmn);
@@ -209,7 +213,7 @@ mod tests {
     use crate::config::TaiConfig;
 
     #[test]
-    fn the_registration_area_starts_where_the_ue_is() {
+    fn the_registration_area_starts_with_the_current_tai() {
         let tais = (1..40).map(|tac| TaiConfig { plmn: "00101".into(), tac }).collect();
         let config = AmfConfig { tais, ..Default::default() };
         let served = Served::new(&config).unwrap();
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_keep_their_value_in_every_form() {
+    fn identities_convert_without_loss() {
         let tai = Tai { plmn: Plmn::new("310", "410").unwrap(), tac: 0x01_02_03 };
         assert_eq!(Tai::from_ngap(&tai.to_ngap()), Some(tai));
         assert_eq!(tai.to_sbi().tac.to_u32(), 0x01_02_03);

@@ -1,8 +1,8 @@
-//! Who is where: UE contexts by their identities, and the UE-associated logical NG connections (TS
-//! 38.413, 3.1).
+//! Lookup tables: UE contexts by identity, and UE-associated logical NG connections (TS 38.413,
+//! 3.1).
 //!
-//! The tables hold handles alone; a UE's context belongs to its task. No lock is held while
-//! anything is awaited.
+//! The tables hold task handles; the context itself belongs to its task. The lock is never held
+//! across an await.
 use crate::ue::{Event, UeHandle};
 use martlet_sbi_api::common::{Ncgi, Supi};
 use rand::Rng;
@@ -12,29 +12,29 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Instant, SystemTime};
 use tokio::sync::Notify;
 
-/// A UE as others see it, without asking its task.
+/// The part of a UE context that other tasks may read.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Summary {
     pub supi: Option<Supi>,
     pub registered: bool,
-    /// A registration is at work.
+    /// A registration is running.
     pub registering: bool,
-    /// It may be paged while it is idle.
-    pub reachable: bool,
+    /// It can be paged while idle.
+    pub can_be_paged: bool,
     pub gnb: Option<String>,
     pub sessions: Vec<u8>,
     /// LPP in NAS.
     pub lpp: bool,
     /// Positioning over the user plane.
     pub lcs_upp: bool,
-    /// Where it is connected.
+    /// The current cell.
     pub cell: Option<Ncgi>,
-    /// Since when it is deregistered.
+    /// Start of the deregistered state.
     pub deregistered_since: Option<Instant>,
 }
 
 impl Summary {
-    /// For `martlet status`; `None` for a UE that has not proved who it is.
+    /// For `martlet status`; `None` before the UE is authenticated.
     pub fn status(&self) -> Option<serde_json::Value> {
         let state = match (self.registered, self.gnb.is_some()) {
             (true, true) => "registered, connected",
@@ -43,13 +43,13 @@ impl Summary {
             (false, false) => "deregistered",
         };
         let supi = self.supi.as_ref()?;
-        Some(
-            serde_json::json!({"supi": supi, "state": state, "gnb": self.gnb, "sessions": self.sessions}),
-        )
+        Some(serde_json::json!({
+            "supi": supi, "state": state, "gnb": self.gnb, "sessions": self.sessions,
+        }))
     }
 }
 
-struct Listed {
+struct UeEntry {
     handle: UeHandle,
     summary: Summary,
 }
@@ -57,7 +57,7 @@ struct Listed {
 /// A UE-associated logical NG connection.
 struct Connected {
     gnb: u64,
-    /// Not known before the target gNB of a handover has answered.
+    /// `None` until the target gNB of a handover has answered.
     ran_id: Option<u32>,
     handle: UeHandle,
     lost: Arc<Notify>,
@@ -65,7 +65,7 @@ struct Connected {
 
 #[derive(Default)]
 struct State {
-    ues: HashMap<u64, Listed>,
+    ues: HashMap<u64, UeEntry>,
     by_supi: HashMap<Supi, UeHandle>,
     by_tmsi: HashMap<u32, UeHandle>,
     connections: HashMap<u64, Connected>,
@@ -77,13 +77,13 @@ struct State {
 #[derive(Default)]
 pub(crate) struct Tables(Mutex<State>);
 
-/// Where a message about an AMF UE NGAP ID goes.
+/// The recipient of a message with an AMF UE NGAP ID.
 pub(crate) enum Route {
-    /// To this UE.
+    /// The task of this UE.
     To(UeHandle),
-    /// There is no such connection.
+    /// Unknown AMF UE NGAP ID.
     Unknown,
-    /// The connection is another gNB's, or has another RAN UE NGAP ID.
+    /// The connection belongs to another gNB or has another RAN UE NGAP ID.
     Inconsistent,
 }
 
@@ -92,8 +92,7 @@ impl Tables {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// A number for a new context of a UE or of a session, never given twice; nor by the start
-    /// before this one, whose contexts other functions may still know.
+    /// A number for a new UE context or session, never reused, not even after a restart.
     pub fn next_number(&self) -> u64 {
         let mut state = self.state();
         if state.last_number == 0 {
@@ -104,14 +103,14 @@ impl Tables {
         state.last_number
     }
 
-    /// Takes a UE context in.
+    /// Adds a UE context.
     pub fn add(&self, handle: &UeHandle) {
-        let listed = Listed { handle: handle.clone(), summary: Summary::default() };
-        self.state().ues.insert(handle.number, listed);
+        let entry = UeEntry { handle: handle.clone(), summary: Summary::default() };
+        self.state().ues.insert(handle.number, entry);
         crate::metrics::ues(1);
     }
 
-    /// Lets a UE context go, with the identities that lead to it.
+    /// Removes a UE context and its identities.
     pub fn remove(&self, number: u64, supi: Option<&Supi>, tmsis: impl IntoIterator<Item = u32>) {
         let mut state = self.state();
         if state.ues.remove(&number).is_some() {
@@ -129,12 +128,12 @@ impl Tables {
         }
     }
 
-    /// UE contexts.
+    /// Number of UE contexts.
     pub fn len(&self) -> usize {
         self.state().ues.len()
     }
 
-    /// Asks the UE that has been deregistered for longest to go; false where there is none.
+    /// Asks the UE that has been deregistered longest to end its task; false if there is none.
     pub fn evict(&self) -> bool {
         let mut state = self.state();
         let deregistered =
@@ -146,20 +145,19 @@ impl Tables {
         oldest.handle.sender.try_send(Event::Evicted).is_ok()
     }
 
-    /// A UE as it was last described.
+    /// The last summary of a UE.
     pub fn summary(&self, number: u64) -> Option<Summary> {
-        self.state().ues.get(&number).map(|listed| listed.summary.clone())
+        self.state().ues.get(&number).map(|entry| entry.summary.clone())
     }
 
-    /// Takes what others see of a UE.
-    pub fn describe(&self, number: u64, summary: Summary) {
-        if let Some(listed) = self.state().ues.get_mut(&number) {
-            listed.summary = summary;
+    /// Stores the summary of a UE.
+    pub fn set_summary(&self, number: u64, summary: Summary) {
+        if let Some(entry) = self.state().ues.get_mut(&number) {
+            entry.summary = summary;
         }
     }
 
-    /// Counts of contexts, of registered UEs and of connected ones, and the first UEs by their
-    /// number.
+    /// The numbers of contexts, registered UEs and connections, and the first `most` UEs by number.
     pub fn overview(&self, most: usize) -> (usize, usize, usize, Vec<Summary>) {
         let state = self.state();
         let registered = state.ues.values().filter(|ue| ue.summary.registered).count();
@@ -170,7 +168,7 @@ impl Tables {
         (state.ues.len(), registered, state.connections.len(), first)
     }
 
-    /// Makes a UE the one that its SUPI leads to, and gives the one that it led to before.
+    /// Maps a SUPI to this task. Returns the task that it was mapped to before.
     pub fn claim_supi(&self, supi: &Supi, handle: &UeHandle) -> Option<UeHandle> {
         let before = self.state().by_supi.insert(supi.clone(), handle.clone());
         before.filter(|before| before.number != handle.number)
@@ -186,8 +184,8 @@ impl Tables {
         self.state().by_tmsi.get(&tmsi).cloned()
     }
 
-    /// A 5G-TMSI that nobody has and nobody can foretell (TS 33.501, 6.12.3).
-    pub fn new_tmsi(&self, handle: &UeHandle) -> u32 {
+    /// Allocates a random, unused 5G-TMSI (TS 33.501, 6.12.3).
+    pub fn allocate_tmsi(&self, handle: &UeHandle) -> u32 {
         let mut state = self.state();
         let mut rng = rand::rng();
         loop {
@@ -199,51 +197,54 @@ impl Tables {
         }
     }
 
-    /// Makes a UE the one that a 5G-TMSI leads to which it was given before.
+    /// Maps an allocated 5G-TMSI to this task.
     pub fn claim_tmsi(&self, tmsi: u32, handle: &UeHandle) {
         self.state().by_tmsi.insert(tmsi, handle.clone());
     }
 
-    /// Makes a UE the one that a 5G-TMSI of another AMF leads to, unless this AMF has given the
-    /// same to somebody.
+    /// Maps a 5G-TMSI of another AMF to this task, unless this AMF has allocated the same value.
     pub fn claim_free_tmsi(&self, tmsi: u32, handle: &UeHandle) {
         self.state().by_tmsi.entry(tmsi).or_insert_with(|| handle.clone());
     }
 
-    /// Lets a 5G-TMSI go.
-    pub fn forget_tmsi(&self, tmsi: u32, number: u64) {
+    /// Releases a 5G-TMSI.
+    pub fn release_tmsi(&self, tmsi: u32, number: u64) {
         let mut state = self.state();
         if state.by_tmsi.get(&tmsi).is_some_and(|handle| handle.number == number) {
             state.by_tmsi.remove(&tmsi);
         }
     }
 
-    /// A new connection: its AMF UE NGAP ID (40 bits), and what tells of its loss. A connection of
-    /// the gNB with the same RAN UE NGAP ID is lost: the gNB has forgotten it.
+    /// Adds a connection. Returns its AMF UE NGAP ID (40 bits) and the notification of its loss. A
+    /// connection of this gNB with the same RAN UE NGAP ID is lost: the gNB has reused the
+    /// identity.
     pub fn connect(&self, gnb: u64, ran_id: u32, handle: &UeHandle) -> (u64, Arc<Notify>) {
         let mut state = self.state();
-        state.forget_ran_id(gnb, ran_id);
+        state.drop_ran_id(gnb, ran_id);
         let ids = state.begin(gnb, Some(ran_id), handle);
         state.by_ran_id.insert((gnb, ran_id), ids.0);
         ids
     }
 
-    /// A new connection with the target gNB of a handover, which says with its answer what its RAN
-    /// UE NGAP ID is.
-    pub fn prepare(&self, gnb: u64, handle: &UeHandle) -> (u64, Arc<Notify>) {
+    /// Adds a connection with the target gNB of a handover, which has no RAN UE NGAP ID yet.
+    pub fn connect_target(&self, gnb: u64, handle: &UeHandle) -> (u64, Arc<Notify>) {
         self.state().begin(gnb, None, handle)
     }
 
-    /// The target gNB of a handover has answered; the UE whose handover it is, if there is one that
-    /// waits for it.
-    pub fn accept(&self, gnb: u64, amf_id: u64, ran_id: Option<u32>) -> Option<UeHandle> {
+    /// Stores the response of the target gNB. Returns the UE that waits for it.
+    pub fn connect_target_response(
+        &self,
+        gnb: u64,
+        amf_id: u64,
+        ran_id: Option<u32>,
+    ) -> Option<UeHandle> {
         let mut state = self.state();
         state
             .connections
             .get(&amf_id)
             .filter(|connected| connected.gnb == gnb && connected.ran_id.is_none())?;
         if let Some(ran_id) = ran_id {
-            state.forget_ran_id(gnb, ran_id);
+            state.drop_ran_id(gnb, ran_id);
             state.by_ran_id.insert((gnb, ran_id), amf_id);
         }
         let connected = state.connections.get_mut(&amf_id)?;
@@ -251,29 +252,29 @@ impl Tables {
         Some(connected.handle.clone())
     }
 
-    /// The UE of a connection, whichever gNB it is with.
+    /// The UE of a connection with any gNB.
     pub fn by_amf_id(&self, amf_id: u64) -> Option<UeHandle> {
         self.state().connections.get(&amf_id).map(|connected| connected.handle.clone())
     }
 
-    /// Which UE a connection belongs to.
+    /// The number of the UE of a connection.
     pub fn owner_of(&self, amf_id: u64) -> Option<u64> {
         self.state().connections.get(&amf_id).map(|connected| connected.handle.number)
     }
 
     /// A UE by its number.
     pub fn by_number(&self, number: u64) -> Option<UeHandle> {
-        self.state().ues.get(&number).map(|listed| listed.handle.clone())
+        self.state().ues.get(&number).map(|entry| entry.handle.clone())
     }
 
-    /// A connection goes on with another gNB (path switch); false where it has ended.
+    /// Moves a connection to another gNB (path switch); false if it has ended.
     pub fn move_connection(&self, amf_id: u64, gnb: u64, ran_id: u32) -> bool {
         let mut state = self.state();
         if !state.connections.contains_key(&amf_id) {
             return false;
         }
         if state.by_ran_id.get(&(gnb, ran_id)) != Some(&amf_id) {
-            state.forget_ran_id(gnb, ran_id);
+            state.drop_ran_id(gnb, ran_id);
         }
         let Some(connected) = state.connections.get_mut(&amf_id) else { return false };
         let before = (connected.gnb, connected.ran_id);
@@ -296,14 +297,14 @@ impl Tables {
         self.state().disconnect(amf_id);
     }
 
-    /// Gives a connection's messages to another UE.
+    /// Routes a connection's messages to another task.
     pub fn redirect(&self, amf_id: u64, handle: &UeHandle) {
         if let Some(connected) = self.state().connections.get_mut(&amf_id) {
             connected.handle = handle.clone();
         }
     }
 
-    /// Where a message of a gNB goes.
+    /// The recipient of a message from a gNB.
     pub fn route(&self, gnb: u64, amf_id: u64, ran_id: u32) -> Route {
         match self.state().connections.get(&amf_id) {
             None => Route::Unknown,
@@ -314,8 +315,8 @@ impl Tables {
         }
     }
 
-    /// Loses every connection of a gNB; gives their number.
-    pub fn lose_gnb(&self, gnb: u64) -> usize {
+    /// Drops all connections of a gNB. Returns their number.
+    pub fn drop_gnb(&self, gnb: u64) -> usize {
         let mut state = self.state();
         let of_gnb = state.connections.iter().filter(|(_, connected)| connected.gnb == gnb);
         let lost: Vec<u64> = of_gnb.map(|(amf_id, _)| *amf_id).collect();
@@ -323,9 +324,8 @@ impl Tables {
         lost.len()
     }
 
-    /// Loses the connection of a gNB with one or both of these identities; says whether there was
-    /// one.
-    pub fn lose(&self, gnb: u64, amf_id: Option<u64>, ran_id: Option<u32>) -> bool {
+    /// Drops the connection of a gNB with one or both identities. Returns whether it existed.
+    pub fn drop_connection(&self, gnb: u64, amf_id: Option<u64>, ran_id: Option<u32>) -> bool {
         let mut state = self.state();
         let amf_id = amf_id.or_else(|| state.by_ran_id.get(&(gnb, ran_id?)).copied());
         let Some(amf_id) = amf_id else { return false };
@@ -341,7 +341,7 @@ impl Tables {
 }
 
 impl State {
-    /// A new connection: its AMF UE NGAP ID (40 bits), and what tells of its loss.
+    /// Adds a connection. Returns its AMF UE NGAP ID (40 bits) and the notification of its loss.
     fn begin(&mut self, gnb: u64, ran_id: Option<u32>, handle: &UeHandle) -> (u64, Arc<Notify>) {
         let mut rng = rand::rng();
         let amf_id = loop {
@@ -357,8 +357,8 @@ impl State {
         (amf_id, lost)
     }
 
-    /// The gNB uses a RAN UE NGAP ID anew: the connection that had it is lost.
-    fn forget_ran_id(&mut self, gnb: u64, ran_id: u32) {
+    /// Drops the connection that had a RAN UE NGAP ID which the gNB reuses.
+    fn drop_ran_id(&mut self, gnb: u64, ran_id: u32) {
         if let Some(old) = self.by_ran_id.get(&(gnb, ran_id)).copied() {
             self.lose(old);
         }
@@ -391,7 +391,7 @@ mod tests {
         UeHandle { number, sender: mpsc::channel(1).0 }
     }
 
-    fn leads_to(tables: &Tables, gnb: u64, amf_id: u64, ran_id: u32) -> Option<u64> {
+    fn routed_to(tables: &Tables, gnb: u64, amf_id: u64, ran_id: u32) -> Option<u64> {
         match tables.route(gnb, amf_id, ran_id) {
             Route::To(handle) => Some(handle.number),
             _ => None,
@@ -399,68 +399,71 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_ran_ue_ngap_id_used_again_ends_the_connection_that_had_it() {
+    async fn a_reused_ran_ue_ngap_id_drops_the_old_connection() {
         let tables = Tables::default();
         let (first, lost) = tables.connect(1, 7, &handle(1));
         let (second, _) = tables.connect(1, 7, &handle(2));
         lost.notified().await;
         assert_eq!(
-            (leads_to(&tables, 1, first, 7), leads_to(&tables, 1, second, 7)),
+            (routed_to(&tables, 1, first, 7), routed_to(&tables, 1, second, 7)),
             (None, Some(2))
         );
-        // The one that was lost does not take the other away as it goes.
+        // The end of the lost connection does not affect its successor.
         tables.disconnect(first);
-        assert_eq!(leads_to(&tables, 1, second, 7), Some(2));
+        assert_eq!(routed_to(&tables, 1, second, 7), Some(2));
         assert!(matches!(tables.route(2, second, 7), Route::Inconsistent));
         assert!(matches!(tables.route(1, second, 8), Route::Inconsistent));
     }
 
     #[test]
-    fn a_gnb_loses_its_own_connections_alone() {
+    fn a_gnb_loses_only_its_own_connections() {
         let tables = Tables::default();
         let (ours, _) = tables.connect(1, 7, &handle(1));
         let (theirs, _) = tables.connect(2, 7, &handle(2));
-        assert!(!tables.lose(2, Some(ours), None));
-        assert!(!tables.lose(1, Some(ours), Some(8)));
-        assert_eq!(tables.lose_gnb(1), 1);
+        assert!(!tables.drop_connection(2, Some(ours), None));
+        assert!(!tables.drop_connection(1, Some(ours), Some(8)));
+        assert_eq!(tables.drop_gnb(1), 1);
         assert_eq!(
-            (leads_to(&tables, 1, ours, 7), leads_to(&tables, 2, theirs, 7)),
+            (routed_to(&tables, 1, ours, 7), routed_to(&tables, 2, theirs, 7)),
             (None, Some(2))
         );
-        assert!(tables.lose(2, None, Some(7)));
+        assert!(tables.drop_connection(2, None, Some(7)));
     }
 
     #[tokio::test]
-    async fn a_connection_changes_its_gnb() {
+    async fn a_connection_moves_to_another_gnb() {
         let tables = Tables::default();
         let (moved, _) = tables.connect(1, 7, &handle(1));
         let (there, lost) = tables.connect(2, 9, &handle(2));
         assert!(tables.move_connection(moved, 2, 9));
         lost.notified().await;
         assert_eq!(
-            (leads_to(&tables, 2, moved, 9), leads_to(&tables, 1, moved, 7)),
+            (routed_to(&tables, 2, moved, 9), routed_to(&tables, 1, moved, 7)),
             (Some(1), None)
         );
         assert!(tables.by_amf_id(there).is_none() && !tables.move_connection(there, 1, 1));
-        assert_eq!(tables.lose_gnb(1), 0);
-        // The target of a handover says its identity with its answer, and with no other.
-        let (target, _) = tables.prepare(3, &handle(1));
-        assert_eq!(leads_to(&tables, 3, target, 0), None);
-        assert!(tables.accept(2, target, Some(5)).is_none());
-        assert_eq!(tables.accept(3, target, Some(5)).map(|handle| handle.number), Some(1));
-        assert!(tables.accept(3, target, Some(6)).is_none());
-        assert_eq!(leads_to(&tables, 3, target, 5), Some(1));
+        assert_eq!(tables.drop_gnb(1), 0);
+        // The target of a handover gives its identity only in its response.
+        let (target, _) = tables.connect_target(3, &handle(1));
+        assert_eq!(routed_to(&tables, 3, target, 0), None);
+        assert!(tables.connect_target_response(2, target, Some(5)).is_none());
+        assert_eq!(
+            tables.connect_target_response(3, target, Some(5)).map(|handle| handle.number),
+            Some(1)
+        );
+        assert!(tables.connect_target_response(3, target, Some(6)).is_none());
+        assert_eq!(routed_to(&tables, 3, target, 5), Some(1));
         tables.disconnect(target);
         assert!(tables.by_amf_id(target).is_none());
     }
 
     #[test]
-    fn identities_lead_to_the_ue_that_claimed_them_last() {
+    fn an_identity_maps_to_the_ue_that_claimed_it_last() {
         let tables = Tables::default();
         let supi: Supi = "imsi-001010000000001".parse().unwrap();
         assert!(tables.claim_supi(&supi, &handle(1)).is_none());
         assert_eq!(tables.claim_supi(&supi, &handle(2)).unwrap().number, 1);
-        let tmsi = tables.new_tmsi(&handle(2));
+        let tmsi = tables.allocate_tmsi(&handle(2));
         tables.remove(1, Some(&supi), [tmsi]);
         assert_eq!(tables.by_supi(&supi).unwrap().number, 2);
         assert_eq!(tables.by_tmsi(tmsi).unwrap().number, 2);

@@ -235,7 +235,7 @@ mod tests {
         let text = status(&json!({"mode": "one process", "pid": 7, "nfs": [
             {"name": "amf", "authority": "127.0.0.17:7777", "status": {
                 "gnbs": [{"name": "gnb-1", "ues": 2}, {"name": "g", "ues": 10, "tacs": [1, 2]}],
-                "procedures": {"pdu_session": {"atWork": 1, "limit": 16}, "paging": {"atWork": 0, "limit": 8}},
+                "procedures": {"pdu_session": {"running": 1, "limit": 16}, "paging": {"running": 0, "limit": 8}},
                 "ues": {"registered": 2, "connected": 1}, "points of gNBs": 5, "nothing": null, "empty": {}, "none": []}},
             {"name": "smf", "authority": "", "status": {"sessions": 3, "counters": {"a": 0, "b": 0, "c": 0, "d": 0, "eF": 9}}}]}));
         let wanted = "Martlet, one process, process 7: 2 gNBs, 2 UEs registered (1 connected), 3 \

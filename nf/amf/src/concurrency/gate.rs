@@ -1,4 +1,4 @@
-//! The gate of one kind of procedure: so many at work, so many waiting, no more.
+//! The gate of one kind of procedure: a limit on running ones and a limit on waiting ones.
 use super::Adaptive;
 use crate::metrics;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,23 +15,23 @@ pub struct Gate(Arc<Inner>);
 
 struct Inner {
     name: &'static str,
-    /// Fair: whoever waits longest is next.
+    /// FIFO.
     slots: Arc<Semaphore>,
     limit: AtomicUsize,
-    at_work: AtomicUsize,
+    running: AtomicUsize,
     waiting: AtomicUsize,
     most_waiting: usize,
     adaptive: Option<Mutex<Adaptive>>,
 }
 
-/// The right to be at work. Dropping it lets the next one in.
+/// A concurrency slot. Dropping it admits the next procedure.
 pub struct Slot {
     gate: Arc<Inner>,
     since: Instant,
     _permit: OwnedSemaphorePermit,
 }
 
-/// One that waits; it counts until it is let in or gives up.
+/// A waiting procedure, counted until it is admitted or cancelled.
 struct Waiting(Arc<Inner>);
 
 impl Waiting {
@@ -63,17 +63,18 @@ impl Gate {
             name,
             slots: Arc::new(Semaphore::new(limit)),
             limit: AtomicUsize::new(limit),
-            at_work: AtomicUsize::new(0),
+            running: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             most_waiting,
             adaptive: adaptive.map(Mutex::new),
         }))
     }
 
-    /// Waits for a slot, behind those who came before.
+    /// Waits for a slot in order of arrival.
     ///
     /// # Errors
-    /// As many wait as may.
+    ///
+    /// [`Full`] if the maximum number waits already.
     pub async fn enter(&self) -> Result<Slot, Full> {
         let permit = match self.0.slots.clone().try_acquire_owned() {
             Ok(permit) => permit,
@@ -82,8 +83,8 @@ impl Gate {
                 self.0.slots.clone().acquire_owned().await.map_err(|_| Full)?
             }
         };
-        self.0.at_work.fetch_add(1, Ordering::Relaxed);
-        metrics::procedures_at_work(self.0.name, 1);
+        self.0.running.fetch_add(1, Ordering::Relaxed);
+        metrics::procedures_running(self.0.name, 1);
         Ok(Slot { gate: self.0.clone(), since: Instant::now(), _permit: permit })
     }
 
@@ -91,13 +92,15 @@ impl Gate {
         let load = |n: &AtomicUsize| n.load(Ordering::Relaxed);
         let gate = &self.0;
         serde_json::json!({
-            "limit": load(&gate.limit), "atWork": load(&gate.at_work), "waiting": load(&gate.waiting),
+            "limit": load(&gate.limit),
+            "running": load(&gate.running),
+            "waiting": load(&gate.waiting),
         })
     }
 }
 
 impl Inner {
-    /// Takes over what the latency of a procedure teaches.
+    /// Adjusts the limit by the duration of a procedure.
     fn learn(&self, slot: &Slot) {
         let Some(adaptive) = &self.adaptive else { return };
         let waited_for = self.waiting.load(Ordering::Relaxed) > 0;
@@ -106,8 +109,8 @@ impl Inner {
         let after = adaptive.learn(before, slot.since.elapsed(), waited_for);
         match after.checked_sub(before) {
             Some(more) => self.slots.add_permits(more),
-            // Those at work keep their slots: what is free goes now, the rest with the next ones to
-            // end.
+            // Running procedures keep their slots: free ones are removed now, the others as
+            // procedures end.
             None => {
                 let gone = self.slots.forget_permits(before - after);
                 self.limit.store(before - gone, Ordering::Relaxed);
@@ -122,8 +125,8 @@ impl Inner {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.gate.learn(self);
-        self.gate.at_work.fetch_sub(1, Ordering::Relaxed);
-        metrics::procedures_at_work(self.gate.name, -1);
+        self.gate.running.fetch_sub(1, Ordering::Relaxed);
+        metrics::procedures_running(self.gate.name, -1);
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
     use std::time::Duration;
 
     #[tokio::test]
-    async fn first_come_first_served_and_no_more_than_fit() {
+    async fn procedures_are_admitted_in_order_and_rejected_when_the_queue_is_full() {
         let gate = Arc::new(Gate::new("test_fifo", 2, 2, None));
         let (first, _second) = (gate.enter().await.unwrap(), gate.enter().await.unwrap());
         let (done, mut order) = tokio::sync::mpsc::unbounded_channel();
@@ -147,14 +150,14 @@ mod tests {
             });
             tokio::task::yield_now().await;
         }
-        assert_eq!(gate.status(), serde_json::json!({"limit": 2, "atWork": 2, "waiting": 2}));
+        assert_eq!(gate.status(), serde_json::json!({"limit": 2, "running": 2, "waiting": 2}));
         assert_eq!(gate.enter().await.err(), Some(Full));
         drop(first);
         assert_eq!((order.recv().await, order.recv().await), (Some(0), Some(1)));
     }
 
     #[tokio::test]
-    async fn who_gives_up_waiting_makes_room() {
+    async fn a_cancelled_wait_leaves_the_queue() {
         let gate = Gate::new("test_give_up", 1, 1, None);
         let _slot = gate.enter().await.unwrap();
         assert!(tokio::time::timeout(Duration::from_millis(5), gate.enter()).await.is_err());
@@ -162,12 +165,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_adaptive_gate_keeps_count_of_its_slots() {
+    async fn an_adaptive_gate_has_as_many_slots_as_its_limit() {
         let gate = Gate::new("test_adaptive", 4, 100, Some(Adaptive::new(2)));
         for _ in 0..500 {
             drop(gate.enter().await.unwrap());
         }
         let limit = gate.status()["limit"].as_u64().unwrap() as usize;
-        assert_eq!(gate.0.slots.available_permits(), limit, "as many slots as the limit says");
+        assert_eq!(gate.0.slots.available_permits(), limit, "slots equal the limit");
     }
 }

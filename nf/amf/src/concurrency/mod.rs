@@ -1,7 +1,6 @@
-//! How many procedures of a kind are at work at the same time. What comes beyond the limit waits
-//! its turn, first come first served; what finds the queue full is told to come back later.
-//! Processors that switch between many half-done procedures finish each of them later than those
-//! that finish some first.
+//! Concurrency limits per kind of procedure. Procedures beyond the limit wait in order of arrival;
+//! when the queue is full, they are rejected with a back-off time. Running few procedures to their
+//! end is faster than switching among many.
 mod adaptive;
 mod gate;
 
@@ -11,19 +10,19 @@ pub use gate::{Full, Gate, Slot};
 use crate::config::{ConcurrencyConfig, Limit};
 use std::time::Duration;
 
-/// A kind of procedure that is limited. What gives resources back is not.
+/// A kind of procedure with a limit. Procedures that free resources have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Registration, initial, by mobility or periodic.
+    /// Registration: initial, mobility or periodic.
     Registration,
-    /// Service request, of the UE's own or after paging.
+    /// Service request, also in answer to paging.
     ServiceRequest,
     /// PDU session establishment, until the SMF has the UE's request.
     PduSessionEstablishment,
 }
 
 impl Kind {
-    /// Its name in metrics and the status.
+    /// The name in metrics and in the status.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Registration => "registration",
@@ -38,20 +37,20 @@ pub struct Concurrency {
     registration: Gate,
     service_request: Gate,
     pdu_session_establishment: Gate,
-    /// How long a procedure may wait for its UE before it gives its slot to another.
-    pub patience: Duration,
+    /// How long a procedure may wait for its UE before it loses its slot.
+    pub slot_timeout: Duration,
 }
 
 impl Concurrency {
     pub fn new(config: &ConcurrencyConfig) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let gate = |kind: Kind, limit: Limit| match limit {
             Limit::Fixed(limit) => Gate::new(kind.name(), limit, config.queue, None),
             Limit::Auto => Gate::new(
                 kind.name(),
-                Adaptive::first(cores),
+                Adaptive::first(cpus),
                 config.queue,
-                Some(Adaptive::new(cores)),
+                Some(Adaptive::new(cpus)),
             ),
         };
         Concurrency {
@@ -61,7 +60,7 @@ impl Concurrency {
                 Kind::PduSessionEstablishment,
                 config.pdu_session_establishment,
             ),
-            patience: Duration::from_millis(config.patience_ms.into()),
+            slot_timeout: Duration::from_millis(config.slot_timeout_ms.into()),
         }
     }
 
@@ -74,7 +73,7 @@ impl Concurrency {
         }
     }
 
-    /// Each kind's limit, and how many are at work and wait.
+    /// The limit of each kind, and how many run and wait.
     pub fn status(&self) -> serde_json::Value {
         let kinds = [Kind::Registration, Kind::ServiceRequest, Kind::PduSessionEstablishment];
         kinds.into_iter().map(|kind| (kind.name().to_string(), self.of(kind).status())).collect()

@@ -1,13 +1,13 @@
-//! How many procedures of a kind are at work at the same time.
+//! Concurrency limits of procedures.
 use martlet_config::Finding;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// So many.
+    /// A fixed number.
     Fixed(usize),
-    /// As many as the processors and the latency seen allow: `auto`.
+    /// `auto`: adapts to the CPUs and the measured latency.
     Auto,
 }
 
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
-/// Limits on procedures at work. Those beyond wait; those that find the queue full are rejected
+/// Concurrency limits. Procedures beyond a limit wait; when the queue is full, they are rejected
 /// with #22 (congestion).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -56,11 +56,11 @@ pub struct ConcurrencyConfig {
     pub service_request: Limit,
     /// PDU session establishments.
     pub pdu_session_establishment: Limit,
-    /// How many of each kind may wait.
+    /// Procedures of each kind that may wait.
     pub queue: usize,
-    /// Milliseconds that a procedure may wait for its UE before it goes on without its slot, so
-    /// that UEs that do not answer do not keep others out.
-    pub patience_ms: u32,
+    /// Milliseconds that a procedure may wait for its UE before it loses its slot, so that UEs that
+    /// do not answer do not block others.
+    pub slot_timeout_ms: u32,
 }
 
 impl Default for ConcurrencyConfig {
@@ -71,7 +71,7 @@ impl Default for ConcurrencyConfig {
             service_request: sixteen,
             pdu_session_establishment: sixteen,
             queue: 1000,
-            patience_ms: 200,
+            slot_timeout_ms: 200,
         }
     }
 }

@@ -1,22 +1,22 @@
-//! What an AMF takes on at most.
+//! Limits of the AMF.
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 
-/// Limits. What exceeds them gets the cause that the specification has for it.
+/// Limits. A request beyond a limit is rejected with the cause that the specification defines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// UE contexts. More are rejected with #22 (congestion).
+    /// UE contexts. Further UEs are rejected with #22 (congestion).
     pub max_ues: usize,
-    /// gNBs. More are closed.
+    /// gNBs. Further associations are closed.
     pub max_gnbs: usize,
-    /// PDU sessions of a UE, up to 15. More are refused with #65.
+    /// PDU sessions of a UE, up to 15. Further ones are rejected with #65.
     pub max_sessions: u8,
-    /// Messages that wait for one UE; more are dropped and counted.
+    /// Events queued for one UE. Further ones are dropped and counted.
     pub ue_queue: usize,
-    /// Milliseconds without a UE that was turned away after which an overload has ended.
+    /// Milliseconds without a congestion reject after which an overload ends.
     pub overload_ms: u32,
-    /// Seconds that a UE waits after #22 before it tries again (T3346).
+    /// Back-off time after #22, seconds (T3346).
     pub back_off_s: u32,
 }
 
@@ -39,7 +39,7 @@ impl LimitsConfig {
         let nonzero = [("max_ues", self.max_ues), ("max_gnbs", self.max_gnbs)];
         for (name, value) in nonzero {
             if value == 0 {
-                findings.push(Finding::new(name, "0 serves nobody: leave it out for the default"));
+                findings.push(Finding::new(name, "must not be 0; remove the key for the default"));
             }
         }
         if self.max_sessions > 15 {

@@ -13,42 +13,41 @@ pub use concurrency::{ConcurrencyConfig, Limit};
 pub use limits::LimitsConfig;
 pub use timers::TimersConfig;
 
-/// What an AMF is and whom it serves.
+/// Configuration of the AMF.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AmfConfig {
-    /// AMF name, which gNBs are told (TS 38.413, 9.3.3.21).
+    /// AMF name, sent to gNBs (TS 38.413, 9.3.3.21).
     pub name: String,
-    /// GUAMIs that it serves; the first of a PLMN is put into new 5G-GUTIs.
+    /// Served GUAMIs; the first of a PLMN is used in new 5G-GUTIs.
     pub guamis: Vec<GuamiConfig>,
     /// PLMNs with their slices (PLMN support list; TS 38.413, 9.2.6.2).
     pub plmns: Vec<PlmnConfig>,
-    /// Tracking areas that it serves. Those of one PLMN make up the registration area, 16 at most.
+    /// Served tracking areas. Those of one PLMN form the registration area, at most 16.
     pub tais: Vec<TaiConfig>,
-    /// Networks that UEs are to take for the one where they are (equivalent PLMNs), such as
-    /// `00102`: 15 at most.
+    /// Equivalent PLMNs, such as `00102`, at most 15.
     pub equivalent_plmns: Vec<String>,
-    /// Relative AMF capacity, 0 to 255: gNBs choose among several AMFs by it.
+    /// Relative AMF capacity, 0 to 255, by which gNBs select an AMF.
     pub relative_capacity: u8,
-    /// Where gNBs reach it.
+    /// N2 addresses.
     pub n2: N2Config,
     /// NAS security.
     pub security: SecurityConfig,
-    /// What phones show as the network's name.
+    /// Network name that phones show.
     pub network_name: NetworkNameConfig,
     /// NAS and NGAP timers.
     pub timers: TimersConfig,
-    /// What it takes on at most.
+    /// Limits.
     pub limits: LimitsConfig,
-    /// How many procedures of a kind are at work at the same time.
+    /// Concurrency limits of procedures.
     pub concurrency: ConcurrencyConfig,
     /// The store that lets UE contexts outlive this process.
     pub context_store: ContextStoreConfig,
-    /// UEs that the status lists with their state.
+    /// Number of UEs that the status lists.
     pub status_ues: usize,
-    /// A UE whose slices are another AMF set's gets there by way of its gNB, where its 5G-GUTI
-    /// leads back here; else directly.
-    pub reroute_by_gnb: bool,
+    /// AMF re-allocation via the (R)AN (TS 23.502, 4.2.2.2.3, step 7B) instead of directly (step
+    /// 7A), for UEs whose 5G-GUTI is of this AMF.
+    pub reroute_via_ran: bool,
 }
 
 /// A GUAMI (TS 23.003, 2.10.1).
@@ -85,28 +84,27 @@ pub struct TaiConfig {
     pub tac: u32,
 }
 
-/// N2: where gNBs reach the AMF.
+/// N2 addresses and SCTP parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct N2Config {
-    /// Local addresses; several make the association multi-homed where the kernel's SCTP is used.
+    /// Local addresses. Several make the association multi-homed, with the kernel's SCTP.
     pub bind: Vec<IpAddr>,
     /// SCTP port.
     pub port: u16,
     /// SCTP implementation.
     pub stack: SctpStackConfig,
-    /// Outbound SCTP streams asked for: one for the interface, the others shared by the UEs.
+    /// Outbound SCTP streams to request: one for non-UE signalling, the others shared by the UEs.
     pub streams: u16,
-    /// Milliseconds between heartbeats to a gNB that says nothing; one that leaves four unanswered
-    /// in a row is lost.
+    /// SCTP heartbeat interval, milliseconds. A gNB that misses four in a row is lost.
     pub heartbeat_ms: u32,
 }
 
-/// Which SCTP implementation to use.
+/// SCTP implementation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SctpStackConfig {
-    /// The kernel's where it has one, else the one in user space.
+    /// The kernel's if present, else the one in user space.
     #[default]
     Auto,
     /// The kernel's.
@@ -119,29 +117,28 @@ pub enum SctpStackConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SecurityConfig {
-    /// Integrity algorithms, the preferred one first. `NIA0` is no protection at all: it is used
-    /// for registrations for emergency services of UEs that have nothing better.
+    /// Integrity algorithms in order of preference. `NIA0` is null integrity, used only for
+    /// emergency registrations of UEs that support nothing else.
     pub integrity: Vec<IntegrityName>,
-    /// Ciphering algorithms, the preferred one first. `NEA0` leaves messages readable.
+    /// Ciphering algorithms in order of preference. `NEA0` is null ciphering.
     pub ciphering: Vec<CipheringName>,
-    /// Ask for the equipment's identity (IMEISV) with the security mode.
+    /// Request the IMEISV with the security mode command.
     pub request_imeisv: bool,
-    /// Authenticate also a UE whose initial registration is protected by a security context that
-    /// the AMF has.
+    /// Authenticate a UE even if a known security context protects its initial registration.
     pub always_authenticate: bool,
-    /// Refuse UEs that lack an algorithm which each UE has (TS 33.501, 5.2.2 and 5.2.3; TS 24.501,
+    /// Reject UEs without the mandatory algorithms (TS 33.501, 5.2.2 and 5.2.3; TS 24.501,
     /// 5.5.1.2.8).
     pub mandatory_algorithms: bool,
-    /// Whether another AMF gets a K_AMF derived for it (horizontal key derivation; TS 33.501,
-    /// 6.9.3), or the one in use.
+    /// Give another AMF a derived K_AMF (horizontal key derivation; TS 33.501, 6.9.3) instead of
+    /// the current one.
     pub derive_k_amf: bool,
-    /// NAS COUNT at which a connected UE gets new keys, below its end of 2^24.
+    /// NAS COUNT at which a connected UE is authenticated again, below the end at 2^24.
     pub rekey_at_count: u32,
 }
 
 /// An integrity algorithm by its name (TS 33.501, 5.11.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are those of the specification")]
 pub enum IntegrityName {
     NIA0,
     NIA1,
@@ -151,7 +148,7 @@ pub enum IntegrityName {
 
 /// A ciphering algorithm by its name (TS 33.501, 5.11.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are those of the specification")]
 pub enum CipheringName {
     NEA0,
     NEA1,
@@ -181,8 +178,8 @@ impl From<CipheringName> for CipheringAlgorithm {
     }
 }
 
-/// What phones show as the network's name (TS 24.501, 5.4.4). Where both are empty nothing is sent,
-/// and phones show the name that they know for the PLMN.
+/// Network name (TS 24.501, 5.4.4). If both are empty nothing is sent, and phones show the name
+/// that they know for the PLMN.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkNameConfig {
@@ -190,19 +187,17 @@ pub struct NetworkNameConfig {
     pub full: String,
     /// Short name.
     pub short: String,
-    /// Time zone of the network, such as `+02:00`, in steps of a quarter of an hour; left out,
-    /// phones are told none.
+    /// Time zone, such as `+02:00`, in quarters of an hour; omitted, none is sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 }
 
 impl NetworkNameConfig {
-    /// The time zone in quarters of an hour east of Greenwich; `None` without one, or for a text
-    /// that is none.
+    /// The time zone in quarters of an hour east of UTC; `None` if absent or invalid.
     pub(crate) fn quarter_hours(&self) -> Option<i8> {
         let text = self.time_zone.as_deref()?;
         let (sign, rest) = (text.get(..1)?, text.get(1..)?);
-        let two = |text: &str| text.len() == 2 && text.bytes().all(|octet| octet.is_ascii_digit());
+        let two = |text: &str| text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
         let (hours, minutes) =
             rest.split_once(':').filter(|(hours, minutes)| two(hours) && two(minutes))?;
         let (hours, minutes): (i8, i8) = (hours.parse().ok()?, minutes.parse().ok()?);
@@ -234,7 +229,7 @@ impl Default for AmfConfig {
             concurrency: ConcurrencyConfig::default(),
             context_store: ContextStoreConfig::default(),
             status_ues: 20,
-            reroute_by_gnb: false,
+            reroute_via_ran: false,
         }
     }
 }
@@ -271,7 +266,7 @@ impl Default for SecurityConfig {
 }
 
 impl AmfConfig {
-    /// What is wrong with it.
+    /// Checks the values. Returns what is wrong and what to write.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut add = |path: String, message: &str| findings.push(Finding::new(path, message));
@@ -279,35 +274,32 @@ impl AmfConfig {
             add("name".into(), "an AMF name has 1 to 150 characters");
         }
         if self.network_name.time_zone.is_some() && self.network_name.quarter_hours().is_none() {
-            add("network_name.time_zone".into(), "no time zone: write for example \"+02:00\"");
+            add("network_name.time_zone".into(), "not a time zone; write for example \"+02:00\"");
         }
         let plmn_is_wrong = |text: &str| text.contains('-') || text.parse::<PlmnId>().is_err();
         let digits = "write MCC and MNC in five or six digits, such as \"00101\"";
         self.check_guamis(&mut add, plmn_is_wrong, digits);
         if self.plmns.is_empty() || self.plmns.len() > 12 {
-            add("plmns".into(), "1 to 12 PLMNs can be served");
+            add("plmns".into(), "write 1 to 12 PLMNs");
         }
         for (n, served) in self.plmns.iter().enumerate() {
             if plmn_is_wrong(&served.plmn) {
                 add(format!("plmns[{n}].plmn"), digits);
             } else if !self.guamis.iter().any(|guami| guami.plmn == served.plmn) {
-                add(format!("plmns[{n}].plmn"), "no GUAMI has this PLMN: add one to `guamis`");
+                add(format!("plmns[{n}].plmn"), "no GUAMI has this PLMN; add one to `guamis`");
             }
             if served.slices.is_empty() || served.slices.len() > 1024 {
                 add(format!("plmns[{n}].slices"), "a PLMN has 1 to 1024 slices, such as {sst: 1}");
             }
         }
         if self.tais.is_empty() {
-            add(
-                "tais".into(),
-                "without a tracking area no UE is served: write the gNBs' PLMN and TAC",
-            );
+            add("tais".into(), "empty; write the PLMN and TAC of the gNBs");
         }
         for (n, tai) in self.tais.iter().enumerate() {
             if plmn_is_wrong(&tai.plmn) {
                 add(format!("tais[{n}].plmn"), digits);
             } else if !self.plmns.iter().any(|served| served.plmn == tai.plmn) {
-                add(format!("tais[{n}].plmn"), "`plmns` does not have this PLMN");
+                add(format!("tais[{n}].plmn"), "this PLMN is not in `plmns`; add it there");
             }
             if tai.tac > 0xff_fffd || tai.tac == 0 {
                 add(format!("tais[{n}].tac"), "a tracking area code is 1 to 16777213");
@@ -322,7 +314,7 @@ impl AmfConfig {
             add(format!("equivalent_plmns[{n}]"), &format!("{plmn:?}: {digits}"));
         }
         if self.n2.bind.is_empty() {
-            add("n2.bind".into(), "gNBs need an address: write one of this machine's");
+            add("n2.bind".into(), "empty; write an address of this machine");
         }
         if self.n2.streams < 2 {
             add("n2.streams".into(), "N2 needs two streams at least (TS 38.412, 7)");
@@ -345,7 +337,7 @@ impl AmfConfig {
         if !(8..=0xff_ff00).contains(&self.security.rekey_at_count) {
             findings.push(Finding::new(
                 "security.rekey_at_count",
-                "write 8 to 16776960: beyond that no message is left",
+                "write 8 to 16776960, below the end of the NAS COUNT",
             ));
         }
         findings.extend(self.timers.check().into_iter().map(|finding| finding.within("timers")));
@@ -384,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_zones_are_quarters_of_an_hour() {
+    fn time_zones_are_read_as_quarters_of_an_hour() {
         let of = |text: &str| {
             NetworkNameConfig { time_zone: Some(text.into()), ..Default::default() }.quarter_hours()
         };
@@ -399,13 +391,13 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_are_right() {
+    fn the_defaults_are_valid() {
         assert_eq!(AmfConfig::default().check(), []);
         assert_eq!(serde_json::from_str::<AmfConfig>("{}").unwrap(), AmfConfig::default());
     }
 
     #[test]
-    fn each_fault_is_found_where_it_is() {
+    fn each_wrong_value_is_reported_with_its_key() {
         let mut config = AmfConfig::default();
         config.plmns[0].plmn = "1".into();
         config.tais[0].tac = 0;

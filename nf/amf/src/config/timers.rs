@@ -1,45 +1,44 @@
-//! Timers of NAS and NGAP.
+//! NAS and NGAP timers.
 use martlet_config::Finding;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Timers (TS 24.501, 10.2) and how often a message is repeated.
+/// Timers (TS 24.501, 10.2) and numbers of attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimersConfig {
-    /// T3502: seconds after which a UE tries again that has failed to register five times; 0
-    /// leaves it to the UE (12 minutes).
+    /// T3502, seconds: retry time of a UE whose registration failed five times; 0 leaves the UE its
+    /// default of 12 minutes.
     pub t3502_s: u32,
-    /// T3512: seconds between periodic registrations; 0 switches them off. A subscription may say
-    /// another value.
+    /// T3512, seconds: period of periodic registration; 0 disables it. A subscription may have its
+    /// own value.
     pub t3512_s: u32,
-    /// T3513: milliseconds that a UE has to answer a paging.
+    /// T3513, milliseconds: time to answer a paging.
     pub t3513_ms: u32,
-    /// Pagings in all before a UE counts as not responding.
+    /// Paging attempts before a UE counts as not responding.
     pub paging_attempts: u8,
-    /// T3522: milliseconds for DEREGISTRATION ACCEPT.
+    /// T3522, milliseconds: time for DEREGISTRATION ACCEPT.
     pub t3522_ms: u32,
-    /// T3550: milliseconds for REGISTRATION COMPLETE.
+    /// T3550, milliseconds: time for REGISTRATION COMPLETE.
     pub t3550_ms: u32,
-    /// T3555: milliseconds for CONFIGURATION UPDATE COMPLETE.
+    /// T3555, milliseconds: time for CONFIGURATION UPDATE COMPLETE.
     pub t3555_ms: u32,
-    /// T3560: milliseconds for the answers to authentication and security mode control.
+    /// T3560, milliseconds: time for the responses to authentication and security mode control.
     pub t3560_ms: u32,
-    /// T3570: milliseconds for IDENTITY RESPONSE.
+    /// T3570, milliseconds: time for IDENTITY RESPONSE.
     pub t3570_ms: u32,
-    /// How often a NAS message is sent in all before its procedure is given up: 5 (TS 24.501,
-    /// 5.4.1.3.7 and others).
+    /// Transmissions of a NAS message before its procedure fails: 5 (TS 24.501, 5.4.1.3.7 and
+    /// others).
     pub nas_attempts: u8,
-    /// Seconds after T3512 at which an idle UE counts as out of reach (mobile reachable timer):
-    /// 240.
+    /// Mobile reachable timer: seconds added to T3512.
     pub mobile_reachable_s: u32,
-    /// Seconds after that at which it is deregistered (implicit deregistration timer).
+    /// Implicit deregistration timer, seconds.
     pub implicit_deregistration_s: u32,
-    /// Milliseconds that a gNB has to answer.
+    /// Time for a gNB to respond, milliseconds.
     pub ngap_ms: u32,
-    /// Milliseconds that a UE has, after HANDOVER COMMAND, to come to the target gNB.
+    /// Time from HANDOVER COMMAND to HANDOVER NOTIFY, milliseconds.
     pub handover_ms: u32,
-    /// Seconds for which a deregistered UE's security context and 5G-GUTI are kept.
+    /// Retention of a deregistered UE's security context and 5G-GUTI, seconds.
     pub deregistered_s: u32,
 }
 
@@ -80,10 +79,8 @@ impl TimersConfig {
             ("nas_attempts", self.nas_attempts.into()),
         ];
         let zero = nonzero.into_iter().filter(|(_, value)| *value == 0);
-        zero.map(|(name, _)| {
-            Finding::new(name, "0 gives nobody the time to answer: leave it out for the default")
-        })
-        .collect()
+        zero.map(|(name, _)| Finding::new(name, "must not be 0; remove the key for the default"))
+            .collect()
     }
 
     pub(crate) fn t3513(&self) -> Duration {
@@ -110,7 +107,7 @@ impl TimersConfig {
     pub(crate) fn handover(&self) -> Duration {
         Duration::from_millis(self.handover_ms.into())
     }
-    /// How long an idle UE with this T3512 (seconds) counts as reachable.
+    /// Mobile reachable timer for this T3512 (seconds).
     pub(crate) fn mobile_reachable(&self, t3512: u32) -> Duration {
         Duration::from_secs(u64::from(t3512) + u64::from(self.mobile_reachable_s))
     }

@@ -19,8 +19,8 @@ pub(crate) async fn accept(amf: Arc<Amf>, listener: Listener, shutdown: Shutdown
                     tokio::spawn(serve_gnb(amf.clone(), association));
                 }
                 Err(error) => {
-                    tracing::error!(%error, "an association was not accepted");
-                    // The operating system is short of something: it is not asked in a busy loop.
+                    tracing::error!(%error, "association not accepted");
+                    // The system lacks a resource: retry after a pause, not in a busy loop.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
@@ -43,15 +43,15 @@ async fn serve_gnb(amf: Arc<Amf>, association: Association) {
                 Ok(Some(message)) if message.ppid == PPID_NGAP => handle(&amf, &gnb, message.data).await,
                 Ok(Some(message)) => {
                     metrics::ngap_error("payload_protocol");
-                    tracing::warn!(gnb = gnb.label(), ppid = message.ppid, "a message that is not NGAP was dropped");
+                    tracing::warn!(gnb = gnb.label(), ppid = message.ppid, "message dropped: not NGAP");
                 }
                 Ok(None) => {
-                    tracing::info!(gnb = gnb.label(), "the gNB closed its association");
+                    tracing::info!(gnb = gnb.label(), "gNB closed its association");
                     break;
                 }
                 Err(error) => {
-                    tracing::warn!(gnb = gnb.label(), %error, "the gNB is lost");
-                    // The new association of a gNB that restarted waits to be accepted.
+                    tracing::warn!(gnb = gnb.label(), %error, "association lost");
+                    // The new association of a restarted gNB is accepted by the listener.
                     debug_assert!(!matches!(error, SctpError::NoSuchStream { .. }));
                     break;
                 }
@@ -83,11 +83,11 @@ pub(crate) async fn serve(
 fn add_gnb(amf: &Arc<Amf>, link: Link, address: SocketAddr) -> Option<Arc<Gnb>> {
     let gnb = Arc::new(Gnb::new(amf.tables.next_number(), address, link));
     if amf.gnbs.add(&gnb, amf.config.limits.max_gnbs) {
-        tracing::debug!(%address, "an association is set up");
+        tracing::debug!(%address, "association set up");
         return Some(gnb);
     }
     metrics::dropped("gnb");
-    tracing::warn!(%address, "there are as many gNBs as amf.limits.max_gnbs allows; this one is closed");
+    tracing::warn!(%address, "gNB rejected: limit reached; raise amf.limits.max_gnbs");
     None
 }
 
@@ -97,17 +97,13 @@ async fn handle(amf: &Arc<Amf>, gnb: &Arc<Gnb>, data: Bytes) {
     }
 }
 
-/// The association is gone, and with it the connections of its UEs.
+/// The association has ended, and the connections of its UEs with it.
 fn ended(amf: &Arc<Amf>, gnb: &Arc<Gnb>) {
     amf.gnbs.remove(gnb.number);
     let label = gnb.label();
     gnb.set_up(None);
-    let connections = amf.tables.lose_gnb(gnb.number);
+    let connections = amf.tables.drop_gnb(gnb.number);
     if connections > 0 {
-        tracing::info!(
-            gnb = label,
-            connections,
-            "the connections of the gNB's UEs have ended with it"
-        );
+        tracing::info!(gnb = label, connections, "UE connections released: gNB lost");
     }
 }

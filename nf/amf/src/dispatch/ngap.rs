@@ -16,13 +16,13 @@ use martlet_ngap::{NgapPduKind as Kind, cause};
 use std::sync::Arc;
 
 impl Amf {
-    /// Acts on a message of a gNB; what is to be answered on the interface's own stream.
+    /// Handles one NGAP message. Returns the responses for the gNB on stream 0.
     pub(crate) fn receive(self: &Arc<Self>, gnb: &Arc<Gnb>, data: &Bytes) -> Vec<NGAP_PDU> {
         capture::record(capture::Link::N2, Some(gnb.address), None, data);
         let handled = inbound::read(data).and_then(|received| self.dispatch(gnb, &received, data));
         handled.unwrap_or_else(|fault| {
             metrics::ngap_error(reason(&fault.cause));
-            tracing::warn!(gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), "a wrong NGAP message");
+            tracing::warn!(gnb = gnb.label(), %fault, cause = cause::text(&fault.cause), "NGAP message rejected");
             fault.answer().into_iter().collect()
         })
     }
@@ -37,9 +37,7 @@ impl Amf {
         match pdu.kind() {
             Kind::Initiating_NGSetup => ng_setup::from_gnb(self, gnb, received),
             Kind::Initiating_ErrorIndication => Ok(error_indication::from_gnb(self, gnb, pdu)),
-            _ if gnb.setup().is_none() => {
-                Err(Fault::state(pdu, "NG setup has to come first").into())
-            }
+            _ if gnb.setup().is_none() => Err(Fault::state(pdu, "received before NG setup").into()),
             Kind::Initiating_RANConfigurationUpdate => {
                 ran_configuration_update::from_gnb(self, gnb, received)
             }
@@ -59,23 +57,19 @@ impl Amf {
         }
     }
 
-    /// A message about a UE that has a connection.
+    /// A message on a UE-associated logical NG connection.
     fn ue_associated(&self, gnb: &Gnb, pdu: &NGAPPDU<'_>, data: &Bytes) -> Handled {
         let ids = UeIds::of(pdu);
         let (Some(amf_id), Some(ran_id)) = (ids.amf, ids.ran) else {
             if pdu.criticality() == Criticality::reject && pdu.is_initiating() {
-                return Err(Fault::state(pdu, "the AMF does not have this procedure").into());
+                return Err(Fault::state(pdu, "procedure not supported").into());
             }
-            tracing::debug!(
-                gnb = gnb.label(),
-                message = message_name(pdu),
-                "a message was passed over"
-            );
+            tracing::debug!(gnb = gnb.label(), message = message_name(pdu), "NGAP message ignored");
             return Ok(Vec::new());
         };
         let unknown = match self.tables.route(gnb.number, amf_id, ran_id) {
             Route::To(handle) => return self.deliver(gnb, &handle, amf_id, pdu, data),
-            // The connection ended on both sides at once (TS 38.413, 10.6).
+            // Both sides released the connection at the same time (TS 38.413, 10.6).
             Route::Unknown if pdu.kind() == Kind::Successful_UEContextRelease => {
                 return Ok(Vec::new());
             }
@@ -85,7 +79,7 @@ impl Amf {
         metrics::ngap_error("ue_ngap_id");
         tracing::warn!(
             gnb = gnb.label(), amf_id, ran_id, message = message_name(pdu), cause = ?unknown,
-            "a message about a UE that has no such connection"
+            "NGAP message for an unknown UE connection"
         );
         Ok(error_indication(ids, Some(Cause::radioNetwork(unknown)), None).into_iter().collect())
     }
@@ -101,13 +95,13 @@ impl Amf {
         let Some(message) = uplink::read(pdu, data).map_err(|error| Fault::of(pdu, &error))? else {
             return match pdu.kind() {
                 _ if pdu.is_initiating() && pdu.criticality() == Criticality::reject => {
-                    Err(Fault::state(pdu, "the AMF does not have this procedure").into())
+                    Err(Fault::state(pdu, "procedure not supported").into())
                 }
                 _ => {
                     tracing::debug!(
                         gnb = gnb.label(),
                         message = message_name(pdu),
-                        "a message was passed over"
+                        "NGAP message ignored"
                     );
                     Ok(Vec::new())
                 }
@@ -119,14 +113,14 @@ impl Amf {
                 gnb = gnb.label(),
                 amf_id,
                 message = message_name(pdu),
-                "too many messages wait for the UE"
+                "NGAP message dropped: UE queue full"
             );
         }
         Ok(Vec::new())
     }
 }
 
-/// A word for a cause, of a fixed set: for metrics.
+/// The metrics label of a fault.
 fn reason(cause: &Cause) -> &'static str {
     match cause {
         Cause::protocol(CauseProtocol::transfer_syntax_error) => "transfer_syntax",

@@ -1,4 +1,4 @@
-//! A UE's task: one thing after the other, each by its procedure.
+//! The task of a UE: it takes one event after the other and runs the procedure for it.
 use crate::metrics;
 use crate::n2::uplink::Uplink;
 use crate::procedures::connection::{
@@ -23,11 +23,11 @@ use martlet_sbi_api::nsmf_pdusession;
 use std::time::Instant;
 
 impl Ue {
-    /// Runs until nothing of the UE is worth keeping.
+    /// Runs until the context is no longer needed.
     pub async fn run(mut self) {
         while !self.is_finished() {
             let Some(work) = self.next_work().await else { continue };
-            // On the heap while it lasts, so that the task of an idle UE is small.
+            // Boxed, so that the task of an idle UE stays small.
             Box::pin(self.act(work)).await;
             if self.waiting.is_empty() && nas_rekeying::is_due(&self) {
                 Box::pin(nas_rekeying::run(&mut self)).await;
@@ -38,11 +38,11 @@ impl Ue {
             self.publish();
             self.persist();
         }
-        Box::pin(self.leave()).await;
+        Box::pin(self.shut_down()).await;
     }
 
-    /// Nothing of the UE is worth keeping. A task that has just begun waits for the message for
-    /// which it was made.
+    /// Whether the context is no longer needed. A new task first waits for the event that it was
+    /// made for.
     fn is_finished(&self) -> bool {
         self.begun
             && self.connection.is_none()
@@ -55,7 +55,7 @@ impl Ue {
         if let Some(work) = self.waiting.pop_front() {
             return Some(work);
         }
-        if let Some(nas) = self.set_aside.pop_front() {
+        if let Some(nas) = self.queued_nas.pop_front() {
             return self.open(&nas).await.map(|inbound| Work::Nas(inbound.into()));
         }
         let until = self.idle.map(Idle::until);
@@ -94,7 +94,7 @@ impl Ue {
                 n1_n2_message_transfer::run(self, *transfer).await;
             }
             Work::Event(Event::Subscribe(data, answer)) => {
-                // One that has given up would not know how to end it.
+                // A consumer that has timed out cannot end the subscription, so it is removed.
                 if let Err(Ok(made)) = answer.send(positioning_transport::subscribe(self, *data)) {
                     let _ =
                         positioning_transport::unsubscribe(self, &made.n1n2_notify_subscription_id);
@@ -105,7 +105,7 @@ impl Ue {
             }
             Work::Event(Event::SessionStatus { psi, number, notification }) => {
                 if let Err(stop) = sm_context_status::run(self, psi, number, &notification).await {
-                    self.conclude(stop).await;
+                    self.handle_stop(stop).await;
                 }
             }
             Work::Event(Event::PolicyUpdate(update)) => self.policy_updated(*update),
@@ -121,8 +121,7 @@ impl Ue {
                 let located = location_reporting::run(self, &asked).await;
                 let _ = answer.send(located);
             }
-            // Who has given up by now does not have the context: it stays, as if nothing had been
-            // asked.
+            // The requesting AMF has timed out: the context stays here unchanged.
             Work::Event(Event::ContextTransfer(.., answer)) if answer.is_closed() => {}
             Work::Event(Event::ContextTransfer(asked, nas, answer)) => {
                 let before = (self.given, self.idle);
@@ -137,15 +136,18 @@ impl Ue {
             Work::Event(Event::HandoverFromAmf(body, answer)) => {
                 inter_amf_target::run(self, *body, answer).await
             }
-            Work::Event(Event::Rerouted(body, answer)) => {
+            Work::Event(Event::RegistrationFromAmf(body, answer)) => {
                 if let Some(inbound) = amf_reallocation::accept(self, *body, answer).await {
                     general_registration::run(self, inbound).await;
                     self.reallocation = Reallocation::None;
                 }
             }
-            // What follows from it is looked at after everything that a task has done.
+            // The task acts on these after each event.
             Work::Event(
-                Event::HandoverGivenUp | Event::Arrived | Event::Watched | Event::Taken,
+                Event::HandoverReleased
+                | Event::HandoverCompleted
+                | Event::EventSubscriptionsChanged
+                | Event::Taken,
             ) => {}
             Work::Event(Event::Evicted) => {
                 if matches!(self.idle, Some(Idle::Deregistered(_))) {
@@ -155,7 +157,7 @@ impl Ue {
         }
     }
 
-    /// A NAS message while no procedure is at work.
+    /// A NAS message while no procedure runs.
     async fn nas(&mut self, inbound: Inbound) {
         use Nas5gmmMessage::*;
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else {
@@ -168,7 +170,7 @@ impl Ue {
             UlNasTransport(_) if inbound.is_verified() && self.registered => {
                 ul_nas_transport::run(self, inbound).await
             }
-            FiveGmmStatus(status) => self.status_received(status.fgmm_cause.cause_raw()),
+            FiveGmmStatus(status) => self.log_5gmm_status(status.fgmm_cause.cause_raw()),
             _ => {
                 metrics::nas_error("state");
                 let text = inbound.message.to_string();
@@ -176,13 +178,13 @@ impl Ue {
                     supi = self.label(),
                     gnb = self.gnb(),
                     message = text,
-                    "a NAS message that fits nowhere"
+                    "unexpected NAS message"
                 );
                 if inbound.is_verified() {
                     let cause = martlet_nas::GmmCause::MessageTypeNotCompatibleWithTheProtocolState;
-                    let _ = self.send_status(cause).await;
+                    let _ = self.send_5gmm_status(cause).await;
                 }
-                // What an unknown UE begins with that is no beginning leads nowhere.
+                // An unknown UE cannot start with this message.
                 if !self.registered && inbound.assurance != Assurance::Plain || self.is_new() {
                     ue_context_release::run(self, Cause::nas(CauseNas::unspecified));
                 }
@@ -190,11 +192,11 @@ impl Ue {
         }
     }
 
-    /// What the gNB says while no procedure is at work.
+    /// An NGAP message while no procedure runs.
     async fn uplink(&mut self, message: Uplink) {
         match message {
             Uplink::Nas { nas, location } => {
-                self.moved(location);
+                self.update_location(location);
                 if let Some(inbound) = self.open(&nas).await {
                     self.nas(inbound).await;
                 }
@@ -211,15 +213,15 @@ impl Ue {
             Uplink::HandoverRequired(required) => n2_handover::run(self, *required).await,
             Uplink::HandoverCancel(_) => handover_cancel::acknowledge(self).await,
             other => {
-                if let Err(stop) = self.note(other) {
-                    self.conclude(stop).await;
+                if let Err(stop) = self.handle_unsolicited_ngap(other) {
+                    self.handle_stop(stop).await;
                 }
             }
         }
     }
 
-    /// The task ends: what still comes is for others.
-    async fn leave(mut self) {
+    /// Ends the task; remaining events go to a new context.
+    async fn shut_down(mut self) {
         self.inbox.close();
         while let Ok(event) = self.inbox.try_recv() {
             match event {

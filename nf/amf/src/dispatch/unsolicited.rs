@@ -12,7 +12,7 @@ use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 impl Ue {
     /// An event that the running procedure does not wait for: it ends the procedure, is queued, or
     /// is handled at once.
-    pub(crate) async fn meanwhile(&mut self, event: Event) -> Result<(), Stop> {
+    pub(crate) async fn handle_unsolicited(&mut self, event: Event) -> Result<(), Stop> {
         match event {
             // The UE is at the target gNB already; the running procedure continues there.
             Event::PathSwitch(gnb, request) => {
@@ -27,27 +27,30 @@ impl Ue {
                 // The running procedure ends first, unless it waits for the handover. The gNB
                 // cancels a handover that takes too long.
                 Uplink::HandoverRequired(_) => {
-                    self.later(Work::Event(Event::Uplink { message, amf_id }));
+                    self.defer(Work::Event(Event::Uplink { message, amf_id }));
                     self.run_waiting_handover().await
                 }
                 Uplink::NotDelivered { .. } => {
-                    self.note(message)?;
+                    self.handle_unsolicited_ngap(message)?;
                     self.run_waiting_handover().await
                 }
                 Uplink::HandoverCancel(_) => {
                     handover_cancel::before_preparation(self).await;
                     Ok(())
                 }
-                other => self.note(other),
+                other => self.handle_unsolicited_ngap(other),
             },
             Event::Initial(_) | Event::Replaced(_) | Event::Evicted | Event::Deregister(_) => {
                 Err(Stop::Preempted(Work::Event(event)))
             }
-            Event::Arrived if self.leaving => Err(Stop::Arrived),
-            Event::HandoverGivenUp if self.target.is_some() => {
-                Err(Stop::Abandoned("handover_given_up"))
+            Event::HandoverCompleted if self.leaving => Err(Stop::HandedOver),
+            Event::HandoverReleased if self.target.is_some() => {
+                Err(Stop::Abandoned("handover_released"))
             }
-            Event::Arrived | Event::HandoverGivenUp | Event::Watched | Event::Taken => Ok(()),
+            Event::HandoverCompleted
+            | Event::HandoverReleased
+            | Event::EventSubscriptionsChanged
+            | Event::Taken => Ok(()),
             Event::Transfer(transfer)
                 if ran_status_transfer::content(&transfer.request).is_some() =>
             {
@@ -65,7 +68,7 @@ impl Ue {
                 Ok(())
             }
             event => {
-                self.later(Work::Event(event));
+                self.defer(Work::Event(event));
                 Ok(())
             }
         }
@@ -75,7 +78,7 @@ impl Ue {
     /// not get. The message is repeated at the target (TS 24.501, 5.4.4.6). A handover to another
     /// AMF ends the procedure.
     async fn run_waiting_handover(&mut self) -> Result<(), Stop> {
-        if self.undelivered.is_empty() || self.request.is_some() {
+        if self.undelivered_nas.is_empty() || self.request.is_some() {
             return Ok(());
         }
         let Some(work) = self
@@ -88,7 +91,7 @@ impl Ue {
         };
         match work {
             Work::Event(Event::Uplink { message: Uplink::HandoverRequired(required), .. })
-                if n2_handover::stays_here(self, &required) =>
+                if n2_handover::stays_at_this_amf(self, &required) =>
             {
                 n2_handover::interleaved(self, *required).await;
                 Ok(())
@@ -98,11 +101,11 @@ impl Ue {
     }
 
     /// A message that a gNB may send at any time.
-    pub(crate) fn note(&mut self, message: Uplink) -> Result<(), Stop> {
+    pub(crate) fn handle_unsolicited_ngap(&mut self, message: Uplink) -> Result<(), Stop> {
         match message {
             Uplink::RadioCapability(capability) => ue_radio_capability_info::run(self, capability),
             Uplink::NotDelivered { cause, nas } => nas_non_delivery::run(self, &cause, nas),
-            Uplink::Location(location) => self.moved(location),
+            Uplink::Location(location) => self.update_location(location),
             Uplink::Nrppa { routing, message } => nrppa_transport::uplink(self, &routing, message),
             Uplink::Error(Some(Cause::radioNetwork(
                 CauseRadioNetwork::unknown_local_UE_NGAP_ID
@@ -114,7 +117,7 @@ impl Ue {
                 tracing::warn!(
                     supi = self.label(),
                     gnb = self.gnb(),
-                    "unexpected: {}",
+                    "unexpected NGAP message: {}",
                     other.name()
                 );
             }

@@ -10,7 +10,7 @@ use martlet_sbi_api::common::{Ncgi, NrCellId, NrLocation, UserLocation};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
-/// Where a UE is.
+/// The location of a UE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     pub tai: Tai,
@@ -21,7 +21,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// For the SBI.
+    /// In SBI form.
     pub fn to_sbi(self) -> UserLocation {
         UserLocation {
             nr_location: Some(NrLocation::new(self.tai.to_sbi(), self.ncgi())),
@@ -29,14 +29,14 @@ impl Location {
         }
     }
 
-    /// The cell, for the SBI.
+    /// The cell in SBI form.
     pub fn ncgi(self) -> Ncgi {
         let cell = NrCellId::from_u64(self.cell);
         Ncgi { plmn_id: plmn_to_sbi(self.cell_plmn), nr_cell_id: cell, nid: None }
     }
 }
 
-/// What a gNB has been asked to report of a UE.
+/// The location reporting that a gNB performs for a UE.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Reporting {
     pub cell: bool,
@@ -53,13 +53,13 @@ pub(crate) struct Connection {
     pub ran_id: u32,
     /// Where the UE is.
     pub location: Location,
-    /// Whether the gNB has a context for the UE, with its keys.
+    /// Whether the gNB has the UE context and its keys.
     pub context_is_set_up: bool,
-    /// Keys for the next gNB; none before the first has got its own.
+    /// The key chain; `None` before the first K_gNB.
     pub next_hop: Option<NextHop>,
     /// What the gNB has been asked to report of the UE's place.
     pub reporting: Reporting,
-    /// The AMF that had it before, of which the gNB is told with the first message.
+    /// The old AMF's name, sent with the first message.
     pub old_amf: Option<String>,
     stream: u16,
     lost: Arc<Notify>,
@@ -91,16 +91,16 @@ impl Connection {
         }
     }
 
-    /// The UE is with another gNB, and the connection goes on there.
+    /// Moves the connection to another gNB.
     pub fn move_to(&mut self, gnb: Arc<Gnb>, ran_id: u32, location: Option<Location>) {
         self.stream = gnb.stream(self.amf_id);
         (self.gnb, self.ran_id) = (gnb, ran_id);
         self.location = location.unwrap_or(self.location);
     }
 
-    /// Sends a message about the UE.
+    /// Sends a message. False if the connection is lost.
     pub async fn send(&self, pdu: Result<NGAP_PDU, martlet_ngap::Error>) -> bool {
-        // What another AMF of the set has gone on with has nothing to hear from this one.
+        // A UE that another AMF took over gets no messages from this one.
         if !self.amf.owns_connection(self.amf_id).await {
             return false;
         }
@@ -108,18 +108,18 @@ impl Connection {
             Ok(pdu) => self.gnb.send(self.stream, &pdu).await,
             Err(error) => {
                 crate::metrics::ngap_error("not_encodable");
-                tracing::error!(gnb = self.gnb.label(), %error, "an NGAP message cannot be built");
+                tracing::error!(gnb = self.gnb.label(), %error, "NGAP message not encodable");
                 false
             }
         }
     }
 
-    /// Brings a NAS message to the UE (TS 38.413, 8.6.2).
+    /// Sends a downlink NAS message (TS 38.413, 8.6.2).
     pub async fn send_nas(&self, nas: Vec<u8>) -> bool {
         self.send(downlink::nas_transport(self, nas)).await
     }
 
-    /// Returns once the gNB or the connection is gone.
+    /// The notification of the loss of the connection.
     pub fn lost(&self) -> Arc<Notify> {
         self.lost.clone()
     }

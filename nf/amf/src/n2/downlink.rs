@@ -7,7 +7,7 @@ use martlet_nas::{Guti, NasUeSecurityCapability, Plmn, algorithms};
 use martlet_ngap::ngap::*;
 use martlet_ngap::{BitString, Error, Message, build_ngap, build_ngap_ie};
 
-/// A message or why it does not encode.
+/// A message, or the encoding error.
 pub(crate) type Built = Result<NGAP_PDU, Error>;
 
 /// DOWNLINK NAS TRANSPORT.
@@ -22,8 +22,7 @@ pub(crate) fn nas_transport(ue: &Connection, nas: Vec<u8>) -> Built {
     )
 }
 
-/// REROUTE NAS REQUEST (TS 38.413, 8.6.5): the gNB is to bring an INITIAL UE MESSAGE, given as it
-/// came, to an AMF of a set.
+/// REROUTE NAS REQUEST (TS 38.413, 8.6.5) with the received INITIAL UE MESSAGE.
 pub(crate) fn reroute_nas_request(ue: &Connection, initial: &Bytes, set: u16) -> Built {
     build_ngap!(
         InitiatingMessage,
@@ -60,7 +59,7 @@ pub(crate) fn non_ue_associated_nrppa(routing: Vec<u8>, message: &Bytes) -> Buil
     )
 }
 
-/// LOCATION REPORTING CONTROL: where the UE is, at once (TS 38.413, 9.2.11.1).
+/// LOCATION REPORTING CONTROL for one direct report (TS 38.413, 9.2.11.1).
 pub(crate) fn location_reporting_control(ue: &Connection) -> Built {
     location_reporting(
         ue,
@@ -80,14 +79,14 @@ pub(crate) fn location_reporting(ue: &Connection, asked: LocationReportingReques
     )
 }
 
-/// A PDU session whose resources the gNB is to set up.
+/// A PDU session to set up at the gNB.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SessionToSetUp {
     pub psi: u8,
     pub slice: Slice,
     /// PDU Session Resource Setup Request Transfer.
     pub transfer: Bytes,
-    /// Protected NAS message that goes with it.
+    /// Protected NAS message for the UE.
     pub nas: Option<Vec<u8>>,
 }
 
@@ -96,9 +95,9 @@ pub(crate) struct SessionToSetUp {
 pub(crate) struct Restrictions {
     pub serving: Plmn,
     pub equivalent: Vec<Plmn>,
-    /// Tracking area codes of the serving network that the UE may not enter.
+    /// Forbidden tracking area codes.
     pub forbidden: Vec<u32>,
-    /// Those where it gets no service.
+    /// Non-allowed tracking area codes.
     pub not_allowed: Vec<u32>,
 }
 
@@ -106,8 +105,8 @@ impl Restrictions {
     pub fn to_ngap(&self) -> MobilityRestrictionList<'static> {
         let plmn = plmn_to_ngap(self.serving);
         let tac = |tac: &u32| {
-            let [_, octets @ ..] = tac.to_be_bytes();
-            TAC(octets)
+            let [_, tac @ ..] = tac.to_be_bytes();
+            TAC(tac)
         };
         let equivalent = EquivalentPLMNs(
             self.equivalent.iter().take(15).map(|plmn| plmn_to_ngap(*plmn)).collect(),
@@ -134,7 +133,7 @@ impl Restrictions {
     }
 }
 
-/// What INITIAL CONTEXT SETUP REQUEST says beside the identities (TS 38.413, 9.2.2.1).
+/// Content of INITIAL CONTEXT SETUP REQUEST besides the identities (TS 38.413, 9.2.2.1).
 pub(crate) struct ContextSetup<'a> {
     pub guami: &'a ServedGuami,
     pub allowed: &'a [Slice],
@@ -149,14 +148,13 @@ pub(crate) struct ContextSetup<'a> {
     pub nas: Option<Vec<u8>>,
 }
 
-/// Octets are copied into messages.
-fn owned(octets: &[u8]) -> Vec<u8> {
-    octets.to_vec()
+/// A copy for the message.
+fn owned(bytes: &[u8]) -> Vec<u8> {
+    bytes.to_vec()
 }
 
 pub(super) fn ue_ambr((downlink, uplink): (u64, u64)) -> UEAggregateMaximumBitRate {
-    // BitRate goes up to 4 Tbit/s; what is above is put into an extension that small networks do
-    // not need.
+    // BitRate holds up to 4 Tbit/s; the extension for more is not used.
     const MOST: u64 = 4_000_000_000_000;
     UEAggregateMaximumBitRate::new(BitRate(downlink.min(MOST)), BitRate(uplink.min(MOST)), None)
 }

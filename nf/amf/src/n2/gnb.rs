@@ -1,4 +1,4 @@
-//! gNBs that have an association with the AMF, and what they said of themselves.
+//! gNBs with an association, and their setup data.
 use super::Link;
 use crate::metrics;
 use crate::served::Tai;
@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
-/// A tracking area of a gNB with the slices that it supports there.
+/// A tracking area with the slices that the gNB supports there.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Area {
     pub tai: Tai,
     pub slices: Vec<Slice>,
 }
 
-/// What a gNB says of itself with NG SETUP REQUEST (TS 38.413, 9.2.6.1).
+/// Setup data from NG SETUP REQUEST (TS 38.413, 9.2.6.1).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GnbSetup {
-    /// Its identity, such as `00101-000123`.
+    /// Global RAN node ID, such as `00101-000123`.
     pub id: String,
     pub name: Option<String>,
     pub global: GlobalRanNodeId,
@@ -29,12 +29,12 @@ pub(crate) struct GnbSetup {
 
 /// A gNB.
 pub(crate) struct Gnb {
-    /// Number of the association, never given twice.
+    /// Number of the association, never reused.
     pub number: u64,
     pub address: SocketAddr,
     link: Link,
     setup: RwLock<Option<Arc<GnbSetup>>>,
-    /// Its name, else its identity, else its address; it stays when the gNB is gone.
+    /// Name, else identity, else address; kept after the gNB is lost.
     label: RwLock<String>,
 }
 
@@ -44,24 +44,24 @@ impl Gnb {
         Gnb { number, address, link, setup: RwLock::default(), label }
     }
 
-    /// What it said of itself; `None` before NG setup.
+    /// The setup data; `None` before NG setup.
     pub fn setup(&self) -> Option<Arc<GnbSetup>> {
         self.setup.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// It says something else of itself; gives what it said before.
+    /// Replaces the setup data and returns the previous ones.
     pub fn set_up(&self, setup: Option<GnbSetup>) -> Option<Arc<GnbSetup>> {
         if let Some(setup) = &setup {
             let label = setup.name.clone().unwrap_or_else(|| setup.id.clone());
             *self.label.write().unwrap_or_else(|e| e.into_inner()) = label;
         }
-        let mut place = self.setup.write().unwrap_or_else(|e| e.into_inner());
-        let before = std::mem::replace(&mut *place, setup.map(Arc::new));
-        metrics::gnbs(i64::from(place.is_some()) - i64::from(before.is_some()));
+        let mut current = self.setup.write().unwrap_or_else(|e| e.into_inner());
+        let before = std::mem::replace(&mut *current, setup.map(Arc::new));
+        metrics::gnbs(i64::from(current.is_some()) - i64::from(before.is_some()));
         before
     }
 
-    /// Its name, else its identity, else its address: for logs and the status.
+    /// The label in logs and in the status.
     pub fn label(&self) -> String {
         self.label.read().unwrap_or_else(|e| e.into_inner()).clone()
     }
@@ -76,51 +76,52 @@ impl Gnb {
         };
         let areas: Vec<_> = setup.areas.iter().map(area).collect();
         Some(serde_json::json!({
-            "id": setup.id, "name": setup.name, "address": self.address.to_string(), "trackingAreas": areas,
+            "id": setup.id, "name": setup.name, "address": self.address.to_string(),
+            "trackingAreas": areas,
         }))
     }
 
-    /// Whether one of these tracking areas is its.
+    /// Whether the gNB serves one of these tracking areas.
     pub fn covers(&self, area: &[Tai]) -> bool {
         self.setup().is_some_and(|setup| setup.areas.iter().any(|own| area.contains(&own.tai)))
     }
 
-    /// Stream for a connection: all but the first are shared by the UEs.
+    /// The SCTP stream of a connection: stream 0 is for non-UE signalling, the others are shared.
     pub fn stream(&self, amf_id: u64) -> u16 {
         let shared = u64::from(self.link.streams()).saturating_sub(1);
-        // Below the number of streams, which has 16 bits.
+        // Less than the number of streams, a `u16`.
         if shared == 0 { 0 } else { 1 + (amf_id % shared) as u16 }
     }
 
-    /// Sends a message. A failure is logged: the association's reader sees its end, too.
+    /// Sends a message. A failure is logged; the association's reader handles the loss.
     pub async fn send(&self, stream: u16, pdu: &NGAP_PDU) -> bool {
-        let octets = match pdu.encode() {
-            Ok(octets) => octets,
+        let encoded = match pdu.encode() {
+            Ok(encoded) => encoded,
             Err(error) => {
                 metrics::ngap_error("not_encodable");
-                tracing::error!(gnb = self.label(), %error, message = pdu.procedure_name(), "an NGAP message does not encode");
+                tracing::error!(gnb = self.label(), %error, message = pdu.procedure_name(), "NGAP message not encodable");
                 return false;
             }
         };
-        capture::record(capture::Link::N2, None, Some(self.address), &octets);
-        match self.link.send(stream, octets.into()).await {
+        capture::record(capture::Link::N2, None, Some(self.address), &encoded);
+        match self.link.send(stream, encoded.into()).await {
             Ok(()) => true,
             Err(error) => {
-                tracing::debug!(gnb = self.label(), %error, message = pdu.procedure_name(), "an NGAP message was not sent");
+                tracing::debug!(gnb = self.label(), %error, message = pdu.procedure_name(), "NGAP message not sent");
                 false
             }
         }
     }
 
-    /// NG RESET by the AMF (TS 38.413, 8.7.4.2.1). Its acknowledgement is awaited by nobody: the
-    /// AMF has let go already.
+    /// Sends NG RESET (TS 38.413, 8.7.4.2.1) without waiting for the acknowledgement: the AMF has
+    /// released its side already.
     pub async fn reset(&self, message: Result<NGAP_PDU, martlet_ngap::Error>) {
         match message {
             Ok(message) => {
                 metrics::ngap_reset();
                 self.send(0, &message).await;
             }
-            Err(error) => tracing::error!(gnb = self.label(), %error, "NG RESET cannot be built"),
+            Err(error) => tracing::error!(gnb = self.label(), %error, "NG RESET not encodable"),
         }
     }
 
@@ -145,7 +146,7 @@ impl Gnbs {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Takes a gNB in, unless there are `most` already.
+    /// Adds a gNB, unless there are `most` already.
     pub fn add(&self, gnb: &Arc<Gnb>, most: usize) -> bool {
         let mut list = self.list();
         if list.len() >= most {
@@ -159,12 +160,12 @@ impl Gnbs {
         self.list().remove(&number);
     }
 
-    /// Each of them.
+    /// All gNBs.
     pub fn all(&self) -> Vec<Arc<Gnb>> {
         self.list().values().cloned().collect()
     }
 
-    /// The gNB with this identity, if it is set up.
+    /// The gNB with this identity, after NG setup.
     pub fn of(&self, id: &str) -> Option<Arc<Gnb>> {
         self.list().values().find(|gnb| gnb.setup().is_some_and(|setup| setup.id == id)).cloned()
     }

@@ -1,4 +1,4 @@
-//! The messages of handover and path switch that the AMF sends (TS 38.413, 9.2.3).
+//! NGAP messages of handover and path switch that the AMF sends (TS 38.413, 9.2.3).
 use super::Connection;
 use super::downlink::{Built, Restrictions, security_capabilities, ue_ambr};
 use super::uplink::SessionInfo;
@@ -20,7 +20,7 @@ fn allowed_nssai(allowed: &[Slice]) -> AllowedNSSAI {
     )
 }
 
-/// What HANDOVER REQUEST says beside the identity (TS 38.413, 9.2.3.4).
+/// Content of HANDOVER REQUEST besides the identity (TS 38.413, 9.2.3.4).
 pub(crate) struct HandoverRequest<'a> {
     pub guami: &'a ServedGuami,
     pub cause: Cause,
@@ -28,17 +28,17 @@ pub(crate) struct HandoverRequest<'a> {
     pub capability: &'a NasUeSecurityCapability,
     pub nh: [u8; 32],
     pub ncc: u8,
-    /// What tells the UE of a new K_AMF (Intra N1 mode NAS transparent container).
+    /// Intra N1 mode NAS transparent container, for a new K_AMF.
     pub new_context: Option<Vec<u8>>,
     /// UE-AMBR, bit/s: downlink, uplink.
     pub ambr: (u64, u64),
     pub rfsp: Option<u16>,
     /// Session, slice and PDU Session Resource Setup Request Transfer.
     pub sessions: Vec<(u8, Slice, Bytes)>,
-    /// What the source gNB has for the target.
+    /// Source to Target Transparent Container.
     pub container: &'a Bytes,
     pub restrictions: Option<Restrictions>,
-    /// What the target is to report of the UE's place.
+    /// Location reporting that the target starts.
     pub reporting: Option<LocationReportingRequestType>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
         )?,
     ];
     if let Some(container) = request.new_context {
-        // Before the sessions (9.2.3.4).
+        // The order of IEs is fixed (9.2.3.4).
         let at = ies.len() - 3;
         ies.insert(at, build_ngap_ie!(HandoverRequest, NASC(container))?);
         let is_new = NewSecurityContextInd::R_true;
@@ -94,8 +94,7 @@ pub(crate) fn handover_request(amf_id: u64, request: HandoverRequest<'_>) -> Bui
     NGAP_PDU::of_message(&Request::new(ProtocolIEContainer(ies)), Request::CRITICALITY)
 }
 
-/// HANDOVER COMMAND: the sessions that the target takes, those that it does not take, and what it
-/// has for the source.
+/// HANDOVER COMMAND with admitted sessions, failed sessions and the target container.
 pub(crate) fn handover_command(
     ue: &Connection,
     sessions: &[SessionInfo],
@@ -171,7 +170,7 @@ pub(crate) fn ran_status_transfer(
     )
 }
 
-/// What PATH SWITCH REQUEST ACKNOWLEDGE says beside the identities (TS 38.413, 9.2.3.9).
+/// Content of PATH SWITCH REQUEST ACKNOWLEDGE besides the identities (TS 38.413, 9.2.3.9).
 pub(crate) struct PathSwitched<'a> {
     pub capability: &'a NasUeSecurityCapability,
     pub nh: [u8; 32],
@@ -226,7 +225,7 @@ pub(crate) fn path_switch_acknowledge(ue: &Connection, path: PathSwitched<'_>) -
     )
 }
 
-/// PATH SWITCH REQUEST FAILURE: none of these sessions was switched.
+/// PATH SWITCH REQUEST FAILURE: no session was switched.
 pub(crate) fn path_switch_failure(amf_id: u64, ran_id: u32, released: &[SessionInfo]) -> Built {
     let item = |(psi, transfer): &SessionInfo| {
         PDUSessionResourceReleasedItemPSFail::new(

@@ -1,6 +1,6 @@
-//! What gNBs say about a UE that changes from one to another, read from NGAP.
+//! NGAP messages of handover and path switch that gNBs send.
 use super::connection::Location;
-use super::uplink_parts::{SessionInfo, SessionOutcome, items, location, octets};
+use super::transfer_lists::{SessionInfo, SessionOutcome, items, location, slice_of};
 use crate::served::Tai;
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
@@ -10,13 +10,12 @@ use martlet_ngap::{Error, extract_ngap_ies};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HandoverRequired {
     pub cause: Cause,
-    /// The gNB where the UE is to go, and the tracking area there; `None` for something that is no
-    /// NG-RAN node.
+    /// Target gNB and tracking area; `None` if the target is not an NG-RAN node.
     pub target: Option<(GlobalRANNodeID, Tai)>,
-    /// The UE stays in 5GS.
+    /// The handover type is intra-5GS.
     pub within_5gs: bool,
     pub sessions: Vec<SessionInfo>,
-    /// For the target.
+    /// Source to Target Transparent Container.
     pub container: Bytes,
 }
 
@@ -24,7 +23,7 @@ pub(crate) struct HandoverRequired {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HandoverAdmitted {
     pub sessions: SessionOutcome,
-    /// For the source.
+    /// Target to Source Transparent Container.
     pub container: Bytes,
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct PathSwitchRequested {
     pub amf_id: u64,
     pub ran_id: u32,
     pub location: Option<Location>,
-    /// The UE's security capabilities as the target has them.
+    /// The UE's security capabilities according to the target.
     pub capability: UESecurityCapabilities<'static>,
     pub switched: Vec<SessionInfo>,
     pub failed: Vec<SessionInfo>,
@@ -68,7 +67,7 @@ pub(crate) fn handover_required(
         target,
         within_5gs: kind == HandoverType::intra5gs,
         sessions: items!(list, data, handover_required_transfer),
-        container: octets(data, &container.0),
+        container: slice_of(data, &container.0),
     })
 }
 
@@ -87,7 +86,7 @@ pub(crate) fn handover_admitted(
             done: items!(done, data, handover_request_acknowledge_transfer),
             failed: items!(failed, data, handover_resource_allocation_unsuccessful_transfer),
         },
-        container: octets(data, &container.0),
+        container: slice_of(data, &container.0),
     })
 }
 
@@ -103,7 +102,7 @@ pub(crate) fn handover_cancel(pdu: &NGAPPDU<'_>) -> Result<Cause, Error> {
     Ok(some_cause(cause))
 }
 
-/// Reads where the UE is of HANDOVER NOTIFY.
+/// Reads the location in HANDOVER NOTIFY.
 pub(crate) fn handover_notify(pdu: &NGAPPDU<'_>) -> Result<Option<Location>, Error> {
     extract_ngap_ies!(pdu, HandoverNotify,
         lax place: UserLocationInformation = UserLocationInformation(place) => place,

@@ -1,4 +1,4 @@
-//! The association with a gNB, as far as the AMF sends on it.
+//! The sending side of an association.
 use bytes::Bytes;
 use martlet_sctp::{Association, PPID_NGAP, SctpError};
 
@@ -7,7 +7,7 @@ use martlet_sctp::{Association, PPID_NGAP, SctpError};
 pub(crate) enum Link {
     /// Over SCTP.
     Sctp(Association),
-    /// Within a test.
+    /// In a test.
     #[cfg(test)]
     Local(tokio::sync::mpsc::Sender<(u16, Bytes)>),
 }
@@ -22,7 +22,7 @@ impl Link {
         }
     }
 
-    /// Sends a message; waits while the gNB takes no more.
+    /// Sends a message; waits while the send buffer is full.
     pub async fn send(&self, stream: u16, data: Bytes) -> Result<(), SctpError> {
         match self {
             Link::Sctp(association) => association.send(stream, PPID_NGAP, data).await,

@@ -1,10 +1,14 @@
-//! Accepts associations of gNBs.
+//! The SCTP listener for gNBs.
 use crate::config::{N2Config, SctpStackConfig};
 use martlet_nf::StartError;
 use martlet_sctp::{Listener, Options, SctpStack, StackChoice};
 use std::time::Duration;
 
-/// Listens as configured; the error says what to change.
+/// Listens as configured.
+///
+/// # Errors
+///
+/// The configuration key to change.
 pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
     let choice = match config.stack {
         SctpStackConfig::Auto => StackChoice::Auto,
@@ -21,6 +25,6 @@ pub(crate) async fn listen(config: &N2Config) -> Result<Listener, StartError> {
              configuration"
         ))
     })?;
-    tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "waiting for gNBs");
+    tracing::info!(address = %listener.local_addr(), sctp = stack.kind(), "listening for gNBs");
     Ok(listener)
 }

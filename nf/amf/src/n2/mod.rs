@@ -1,4 +1,4 @@
-//! N2: gNBs, their associations, and NGAP messages to and from them (TS 38.413).
+//! N2 (TS 38.413): gNBs, their connections, and NGAP messages in both directions.
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::NGAP_PDU;
 
@@ -9,8 +9,8 @@ pub(crate) mod handover_downlink;
 pub(crate) mod handover_uplink;
 mod link;
 mod listener;
+mod transfer_lists;
 pub(crate) mod uplink;
-mod uplink_parts;
 
 pub(crate) use connection::{Connection, Location, Reporting};
 pub(crate) use gnb::{Area, Gnb, GnbSetup, Gnbs};

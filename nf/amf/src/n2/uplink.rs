@@ -1,14 +1,14 @@
-//! What gNBs say about UEs, read from NGAP into what UE tasks act on. The octets of NAS messages
-//! and N2 SM information stay where they came in.
+//! NGAP messages from gNBs about UEs, in the form that UE tasks use. NAS and N2 SM information are
+//! slices of the received message.
 use super::connection::Location;
 use super::handover_uplink::{self, HandoverAdmitted, HandoverRequired};
-pub(crate) use super::uplink_parts::{SessionInfo, SessionOutcome};
-use super::uplink_parts::{items, location, octets};
+pub(crate) use super::transfer_lists::{SessionInfo, SessionOutcome};
+use super::transfer_lists::{items, location, slice_of};
 use bytes::Bytes;
 use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, NgapPduKind as Kind, extract_ngap_ies};
 
-/// What a gNB says about a UE.
+/// An NGAP message about a UE.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Uplink {
     /// UPLINK NAS TRANSPORT.
@@ -27,8 +27,7 @@ pub(crate) enum Uplink {
     SessionNotify { changed: Vec<SessionInfo>, released: Vec<SessionInfo> },
     /// PDU SESSION RESOURCE MODIFY INDICATION.
     SessionModifyIndication(Vec<SessionInfo>),
-    /// UE CONTEXT RELEASE REQUEST, with the sessions whose user plane is active if the gNB says
-    /// them.
+    /// UE CONTEXT RELEASE REQUEST, with the active sessions if the gNB reports them.
     ReleaseRequest { cause: Cause, sessions: Vec<u8> },
     /// UE CONTEXT RELEASE COMPLETE.
     Released,
@@ -119,7 +118,7 @@ pub(crate) fn initial_ue(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<InitialUe, E
     });
     Ok(InitialUe {
         ran_id,
-        nas: octets(data, &nas.0),
+        nas: slice_of(data, &nas.0),
         location: location(&place),
         s_tmsi,
         rerouted: set.is_some(),
@@ -134,7 +133,7 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
                 req nas: NASPDU = NAS_PDU(nas) => nas,
                 lax place: UserLocationInformation = UserLocationInformation(place) => place,
             );
-            Uplink::Nas { nas: octets(data, &nas.0), location: place.as_ref().and_then(location) }
+            Uplink::Nas { nas: slice_of(data, &nas.0), location: place.as_ref().and_then(location) }
         }
         Kind::Successful_InitialContextSetup => {
             extract_ngap_ies!(pdu, InitialContextSetupResponse,
@@ -240,7 +239,10 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
                 req routing: RoutingID = RoutingID(routing) => routing,
                 req message: NRPPaPDU = NRPPa_PDU(message) => message,
             );
-            Uplink::Nrppa { routing: octets(data, &routing.0), message: octets(data, &message.0) }
+            Uplink::Nrppa {
+                routing: slice_of(data, &routing.0),
+                message: slice_of(data, &message.0),
+            }
         }
         Kind::Initiating_HandoverPreparation => {
             Uplink::HandoverRequired(handover_uplink::handover_required(pdu, data)?.into())
@@ -261,14 +263,14 @@ pub(crate) fn read(pdu: &NGAPPDU<'_>, data: &Bytes) -> Result<Option<Uplink>, Er
             );
             Uplink::NotDelivered {
                 cause: cause.unwrap_or(Cause::misc(CauseMisc::unspecified)),
-                nas: nas.map(|nas| octets(data, &nas.0)),
+                nas: nas.map(|nas| slice_of(data, &nas.0)),
             }
         }
         Kind::Initiating_UERadioCapabilityInfoIndication => {
             extract_ngap_ies!(pdu, UERadioCapabilityInfoIndication,
                 req capability: UERadioCapability = UERadioCapability(capability) => capability,
             );
-            // Kept for long: not as a part of the whole message.
+            // Stored for long: copied, so that the whole message can be freed.
             Uplink::RadioCapability(Bytes::copy_from_slice(&capability.0))
         }
         _ => return Ok(None),

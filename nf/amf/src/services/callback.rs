@@ -1,4 +1,4 @@
-//! What other NFs call back: each is brought to the UE's task.
+//! Namf_Callback: notifications of other NFs, each sent to the UE's task.
 use crate::Amf;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
@@ -23,12 +23,12 @@ impl AmfCallback for Amf {
         body: SmContextStatusNotification,
     ) -> Result<(), Problem> {
         let unknown = |what: &str, text: &str| {
-            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is no {what}"))
+            Problem::new(404, "CONTEXT_NOT_FOUND").detail(format!("{text:?} is not a {what}"))
         };
         let psi =
             pdu_session_id.parse().map_err(|_| unknown("PDU session identity", pdu_session_id))?;
         let number = number.parse().map_err(|_| unknown("number of a session context", number))?;
-        self.tell(
+        self.send_event(
             &self.find(supi)?,
             Event::SessionStatus { psi, number, notification: body.into() },
         )
@@ -39,7 +39,7 @@ impl AmfCallback for Amf {
         supi: &str,
         body: PolicyUpdate,
     ) -> Result<Option<AmRequestedValueRep>, Problem> {
-        self.tell(&self.find(supi)?, Event::PolicyUpdate(body.into()))?;
+        self.send_event(&self.find(supi)?, Event::PolicyUpdate(body.into()))?;
         Ok(None)
     }
 
@@ -48,7 +48,7 @@ impl AmfCallback for Amf {
         supi: &str,
         _: TerminationNotification,
     ) -> Result<(), Problem> {
-        self.tell(&self.find(supi)?, Event::PolicyTerminated)
+        self.send_event(&self.find(supi)?, Event::PolicyTerminated)
     }
 
     async fn deregistration_notify(
@@ -56,7 +56,7 @@ impl AmfCallback for Amf {
         supi: &str,
         body: DeregistrationData,
     ) -> Result<(), Problem> {
-        self.tell(&self.find(supi)?, Event::Deregister(body.dereg_reason))
+        self.send_event(&self.find(supi)?, Event::Deregister(body.dereg_reason))
     }
 
     async fn n2_info_notify(
@@ -66,11 +66,11 @@ impl AmfCallback for Amf {
     ) -> Result<(), Problem> {
         match body.json.notify_reason {
             Some(N2InfoNotifyReason::HandoverCompleted) => {
-                self.tell(&self.find(supi)?, Event::Arrived)
+                self.send_event(&self.find(supi)?, Event::HandoverCompleted)
             }
             _ => Err(Problem::mandatory_ie_incorrect(
                 "/notifyReason",
-                "a handover that was completed is all that is awaited",
+                "only HANDOVER_COMPLETED is expected",
             )),
         }
     }
@@ -79,10 +79,10 @@ impl AmfCallback for Amf {
         &self,
         body: Multipart<N1MessageNotification>,
     ) -> Result<(), Problem> {
-        let full = || Problem::new(503, "NF_CONGESTION").detail("there are too many UEs");
+        let full = || Problem::new(503, "NF_CONGESTION").detail("too many UE contexts");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();
-        self.tell(&ue, Event::Rerouted(body.into(), answer))?;
+        self.send_event(&ue, Event::RegistrationFromAmf(body.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(full()))
     }
 
@@ -91,6 +91,6 @@ impl AmfCallback for Amf {
         supi: &str,
         _: ModificationNotification,
     ) -> Result<(), Problem> {
-        self.tell(&self.find(supi)?, Event::SubscriptionChanged)
+        self.send_event(&self.find(supi)?, Event::SubscriptionChanged)
     }
 }

@@ -1,5 +1,6 @@
-//! Namf_Communication (TS 29.518, 5.2). The UE's task does the work, also where the consumer has
-//! given up by then. What can be answered without it is: it may be waiting for the consumer.
+//! Namf_Communication (TS 29.518, 5.2). The UE's task runs each operation, even if the consumer
+//! times out. What needs no task is answered here, since the task may be waiting for the same
+//! consumer.
 use crate::Amf;
 use crate::procedures::connection::n1_n2_message_transfer;
 use crate::procedures::handover::ran_status_transfer;
@@ -18,13 +19,13 @@ fn unknown(ue_context_id: &str) -> Problem {
         .detail(format!("the AMF has no context of {ue_context_id}"))
 }
 
-/// An operation that belongs to a procedure which the AMF does not have yet.
+/// The error of an unsupported operation.
 fn unsupported(what: &str) -> Problem {
-    Problem::new(501, "UNSUPPORTED_RESOURCE_URI").detail(format!("the AMF does not have {what}"))
+    Problem::new(501, "UNSUPPORTED_RESOURCE_URI").detail(format!("not supported: {what}"))
 }
 
 impl Amf {
-    /// The UE of an identity of a UE context (TS 29.518, 6.1.3.2.2): SUPI or 5G-GUTI.
+    /// The UE of a UE context ID (TS 29.518, 6.1.3.2.2): SUPI or 5G-GUTI.
     pub(crate) fn find(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
         let by_guti = || {
             let guti: Guti = ue_context_id.parse().ok()?;
@@ -37,11 +38,11 @@ impl Amf {
         found.ok_or_else(|| unknown(ue_context_id))
     }
 
-    /// The same; a UE that an AMF of the set has left goes on here first.
+    /// Like `find`, but takes a UE over from a failed AMF of the set.
     pub(crate) async fn find_in_set(&self, ue_context_id: &str) -> Result<UeHandle, Problem> {
         let (found, amf) = (self.find(ue_context_id).ok(), self.this());
         if let (None, Some(amf)) = (&found, amf) {
-            // What it takes from the store is this AMF's to keep, whoever gives up meanwhile.
+            // A separate task completes the takeover even if the consumer times out.
             let supi = ue_context_id.to_string();
             let taken =
                 tokio::spawn(async move { amf_set_takeover::by_service(&amf, &supi).await });
@@ -50,13 +51,13 @@ impl Amf {
         found.ok_or_else(|| unknown(ue_context_id))
     }
 
-    /// Brings something to a UE's task.
-    pub(crate) fn tell(&self, ue: &UeHandle, event: Event) -> Result<(), Problem> {
+    /// Sends an event to a UE's task.
+    pub(crate) fn send_event(&self, ue: &UeHandle, event: Event) -> Result<(), Problem> {
         ue.sender.try_send(event).map_err(|error| match error {
             TrySendError::Full(_) => {
                 crate::metrics::dropped("ue_event");
                 let mut problem =
-                    Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE");
+                    Problem::new(503, "NF_CONGESTION").detail("the UE's queue is full");
                 problem.retry_after = Some(1);
                 problem
             }
@@ -97,7 +98,7 @@ impl AmfCommunication for Amf {
         }
         let (answer, answered) = oneshot::channel();
         let answer = at_once.is_none().then_some(answer);
-        self.tell(
+        self.send_event(
             &ue,
             Event::Transfer(
                 Transfer { request: body.json, n1, n2, origin: Origin::here(), answer }.into(),
@@ -116,7 +117,7 @@ impl AmfCommunication for Amf {
     ) -> Result<Created<UeN1N2InfoSubscriptionCreatedData>, Problem> {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
-        self.tell(&ue, Event::Subscribe(body.into(), answer))?;
+        self.send_event(&ue, Event::Subscribe(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))?;
         let (root, id) = (self.context.api_root(), &created.n1n2_notify_subscription_id);
         let location = format!(
@@ -132,7 +133,7 @@ impl AmfCommunication for Amf {
     ) -> Result<(), Problem> {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
-        self.tell(&ue, Event::Unsubscribe(id.into(), answer))?;
+        self.send_event(&ue, Event::Unsubscribe(id.into(), answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
@@ -142,7 +143,7 @@ impl AmfCommunication for Amf {
         _: AssignEbiData,
     ) -> Result<AssignedEbiData, Problem> {
         self.find(ue_context_id)?;
-        Err(Problem::new(403, "EBI_REJECTED_NO_N26").detail("there is no interworking with EPS"))
+        Err(Problem::new(403, "EBI_REJECTED_NO_N26").detail("no interworking with EPS"))
     }
 
     async fn create_ue_context(
@@ -150,10 +151,10 @@ impl AmfCommunication for Amf {
         ue_context_id: &str,
         body: Multipart<UeContextCreateData>,
     ) -> Result<Created<Multipart<UeContextCreatedData>>, Problem> {
-        let full = || Problem::new(403, "HANDOVER_FAILURE").detail("there are too many UEs");
+        let full = || Problem::new(403, "HANDOVER_FAILURE").detail("too many UE contexts");
         let ue = self.this().and_then(|amf| amf.new_ue()).ok_or_else(full)?;
         let (answer, answered) = oneshot::channel();
-        self.tell(&ue, Event::HandoverFromAmf(body.into(), answer))?;
+        self.send_event(&ue, Event::HandoverFromAmf(body.into(), answer))?;
         let created = answered.await.unwrap_or_else(|_| Err(full()))?;
         let location =
             format!("{}/namf-comm/v1/ue-contexts/{ue_context_id}", self.context.api_root());
@@ -165,7 +166,7 @@ impl AmfCommunication for Amf {
         ue_context_id: &str,
         _: UeContextRelease,
     ) -> Result<(), Problem> {
-        self.tell(&self.find(ue_context_id)?, Event::HandoverGivenUp)
+        self.send_event(&self.find(ue_context_id)?, Event::HandoverReleased)
     }
 
     async fn ue_context_transfer(
@@ -181,7 +182,7 @@ impl AmfCommunication for Amf {
             .and_then(|n1| body.find(&n1.n1_message_content.content_id))
             .cloned();
         let (answer, answered) = oneshot::channel();
-        self.tell(&ue, Event::ContextTransfer(body.json.into(), nas, answer))?;
+        self.send_event(&ue, Event::ContextTransfer(body.json.into(), nas, answer))?;
         answered.await.unwrap_or_else(|_| Err(unknown(ue_context_id)))
     }
 
@@ -192,7 +193,7 @@ impl AmfCommunication for Amf {
     ) -> Result<UeRegStatusUpdateRspData, Problem> {
         let ue = self.find(ue_context_id)?;
         let (answer, answered) = oneshot::channel();
-        self.tell(&ue, Event::ContextTransferred(body.into(), answer))?;
+        self.send_event(&ue, Event::ContextTransferred(body.into(), answer))?;
         answered.await.map_err(|_| unknown(ue_context_id))?;
         Ok(UeRegStatusUpdateRspData { reg_status_transfer_complete: true })
     }
@@ -208,21 +209,21 @@ impl AmfCommunication for Amf {
         &self,
         body: NonUeN2InfoSubscriptionCreateData,
     ) -> Result<Created<NonUeN2InfoSubscriptionCreatedData>, Problem> {
-        let created = self.nrppa.subscribe(body)?;
+        let created = self.nrppa_subscriptions.subscribe(body)?;
         let (root, id) = (self.context.api_root(), &created.n2_notify_subscription_id);
         let location = format!("{root}/namf-comm/v1/non-ue-n2-messages/subscriptions/{id}");
         Ok(Created { location, body: created })
     }
 
     async fn non_ue_n2_info_unsubscribe(&self, id: &str) -> Result<(), Problem> {
-        self.nrppa.unsubscribe(id)
+        self.nrppa_subscriptions.unsubscribe(id)
     }
 
     async fn amf_status_change_subscribe(
         &self,
         _: SubscriptionData,
     ) -> Result<Created<SubscriptionData>, Problem> {
-        Err(unsupported("subscriptions to its own state"))
+        Err(unsupported("AMF status change subscriptions"))
     }
 
     async fn amf_status_change_unsubscribe(&self, _: &str) -> Result<(), Problem> {

@@ -10,7 +10,7 @@ impl AmfEventExposure for Amf {
         &self,
         body: AmfCreateEventSubscription,
     ) -> Result<Created<AmfCreatedEventSubscription>, Problem> {
-        let id = self.watch(&body.subscription)?;
+        let id = self.subscribe_events(&body.subscription)?;
         let location = format!("{}/namf-evts/v1/subscriptions/{id}", self.context.api_root());
         let created = AmfCreatedEventSubscription {
             subscription: body.subscription,
@@ -21,6 +21,6 @@ impl AmfEventExposure for Amf {
     }
 
     async fn delete_subscription(&self, subscription_id: &str) -> Result<(), Problem> {
-        self.unwatch(subscription_id)
+        self.unsubscribe_events(subscription_id)
     }
 }

@@ -1,5 +1,5 @@
-//! Namf_Location (TS 29.518, 5.5): where a UE is, as an LMF determines it. The UE's task has no
-//! part in it: what the LMF has for the UE comes to it as messages.
+//! Namf_Location (TS 29.518, 5.5). An LMF determines the position; its messages to the UE arrive as
+//! N1N2MessageTransfer.
 use crate::Amf;
 use crate::ue::Event;
 use martlet_sbi::{Multipart, Problem};
@@ -19,7 +19,10 @@ impl AmfLocation for Amf {
                 .detail(format!("the AMF does not know {ue_context_id}"))
         };
         let (answer, answered) = tokio::sync::oneshot::channel();
-        self.tell(&self.find_in_set(ue_context_id).await?, Event::Locate(body.into(), answer))?;
+        self.send_event(
+            &self.find_in_set(ue_context_id).await?,
+            Event::Locate(body.into(), answer),
+        )?;
         answered.await.unwrap_or_else(|_| Err(unknown()))
     }
 

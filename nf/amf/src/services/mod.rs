@@ -1,4 +1,4 @@
-//! The services that the AMF produces, and what other NFs call back.
+//! The services that the AMF produces, and the callbacks that it receives.
 mod callback;
 mod communication;
 mod events;

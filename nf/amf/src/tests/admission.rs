@@ -28,7 +28,7 @@ async fn who_finds_the_queue_full_is_told_to_come_back_later() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
         config.concurrency.queue = 0;
-        config.concurrency.patience_ms = 60_000;
+        config.concurrency.slot_timeout_ms = 60_000;
     })
     .await;
     let _silent = silent(&core).await;
@@ -42,7 +42,7 @@ async fn who_finds_the_queue_full_is_told_to_come_back_later() {
 async fn a_ue_that_does_not_answer_loses_its_slot_and_those_who_waited_go_on_in_their_turn() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
-        config.concurrency.patience_ms = 50;
+        config.concurrency.slot_timeout_ms = 50;
     })
     .await;
     let _silent = silent(&core).await;
@@ -50,7 +50,7 @@ async fn a_ue_that_does_not_answer_loses_its_slot_and_those_who_waited_go_on_in_
     let phones: Vec<Ue> = (2..12).map(|n| gnb.new_ue(ue(n)).unwrap()).collect();
     let registered = futures_util::future::join_all(phones.iter().map(Ue::register)).await;
     assert!(registered.iter().all(Result::is_ok), "{registered:?}");
-    let idle = serde_json::json!({"limit": 1, "atWork": 0, "waiting": 0});
+    let idle = serde_json::json!({"limit": 1, "running": 0, "waiting": 0});
     assert_eq!(status(&core, "registration"), idle, "every slot is given back");
 }
 
@@ -58,7 +58,7 @@ async fn a_ue_that_does_not_answer_loses_its_slot_and_those_who_waited_go_on_in_
 async fn who_goes_away_while_waiting_leaves_nothing_in_the_queue() {
     let core = Core::start_with(|config| {
         config.concurrency.registration = Limit::Fixed(1);
-        config.concurrency.patience_ms = 60_000;
+        config.concurrency.slot_timeout_ms = 60_000;
     })
     .await;
     let _silent = silent(&core).await;
@@ -92,10 +92,10 @@ async fn sessions_wait_for_their_turn_too() {
         phones.iter().map(|phone| phone.establish_pdu_session(PduSessionRequest::default()));
     let sessions = futures_util::future::join_all(sessions).await;
     assert!(sessions.iter().all(Result::is_ok), "{sessions:?}");
-    assert_eq!(status(&core, "pdu_session_establishment")["atWork"], 0);
+    assert_eq!(status(&core, "pdu_session_establishment")["running"], 0);
     for phone in &phones {
         phone.release_to_idle().await.unwrap();
         phone.service_request().await.unwrap();
     }
-    assert_eq!(status(&core, "service_request")["atWork"], 0);
+    assert_eq!(status(&core, "service_request")["running"], 0);
 }

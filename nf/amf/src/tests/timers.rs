@@ -229,7 +229,7 @@ async fn the_udm_ends_a_registration() {
     phone.establish_pdu_session(PduSessionRequest::default()).await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::SubscriptionWithdrawn;
-    core.amf.tell(&handle, crate::ue::Event::Deregister(reason)).unwrap();
+    core.amf.send_event(&handle, crate::ue::Event::Deregister(reason)).unwrap();
     core.wait_for((0, 0, 0)).await;
     assert_eq!(core.smf.sessions(), 0);
     phone.wait_idle().await.unwrap();
@@ -248,7 +248,7 @@ async fn the_udm_ends_the_registration_of_an_idle_ue() {
     let mut events = phone.subscribe().await.unwrap();
     let handle = core.amf.find("imsi-001010000000001").unwrap();
     let reason = martlet_sbi_api::nudm_uecm::DeregistrationReason::ReregistrationRequired;
-    core.amf.tell(&handle, crate::ue::Event::Deregister(reason)).unwrap();
+    core.amf.send_event(&handle, crate::ue::Event::Deregister(reason)).unwrap();
     // It is called, comes by itself, and is told.
     let told = async {
         loop {

@@ -1,7 +1,7 @@
-//! What a UE has by PDU session identity. There are many UEs with a session or two each, so they
-//! lie in a vector that is no longer than needed: a tree has room for eleven.
+//! A map by PDU session identity, in a vector of exact size. Most UEs have one or two sessions; a
+//! `BTreeMap` node has room for eleven.
 
-/// A map of few entries, in the order of their keys.
+/// A small map, ordered by key.
 #[derive(Debug, Clone)]
 pub struct BySession<V>(Vec<(u8, V)>);
 
@@ -12,12 +12,12 @@ impl<V> Default for BySession<V> {
 }
 
 impl<V> BySession<V> {
-    /// Without entries.
+    /// An empty map.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn place(&self, psi: u8) -> Result<usize, usize> {
+    fn position(&self, psi: u8) -> Result<usize, usize> {
         self.0.binary_search_by_key(&psi, |(own, _)| *own)
     }
 
@@ -30,22 +30,22 @@ impl<V> BySession<V> {
     }
 
     pub fn contains_key(&self, psi: &u8) -> bool {
-        self.place(*psi).is_ok()
+        self.position(*psi).is_ok()
     }
 
     pub fn get(&self, psi: &u8) -> Option<&V> {
-        self.place(*psi).ok().and_then(|at| self.0.get(at)).map(|(_, value)| value)
+        self.position(*psi).ok().and_then(|at| self.0.get(at)).map(|(_, value)| value)
     }
 
     pub fn get_mut(&mut self, psi: &u8) -> Option<&mut V> {
-        let at = self.place(*psi).ok()?;
+        let at = self.position(*psi).ok()?;
         self.0.get_mut(at).map(|(_, value)| value)
     }
 
-    /// Adds an entry, or puts it into the place of the one that there was, which it gives.
+    /// Inserts or replaces an entry; returns the replaced value.
     pub fn insert(&mut self, psi: u8, value: V) -> Option<V> {
-        match self.place(psi) {
-            Ok(_) => self.get_mut(&psi).map(|place| std::mem::replace(place, value)),
+        match self.position(psi) {
+            Ok(_) => self.get_mut(&psi).map(|old| std::mem::replace(old, value)),
             Err(at) => {
                 self.0.reserve_exact(1);
                 self.0.insert(at, (psi, value));
@@ -55,7 +55,7 @@ impl<V> BySession<V> {
     }
 
     pub fn remove(&mut self, psi: &u8) -> Option<V> {
-        self.place(*psi).ok().map(|at| self.0.remove(at).1)
+        self.position(*psi).ok().map(|at| self.0.remove(at).1)
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &u8> + Clone {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_map_in_the_order_of_its_keys() {
+    fn entries_are_ordered_by_session_identity() {
         let mut map = BySession::new();
         assert_eq!(
             (map.insert(5, 'b'), map.insert(1, 'a'), map.insert(5, 'c')),

@@ -1,4 +1,4 @@
-//! What the AMF knows of a UE (TS 23.502, 5.2.2.2.2).
+//! The UE context (TS 23.502, 5.2.2.2.2).
 use super::by_session::BySession;
 use super::positioning::Positioning;
 use super::{Event, Security, Session, Transfer, UeHandle, Work};
@@ -19,35 +19,35 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
 
-/// What has changed in a UE's subscription that it has not been told.
+/// Subscription changes that the UE has not received yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Due {
     pub slices: bool,
-    /// Where it gets service.
+    /// The service area.
     pub areas: bool,
 }
 
-/// What the UDM says of a subscriber.
+/// Subscription data from the UDM.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Subscription {
     pub access: AccessAndMobilitySubscriptionData,
     pub smf_selection: SmfSelectionSubscriptionData,
-    /// Identity of the subscription to changes, where there is one.
+    /// Identity of the Nudm_SDM subscription to changes.
     pub sdm_subscription: Option<String>,
 }
 
 /// The access and mobility policy association (TS 29.507).
 pub(crate) struct AmPolicy {
-    /// Root of the PCF, and the association's identity.
+    /// Root of the PCF's API.
     pub pcf: martlet_sbi::ApiRoot,
     pub id: String,
     pub rfsp: Option<u16>,
     pub ambr: Option<Ambr>,
 }
 
-/// What was last said of an event.
+/// The last reported value of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Reported {
     At(crate::n2::Location),
     Presence(Vec<bool>),
 }
@@ -69,14 +69,14 @@ pub(crate) enum Reallocation {
     },
 }
 
-/// What an idle UE's timer is about.
+/// The running timer of a UE in CM-IDLE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Idle {
-    /// Mobile reachable timer: the UE is in reach until then.
+    /// Mobile reachable timer: the UE can be paged until it expires.
     Reachable(Instant),
-    /// Implicit deregistration timer: the UE is out of reach, and deregistered then.
+    /// Implicit deregistration timer: the UE is out of reach, and is deregistered when it expires.
     Unreachable(Instant),
-    /// Deregistered; its security context is kept until then.
+    /// Retention of the security context of a deregistered UE.
     Deregistered(Instant),
 }
 
@@ -89,30 +89,30 @@ impl Idle {
     }
 }
 
-/// A UE's context. It belongs to one task.
+/// The context of a UE. One task owns it.
 pub(crate) struct Ue {
     pub amf: Arc<Amf>,
     pub handle: UeHandle,
     pub(crate) inbox: mpsc::Receiver<Event>,
-    /// What waits until the procedure at work has ended.
+    /// Work deferred until the running procedure has ended.
     pub(crate) waiting: VecDeque<Work>,
-    /// Protected NAS messages that a gNB did not deliver, because the UE changes to another one.
-    pub undelivered: Vec<Bytes>,
-    /// NAS messages that came while the gNB's answer was awaited.
-    pub(crate) set_aside: VecDeque<Bytes>,
-    /// There are more UEs than are allowed: it is rejected.
+    /// Protected NAS messages that the gNB did not deliver because of a handover.
+    pub undelivered_nas: Vec<Bytes>,
+    /// Uplink NAS messages that arrived while an NGAP response was awaited.
+    pub(crate) queued_nas: VecDeque<Bytes>,
+    /// The context limit is exceeded: reject the UE.
     pub over_limit: bool,
-    /// What the UE says it is; the SUPI is proved, the SUCI is not.
+    /// The identity that the UE claims: the SUCI is not authenticated.
     pub suci: Option<SupiOrSuci>,
     pub supi: Option<Supi>,
     pub pei: Option<Pei>,
     pub guti: Option<Guti>,
-    /// The one before, valid until the UE has taken the new one.
+    /// The previous 5G-GUTI, valid until the UE confirms the new one.
     pub old_guti: Option<Guti>,
     pub connection: Option<Connection>,
-    /// Where the UE was when its last connection ended.
+    /// The location at the end of the last connection.
     pub last_location: Option<crate::n2::Location>,
-    /// The connection with the gNB to which the UE is being handed over.
+    /// The connection with the target gNB of a handover.
     pub target: Option<Connection>,
     pub security: Option<Security>,
     /// Whether secure exchange of NAS messages is established on the connection (TS 24.501,
@@ -124,40 +124,40 @@ pub(crate) struct Ue {
     /// The INITIAL UE MESSAGE that carried it, encoded.
     pub initial_ngap: Option<Bytes>,
     pub reallocation: Reallocation,
-    /// The context was given to another AMF, which has not said yet what became of it.
+    /// The context was given to another AMF, whose RegistrationStatusUpdate is awaited.
     pub given: bool,
-    /// The UE is on its way to the gNB of another AMF.
+    /// Handover execution to a gNB of another AMF.
     pub leaving: bool,
-    /// The registration that is at work, as it came.
+    /// The REGISTRATION REQUEST of the running registration.
     pub request: Option<Nas5gsMessage>,
     pub capability: Option<NasUeSecurityCapability>,
     pub radio_capability: Option<Bytes>,
     pub subscription: Option<Arc<Subscription>>,
     pub policy: Option<AmPolicy>,
     pub allowed: Vec<Slice>,
-    /// What of its subscription it has not been told yet.
+    /// Subscription changes that the UE has not received yet.
     pub due: Due,
     pub area: Vec<Tai>,
     /// T3512, seconds.
     pub t3512: u32,
     pub sessions: BySession<Session>,
-    /// What it has for positioning.
+    /// Positioning capabilities and subscriptions.
     pub positioning: Positioning,
-    /// What is brought to the UE once it has answered to paging.
+    /// Transfers that wait for the UE to answer the paging.
     pub pending: Vec<Transfer>,
     /// Whether the UE is being paged.
     pub paging: bool,
     pub idle: Option<Idle>,
-    /// What was last said to who wants to be told of the UE: by subscription and event.
-    pub watched: BTreeMap<(u64, AmfEventType), Told>,
-    /// The right of the procedure at work to be at work.
+    /// The last report of each event subscription.
+    pub last_reports: BTreeMap<(u64, AmfEventType), Reported>,
+    /// The concurrency slot of the running procedure.
     pub(crate) slot: Option<Slot>,
-    /// Whether the first thing has come.
+    /// Whether the task has received its first event.
     pub(crate) begun: bool,
 }
 
 impl Ue {
-    /// A UE of which nothing is known.
+    /// An empty context.
     pub fn new(
         amf: Arc<Amf>,
         handle: UeHandle,
@@ -170,8 +170,8 @@ impl Ue {
             handle,
             inbox,
             waiting: VecDeque::new(),
-            undelivered: Vec::new(),
-            set_aside: VecDeque::new(),
+            undelivered_nas: Vec::new(),
+            queued_nas: VecDeque::new(),
             over_limit,
             suci: None,
             supi: None,
@@ -202,18 +202,18 @@ impl Ue {
             pending: Vec::new(),
             paging: false,
             idle: None,
-            watched: BTreeMap::new(),
+            last_reports: BTreeMap::new(),
             slot: None,
             begun: false,
         }
     }
 
-    /// Something has come already: it was kept from before.
+    /// Marks a restored context as started: its task does not wait for a first event.
     pub fn begin_again(&mut self) {
         self.begun = true;
     }
 
-    /// The UE in logs: its SUPI, else what it says it is, else its connection.
+    /// The UE in logs: SUPI, else SUCI, else its connection.
     pub fn label(&self) -> String {
         if let Some(supi) = &self.supi {
             return supi.to_string();
@@ -236,22 +236,22 @@ impl Ue {
         self.registered && self.guti.is_some() && !matches!(self.idle, Some(Idle::Unreachable(_)))
     }
 
-    /// Whether nothing is known of the UE yet.
+    /// Whether the context is still empty.
     pub fn is_new(&self) -> bool {
         self.security.is_none() && self.supi.is_none()
     }
 
-    /// The GUAMI of the network where the UE is; the AMF's first one while it is nowhere.
+    /// The GUAMI of the UE's current PLMN, or the AMF's first one.
     pub fn guami(&self) -> &ServedGuami {
         let here = self.connection.as_ref().map(|connection| connection.location.tai.plmn);
         let plmn = here.or(self.area.first().map(|tai| tai.plmn));
         let guami = plmn.and_then(|plmn| self.amf.served.guami(plmn));
-        // The configuration has one at least: it was checked at the start.
+        // The configuration check guarantees one GUAMI.
         guami.unwrap_or(&self.amf.served.guamis[0])
     }
 
-    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's goes before the subscribed one; a
-    /// subscription without one sets no limit that a gNB would notice.
+    /// UE-AMBR for the gNB, bit/s: downlink, uplink. The PCF's value takes precedence over the
+    /// subscribed one. Without either, 1 Tbit/s.
     pub fn ambr(&self) -> (u64, u64) {
         let policy = self.policy.as_ref().and_then(|policy| policy.ambr.as_ref());
         let subscribed =
@@ -260,21 +260,21 @@ impl Ue {
         policy.or(subscribed).map_or(unlimited, |ambr| (ambr.downlink.bps(), ambr.uplink.bps()))
     }
 
-    /// RFSP index for the gNB. The PCF's goes before the subscribed one.
+    /// RFSP index for the gNB. The PCF's value takes precedence over the subscribed one.
     pub fn rfsp(&self) -> Option<u16> {
         let policy = self.policy.as_ref().and_then(|policy| policy.rfsp);
         policy.or(self.subscription.as_ref().and_then(|s| s.access.rfsp_index))
     }
 
-    /// Tells the tables what others see of the UE. Called where they must see a change at once, and
-    /// after each procedure.
+    /// Updates the summary in the tables. Called after each procedure, and where other tasks must
+    /// see a change at once.
     pub fn publish(&self) {
         let deregistered = matches!(self.idle, Some(Idle::Deregistered(_)));
         let summary = Summary {
             supi: self.supi.clone(),
             registered: self.registered,
             registering: self.request.is_some(),
-            reachable: self.can_be_paged(),
+            can_be_paged: self.can_be_paged(),
             gnb: self.connection.as_ref().map(|connection| connection.gnb.label()),
             sessions: self.sessions.keys().copied().collect(),
             lpp: self.positioning.lpp,
@@ -282,10 +282,10 @@ impl Ue {
             cell: self.connection.as_ref().map(|connection| connection.location.ncgi()),
             deregistered_since: deregistered.then(Instant::now),
         };
-        self.amf.tables.describe(self.handle.number, summary);
+        self.amf.tables.set_summary(self.handle.number, summary);
     }
 
-    /// The UE is registered, or no more.
+    /// Changes the RM state and counts it.
     pub fn set_registered(&mut self, registered: bool) {
         if self.registered != registered {
             crate::metrics::registered(if registered { 1 } else { -1 });
@@ -293,10 +293,10 @@ impl Ue {
         }
     }
 
-    /// The UE has taken its new 5G-GUTI: the one before is void.
-    pub fn forget_old_guti(&mut self) {
+    /// Releases the previous 5G-GUTI: the UE has confirmed the new one.
+    pub fn release_old_guti(&mut self) {
         if let Some(old) = self.old_guti.take() {
-            self.amf.tables.forget_tmsi(old.tmsi(), self.handle.number);
+            self.amf.tables.release_tmsi(old.tmsi(), self.handle.number);
         }
     }
 }

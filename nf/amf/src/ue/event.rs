@@ -1,4 +1,4 @@
-//! What reaches a UE's task.
+//! Events of a UE's task.
 use super::Session;
 use crate::n2::handover_uplink::PathSwitchRequested;
 use crate::n2::{Connection, Gnb, uplink::Uplink};
@@ -19,16 +19,16 @@ use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Leads to a UE's task.
+/// The address of a UE's task.
 #[derive(Debug, Clone)]
 pub(crate) struct UeHandle {
-    /// Number of the context, never given twice.
+    /// Number of the context, never reused.
     pub number: u64,
     /// Bounded: `amf.limits.ue_queue`.
     pub sender: mpsc::Sender<Event>,
 }
 
-/// INITIAL UE MESSAGE: a connection with the NAS message that began it.
+/// INITIAL UE MESSAGE: a new connection with its first NAS message.
 pub(crate) struct InitialMessage {
     pub connection: Connection,
     pub nas: Bytes,
@@ -38,7 +38,7 @@ pub(crate) struct InitialMessage {
     pub rerouted: bool,
 }
 
-/// How an N1N2MessageTransfer is answered.
+/// Result of an N1N2MessageTransfer.
 pub(crate) type TransferAnswer = Result<StatusReply<N1N2MessageTransferRspData>, Problem>;
 
 /// An N1N2MessageTransfer (TS 29.518, 5.2.2.3.1).
@@ -46,28 +46,28 @@ pub(crate) struct Transfer {
     pub request: N1N2MessageTransferReqData,
     pub n1: Option<Bytes>,
     pub n2: Option<Bytes>,
-    /// What its sender was at.
+    /// Trace context of the consumer.
     pub origin: Origin,
-    /// Taken when it is answered.
+    /// `None` once answered.
     pub answer: Option<oneshot::Sender<TransferAnswer>>,
 }
 
 impl Transfer {
-    /// Answers it; a consumer that has given up is no matter.
+    /// Answers the consumer. A consumer that has timed out is ignored.
     pub fn answer(&mut self, answer: TransferAnswer) {
         if let Some(sender) = self.answer.take() {
             let _ = sender.send(answer);
         }
     }
 
-    /// The answer that it is on its way.
+    /// The answer N1_N2_TRANSFER_INITIATED.
     pub fn initiated() -> TransferAnswer {
         Ok(StatusReply::ok(N1N2MessageTransferRspData::new(
             N1N2MessageTransferCause::N1N2TransferInitiated,
         )))
     }
 
-    /// URI of one that waits for the UE.
+    /// Resource URI of a transfer that waits for the UE.
     pub fn location(root: &ApiRoot, supi: &str, psi: u8) -> String {
         format!("{root}/namf-comm/v1/ue-contexts/{supi}/n1-n2-messages/{psi}")
     }
@@ -81,67 +81,66 @@ pub(crate) type ReallocationAnswer = oneshot::Sender<Result<(), Problem>>;
 
 /// An event for a UE's task.
 pub(crate) enum Event {
-    /// A UE says that it is this one, and has to prove it.
+    /// A message with an identity of this UE; not verified yet.
     Initial(Box<InitialMessage>),
-    /// The gNB says something about a connection.
+    /// An NGAP message on one of the UE's connections.
     Uplink { amf_id: u64, message: Uplink },
-    /// The UE is with another gNB, says that one.
+    /// PATH SWITCH REQUEST from the target gNB.
     PathSwitch(Arc<Gnb>, Box<PathSwitchRequested>),
-    /// Another NF has something for the UE or its gNB.
+    /// N1N2MessageTransfer for the UE or its gNB.
     Transfer(Box<Transfer>),
-    /// An LMF wants the UE's positioning messages.
+    /// An LMF subscribes to the UE's positioning messages.
     Subscribe(
         Box<UeN1N2InfoSubscriptionCreateData>,
         oneshot::Sender<Result<UeN1N2InfoSubscriptionCreatedData, Problem>>,
     ),
-    /// It wants them no more.
+    /// The LMF ends the subscription.
     Unsubscribe(String, oneshot::Sender<Result<(), Problem>>),
-    /// An SMF tells what became of a session context.
+    /// SMContextStatusNotify from an SMF.
     SessionStatus { psi: u8, number: u64, notification: Box<SmContextStatusNotification> },
-    /// The PCF changes the policy.
+    /// AM policy update from the PCF.
     PolicyUpdate(Box<PolicyUpdate>),
-    /// The PCF ends the policy.
+    /// AM policy termination from the PCF.
     PolicyTerminated,
-    /// The UDM says that this AMF no longer serves the UE.
+    /// Deregistration notification from the UDM.
     Deregister(DeregistrationReason),
-    /// Subscription data have changed.
+    /// Subscription data change notification from the UDM.
     SubscriptionChanged,
-    /// The subscriber has proved itself to another task, which asks for what is left of this
-    /// context.
+    /// Another task serves the subscriber now and asks for this context's sessions.
     Replaced(oneshot::Sender<Vec<(u8, Session)>>),
-    /// Somebody asks where the UE is.
+    /// ProvideLocationInfo (TS 29.518, 5.5).
     Locate(Box<RequestLocInfo>, oneshot::Sender<Result<ProvideLocInfo, Problem>>),
-    /// Another AMF asks for the context, with the UE's request as octets.
+    /// UEContextTransfer from another AMF, with the UE's registration request.
     ContextTransfer(
         Box<UeContextTransferReqData>,
         Option<Bytes>,
         oneshot::Sender<Result<Multipart<UeContextTransferRspData>, Problem>>,
     ),
-    /// It says what became of the context that it got.
+    /// RegistrationStatusUpdate from that AMF.
     ContextTransferred(Box<UeRegStatusUpdateReqData>, oneshot::Sender<()>),
-    /// Another AMF hands the UE over.
+    /// CreateUEContext from the source AMF of a handover.
     HandoverFromAmf(Box<Multipart<UeContextCreateData>>, HandoverAnswer),
-    /// It gives the handover up.
-    HandoverGivenUp,
-    /// The UE has come to the AMF that it was handed over to.
-    Arrived,
-    /// A registration that began at another AMF goes on here.
-    Rerouted(Box<Multipart<N1MessageNotification>>, ReallocationAnswer),
-    /// Who wants to be told of the UE has changed.
-    Watched,
-    /// Another AMF of the set has gone on with the UE.
+    /// ReleaseUEContext from the source AMF: the handover failed or was cancelled.
+    HandoverReleased,
+    /// N2InfoNotify from the target AMF: the handover is complete.
+    HandoverCompleted,
+    /// N1MessageNotify from the initial AMF: run its registration here.
+    RegistrationFromAmf(Box<Multipart<N1MessageNotification>>, ReallocationAnswer),
+    /// The event subscriptions for the UE have changed.
+    EventSubscriptionsChanged,
+    /// Another AMF of the set has taken the UE over.
     Taken,
-    /// There is no room for a context that nobody uses.
+    /// The context limit is reached: release this deregistered context.
     Evicted,
 }
 
-/// What a UE's task does next.
+/// Work that a UE's task runs next.
 pub(crate) enum Work {
     Event(Event),
-    /// A NAS message that was opened already.
+    /// A NAS message that has passed the security check.
     Nas(Box<Inbound>),
-    /// The connection has ended.
+    /// The connection is lost.
     ConnectionLost,
-    /// The timer of an idle UE has expired.
+    /// The CM-IDLE timer has expired.
     Expired,
 }

@@ -1,11 +1,11 @@
-//! What every procedure may bring about: an early end, a lost connection, CM-IDLE with its timer.
+//! Events that any procedure may cause: an early end, a lost connection, CM-IDLE with its timer.
 use super::{Idle, Stop, Ue};
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use std::time::Instant;
 
 impl Ue {
-    /// A procedure did not reach its end: what comes next.
-    pub async fn conclude(&mut self, stop: Stop) {
+    /// Handles the early end of a procedure.
+    pub async fn handle_stop(&mut self, stop: Stop) {
         match stop {
             Stop::ConnectionLost => self.connection_lost().await,
             Stop::Preempted(work) => self.waiting.push_front(work),
@@ -13,21 +13,21 @@ impl Ue {
         }
     }
 
-    /// The connection, or its gNB, is gone: a registered UE is idle, another is forgotten.
+    /// The connection, or its gNB, is lost: a registered UE enters CM-IDLE, any other is released.
     pub async fn connection_lost(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         let (supi, gnb) = (self.label(), connection.gnb.label());
-        tracing::info!(supi, gnb, registered = self.registered, "the UE's connection is lost");
+        tracing::info!(supi, gnb, registered = self.registered, "UE connection lost");
         self.last_location = Some(connection.location);
         drop(connection);
         self.secured = false;
-        self.set_aside.clear();
+        self.queued_nas.clear();
         self.publish();
         let radio_lost = Cause::radioNetwork(CauseRadioNetwork::radio_connection_with_ue_lost);
         self.deactivate_all(crate::served::cause_to_sbi(&radio_lost)).await;
     }
 
-    /// Starts the timer that an idle UE has.
+    /// Starts the timer of a UE in CM-IDLE.
     pub fn rest(&mut self) {
         let timers = &self.amf.config.timers;
         self.idle = match self.idle {
@@ -37,9 +37,10 @@ impl Ue {
                 Some(Idle::Reachable(Instant::now() + timers.mobile_reachable(self.t3512)))
             }
             Some(Idle::Reachable(_) | Idle::Unreachable(_)) | None if !self.registered => {
-                let worth_keeping =
+                let has_reusable_context =
                     self.security.is_some() && self.guti.is_some() && timers.deregistered_s > 0;
-                worth_keeping.then(|| Idle::Deregistered(Instant::now() + timers.deregistered()))
+                has_reusable_context
+                    .then(|| Idle::Deregistered(Instant::now() + timers.deregistered()))
             }
             idle => idle,
         };

@@ -1,4 +1,4 @@
-//! A UE's context and the task that it belongs to.
+//! The UE context: its state, and the operations that procedures use.
 mod by_session;
 mod context;
 mod event;
@@ -13,7 +13,7 @@ mod slot;
 mod stop;
 mod wait;
 
-pub(crate) use context::{AmPolicy, Due, Idle, Reallocation, Subscription, Told, Ue};
+pub(crate) use context::{AmPolicy, Due, Idle, Reallocation, Reported, Subscription, Ue};
 pub(crate) use event::{
     Event, HandoverAnswer, InitialMessage, ReallocationAnswer, Transfer, TransferAnswer, UeHandle,
     Work,

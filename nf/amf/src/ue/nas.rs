@@ -7,16 +7,17 @@ use martlet_nas::{GmmCause, Nas5gmmMessage, Nas5gsMessage, NasCount, outbound, r
 use martlet_nf::capture;
 use std::time::{Duration, Instant};
 
-/// How a message is protected.
+/// Protection of a downlink NAS message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protection {
-    /// As the connection allows: ciphered once exchange is secure, plain before.
+    /// Ciphered once secure exchange is established (TS 24.501, 4.4.2.5); plain before.
     AsSecured,
-    /// With the context that the message takes into use, and not ciphered (SECURITY MODE COMMAND).
+    /// Integrity protected with the context that it takes into use, not ciphered (SECURITY MODE
+    /// COMMAND).
     NewContext,
 }
 
-/// A NAS timer, whose expiry repeats a message.
+/// A NAS timer; the message is repeated when it expires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NasTimer {
     pub name: &'static str,
@@ -44,7 +45,7 @@ impl Ue {
         };
         protected.map_err(|error| {
             metrics::nas_error("not_encodable");
-            tracing::error!(supi = self.label(), gnb = self.gnb(), %error, "a NAS message cannot be protected");
+            tracing::error!(supi = self.label(), gnb = self.gnb(), %error, "NAS message not encodable");
             Stop::Abandoned("not_encodable")
         })
     }
@@ -61,15 +62,15 @@ impl Ue {
     ) -> Result<(), Stop> {
         let nas = self.protect(message, protection)?;
         let Some(connection) = &self.connection else { return Err(Stop::ConnectionLost) };
-        tracing::trace!(supi = self.label(), %message, "NAS to the UE");
+        tracing::trace!(supi = self.label(), %message, "downlink NAS message");
         match connection.send_nas(nas).await {
             true => Ok(()),
             false => Err(Stop::ConnectionLost),
         }
     }
 
-    /// Sends a request and waits for the message that `answer` takes; repeats it at each expiry of
-    /// the timer, as often as the configuration says.
+    /// Sends a request and waits for the response that `answer` accepts. Repeats the request each
+    /// time that the timer expires, up to `amf.timers.nas_attempts` transmissions in all.
     pub async fn exchange<T>(
         &mut self,
         request: &Nas5gsMessage,
@@ -81,7 +82,7 @@ impl Ue {
         self.await_answer(request, protection, timer, answer).await
     }
 
-    /// The same for a request that was sent already.
+    /// Waits for the response to a request that was sent already.
     pub async fn await_answer<T>(
         &mut self,
         request: &Nas5gsMessage,
@@ -96,7 +97,7 @@ impl Ue {
                     gnb = self.gnb(),
                     timer = timer.name,
                     attempt,
-                    "no answer yet"
+                    "NAS timer expired"
                 );
                 self.transmit(request, protection).await?;
             }
@@ -111,14 +112,14 @@ impl Ue {
         Err(Stop::NoAnswer(timer.name))
     }
 
-    /// Opens a message of the UE: `None` for one that is not acted on. What is due for it was
-    /// answered.
+    /// Checks and deciphers an uplink NAS message. `None` if it is discarded; a due 5GMM STATUS has
+    /// been sent.
     pub async fn open(&mut self, nas: &Bytes) -> Option<Inbound> {
         let context = self.security.as_mut().map(|security| &mut security.nas);
         match inbound::from_ue(context, self.secured, nas) {
             Ok(inbound) => {
                 self.secured |= inbound.is_verified();
-                tracing::trace!(supi = self.label(), message = %inbound.message, "NAS from the UE");
+                tracing::trace!(supi = self.label(), message = %inbound.message, "uplink NAS message");
                 if capture::wants(capture::Link::N1) {
                     let gnb = self.connection.as_ref().map(|connection| connection.gnb.address);
                     capture::record(
@@ -132,7 +133,7 @@ impl Ue {
             }
             Err(refused) => {
                 metrics::nas_error(refused.reason.label());
-                tracing::warn!(supi = self.label(), gnb = self.gnb(), %refused, "a NAS message is not acted on");
+                tracing::warn!(supi = self.label(), gnb = self.gnb(), %refused, "NAS message discarded");
                 if let Some(answer) = refused.answer {
                     let _ = self.send_nas(&answer).await;
                 }
@@ -141,23 +142,23 @@ impl Ue {
         }
     }
 
-    /// A message that the procedure at work does not wait for.
+    /// A NAS message that the running procedure does not wait for.
     async fn unexpected(&mut self, inbound: Inbound) -> Result<(), Stop> {
         use Nas5gmmMessage::*;
         let Nas5gsMessage::Gmm(_, message) = &inbound.message else { return Ok(()) };
         match message {
-            // The same again: its answer is on its way (TS 24.501, 5.5.1.2.8 e).
+            // A repetition of the running request (TS 24.501, 5.5.1.2.8 e).
             RegistrationRequest(_) if self.request.as_ref() == Some(&inbound.message) => Ok(()),
             RegistrationRequest(_) => Err(Stop::Preempted(Work::Nas(inbound.into()))),
             DeregistrationRequestUeOriginating(_) if inbound.is_verified() || !self.secured => {
                 Err(Stop::Preempted(Work::Nas(inbound.into())))
             }
             UlNasTransport(_) | ServiceRequest(_) if inbound.is_verified() && self.registered => {
-                self.later(Work::Nas(inbound.into()));
+                self.defer(Work::Nas(inbound.into()));
                 Ok(())
             }
             FiveGmmStatus(status) => {
-                self.status_received(status.fgmm_cause.cause_raw());
+                self.log_5gmm_status(status.fgmm_cause.cause_raw());
                 Ok(())
             }
             _ => {
@@ -167,13 +168,15 @@ impl Ue {
                     supi = self.label(),
                     gnb = self.gnb(),
                     message,
-                    "a NAS message does not fit here"
+                    "unexpected NAS message"
                 );
                 match inbound.is_verified() {
-                    // The lower layers see to a connection that is gone.
+                    // The next wait reports a lost connection.
                     true => {
-                        self.send_status(GmmCause::MessageTypeNotCompatibleWithTheProtocolState)
-                            .await
+                        self.send_5gmm_status(
+                            GmmCause::MessageTypeNotCompatibleWithTheProtocolState,
+                        )
+                        .await
                     }
                     false => Ok(()),
                 }
@@ -182,23 +185,18 @@ impl Ue {
     }
 
     /// Sends 5GMM STATUS (TS 24.501, 5.4.6).
-    pub async fn send_status(&mut self, cause: GmmCause) -> Result<(), Stop> {
+    pub async fn send_5gmm_status(&mut self, cause: GmmCause) -> Result<(), Stop> {
         self.send_nas(&reaction::status(cause)).await
     }
 
     /// 5GMM STATUS of the UE: logged, with no further action (TS 24.501, 5.4.6.2).
-    pub fn status_received(&self, cause: u8) {
-        metrics::nas_error("status_of_ue");
-        tracing::info!(
-            supi = self.label(),
-            gnb = self.gnb(),
-            cause,
-            "the UE did not understand a message"
-        );
+    pub fn log_5gmm_status(&self, cause: u8) {
+        metrics::nas_error("log_5gmm_status");
+        tracing::info!(supi = self.label(), gnb = self.gnb(), cause, "5GMM STATUS received");
     }
 }
 
-/// The uplink COUNT of a message that passed the integrity check.
+/// The uplink NAS COUNT of a message that passed the integrity check.
 pub(crate) fn count(inbound: &Inbound) -> Option<NasCount> {
     match inbound.assurance {
         inbound::Assurance::Verified { count, .. } => Some(count),

@@ -12,14 +12,14 @@ pub(crate) struct Security {
     k_amf: KAmf,
     /// ngKSI, 0 to 6.
     pub ngksi: u8,
-    /// NIA0 for emergency services alone.
+    /// NIA0 for emergency services only.
     pub integrity: IntegrityAlgorithm,
     /// NAS keys and COUNTs.
     pub nas: NasSecurityContext,
 }
 
 impl Security {
-    /// A context of an authentication that has just been made.
+    /// The context of a new authentication; both NAS COUNTs are 0.
     pub fn new(
         k_amf: KAmf,
         ngksi: u8,
@@ -30,17 +30,17 @@ impl Security {
         Ok(Security { k_amf, ngksi, integrity, nas })
     }
 
-    /// The chain of keys that begins with that K_gNB.
+    /// The key chain that starts with the K_gNB of this uplink NAS COUNT.
     pub fn next_hop(&self, uplink: NasCount) -> NextHop {
-        NextHop::of_access(self.k_amf.clone(), derive_kgnb(&self.k_amf, uplink))
+        NextHop::from_k_gnb(self.k_amf.clone(), derive_kgnb(&self.k_amf, uplink))
     }
 
-    /// Whether a chain is of this context's K_AMF.
+    /// Whether a key chain belongs to this context's K_AMF.
     pub fn is_of(&self, chain: &NextHop) -> bool {
         chain.is_of(&self.k_amf)
     }
 
-    /// One that was in use already, with the next uplink and downlink COUNTs.
+    /// A context that was in use, with its next uplink and downlink NAS COUNTs.
     pub fn restored(
         k_amf: [u8; 32],
         ngksi: u8,
@@ -55,24 +55,24 @@ impl Security {
         Ok(Security { k_amf, ngksi, integrity, nas })
     }
 
-    /// K_AMF for another AMF, derived with the uplink COUNT of the UE's request (TS 33.501, 6.9.3
-    /// and A.13).
+    /// K_AMF' for another AMF, derived with the uplink NAS COUNT of the UE's request (TS 33.501,
+    /// 6.9.3 and A.13).
     pub fn derived(&self, uplink: NasCount) -> KAmf {
         derive_kamf_prime_idle(&self.k_amf, uplink)
     }
 
-    /// The next uplink COUNT.
+    /// The next uplink NAS COUNT.
     pub fn uplink(&self) -> Option<u32> {
         self.nas.nas_count(Direction::Uplink, NasConnection::ThreeGpp).map(NasCount::get)
     }
 
-    /// The next downlink COUNT.
+    /// The next downlink NAS COUNT.
     pub fn downlink(&self) -> Option<u32> {
         self.nas.nas_count(Direction::Downlink, NasConnection::ThreeGpp).map(NasCount::get)
     }
 
-    /// Leaves the next downlink COUNT to something that is no message, and gives it. `None` at the
-    /// end of the COUNTs.
+    /// Reserves the next downlink NAS COUNT for a key derivation and returns it. `None` when the
+    /// COUNT is exhausted.
     pub fn skip_downlink(&mut self) -> Option<NasCount> {
         let count = |direction| self.nas.nas_count(direction, NasConnection::ThreeGpp);
         let (uplink, downlink) = (count(Direction::Uplink), count(Direction::Downlink)?);
@@ -83,7 +83,7 @@ impl Security {
         Some(downlink)
     }
 
-    /// The algorithms, for the SBI.
+    /// The algorithms in SBI form.
     pub fn mode(&self) -> NasSecurityMode {
         NasSecurityMode {
             integrity_algorithm: format!("NIA{}", self.integrity as u8).as_str().into(),
@@ -93,17 +93,17 @@ impl Security {
         }
     }
 
-    /// K_AMF, for what is derived from it.
+    /// K_AMF, for key derivation.
     pub fn key(&self) -> &KAmf {
         &self.k_amf
     }
 
-    /// K_AMF, to be kept where nobody can read it.
+    /// K_AMF, 32 bytes, for the encrypted context store.
     pub fn k_amf(&self) -> &[u8; 32] {
         self.k_amf.as_octets()
     }
 
-    /// K_gNB for the access that the message with this uplink COUNT began (TS 33.501, A.9).
+    /// K_gNB for the initial NAS message with this uplink NAS COUNT (TS 33.501, A.9).
     pub fn k_gnb(&self, uplink: NasCount) -> [u8; 32] {
         *derive_kgnb(&self.k_amf, uplink).as_octets()
     }

@@ -1,6 +1,6 @@
-//! A UE's PDU sessions as the AMF knows them, and their contexts at SMFs (TS 29.502).
+//! A UE's PDU sessions, and their SM contexts at SMFs (TS 29.502).
 use super::Ue;
-use crate::concurrently::all;
+use futures_util::future::join_all;
 use martlet_nas::identifiers::Slice;
 use martlet_sbi::{ApiRoot, Multipart, Problem};
 use martlet_sbi_api::common::{Dnn, NgApCause};
@@ -9,7 +9,7 @@ use martlet_sbi_api::nsmf_pdusession::{
     UpCnxState,
 };
 
-/// Where a session context is.
+/// The address of an SM context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SmContext {
     /// Root of the SMF.
@@ -19,11 +19,10 @@ pub(crate) struct SmContext {
 }
 
 impl SmContext {
-    /// From the location of a context that was made; `smf` where the location has no root of its
-    /// own.
+    /// From the `Location` of a created context. `smf` is the root if the location has none.
     pub fn from_location(location: &str, smf: &ApiRoot) -> Option<Self> {
         let (mut root, path) = ApiRoot::split(location).unwrap_or_else(|| (smf.clone(), location));
-        // No URI of the resource (TS 29.502, 6.1.3.2.3.1) but the reference alone: free5GC's SMF.
+        // free5GC's SMF sends the reference alone instead of a URI (TS 29.502, 6.1.3.2.3.1).
         if !path.is_empty() && !path.contains('/') {
             return Some(SmContext { root, reference: path.to_string() });
         }
@@ -39,20 +38,19 @@ impl SmContext {
 /// A PDU session.
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
-    /// Number of the context, never given twice: the SMF names it when it tells what became of the
-    /// context.
+    /// Number of the session, never reused. It is part of the status callback URI.
     pub number: u64,
     pub slice: Slice,
     pub dnn: Dnn,
     pub context: SmContext,
-    /// Whether its user plane is active, or about to be.
+    /// Whether its user plane is active, or being activated.
     pub active: bool,
-    /// The UE and its gNB have been told to release it.
+    /// The release has been sent to the UE and its gNB.
     pub releasing: bool,
 }
 
 impl Ue {
-    /// The SMF of a context.
+    /// A client of the SMF that has the context.
     pub fn smf(&self, context: &SmContext) -> SmfPduSessionClient {
         let peer = self.amf.context.peer_at(context.root.clone());
         SmfPduSessionClient::new(match &self.supi {
@@ -61,7 +59,7 @@ impl Ue {
         })
     }
 
-    /// Changes a session's context (Nsmf_PDUSession_UpdateSMContext).
+    /// Updates a session's SM context (Nsmf_PDUSession_UpdateSMContext).
     pub async fn update_session(
         &self,
         psi: u8,
@@ -74,8 +72,8 @@ impl Ue {
         self.smf(&session.context).update_sm_context(&session.context.reference, change).await
     }
 
-    /// Deactivates the user plane of these sessions at their SMFs, at the same time (TS 23.502,
-    /// 4.2.6, step 5).
+    /// Deactivates the user planes of these sessions at their SMFs concurrently (TS 23.502, 4.2.6,
+    /// step 5).
     pub async fn deactivate_sessions(&mut self, sessions: &[u8], cause: Option<NgApCause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
         let updates = sessions.iter().map(|psi| {
@@ -87,10 +85,10 @@ impl Ue {
             };
             self.update_session(*psi, change.into())
         });
-        let outcomes = all(updates).await;
+        let outcomes = join_all(updates).await;
         for (psi, outcome) in sessions.iter().zip(outcomes) {
             if let Err(problem) = outcome {
-                tracing::warn!(supi = self.label(), psi, %problem, "the SMF did not deactivate the user plane");
+                tracing::warn!(supi = self.label(), psi, %problem, "user plane deactivation failed at the SMF");
                 if problem.status() == 404 {
                     self.sessions.remove(psi);
                 }
@@ -101,7 +99,7 @@ impl Ue {
         }
     }
 
-    /// Deactivates the user plane of every session that has one.
+    /// Deactivates all active user planes.
     pub async fn deactivate_all(&mut self, cause: Option<NgApCause>) {
         let active = self.active_sessions();
         if !active.is_empty() {
@@ -109,7 +107,7 @@ impl Ue {
         }
     }
 
-    /// Releases these sessions' contexts at their SMFs, at the same time, and forgets them.
+    /// Releases the SM contexts of these sessions concurrently.
     pub async fn release_sessions(&mut self, sessions: Vec<(u8, Session)>, cause: Option<Cause>) {
         let location = self.connection.as_ref().map(|connection| connection.location.to_sbi());
         let releases = sessions.iter().map(|(_, session)| {
@@ -122,18 +120,18 @@ impl Ue {
             let reference = session.context.reference.clone();
             async move { smf.release_sm_context(&reference, Some(data.into())).await }
         });
-        let outcomes = all(releases).await;
+        let outcomes = join_all(releases).await;
         for ((psi, _), outcome) in sessions.iter().zip(outcomes) {
             match outcome {
                 Err(problem) if problem.status() != 404 => {
-                    tracing::warn!(supi = self.label(), psi, %problem, "the SMF did not release a session");
+                    tracing::warn!(supi = self.label(), psi, %problem, "SM context release failed at the SMF");
                 }
-                _ => tracing::debug!(supi = self.label(), psi, "a session was released"),
+                _ => tracing::debug!(supi = self.label(), psi, "SM context released"),
             }
         }
     }
 
-    /// Releases every session.
+    /// Releases all sessions.
     pub async fn release_all_sessions(&mut self, cause: Option<Cause>) {
         let sessions: Vec<_> = std::mem::take(&mut self.sessions).into_iter().collect();
         if !sessions.is_empty() {
@@ -141,13 +139,13 @@ impl Ue {
         }
     }
 
-    /// The sessions whose resources the gNB has.
+    /// The sessions whose user plane is active.
     pub fn active_sessions(&self) -> Vec<u8> {
         self.sessions.iter().filter(|(_, session)| session.active).map(|(psi, _)| *psi).collect()
     }
 
-    /// Releases the sessions that the UE says are not active on its side (TS 24.501, 5.5.1.3.4,
-    /// 5.6.1.4). Those are given whose resources the gNB has still to release.
+    /// Releases the sessions that the UE reports inactive (TS 24.501, 5.5.1.3.4 and 5.6.1.4).
+    /// Returns those whose resources the gNB has still to release.
     pub async fn release_mismatched(&mut self, active_in_ue: impl Fn(u8) -> bool) -> Vec<u8> {
         let gone: Vec<u8> =
             self.sessions.keys().copied().filter(|psi| !active_in_ue(*psi)).collect();
@@ -166,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_is_found_by_its_location() {
+    fn an_sm_context_address_is_read_from_its_location() {
         let smf = ApiRoot::http("smf:80");
         let at = |location: &str| SmContext::from_location(location, &smf);
         let context = at("http://127.0.0.16:7777/nsmf-pdusession/v1/sm-contexts/42").unwrap();

@@ -1,28 +1,29 @@
-//! A procedure waits until it may be at work.
+//! Concurrency slots: a procedure waits until it may run.
 use super::{Awaited, Reject, Stop, Ue};
 use crate::concurrency::{Full, Kind};
 use martlet_nas::GmmCause;
 use std::pin::pin;
 
 impl Ue {
-    /// Waits for the turn of a procedure of a kind. Until [`Ue::done`] it is at work, or until its
-    /// UE keeps it waiting for too long.
+    /// Waits for a concurrency slot. The procedure holds it until [`Ue::release_slot`], or until
+    /// the slot timeout passes while it waits for the UE.
     ///
     /// # Errors
-    /// Too many wait, which the UE is told (TS 24.501, 5.5.1.2.5, #22); or something else comes
-    /// first.
-    pub async fn enter(&mut self, kind: Kind) -> Result<(), Stop> {
+    ///
+    /// `Reject` with #22 if the queue is full (TS 24.501, 5.5.1.2.5), or the `Stop` of another
+    /// event.
+    pub async fn acquire_slot(&mut self, kind: Kind) -> Result<(), Stop> {
         let amf = self.amf.clone();
-        let mut turn = pin!(amf.concurrency.of(kind).enter());
+        let mut slot = pin!(amf.concurrency.of(kind).enter());
         loop {
             tokio::select! {
                 biased;
-                entered = &mut turn => {
-                    self.slot = Some(entered.map_err(|Full| self.congested())?);
+                acquired = &mut slot => {
+                    self.slot = Some(acquired.map_err(|Full| self.congested())?);
                     return Ok(());
                 }
-                came = self.next(None) => match came {
-                    Awaited::Event(event) => self.meanwhile(event).await?,
+                awaited = self.next(None) => match awaited {
+                    Awaited::Event(event) => self.handle_unsolicited(event).await?,
                     Awaited::Lost => return Err(Stop::ConnectionLost),
                     Awaited::Nothing | Awaited::TargetLost => {}
                 },
@@ -30,14 +31,14 @@ impl Ue {
         }
     }
 
-    /// The procedure at work has ended.
-    pub fn done(&mut self) {
+    /// Gives the concurrency slot back.
+    pub fn release_slot(&mut self) {
         self.slot = None;
     }
 
-    /// The UE is told to come back later.
+    /// Counts a congestion and returns the reject with its back-off time.
     pub fn congested(&self) -> Stop {
-        self.amf.turned_away.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.amf.congestion_rejects.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let back_off = Some(self.amf.config.limits.back_off_s);
         Stop::Reject(Reject { back_off, ..GmmCause::Congestion.into() })
     }

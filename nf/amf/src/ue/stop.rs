@@ -1,16 +1,16 @@
-//! Why a procedure does not reach its end.
+//! Reasons for the early end of a procedure.
 use super::Work;
 use bytes::Bytes;
 use martlet_nas::GmmCause;
 use martlet_nas::identifiers::Slice;
 
-/// What a reject says.
+/// Content of a NAS reject.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reject {
     pub cause: GmmCause,
-    /// Seconds until the UE may try again (T3346).
+    /// Back-off time, seconds (T3346).
     pub back_off: Option<u32>,
-    /// Slices that are not available.
+    /// Rejected S-NSSAIs.
     pub slices: Vec<Slice>,
 }
 
@@ -20,33 +20,33 @@ impl From<GmmCause> for Reject {
     }
 }
 
-/// Why a procedure does not reach its end.
+/// Reasons for the early end of a procedure.
 pub(crate) enum Stop {
-    /// The UE's connection, or its gNB, is gone.
+    /// The UE's connection, or its gNB, is lost.
     ConnectionLost,
-    /// The UE did not answer; the timer that expired as often as it may.
+    /// The UE did not answer; the timer that expired the maximum number of times.
     NoAnswer(&'static str),
-    /// Something else comes first, and is done next.
+    /// Other work takes precedence and runs next.
     Preempted(Work),
-    /// The UE is refused.
+    /// The UE is rejected.
     Reject(Reject),
-    /// The UE is not who it says it is: AUTHENTICATION REJECT, with EAP-Failure where there is one.
+    /// The authentication failed: AUTHENTICATION REJECT, with EAP-Failure for EAP.
     NotAuthentic(Option<Bytes>),
-    /// The UE has come to the gNB of another AMF.
-    Arrived,
-    /// Another AMF set is for the UE's slices: MCC, MNC, region and set.
+    /// The UE has arrived at the gNB of another AMF.
+    HandedOver,
+    /// The UE's slices belong to another AMF set: MCC, MNC, region and set.
     Reroute(String),
-    /// The procedure cannot go on, and there is nothing to tell the UE; a word for the metrics.
+    /// The procedure cannot continue and sends nothing to the UE; a metrics label.
     Abandoned(&'static str),
 }
 
 impl Stop {
-    /// A refusal with a cause alone.
+    /// A reject with a cause only.
     pub fn reject(cause: GmmCause) -> Self {
         Stop::Reject(cause.into())
     }
 
-    /// A word of a fixed set: for metrics and logs.
+    /// The metrics and log label.
     pub fn label(&self) -> String {
         match self {
             Stop::ConnectionLost => "connection_lost".into(),
@@ -54,7 +54,7 @@ impl Stop {
             Stop::Preempted(_) => "preempted".into(),
             Stop::Reject(reject) => format!("cause_{}", reject.cause.as_u8()),
             Stop::NotAuthentic(_) => "not_authentic".into(),
-            Stop::Arrived => "arrived_elsewhere".into(),
+            Stop::HandedOver => "handed_over".into(),
             Stop::Reroute(_) => "rerouted".into(),
             Stop::Abandoned(why) => (*why).into(),
         }

@@ -1,5 +1,4 @@
-//! How a procedure waits for the UE or its gNB, and what becomes of everything else that comes
-//! meanwhile.
+//! The waiting operations of a procedure: the next NAS message, NGAP message, or handover input.
 use super::{Event, Stop, Ue, Work};
 use crate::metrics;
 use crate::n2::uplink::Uplink;
@@ -9,52 +8,52 @@ use martlet_sbi::Problem;
 use std::future::pending;
 use std::time::Instant;
 
-/// What came.
+/// What a UE task waits for.
 pub(crate) enum Awaited {
     Event(Event),
-    /// The connection has ended.
+    /// The UE-associated connection is lost.
     Lost,
-    /// The connection with the target gNB of a handover has ended.
+    /// The connection with the target gNB of a handover is lost.
     TargetLost,
-    /// Nothing in time.
+    /// The time limit has passed.
     Nothing,
 }
 
-/// What a procedure with two gNBs hears.
+/// Input of a handover, which has two gNBs.
 pub(crate) enum HandoverInput {
-    /// Of the gNB where the UE is.
+    /// From the source gNB.
     Source(Uplink),
-    /// Of the gNB where it is to go.
+    /// From the target gNB.
     Target(Uplink),
-    /// The connection with the target has ended.
+    /// The connection with the target gNB of a handover is lost.
     TargetLost,
-    /// Nothing in time.
+    /// The time limit has passed.
     Nothing,
 }
 
 impl Ue {
-    /// The next thing that comes, until a time if there is one.
+    /// The next event, or the end of the wait at `until`.
     pub(crate) async fn next(&mut self, until: Option<Instant>) -> Awaited {
-        let came = self.next_of_any(until).await;
-        if self.is_taken_over().await { Awaited::Lost } else { came }
+        let awaited = self.next_with_slot(until).await;
+        if self.is_taken_over().await { Awaited::Lost } else { awaited }
     }
 
-    async fn next_of_any(&mut self, until: Option<Instant>) -> Awaited {
+    async fn next_with_slot(&mut self, until: Option<Instant>) -> Awaited {
         if self.slot.is_none() {
-            return self.come(until).await;
+            return self.receive(until).await;
         }
-        // A UE that takes its time does not keep others from theirs.
-        let patience = self.amf.concurrency.patience;
-        match tokio::time::timeout(patience, self.come(until)).await {
-            Ok(came) => came,
+        // A slow UE gives up its concurrency slot after the slot timeout.
+        let timeout = self.amf.concurrency.slot_timeout;
+        match tokio::time::timeout(timeout, self.receive(until)).await {
+            Ok(awaited) => awaited,
             Err(_) => {
                 self.slot = None;
-                self.come(until).await
+                self.receive(until).await
             }
         }
     }
 
-    async fn come(&mut self, until: Option<Instant>) -> Awaited {
+    async fn receive(&mut self, until: Option<Instant>) -> Awaited {
         let lost = self.connection.as_ref().map(|connection| connection.lost());
         let target = self.target.as_ref().map(|connection| connection.lost());
         tokio::select! {
@@ -63,7 +62,7 @@ impl Ue {
             () = async { match &lost { Some(lost) => lost.notified().await, None => pending().await } } => Awaited::Lost,
             event = self.inbox.recv() => match event {
                 Some(event) => Awaited::Event(event),
-                // It holds a sender itself, so this does not happen.
+                // The task holds a sender, so the channel never closes.
                 None => pending().await,
             },
             () = async { match until { Some(until) => tokio::time::sleep_until(until.into()).await, None => pending().await } } => {
@@ -72,10 +71,10 @@ impl Ue {
         }
     }
 
-    /// The next NAS message that may be acted on; `None` where none comes in time.
+    /// The next NAS message that passes the security check; `None` at the time limit.
     pub async fn next_nas(&mut self, until: Instant) -> Result<Option<Inbound>, Stop> {
         loop {
-            let nas = match self.set_aside.pop_front() {
+            let nas = match self.queued_nas.pop_front() {
                 Some(nas) => nas,
                 None => match self.next(Some(until)).await {
                     Awaited::Nothing => return Ok(None),
@@ -85,11 +84,11 @@ impl Ue {
                         amf_id,
                         message: Uplink::Nas { nas, location },
                     }) if self.is_current(amf_id) => {
-                        self.moved(location);
+                        self.update_location(location);
                         nas
                     }
                     Awaited::Event(event) => {
-                        self.meanwhile(event).await?;
+                        self.handle_unsolicited(event).await?;
                         continue;
                     }
                 },
@@ -100,8 +99,8 @@ impl Ue {
         }
     }
 
-    /// The next message of the gNB that `pick` takes; `None` where none comes in time. NAS messages
-    /// are set aside.
+    /// The next NGAP message that `pick` accepts; `None` at the time limit. NAS messages are
+    /// queued.
     pub async fn next_ngap<T>(
         &mut self,
         until: Instant,
@@ -116,18 +115,20 @@ impl Ue {
                     match pick(message) {
                         Ok(picked) => return Ok(Some(picked)),
                         Err(Uplink::Nas { nas, location }) => {
-                            self.moved(location);
-                            self.set_aside_nas(nas);
+                            self.update_location(location);
+                            self.queue_nas(nas);
                         }
-                        Err(message) => self.meanwhile(Event::Uplink { amf_id, message }).await?,
+                        Err(message) => {
+                            self.handle_unsolicited(Event::Uplink { amf_id, message }).await?
+                        }
                     }
                 }
-                Awaited::Event(event) => self.meanwhile(event).await?,
+                Awaited::Event(event) => self.handle_unsolicited(event).await?,
             }
         }
     }
 
-    /// The next message of the gNB where the UE is, or of the one where it is to go.
+    /// The next NGAP message from the source or the target gNB.
     pub async fn next_handover_input(&mut self, until: Instant) -> Result<HandoverInput, Stop> {
         loop {
             match self.next(Some(until)).await {
@@ -142,22 +143,22 @@ impl Ue {
                 {
                     return Ok(HandoverInput::Target(message));
                 }
-                Awaited::Event(event) => self.meanwhile(event).await?,
+                Awaited::Event(event) => self.handle_unsolicited(event).await?,
             }
         }
     }
 
-    /// Keeps a NAS message until its turn comes.
-    pub fn set_aside_nas(&mut self, nas: bytes::Bytes) {
-        match self.set_aside.len() < self.amf.config.limits.ue_queue {
-            true => self.set_aside.push_back(nas),
+    /// Queues an uplink NAS message for the next procedure.
+    pub fn queue_nas(&mut self, nas: bytes::Bytes) {
+        match self.queued_nas.len() < self.amf.config.limits.ue_queue {
+            true => self.queued_nas.push_back(nas),
             false => metrics::dropped("nas"),
         }
     }
 
-    /// A deregistration that the UE has asked for while another procedure was at work.
-    pub async fn asked_to_leave(&mut self) -> Option<Inbound> {
-        while let Some(nas) = self.set_aside.pop_front() {
+    /// Takes a DEREGISTRATION REQUEST from the queued NAS messages, if there is one.
+    pub async fn take_deregistration_request(&mut self) -> Option<Inbound> {
+        while let Some(nas) = self.queued_nas.pop_front() {
             let Some(inbound) = self.open(&nas).await else { continue };
             if let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(_)) =
                 &inbound.message
@@ -168,34 +169,32 @@ impl Ue {
         None
     }
 
-    /// Whether a message is about the connection that the UE has, and not about one that has ended.
+    /// Whether a message belongs to the UE's current connection.
     pub fn is_current(&self, amf_id: u64) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.amf_id == amf_id)
     }
 
-    /// The connection has ended: what came on it is void.
+    /// Drops the queued NAS messages of a connection that has ended.
     pub fn leave_connection(&mut self) {
-        self.set_aside.clear();
+        self.queued_nas.clear();
     }
 
-    /// The UE is somewhere else.
-    pub fn moved(&mut self, location: Option<crate::n2::Location>) {
+    /// Stores the user location that a message carries.
+    pub fn update_location(&mut self, location: Option<crate::n2::Location>) {
         if let (Some(connection), Some(location)) = (&mut self.connection, location) {
             connection.location = location;
         }
     }
 
-    /// Keeps something until the procedure at work has ended.
-    pub(crate) fn later(&mut self, work: Work) {
+    /// Queues work until the running procedure has ended.
+    pub(crate) fn defer(&mut self, work: Work) {
         if self.waiting.len() < self.amf.config.limits.ue_queue {
             return self.waiting.push_back(work);
         }
         metrics::dropped("ue_event");
-        tracing::warn!(supi = self.label(), gnb = self.gnb(), "too much waits for the UE");
+        tracing::warn!(supi = self.label(), gnb = self.gnb(), "UE queue full");
         if let Work::Event(Event::Transfer(mut transfer)) = work {
-            transfer.answer(Err(
-                Problem::new(503, "NF_CONGESTION").detail("too much waits for the UE")
-            ));
+            transfer.answer(Err(Problem::new(503, "NF_CONGESTION").detail("UE queue full")));
         }
     }
 }

@@ -89,7 +89,7 @@ fn registration_is_rerouted_through_the_gnb_to_the_amf_set_of_its_slice() {
         let core = TestCore::start_on(Sbi::Http, |config| {
             with_an_amf_set(config, other_slice);
             config.amf.plmns.iter_mut().for_each(|plmn| plmn.slices.push(other_slice));
-            config.amf.reroute_by_gnb = true;
+            config.amf.reroute_via_ran = true;
         })
         .await?;
         core.subscribe(1, |subscriber| {

@@ -16,7 +16,7 @@ fn excess_registrations_are_rejected_with_a_back_off_timer() {
         let core = TestCore::start(Sbi::Local, |config| {
             config.amf.concurrency.registration = Limit::Fixed(8);
             config.amf.concurrency.queue = 40;
-            config.amf.concurrency.patience_ms = 5000;
+            config.amf.concurrency.slot_timeout_ms = 5000;
             config.amf.timers.t3560_ms = 1000;
             config.amf.timers.nas_attempts = 1;
         })

@@ -1,4 +1,10 @@
-//! AN release asked for by the gNB (TS 23.502, 4.2.6): the UE goes idle.
+//! AN release requested by the gNB (TS 23.502, 4.2.6; TS 38.413, 8.3.2): the UE enters CM-IDLE.
+//!
+//! ```text
+//! gNB -> AMF   UE CONTEXT RELEASE REQUEST
+//! AMF -> SMFs  Nsmf_PDUSession_UpdateSMContext (DEACTIVATED)
+//! AMF -> gNB   UE CONTEXT RELEASE COMMAND
+//! ```
 use super::ue_context_release;
 use crate::metrics::Procedure;
 use crate::served::cause_to_sbi;
@@ -6,8 +12,8 @@ use crate::ue::Ue;
 use martlet_ngap::cause;
 use martlet_ngap::ngap::Cause;
 
-/// Has the SMFs deactivate the user plane, and releases the UE's context at the gNB. `sessions` are
-/// those that the gNB says are active; all that are, where it says none.
+/// Deactivates all user planes and releases the UE context at the gNB. `sessions` are those that
+/// the gNB reports active.
 pub(crate) async fn run(ue: &mut Ue, why: Cause, sessions: Vec<u8>) {
     let procedure = Procedure::start("an_release");
     tracing::debug!(
@@ -15,11 +21,11 @@ pub(crate) async fn run(ue: &mut Ue, why: Cause, sessions: Vec<u8>) {
         gnb = ue.gnb(),
         cause = cause::text(&why),
         ?sessions,
-        "the UE goes idle"
+        "AN release requested by the gNB"
     );
     let number = cause_to_sbi(&why);
-    // The sessions that the gNB names come first, before it lets go of them (steps 5 to 7 before
-    // step 2); what it does not name has no user plane there any more either.
+    // The user planes are deactivated before the release (steps 5 to 7 before step 2). Sessions
+    // that the gNB does not report have none there either.
     ue.deactivate_all(number).await;
     ue_context_release::run(ue, why);
     procedure.succeeded();

@@ -10,11 +10,11 @@ use martlet_nas::{
     NasPayloadContainerType, NasPduSessionIdentity2, PayloadContainerKind, timers,
 };
 
-/// Why a 5GSM message is given back.
+/// Why a payload is returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Refusal {
     pub cause: GmmCause,
-    /// Seconds until the UE may try again.
+    /// Back-off time, seconds.
     pub back_off: Option<u32>,
 }
 
@@ -24,7 +24,7 @@ impl From<GmmCause> for Refusal {
     }
 }
 
-/// Gives a 5GSM message back with a cause (5.4.5.3.1, cases e to i).
+/// Returns a 5GSM message with a cause (5.4.5.3.1, cases e to i).
 pub(crate) async fn return_to_ue(
     ue: &mut Ue,
     psi: u8,
@@ -32,10 +32,10 @@ pub(crate) async fn return_to_ue(
     refusal: impl Into<Refusal>,
 ) -> Result<(), Stop> {
     let kind = NasPayloadContainerType::from_kind(PayloadContainerKind::N1SmInformation);
-    give_back(ue, kind, Some(psi), message, refusal.into()).await
+    return_payload(ue, kind, Some(psi), message, refusal.into()).await
 }
 
-pub(crate) async fn give_back(
+pub(crate) async fn return_payload(
     ue: &mut Ue,
     kind: NasPayloadContainerType,
     psi: Option<u8>,
@@ -61,12 +61,12 @@ fn message(psi: u8, n1: &Bytes) -> Nas5gsMessage {
     Nas5gsMessage::new_5gmm(transport)
 }
 
-/// Brings a 5GSM message to the UE.
+/// Sends a 5GSM message to the UE.
 pub(crate) async fn downlink(ue: &mut Ue, psi: u8, n1: &Bytes) -> Result<(), Stop> {
     ue.send_nas(&message(psi, n1)).await
 }
 
-/// The same message, protected, for a gNB to bring along with N2 information.
+/// The protected message, for an NGAP message that carries it.
 pub(crate) fn protected_downlink(ue: &mut Ue, psi: u8, n1: &Bytes) -> Result<Vec<u8>, Stop> {
     ue.protect(&message(psi, n1), Protection::AsSecured)
 }

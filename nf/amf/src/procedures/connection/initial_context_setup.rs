@@ -1,5 +1,9 @@
-//! Initial context setup (TS 38.413, 8.3.1): the gNB gets the UE's keys and sessions, and the UE
-//! the NAS message that goes with them.
+//! Initial context setup (TS 38.413, 8.3.1).
+//!
+//! ```text
+//! AMF -> gNB  INITIAL CONTEXT SETUP REQUEST (K_gNB, sessions, NAS-PDU)
+//! gNB -> AMF  INITIAL CONTEXT SETUP RESPONSE or FAILURE
+//! ```
 use super::ue_context_modification;
 use crate::n2::downlink::{self, ContextSetup, SessionToSetUp};
 use crate::n2::uplink::{SessionOutcome, Uplink};
@@ -11,8 +15,8 @@ use martlet_nas::{Nas5gsMessage, NasCount};
 use martlet_ngap::cause;
 use std::time::Instant;
 
-/// Sets the UE's context up at the gNB, with these sessions, and has the UE get `accept`. A gNB
-/// that has the context already gets the sessions alone.
+/// Sets up the UE context and sessions at the gNB and delivers `accept` to the UE. If the gNB has
+/// the context already, only the sessions are set up.
 pub(crate) async fn run(
     ue: &mut Ue,
     access: NasCount,
@@ -20,7 +24,7 @@ pub(crate) async fn run(
     accept: &Nas5gsMessage,
 ) -> Result<(), Stop> {
     if ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up) {
-        // The keys of NAS have changed while the gNB has the UE's context.
+        // The NAS keys have changed since the context was set up.
         let same = |ue: &Ue| {
             let chain = ue.connection.as_ref().and_then(|connection| connection.next_hop.as_ref());
             ue.security.as_ref().zip(chain).is_none_or(|(security, chain)| security.is_of(chain))
@@ -77,7 +81,7 @@ pub(crate) async fn run(
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 cause,
-                "the gNB does not set the UE's context up"
+                "initial context setup failed at the gNB"
             );
             user_plane_activation::report(
                 ue,
@@ -91,10 +95,10 @@ pub(crate) async fn run(
             tracing::warn!(
                 supi = ue.label(),
                 gnb = ue.gnb(),
-                "the gNB does not answer to initial context setup"
+                "initial context setup: no response from the gNB"
             );
             user_plane_activation::report(ue, &expected, SessionOutcome::default()).await;
-            Err(Stop::Abandoned("gnb_does_not_answer"))
+            Err(Stop::Abandoned("gnb_no_response"))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! CM-CONNECTED and back: service request, paging, AN release, the UE's context at the gNB, and
-//! NAS transport (TS 23.502, 4.2.3 and 4.2.6; TS 38.413, 8.3 and 8.6).
+//! Connection management (TS 23.502, 4.2.3 and 4.2.6; TS 38.413, 8.3 and 8.6): service request,
+//! paging, AN release, UE context at the gNB, NAS transport.
 pub(crate) mod an_release;
 pub(crate) mod dl_nas_transport;
 pub(crate) mod initial_context_setup;

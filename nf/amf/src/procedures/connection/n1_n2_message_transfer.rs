@@ -1,5 +1,11 @@
-//! Namf_Communication_N1N2MessageTransfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1,
-//! steps 11 to 15): an SMF has a message for the UE, or N2 information for its gNB.
+//! N1 and N2 message transfer (TS 29.518, 5.2.2.3.1; TS 23.502, 4.2.3.3 and 4.3.2.2.1, steps 11 to
+//! 15): another NF has a message for the UE, or N2 information for its gNB.
+//!
+//! ```text
+//! SMF or LMF -> AMF  Namf_Communication_N1N2MessageTransfer
+//! AMF -> gNB         NAS, PDU session resource or NRPPa message; PAGING if the UE is idle
+//! AMF -> SMF         N1N2TransferFailureNotification, if the UE does not answer
+//! ```
 use super::{dl_nas_transport, paging};
 use crate::n2::downlink::SessionToSetUp;
 use crate::procedures::handover::ran_status_transfer;
@@ -16,8 +22,8 @@ use martlet_sbi_api::namf_communication::{
     N1N2MessageTransferRspData, N2InformationClass, NgapIeType,
 };
 
-/// What can be said of a transfer without the UE's task, which may be waiting for the very SMF that
-/// asks; `None` where its task has to say.
+/// The answer that needs no UE task, which may be waiting for the same SMF; `None` if the task must
+/// answer.
 pub(crate) fn answer_at_once(
     root: &ApiRoot,
     ue: &Summary,
@@ -28,7 +34,7 @@ pub(crate) fn answer_at_once(
         return Some(Err(registering()));
     }
     let supi = ue.supi.as_ref().filter(|_| ue.registered && ue.sessions.contains(&psi))?;
-    match (ue.gnb.is_some(), request.skip_ind == Some(true), ue.reachable) {
+    match (ue.gnb.is_some(), request.skip_ind == Some(true), ue.can_be_paged) {
         (true, _, _) => Some(Transfer::initiated()),
         (false, true, _) => Some(not_transferred()),
         (false, false, true) => Some(attempting(Transfer::location(root, supi, psi))),
@@ -36,7 +42,7 @@ pub(crate) fn answer_at_once(
     }
 }
 
-/// Takes a transfer: a UE that is connected gets it at once, an idle one is paged.
+/// Delivers a transfer to a connected UE, or pages an idle one.
 pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
     if ran_status_transfer::content(&transfer.request).is_some() {
         return ran_status_transfer::downlink(ue, transfer).await;
@@ -56,14 +62,13 @@ pub(crate) async fn run(ue: &mut Ue, mut transfer: Transfer) {
             supi = ue.label(),
             gnb = ue.gnb(),
             why = stop.label(),
-            "a message did not reach the UE"
+            "transfer not delivered"
         );
-        ue.conclude(stop).await;
+        ue.handle_stop(stop).await;
     }
 }
 
-/// Takes a transfer for a UE that is idle, and is paged or about to be; says whether the UE is to
-/// be paged for it.
+/// Queues a transfer for an idle UE. Returns whether the UE must be paged.
 pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
     let refused = match check(ue, &transfer) {
         Err(problem) => problem,
@@ -73,8 +78,7 @@ pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
         }
         Ok(()) if !ue.can_be_paged() => unreachable(),
         Ok(()) if ue.pending.len() >= ue.amf.config.limits.ue_queue => {
-            Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING")
-                .detail("enough waits for the UE already")
+            Problem::new(409, "HIGHER_PRIORITY_REQUEST_ONGOING").detail("the UE's queue is full")
         }
         Ok(()) => {
             let psi = transfer.request.pdu_session_id.unwrap_or(0);
@@ -91,8 +95,8 @@ pub(crate) fn queue(ue: &mut Ue, mut transfer: Transfer) -> bool {
     false
 }
 
-/// What waits for the UE: sessions that its gNB is to set up, and everything else. The sessions'
-/// SMFs have said all that is needed with their transfers (TS 23.502, 4.2.3.3, step 3a).
+/// Takes the queued transfers: sessions to set up at the gNB, and the others. The transfers hold
+/// all that the gNB needs (TS 23.502, 4.2.3.3, step 3a).
 pub(crate) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) {
     let (mut sessions, mut rest) = (Vec::new(), Vec::new());
     for mut transfer in std::mem::take(&mut ue.pending) {
@@ -115,14 +119,14 @@ pub(crate) fn take_pending(ue: &mut Ue) -> (Vec<SessionToSetUp>, Vec<Transfer>) 
     (sessions, rest)
 }
 
-/// The UE registers at the moment.
+/// The answer while a registration is running.
 pub(crate) fn registering() -> Problem {
     Problem::new(409, "TEMPORARY_REJECT_REGISTRATION_ONGOING")
-        .detail("the UE registers at the moment")
+        .detail("a registration of the UE is running")
 }
 
 fn unreachable() -> Problem {
-    Problem::new(504, "UE_NOT_REACHABLE").detail("the UE has not been heard of for long")
+    Problem::new(504, "UE_NOT_REACHABLE").detail("the mobile reachable timer has expired")
 }
 
 fn not_transferred() -> TransferAnswer {
@@ -136,7 +140,7 @@ fn attempting(location: String) -> TransferAnswer {
     Ok(StatusReply { status: 202, location: Some(location), body: Some(body) })
 }
 
-/// What the AMF can do something with.
+/// Checks that the AMF can forward the transfer.
 fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     if !ue.registered {
         return Err(Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE is not registered"));
@@ -146,14 +150,12 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     if let Some(class) = class.filter(|class| positioning_transport::is_positioning(class)) {
         return match (&transfer.n1, &request.n2_info_container) {
             (Some(_), None) if *class != N1MessageClass::UppCmi || ue.positioning.lcs_upp => Ok(()),
-            (Some(_), None) => Err(Problem::new(403, "UNSPECIFIED")
-                .detail("the UE has no positioning over the user plane")),
-            (None, _) => {
-                Err(Problem::invalid_message("a binary part that the request names is missing"))
+            (Some(_), None) => {
+                Err(Problem::new(403, "UNSPECIFIED").detail("the UE does not support LCS-UPP"))
             }
-            (_, Some(_)) => {
-                Err(Problem::new(403, "UNSPECIFIED").detail("a positioning message goes alone"))
-            }
+            (None, _) => Err(Problem::invalid_message("a referenced binary part is missing")),
+            (_, Some(_)) => Err(Problem::new(403, "UNSPECIFIED")
+                .detail("a positioning message cannot carry N2 information")),
         };
     }
     if request
@@ -163,12 +165,9 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     {
         return match (class, &transfer.n2) {
             (None, Some(_)) => Ok(()),
-            (None, None) => {
-                Err(Problem::invalid_message("a binary part that the request names is missing"))
-            }
-            (Some(_), _) => {
-                Err(Problem::new(403, "UNSPECIFIED").detail("an NRPPa message goes alone"))
-            }
+            (None, None) => Err(Problem::invalid_message("a referenced binary part is missing")),
+            (Some(_), _) => Err(Problem::new(403, "UNSPECIFIED")
+                .detail("an NRPPa message cannot carry an N1 message")),
         };
     }
     let sm_n1 = class.is_none_or(|class| *class == N1MessageClass::Sm);
@@ -177,14 +176,12 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
         .as_ref()
         .is_none_or(|n2| n2.n2_information_class == N2InformationClass::Sm);
     if !sm_n1 || !sm_n2 {
-        return Err(
-            Problem::new(403, "UNSPECIFIED").detail("the AMF forwards messages of sessions only")
-        );
+        return Err(Problem::new(403, "UNSPECIFIED").detail("unsupported N1 or N2 message class"));
     }
     if request.n1_message_container.is_some() != transfer.n1.is_some()
         || request.n2_info_container.is_some() != transfer.n2.is_some()
     {
-        return Err(Problem::invalid_message("a binary part that the request names is missing"));
+        return Err(Problem::invalid_message("a referenced binary part is missing"));
     }
     match request.pdu_session_id.or_else(|| n2(transfer).map(|(psi, _)| psi)) {
         Some(psi) if ue.sessions.contains_key(&psi) => Ok(()),
@@ -194,19 +191,19 @@ fn check(ue: &Ue, transfer: &Transfer) -> Result<(), Problem> {
     }
 }
 
-/// The session and the kind of the N2 information of a transfer.
+/// The session and the type of the N2 information.
 fn n2(transfer: &Transfer) -> Option<(u8, &NgapIeType)> {
     let info = transfer.request.n2_info_container.as_ref()?.sm_info.as_ref()?;
     Some((info.pdu_session_id, info.n2_info_content.as_ref()?.ngap_ie_type.as_ref()?))
 }
 
-/// The session that a transfer has the gNB set up.
+/// The session that the gNB has to set up.
 pub(crate) fn session_setup(transfer: &Transfer) -> Option<(u8, Bytes)> {
     let (psi, kind) = n2(transfer)?;
     (*kind == NgapIeType::PduResSetupReq).then(|| Some((psi, transfer.n2.clone()?)))?
 }
 
-/// Brings a transfer to the UE and its gNB.
+/// Forwards a transfer to the UE and its gNB.
 pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop> {
     let class = transfer.request.n1_message_container.as_ref().map(|n1| &n1.n1_message_class);
     if let (Some(class), Some(n1)) =
@@ -230,14 +227,14 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
             None => Ok(()),
         };
     };
-    let left_alone = ue.sessions.get(&session).is_none_or(|known| known.active || known.releasing);
-    if kind == NgapIeType::PduResSetupReq && left_alone {
-        // The UE asked for the user plane before this came: the gNB has it already, and would
-        // refuse to set it up twice (TS 38.413, 8.2.1.4). Or the session leaves.
+    let skip_setup = ue.sessions.get(&session).is_none_or(|known| known.active || known.releasing);
+    if kind == NgapIeType::PduResSetupReq && skip_setup {
+        // The UE has activated the user plane meanwhile, and the gNB would reject a second setup
+        // (TS 38.413, 8.2.1.4); or the session is being released.
         tracing::debug!(
             supi = ue.label(),
             session,
-            "the session's user plane is active already, or leaves"
+            "session setup skipped: already active or being released"
         );
         return match &transfer.n1 {
             Some(n1) => dl_nas_transport::downlink(ue, psi, n1).await,
@@ -256,7 +253,7 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
             pdu_session_resource_setup::run(ue, setup).await
         }
         NgapIeType::PduResRelCmd => {
-            // Without a message for the UE, it is the gNB alone that has to let go.
+            // Without a NAS message, only the gNB releases resources.
             if let Some(known) = ue.sessions.get_mut(&session).filter(|_| nas.is_some()) {
                 known.releasing = true;
             }
@@ -264,7 +261,7 @@ pub(crate) async fn deliver(ue: &mut Ue, transfer: Transfer) -> Result<(), Stop>
         }
         NgapIeType::PduResModReq => pdu_session_resource_modify::run(ue, session, info, nas).await,
         other => {
-            tracing::warn!(supi = ue.label(), session, kind = %other, "N2 information that the AMF does not know");
+            tracing::warn!(supi = ue.label(), session, kind = %other, "unknown N2 information type");
             Ok(())
         }
     }

@@ -1,4 +1,9 @@
-//! Paging (TS 23.502, 4.2.3.3, steps 3 to 6; TS 24.501, 5.6.2): an idle UE is asked to come.
+//! Paging (TS 23.502, 4.2.3.3, steps 3 to 6; TS 24.501, 5.6.2; TS 38.413, 8.5.1).
+//!
+//! ```text
+//! AMF -> gNBs  PAGING, repeated when T3513 expires
+//! UE -> AMF    SERVICE REQUEST or REGISTRATION REQUEST
+//! ```
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::ue::{Event, Stop, Transfer, Ue, Work};
@@ -10,37 +15,37 @@ use martlet_sbi_api::nsmf_callback::SmfCallbackClient;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::time::Instant;
 
-/// Pages the UE in its registration area until it answers, as often as the configuration says. What
-/// waits for it is brought to it by the service request with which it answers; where it does not
-/// answer, the senders are told.
+/// Pages the UE in its registration area until it answers, at most `amf.timers.paging_attempts`
+/// times. The service request delivers the queued transfers; without an answer, their senders are
+/// notified.
 pub(crate) async fn run(ue: &mut Ue) {
     if let Paged::Silent = paged(ue).await {
-        tracing::info!(supi = ue.label(), "the UE does not answer to paging");
+        tracing::info!(supi = ue.label(), "no answer to paging");
         fail_pending(ue, N1N2MessageTransferCause::UeNotResponding);
     }
 }
 
-/// Pages an idle UE that is to be deregistered: true where it comes, and where what came of it is
-/// done first.
+/// Pages an idle UE to deregister it. Returns true if it answers; the deregistration then runs
+/// after its request.
 pub(crate) async fn for_deregistration(ue: &mut Ue, reason: &DeregistrationReason) -> bool {
-    let comes = matches!(paged(ue).await, Paged::Answered);
-    if comes {
+    let answered = matches!(paged(ue).await, Paged::Answered);
+    if answered {
         ue.waiting.push_back(Work::Event(Event::Deregister(reason.clone())));
     }
-    comes
+    answered
 }
 
-/// How a paging ends.
+/// Result of a paging.
 enum Paged {
-    /// With a message of the UE.
+    /// The UE answered.
     Answered,
-    /// With something that makes it needless.
+    /// Another event made the paging unnecessary.
     Ended,
-    /// T3513 has expired as often as it may.
+    /// T3513 expired after the last attempt.
     Silent,
 }
 
-/// The paging, and what is done with what ends it.
+/// Pages, and handles the event that ends it.
 async fn paged(ue: &mut Ue) -> Paged {
     let procedure = Procedure::start("paging");
     ue.paging = true;
@@ -56,18 +61,18 @@ async fn paged(ue: &mut Ue) -> Paged {
     } else {
         procedure.failed(&stop.label());
     }
-    ue.conclude(stop).await;
+    ue.handle_stop(stop).await;
     if answered { Paged::Answered } else { Paged::Ended }
 }
 
-/// What ends the paging; nothing where T3513 expires as often as it may.
+/// The event that ends the paging; `None` after the last attempt.
 async fn attempts(ue: &mut Ue) -> Option<Stop> {
     for attempt in 1..=ue.amf.config.timers.paging_attempts {
         let gnbs = page(ue).await;
-        tracing::debug!(supi = ue.label(), attempt, gnbs, "the UE is paged");
+        tracing::debug!(supi = ue.label(), attempt, gnbs, "paging");
         let until = Instant::now() + ue.amf.config.timers.t3513();
         match ue.next_ngap::<()>(until, Err).await {
-            // T3513 has expired.
+            // T3513 expired.
             Ok(_) => {}
             Err(stop) => return Some(stop),
         }
@@ -75,20 +80,20 @@ async fn attempts(ue: &mut Ue) -> Option<Stop> {
     None
 }
 
-/// Tells the senders of everything that waits for the UE that it does not get it.
+/// Notifies the senders of all queued transfers of a failure.
 pub(crate) fn fail_pending(ue: &mut Ue, cause: N1N2MessageTransferCause) {
     for transfer in std::mem::take(&mut ue.pending) {
-        tell_failure(ue, transfer, cause.clone());
+        notify_failure(ue, transfer, cause.clone());
     }
 }
 
-/// One paging, to every gNB of the registration area; gives their number.
+/// Sends PAGING to every gNB of the registration area. Returns their number.
 async fn page(ue: &Ue) -> usize {
     let Some(guti) = &ue.guti else { return 0 };
     let paging = match downlink::paging(guti, &ue.area) {
         Ok(paging) => paging,
         Err(error) => {
-            tracing::error!(supi = ue.label(), %error, "PAGING cannot be built");
+            tracing::error!(supi = ue.label(), %error, "PAGING not encodable");
             return 0;
         }
     };
@@ -101,18 +106,16 @@ async fn page(ue: &Ue) -> usize {
     sent
 }
 
-/// Refuses a transfer: with the answer to it, or, where it was answered before, by the notification
-/// of its failure.
+/// Rejects a transfer: in its answer, or by a failure notification if it was answered.
 pub(crate) fn fail(ue: &Ue, mut transfer: Transfer, problem: Problem) {
     match transfer.answer.is_some() {
         true => transfer.answer(Err(problem)),
-        false => tell_failure(ue, transfer, N1N2MessageTransferCause::UeNotReachableForSession),
+        false => notify_failure(ue, transfer, N1N2MessageTransferCause::UeNotReachableForSession),
     }
 }
 
-/// Tells the sender of a transfer that it has failed in the end (TS 29.518, 5.2.2.3.2), without
-/// waiting for it.
-fn tell_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
+/// Sends N1N2TransferFailureNotification (TS 29.518, 5.2.2.3.2) in a task of its own.
+fn notify_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
     let Some(uri) = transfer.request.n1n2_failure_txf_notif_uri else { return };
     let psi = transfer.request.pdu_session_id.unwrap_or(0);
     let location = Transfer::location(ue.amf.context.api_root(), &ue.label(), psi);
@@ -122,7 +125,7 @@ fn tell_failure(ue: &Ue, transfer: Transfer, cause: N1N2MessageTransferCause) {
         if let Err(problem) =
             SmfCallbackClient::new(peer).n1_n2_transfer_failure_notify(&uri, body).await
         {
-            tracing::info!(supi, %problem, "the sender of a message was not told that the UE did not get it");
+            tracing::info!(supi, %problem, "transfer failure notification failed");
         }
     });
 }

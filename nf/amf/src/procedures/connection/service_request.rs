@@ -1,5 +1,10 @@
-//! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1): an idle UE has something to send, or was
-//! paged.
+//! Service request (TS 23.502, 4.2.3.2; TS 24.501, 5.6.1).
+//!
+//! ```text
+//! UE -> AMF    SERVICE REQUEST
+//! AMF -> SMFs  Nsmf_PDUSession_UpdateSMContext (ACTIVATING)
+//! AMF -> gNB   INITIAL CONTEXT SETUP REQUEST (SERVICE ACCEPT, sessions)
+//! ```
 use super::{initial_context_setup, n1_n2_message_transfer, ue_context_release};
 use crate::concurrency::Kind;
 use crate::metrics::{self, Procedure};
@@ -18,7 +23,7 @@ use martlet_nas::{
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 
-/// Serves the UE, or tells it why not.
+/// Accepts or rejects the service request.
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     let Nas5gsMessage::Gmm(_, Nas5gmmMessage::ServiceRequest(request)) = &inbound.message else {
         return;
@@ -27,12 +32,12 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     let outcome = match count(&inbound) {
         Some(access) => service_request(ue, request, access).await,
         None => {
-            // The AMF has no context for it, or not the one that the UE uses (5.6.1.5).
+            // The AMF has no security context that verifies the request (5.6.1.5).
             metrics::nas_error("unprotected");
             Err(Stop::reject(GmmCause::UeIdentityCannotBeDerivedByTheNetwork))
         }
     };
-    ue.done();
+    ue.release_slot();
     match outcome {
         Ok(()) => {
             procedure.succeeded();
@@ -41,12 +46,7 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            tracing::warn!(
-                supi = ue.label(),
-                gnb = ue.gnb(),
-                why,
-                "the service request has failed"
-            );
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "service request failed");
             failed(ue, stop).await;
         }
     }
@@ -63,13 +63,13 @@ async fn service_request(
     let paged = !ue.pending.is_empty()
         || request.service_type.service_type() == Some(ServiceType::MobileTerminatedServices);
     if mobility_restrictions::is_restricted(ue) && !paged && !has_priority(request) {
-        // It stays registered, and is served elsewhere (5.6.1.5).
+        // The UE stays registered (5.6.1.5).
         return Err(Stop::reject(GmmCause::RestrictedServiceArea));
     }
-    ue.enter(Kind::ServiceRequest).await?;
+    ue.acquire_slot(Kind::ServiceRequest).await?;
     if let Some(status) = &request.pdu_session_status {
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
-        pdu_session_resource_release::alone(ue, &at_gnb).await?;
+        pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
     }
     let was_paged = !ue.pending.is_empty();
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
@@ -86,7 +86,7 @@ async fn service_request(
     };
     activation.sessions.extend(paged);
     let accept = accept(ue, request, wanted.is_some(), &activation.failed).map_err(|error| {
-        tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT cannot be built");
+        tracing::error!(supi = ue.label(), %error, "SERVICE ACCEPT not encodable");
         Stop::Abandoned("not_encodable")
     })?;
     initial_context_setup::run(ue, access, activation.sessions, &Nas5gsMessage::new_5gmm(accept))
@@ -94,9 +94,9 @@ async fn service_request(
     for transfer in rest {
         n1_n2_message_transfer::deliver(ue, transfer).await?;
     }
-    // The UE is served; others may be at work while it takes its new identity.
-    ue.done();
-    // One that another AMF gave leads to an AMF that is gone (TS 23.501, 5.21.2.2.2).
+    // Frees the slot before the UE confirms its new 5G-GUTI.
+    ue.release_slot();
+    // A 5G-GUTI of another AMF is replaced (TS 23.501, 5.21.2.2.2).
     let of_another = ue.guti.is_some_and(|guti| !ue.amf.served.gave(&guti));
     if was_paged || of_another {
         configuration_update::new_guti(ue).await?;
@@ -104,7 +104,7 @@ async fn service_request(
     configuration_update::of_subscription(ue).await
 }
 
-/// Who is served everywhere (TS 24.501, 5.3.5.2).
+/// Requests that are served in non-allowed areas (TS 24.501, 5.3.5.2).
 fn has_priority(request: &NasServiceRequest) -> bool {
     use ServiceType::*;
     let kind = request.service_type.service_type();
@@ -160,14 +160,13 @@ async fn failed(ue: &mut Ue, stop: Stop) {
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
         Stop::NoAnswer(_) | Stop::Abandoned(_) | Stop::NotAuthentic(_) => {
-            // A UE that has meanwhile asked to leave is let go, whatever became of its service
-            // (5.6.1.8).
-            if let Some(inbound) = ue.asked_to_leave().await {
+            // A queued deregistration request is handled whatever the result (5.6.1.8).
+            if let Some(inbound) = ue.take_deregistration_request().await {
                 return deregistration::by_ue(ue, inbound).await;
             }
             ue.deactivate_all(None).await;
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified));
         }
-        stop => ue.conclude(stop).await,
+        stop => ue.handle_stop(stop).await,
     }
 }

@@ -1,5 +1,10 @@
-//! UE context modification by the AMF (TS 38.413, 8.3.4): a gNB that has the UE's context gets
-//! another K_gNB, after the keys of NAS have changed (TS 33.501, 6.9.4.1).
+//! UE context modification (TS 38.413, 8.3.4): a new K_gNB after a change of the NAS keys (TS
+//! 33.501, 6.9.4.1).
+//!
+//! ```text
+//! AMF -> gNB  UE CONTEXT MODIFICATION REQUEST (Security Key)
+//! gNB -> AMF  UE CONTEXT MODIFICATION RESPONSE or FAILURE
+//! ```
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::n2::uplink::Uplink;
@@ -8,8 +13,7 @@ use martlet_nas::NasCount;
 use martlet_ngap::cause;
 use std::time::Instant;
 
-/// Has the gNB take the K_gNB of the security context in use; `access` is the uplink COUNT with
-/// which it is derived.
+/// Gives the gNB the K_gNB that derives from `access`, the uplink NAS COUNT.
 pub(crate) async fn run(ue: &mut Ue, access: NasCount) -> Result<(), Stop> {
     let procedure = Procedure::start("ue_context_modification");
     let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else {
@@ -40,7 +44,7 @@ pub(crate) async fn run(ue: &mut Ue, access: NasCount) -> Result<(), Stop> {
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 cause,
-                "the gNB does not take the UE's new key"
+                "UE context modification failed at the gNB"
             );
             procedure.failed("not_modified");
             Err(Stop::Abandoned("context_not_modified"))

@@ -1,4 +1,10 @@
 //! UE context release by the AMF (TS 38.413, 8.3.3).
+//!
+//! ```text
+//! AMF -> gNB  UE CONTEXT RELEASE COMMAND
+//! gNB -> AMF  UE CONTEXT RELEASE COMPLETE
+//! AMF -> gNB  NG RESET of the connection, if the gNB does not answer
+//! ```
 use crate::n2::uplink::Uplink;
 use crate::n2::{Connection, downlink};
 use crate::ue::{Event, Ue, UeHandle};
@@ -6,7 +12,7 @@ use martlet_ngap::ngap::Cause;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Ends the UE's connection. The UE is idle at once; the gNB's answer is awaited beside it.
+/// Releases the UE's connection. The UE is in CM-IDLE at once; a separate task waits for the gNB.
 pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     let Some(connection) = ue.connection.take() else { return };
     ue.last_location = Some(connection.location);
@@ -17,8 +23,8 @@ pub(crate) fn run(ue: &mut Ue, cause: Cause) {
     tokio::spawn(release(connection, cause, limit, ue.amf.clone()));
 }
 
-/// Ends a connection that is not, or no more, the UE's own: of a handover.
-pub(crate) fn alone(ue: &Ue, connection: Connection, cause: Cause) {
+/// Releases a connection that is not the UE's current one (handover).
+pub(crate) fn run_on(ue: &Ue, connection: Connection, cause: Cause) {
     tokio::spawn(release(connection, cause, ue.amf.config.timers.ngap(), ue.amf.clone()));
 }
 
@@ -29,7 +35,7 @@ async fn release(
     amf: std::sync::Arc<crate::Amf>,
 ) {
     let (sender, mut inbox) = mpsc::channel(8);
-    // What still comes on the connection is for nobody, but for the answer.
+    // Only the response is read from the connection now.
     amf.tables.redirect(connection.amf_id, &UeHandle { number: 0, sender });
     if !connection.send(downlink::ue_context_release(&connection, cause)).await {
         return;
@@ -47,8 +53,9 @@ async fn release(
         () = lost.notified() => {}
         () = tokio::time::sleep(limit) => {
             let (gnb, ran_id) = (connection.gnb.label(), connection.ran_id);
-            tracing::warn!(gnb, ran_id, "the gNB did not confirm that it has released a UE's context: it is reset");
-            // The identities are used again only once both sides have let go of them (TS 38.413, 8.7.4.2.1).
+            tracing::warn!(gnb, ran_id, "UE context release: no response from the gNB; resetting the connection");
+            // The identities are not reused before both sides have released them (TS 38.413,
+            // 8.7.4.2.1).
             let cause = Cause::misc(martlet_ngap::ngap::CauseMisc::om_intervention);
             connection.gnb.reset(downlink::ng_reset(&connection, cause)).await;
         }

@@ -6,7 +6,7 @@
 //! AMF -> LMF  N1MessageNotify (LPP, LCS or UPP-CMI)
 //! AMF -> UE   DL NAS TRANSPORT with a 5GMM cause, if the payload cannot be forwarded
 //! ```
-use super::dl_nas_transport::{Refusal, give_back, return_to_ue};
+use super::dl_nas_transport::{Refusal, return_payload, return_to_ue};
 use crate::metrics;
 use crate::procedures::positioning::positioning_transport;
 use crate::procedures::registration::mobility_restrictions;
@@ -19,7 +19,7 @@ use martlet_nas::{
     RequestTypeValue,
 };
 
-/// UL NAS TRANSPORT: to the SMF of the session, or to a new one (5.4.5.2.3).
+/// Forwards the payload (5.4.5.2.3).
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     let Nas5gsMessage::Gmm(_, Nas5gmmMessage::UlNasTransport(transport)) = inbound.message else {
         return;
@@ -36,29 +36,25 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
             supi = ue.label(),
             gnb = ue.gnb(),
             why = stop.label(),
-            "NAS transport has ended early"
+            "NAS transport failed"
         );
-        ue.conclude(stop).await;
+        ue.handle_stop(stop).await;
     }
 }
 
-/// No SMS, … yet: the UE gets its message back (5.4.5.2.5).
+/// Returns a payload that the AMF does not support, such as SMS (5.4.5.2.5).
 async fn not_forwarded(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
     metrics::nas_error("payload_container");
     let kind = transport.payload_container_type.kind();
-    tracing::info!(
-        supi = ue.label(),
-        gnb = ue.gnb(),
-        ?kind,
-        "a payload that the AMF does not forward"
-    );
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), ?kind, "unsupported payload returned");
     let container = Bytes::copy_from_slice(&transport.payload_container.value);
     let psi = transport.pdu_session_id.map(|id| id.pdu_session_id());
     let cause = GmmCause::PayloadWasNotForwarded;
-    give_back(ue, transport.payload_container_type, psi, &container, Refusal::from(cause)).await
+    return_payload(ue, transport.payload_container_type, psi, &container, Refusal::from(cause))
+        .await
 }
 
-/// A 5GSM message.
+/// Forwards a 5GSM message to its SMF.
 async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> {
     let Some(psi) = transport
         .pdu_session_id
@@ -66,9 +62,9 @@ async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> 
         .map(|id| id.pdu_session_id())
         .filter(|id| (1..=15).contains(id))
     else {
-        // Without a session, there is nobody for it (5.4.5.2.5).
+        // Without a PDU session identity it cannot be forwarded (5.4.5.2.5).
         metrics::nas_error("conditional_ie");
-        return ue.send_status(GmmCause::ConditionalIeError).await;
+        return ue.send_5gmm_status(GmmCause::ConditionalIeError).await;
     };
     let message = Bytes::copy_from_slice(&transport.payload_container.value);
     let kind = transport.request_type.as_ref().and_then(|kind| kind.request_type());
@@ -81,12 +77,12 @@ async fn session(ue: &mut Ue, transport: NasUlNasTransport) -> Result<(), Stop> 
             supi = ue.label(),
             gnb = ue.gnb(),
             psi,
-            "a 5GSM message about a session that there is not"
+            "5GSM message for an unknown session"
         );
         return return_to_ue(ue, psi, &message, GmmCause::PayloadWasNotForwarded).await;
     }
     if mobility_restrictions::is_restricted(ue) {
-        // Not accepted (5.4.5.2.4).
+        // Not accepted in a non-allowed area (5.4.5.2.4).
         return return_to_ue(ue, psi, &message, GmmCause::RestrictedServiceArea).await;
     }
     pdu_session_establishment::run(ue, psi, &transport, message).await

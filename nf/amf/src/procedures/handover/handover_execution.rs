@@ -1,5 +1,11 @@
-//! What every N2 handover goes through with its gNBs at this AMF (TS 38.413, 8.4.1 to 8.4.7): the
-//! target's answer, the UE's arrival there, what both say besides, and how it ends otherwise.
+//! Inputs of an N2 handover that both AMF roles share (TS 38.413, 8.4.1 to 8.4.7): the target's
+//! response, HANDOVER NOTIFY, and what ends the handover early.
+//!
+//! ```text
+//! target gNB -> AMF  HANDOVER REQUEST ACKNOWLEDGE
+//! source gNB -> AMF  UPLINK RAN STATUS TRANSFER, forwarded to the target
+//! target gNB -> AMF  HANDOVER NOTIFY
+//! ```
 use crate::metrics;
 use crate::n2::Location;
 use crate::n2::handover_downlink;
@@ -11,23 +17,23 @@ use std::time::Instant;
 
 /// How a handover ends before the UE is at the target.
 pub(crate) enum Ended {
-    /// The source is told so with HANDOVER PREPARATION FAILURE.
+    /// Preparation failed: the source gets HANDOVER PREPARATION FAILURE.
     NotPrepared(Cause),
-    /// The source has given it up.
+    /// The source gNB cancelled it.
     Cancelled,
-    /// The UE did not come to the target, which has been told to forget it.
-    NotCome,
-    /// Something else came first.
+    /// The UE did not arrive; the target releases its context.
+    NotArrived,
+    /// Another event takes precedence.
     Stopped(Stop),
 }
 
 impl Ended {
-    /// A word of a fixed set: for metrics and logs.
+    /// The metrics and log label.
     pub fn label(&self) -> &'static str {
         match self {
             Ended::NotPrepared(_) => "not_prepared",
             Ended::Cancelled => "cancelled",
-            Ended::NotCome => "no_notification",
+            Ended::NotArrived => "no_notification",
             Ended::Stopped(_) => "stopped",
         }
     }
@@ -42,8 +48,8 @@ impl From<CauseRadioNetwork> for Ended {
 pub(crate) const FAILED_AT_TARGET: CauseRadioNetwork =
     CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system;
 
-/// HANDOVER REQUEST ACKNOWLEDGE (step 10).
-pub(crate) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
+/// Waits for HANDOVER REQUEST ACKNOWLEDGE (step 10).
+pub(crate) async fn target_response(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
     let until = Instant::now() + ue.amf.config.timers.ngap();
     loop {
         match ue.next_handover_input(until).await.map_err(Ended::Stopped)? {
@@ -54,7 +60,7 @@ pub(crate) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
                 return Ok(*admitted);
             }
             HandoverInput::Target(Uplink::HandoverFailed(cause)) => {
-                // The gNB has forgotten the UE by itself.
+                // The gNB has released the UE itself.
                 ue.target = None;
                 return Err(Ended::NotPrepared(cause));
             }
@@ -66,18 +72,18 @@ pub(crate) async fn answer(ue: &mut Ue) -> Result<HandoverAdmitted, Ended> {
                 tracing::warn!(
                     supi = ue.label(),
                     gnb = ue.gnb(),
-                    "the target of a handover does not answer"
+                    "handover request: no response from the target gNB"
                 );
                 return Err(FAILED_AT_TARGET.into());
             }
-            heard => meanwhile(ue, heard)?,
+            input => handle_other(ue, input)?,
         }
     }
 }
 
-/// HANDOVER NOTIFY of the target: where the UE is now. Before it comes, the source says from where
-/// the target is to count (8.4.6 and 8.4.7).
-pub(crate) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
+/// Waits for HANDOVER NOTIFY and returns the new location. Meanwhile, forwards the RAN status from
+/// the source to the target (8.4.6 and 8.4.7).
+pub(crate) async fn handover_notify(ue: &mut Ue) -> Result<Option<Location>, Ended> {
     let until = Instant::now() + ue.amf.config.timers.handover();
     loop {
         match ue.next_handover_input(until).await.map_err(Ended::Stopped)? {
@@ -89,35 +95,37 @@ pub(crate) async fn notified(ue: &mut Ue) -> Result<Option<Location>, Ended> {
             }
             HandoverInput::TargetLost => {
                 ue.target = None;
-                return Err(Ended::NotCome);
+                return Err(Ended::NotArrived);
             }
             HandoverInput::Target(Uplink::ReleaseRequest { .. }) | HandoverInput::Nothing => {
-                return Err(Ended::NotCome);
+                return Err(Ended::NotArrived);
             }
-            heard => meanwhile(ue, heard)?,
+            input => handle_other(ue, input)?,
         }
     }
 }
 
-/// What both gNBs say besides.
-fn meanwhile(ue: &mut Ue, heard: HandoverInput) -> Result<(), Ended> {
-    match heard {
+/// Other input from both gNBs.
+fn handle_other(ue: &mut Ue, input: HandoverInput) -> Result<(), Ended> {
+    match input {
         HandoverInput::Source(Uplink::HandoverCancel(_)) => Err(Ended::Cancelled),
         HandoverInput::Source(Uplink::Nas { nas, location }) => {
-            ue.moved(location);
-            ue.set_aside_nas(nas);
+            ue.update_location(location);
+            ue.queue_nas(nas);
             Ok(())
         }
         HandoverInput::Source(message @ Uplink::ReleaseRequest { .. }) => {
             let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
             Err(Ended::Stopped(Stop::Preempted(Work::Event(Event::Uplink { amf_id, message }))))
         }
-        HandoverInput::Source(message) => ue.note(message).map_err(Ended::Stopped),
+        HandoverInput::Source(message) => {
+            ue.handle_unsolicited_ngap(message).map_err(Ended::Stopped)
+        }
         HandoverInput::Target(message) => {
             metrics::ngap_error("state");
             tracing::warn!(
                 supi = ue.label(),
-                "unexpected of the target of a handover: {}",
+                "unexpected NGAP message from the target gNB: {}",
                 message.name()
             );
             Ok(())

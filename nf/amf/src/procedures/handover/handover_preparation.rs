@@ -1,6 +1,12 @@
-//! The target gNB of an N2 handover is prepared (TS 23.502, 4.9.1.3.2, steps 3 to 12), of this
-//! AMF's own gNBs' handovers and of those that come from another AMF: the SMFs say what it is to
-//! set up, it says what it takes, and the SMFs what the source is to forward.
+//! Preparation of the target gNB of an N2 handover (TS 23.502, 4.9.1.3.2, steps 3 to 12; TS 38.413,
+//! 8.4.1 and 8.4.2), for handovers within this AMF and from another AMF.
+//!
+//! ```text
+//! AMF -> SMFs        Nsmf_PDUSession_UpdateSMContext (PREPARING)
+//! AMF -> target gNB  HANDOVER REQUEST
+//! target gNB -> AMF  HANDOVER REQUEST ACKNOWLEDGE or HANDOVER FAILURE
+//! AMF -> SMFs        Nsmf_PDUSession_UpdateSMContext (PREPARED)
+//! ```
 use super::handover_execution::{self, Ended, FAILED_AT_TARGET};
 use super::kamf_change::Keys;
 use super::session_handover as sessions;
@@ -16,42 +22,42 @@ use martlet_nas::identifiers::Slice;
 use martlet_ngap::ngap::LocationReportingRequestType;
 use std::sync::Arc;
 
-/// What the target is told beside the sessions.
-pub(crate) struct Terms {
+/// Parameters of HANDOVER REQUEST besides the sessions.
+pub(crate) struct Parameters {
     /// UE-AMBR, bit/s: downlink, uplink.
     pub ambr: (u64, u64),
     pub rfsp: Option<u16>,
-    /// What it is to report of the UE's place.
+    /// Location reporting that the target starts.
     pub reporting: Option<(Reporting, LocationReportingRequestType)>,
 }
 
-/// A target that waits for the UE.
+/// A prepared target.
 pub(crate) struct Prepared {
-    /// Sessions that the target has, each with what the source is told.
+    /// Admitted sessions, each with its Handover Command Transfer.
     pub done: Vec<SessionInfo>,
-    /// Sessions that stay behind.
+    /// Failed sessions, each with its Handover Preparation Unsuccessful Transfer.
     pub failed: Vec<SessionInfo>,
-    /// What the target has for the source.
+    /// Target to Source Transparent Container.
     pub container: Bytes,
 }
 
 impl Prepared {
-    /// The sessions that the target has.
+    /// The admitted sessions.
     pub fn sessions(&self) -> Vec<u8> {
         self.done.iter().map(|(psi, _)| *psi).collect()
     }
 }
 
-/// Prepares a target. `keys` gives the chain of keys that goes on there, and its NH (TS 33.501,
+/// Prepares a target. `keys` supplies the key chain and the NH for the target (TS 33.501,
 /// 6.9.2.3.3).
 pub(crate) async fn run(
     ue: &mut Ue,
     required: &HandoverRequired,
     (gnb, tai): (Arc<Gnb>, Tai),
-    terms: Terms,
+    parameters: Parameters,
     keys: impl FnOnce(&mut Ue) -> Option<Keys>,
 ) -> Result<Prepared, Ended> {
-    // Steps 3 to 8: what the target is to set up.
+    // Steps 3 to 8: setup transfers from the SMFs.
     let mut prepared = sessions::prepare(ue, required, &gnb, tai).await;
     if prepared.requests.is_empty() {
         return Err(FAILED_AT_TARGET.into());
@@ -59,9 +65,9 @@ pub(crate) async fn run(
     let requests = std::mem::take(&mut prepared.requests);
     let asked: Vec<u8> = requests.iter().map(|(psi, ..)| *psi).collect();
     let keys = keys(ue).ok_or(Ended::from(FAILED_AT_TARGET))?;
-    request(ue, required, (gnb, tai), (terms, keys), requests).await?;
-    let admitted = handover_execution::answer(ue).await?;
-    // Steps 10 to 12: what the source is to forward.
+    request(ue, required, (gnb, tai), (parameters, keys), requests).await?;
+    let admitted = handover_execution::target_response(ue).await?;
+    // Steps 10 to 12: forwarding information from the SMFs.
     let commands = sessions::admitted(ue, &asked, &admitted).await;
     prepared.failed.extend(commands.failed);
     if commands.done.is_empty() {
@@ -75,19 +81,19 @@ async fn request(
     ue: &mut Ue,
     required: &HandoverRequired,
     (gnb, tai): (Arc<Gnb>, Tai),
-    (terms, keys): (Terms, Keys),
+    (parameters, keys): (Parameters, Keys),
     sessions: Vec<(u8, Slice, Bytes)>,
 ) -> Result<(), Ended> {
     let Some(capability) = ue.capability.clone() else {
         return Err(Ended::Stopped(Stop::ConnectionLost));
     };
-    let ids = ue.amf.tables.prepare(gnb.number, &ue.handle);
-    let place = Location { tai, cell_plmn: tai.plmn, cell: 0 };
-    let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, place);
+    let ids = ue.amf.tables.connect_target(gnb.number, &ue.handle);
+    let location = Location { tai, cell_plmn: tai.plmn, cell: 0 };
+    let mut target = Connection::new(ue.amf.clone(), gnb, ids, 0, location);
     let ncc = keys.chain.ncc;
     target.next_hop = Some(keys.chain);
     target.reporting =
-        terms.reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
+        parameters.reporting.as_ref().map(|(wanted, _)| wanted.clone()).unwrap_or_default();
     let request = HandoverRequest {
         guami: ue.amf.served.guami(tai.plmn).unwrap_or(ue.guami()),
         cause: required.cause.clone(),
@@ -96,12 +102,12 @@ async fn request(
         nh: keys.nh,
         ncc,
         new_context: keys.container,
-        ambr: terms.ambr,
-        rfsp: terms.rfsp,
+        ambr: parameters.ambr,
+        rfsp: parameters.rfsp,
         sessions,
         container: &required.container,
         restrictions: mobility_restrictions::for_gnb(ue),
-        reporting: terms.reporting.map(|(_, asked)| asked),
+        reporting: parameters.reporting.map(|(_, asked)| asked),
     };
     let sent = target.send(handover_downlink::handover_request(target.amf_id, request)).await;
     ue.target = Some(target);

@@ -36,7 +36,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>, data: &Byte
         _ => return Err(Fault::state(pdu, "the RAN UE NGAP ID is missing").into()),
     };
     let ran_id = ids.ran.filter(|_| matches!(message, Uplink::HandoverAdmitted { .. }));
-    let Some(handle) = amf.tables.accept(gnb.number, amf_id, ran_id) else {
+    let Some(handle) = amf.tables.connect_target_response(gnb.number, amf_id, ran_id) else {
         metrics::ngap_error("ue_ngap_id");
         tracing::warn!(
             gnb = gnb.label(),

@@ -1,6 +1,11 @@
-//! N2 handover to a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4):
-//! the source AMF's side. The target AMF prepares it with its gNB and the SMFs, and says when the
-//! UE has come.
+//! Inter-AMF N2 handover, source AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3 and 5.2.2.2.4).
+//!
+//! ```text
+//! source AMF -> target AMF  CreateUEContext (keys, sessions, source container)
+//! source AMF -> source gNB  HANDOVER COMMAND
+//! target AMF -> source AMF  N2InfoNotify (HANDOVER_COMPLETED)
+//! source AMF -> source gNB  UE CONTEXT RELEASE COMMAND
+//! ```
 use super::handover_execution::{Ended, FAILED_AT_TARGET};
 use super::{kamf_change, ran_status_transfer};
 use crate::n2::handover_downlink;
@@ -21,14 +26,14 @@ use martlet_sbi_api::nnrf_nfmanagement::NfType;
 use std::time::Instant;
 
 const CONTAINER: &str = "container";
-/// Attempts to find an AMF that is not this one, where several serve the tracking area.
+/// Discovery attempts to find another AMF, where several serve the tracking area.
 const ATTEMPTS: usize = 4;
 
 pub(crate) fn reference(id: &str) -> RefToBinaryData {
     RefToBinaryData { content_id: id.into() }
 }
 
-/// N2 information of a session, in the part `psi-N`.
+/// N2 information of a session, in the binary part `psi-N`.
 pub(crate) fn session_info(psi: u8, kind: NgapIeType) -> N2SmInformation {
     N2SmInformation {
         pdu_session_id: psi,
@@ -41,7 +46,7 @@ pub(crate) fn session_info(psi: u8, kind: NgapIeType) -> N2SmInformation {
     }
 }
 
-/// The octets of each session's N2 information.
+/// The bytes of each session's N2 information.
 pub(crate) fn session_infos<T>(list: &[N2SmInformation], body: &Multipart<T>) -> Vec<SessionInfo> {
     let one = |info: &N2SmInformation| {
         let id = &info.n2_info_content.as_ref()?.ngap_data.content_id;
@@ -50,7 +55,7 @@ pub(crate) fn session_infos<T>(list: &[N2SmInformation], body: &Multipart<T>) ->
     list.iter().filter_map(one).collect()
 }
 
-/// Hands the UE over; the number of sessions that go with it.
+/// Runs the handover. Returns the number of sessions at the target.
 pub(crate) async fn run(
     ue: &mut Ue,
     required: &HandoverRequired,
@@ -61,18 +66,18 @@ pub(crate) async fn run(
         return Err(CauseRadioNetwork::ho_target_not_allowed.into());
     };
     let amf = other_amf(ue, tai).await.map_err(|problem| {
-        tracing::info!(supi = ue.label(), %problem, tac = tai.tac, "no AMF serves the target of a handover");
+        tracing::info!(supi = ue.label(), %problem, tac = tai.tac, "handover failed: no AMF for the target tracking area");
         Ended::from(CauseRadioNetwork::unknown_targetID)
     })?;
     let Some(body) = context(ue, required, node, tai) else { return Err(FAILED_AT_TARGET.into()) };
     let created = amf.create_ue_context(&supi, body).await.map_err(|problem| {
-        tracing::warn!(supi = ue.label(), %problem, "another AMF does not prepare a handover");
+        tracing::warn!(supi = ue.label(), %problem, "handover preparation failed at the target AMF");
         Ended::from(FAILED_AT_TARGET)
     })?;
-    let outcome = go(ue, (&amf, &supi), &created.body).await;
+    let outcome = execute(ue, (&amf, &supi), &created.body).await;
     if outcome.is_err() {
         let why = match &outcome {
-            Err(Ended::NotPrepared(_) | Ended::NotCome) => {
+            Err(Ended::NotPrepared(_) | Ended::NotArrived) => {
                 CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system
             }
             _ => CauseRadioNetwork::handover_cancelled,
@@ -85,28 +90,28 @@ pub(crate) async fn run(
             ngap_cause: cause,
         };
         if let Err(problem) = amf.release_ue_context(&supi, release).await {
-            tracing::warn!(supi = ue.label(), %problem, "the other AMF does not learn that a handover is given up");
+            tracing::warn!(supi = ue.label(), %problem, "UE context release at the target AMF failed");
         }
     }
     outcome
 }
 
-/// An AMF that serves a tracking area, and is another one.
+/// Discovers another AMF that serves the tracking area.
 async fn other_amf(ue: &Ue, tai: Tai) -> Result<AmfCommunicationClient, Problem> {
     let criteria = Criteria { tai: Some(tai.to_sbi()), ..Default::default() };
     for _ in 0..ATTEMPTS {
         let peer = ue.amf.context.discover(NfType::Amf, "namf-comm", &criteria).await?;
         if peer.root() != ue.amf.context.api_root() {
-            // It asks its gNB and the SMFs before it answers.
-            let patience = ue.amf.config.timers.ngap() * 2;
-            return Ok(AmfCommunicationClient::new(peer.about(&ue.label()).within(patience)));
+            // It prepares its gNB and the SMFs before it answers.
+            let timeout = ue.amf.config.timers.ngap() * 2;
+            return Ok(AmfCommunicationClient::new(peer.about(&ue.label()).within(timeout)));
         }
     }
-    Err(Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail("there is no other AMF"))
+    Err(Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail("no other AMF found"))
 }
 
-/// What the target AMF needs: the UE's keys, with the next {NH, NCC} or a new K_AMF, its sessions,
-/// and what the gNBs tell each other.
+/// The CreateUEContext request: keys with the next {NH, NCC} or a new K_AMF, sessions, and the
+/// source container.
 fn context(
     ue: &mut Ue,
     required: &HandoverRequired,
@@ -116,7 +121,7 @@ fn context(
     let derives = ue.amf.config.security.derive_k_amf;
     let security = ue.security.as_mut()?;
     let (keys, downlink_count) = if derives {
-        let (keys, count) = kamf_change::given(security)?;
+        let (keys, count) = kamf_change::derive_at_source(security)?;
         (keys, Some(count))
     } else {
         let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
@@ -176,11 +181,11 @@ fn context(
     Some(body)
 }
 
-/// The AMF where the UE goes, and how that one knows it.
+/// The target AMF, and the SUPI.
 type OtherAmf<'a> = (&'a AmfCommunicationClient, &'a Supi);
 
-/// The UE is sent to the target, and comes there.
-async fn go(
+/// Sends HANDOVER COMMAND and waits for the completion.
+async fn execute(
     ue: &mut Ue,
     amf: OtherAmf<'_>,
     created: &Multipart<UeContextCreatedData>,
@@ -202,10 +207,10 @@ async fn go(
     let arrived = arrival(ue, amf, until).await;
     ue.leaving = false;
     arrived?;
-    // The UE and its sessions are the other AMF's.
+    // The target AMF serves the UE and its sessions now.
     ue.sessions.clear();
     am_policy_association::delete(ue).await;
-    implicit_deregistration::forgotten(ue).await;
+    implicit_deregistration::remove_registration(ue).await;
     ue_context_release::run(ue, Cause::radioNetwork(CauseRadioNetwork::successful_handover));
     Ok(done.len())
 }
@@ -218,8 +223,8 @@ async fn arrival(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Resu
                 ran_status_transfer::to_other_amf(ue, amf, supi, &status).await;
             }
             Ok(HandoverInput::Source(Uplink::Nas { nas, location })) => {
-                ue.moved(location);
-                ue.set_aside_nas(nas);
+                ue.update_location(location);
+                ue.queue_nas(nas);
             }
             Ok(HandoverInput::Source(message @ Uplink::ReleaseRequest { .. })) => {
                 let amf_id = ue.connection.as_ref().map_or(0, |connection| connection.amf_id);
@@ -228,10 +233,12 @@ async fn arrival(ue: &mut Ue, (amf, supi): OtherAmf<'_>, until: Instant) -> Resu
                     message,
                 }))));
             }
-            Ok(HandoverInput::Source(message)) => ue.note(message).map_err(Ended::Stopped)?,
+            Ok(HandoverInput::Source(message)) => {
+                ue.handle_unsolicited_ngap(message).map_err(Ended::Stopped)?
+            }
             Ok(HandoverInput::Target(_) | HandoverInput::TargetLost) => {}
-            Ok(HandoverInput::Nothing) => return Err(Ended::NotCome),
-            Err(Stop::Arrived) => return Ok(()),
+            Ok(HandoverInput::Nothing) => return Err(Ended::NotArrived),
+            Err(Stop::HandedOver) => return Ok(()),
             Err(stop) => return Err(Ended::Stopped(stop)),
         }
     }

@@ -1,8 +1,14 @@
-//! N2 handover from a gNB of another AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3): the target
-//! AMF's side. It makes a context of what the source AMF gives, prepares gNB and SMFs, answers, and
-//! waits for the UE.
+//! Inter-AMF N2 handover, target AMF (TS 23.502, 4.9.1.3; TS 29.518, 5.2.2.2.3).
+//!
+//! ```text
+//! source AMF -> target AMF  CreateUEContext
+//! target AMF <-> target gNB handover preparation
+//! target AMF -> source AMF  UE context created (target container)
+//! target gNB -> target AMF  HANDOVER NOTIFY
+//! target AMF -> source AMF  N2InfoNotify (HANDOVER_COMPLETED)
+//! ```
 use super::handover_execution::{self, Ended, FAILED_AT_TARGET};
-use super::handover_preparation::{self, Prepared, Terms};
+use super::handover_preparation::{self, Parameters, Prepared};
 use super::inter_amf_source::{reference, session_info, session_infos};
 use super::kamf_change::{self, Keys};
 use super::session_handover as sessions;
@@ -25,7 +31,7 @@ use std::sync::Arc;
 
 const CONTAINER: &str = "container";
 
-/// Brings the UE here.
+/// Runs the handover at the target AMF.
 pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answer: HandoverAnswer) {
     let procedure = Procedure::start("handover_from_amf");
     let mut answer = Some(answer);
@@ -36,7 +42,7 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 sessions,
-                "the UE was handed over from another AMF"
+                "handover from another AMF completed"
             );
             return;
         }
@@ -45,20 +51,19 @@ pub(crate) async fn run(ue: &mut Ue, body: Multipart<UeContextCreateData>, answe
             tracing::warn!(
                 supi = ue.label(),
                 why = ended.label(),
-                "a handover from another AMF did not succeed"
+                "handover from another AMF failed"
             );
         }
     }
     if let Some(answer) = answer.take() {
-        let _ = answer.send(Err(
-            Problem::new(403, "HANDOVER_FAILURE").detail("the target does not take the UE")
-        ));
+        let _ = answer.send(Err(Problem::new(403, "HANDOVER_FAILURE")
+            .detail("handover preparation failed at the target")));
     }
     if let Some(target) = ue.target.take() {
-        ue_context_release::alone(ue, target, Cause::radioNetwork(FAILED_AT_TARGET));
+        ue_context_release::run_on(ue, target, Cause::radioNetwork(FAILED_AT_TARGET));
     }
     sessions::cancel(ue).await;
-    // The source AMF has the UE still, and its sessions.
+    // The source AMF keeps the UE and its sessions.
     ue.sessions.clear();
     ue.security = None;
 }
@@ -79,10 +84,10 @@ async fn arrive(
     };
     let keys = data.ue_context.seaf_data.clone();
     ue_context_transfer::take_for_handover(ue, data.ue_context.clone()).map_err(|what| {
-        tracing::warn!(what, "the context of another AMF is not one");
+        tracing::warn!(what, "invalid UE context from the source AMF");
         Ended::from(FAILED_AT_TARGET)
     })?;
-    // A context of an earlier stay ends; its sessions are the UE's own no more.
+    // An older context of the UE ends; its sessions were replaced.
     ue.replace_previous_context().await;
     let of_gnb = session_infos(&data.pdu_session_list, body);
     for (psi, _) in &of_gnb {
@@ -104,19 +109,21 @@ async fn arrive(
     let ambr =
         data.ue_context.sub_ue_ambr.as_ref().map(|ambr| (ambr.downlink.bps(), ambr.uplink.bps()));
     let ambr = ambr.unwrap_or_else(|| ue.ambr());
-    let terms = Terms { ambr, rfsp: data.ue_context.used_rfsp, reporting: None };
+    let parameters = Parameters { ambr, rfsp: data.ue_context.used_rfsp, reporting: None };
     let mm = data.ue_context.mm_context_list.as_ref().and_then(|all| all.first());
     let keys = |ue: &mut Ue| match keys {
-        Some(keys) if keys.key_amf_h_derivation_ind == Some(true) => kamf_change::taken(ue, mm),
+        Some(keys) if keys.key_amf_h_derivation_ind == Some(true) => {
+            kamf_change::take_at_target(ue, mm)
+        }
         keys => keys.and_then(|keys| next_hop(ue, &keys)),
     };
-    let prepared = handover_preparation::run(ue, &required, (gnb, tai), terms, keys).await?;
+    let prepared = handover_preparation::run(ue, &required, (gnb, tai), parameters, keys).await?;
     if let Some(answer) = answer.take() {
         let _ = answer.send(Ok(created(&prepared)));
     }
 
-    let location = handover_execution::notified(ue).await?;
-    let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
+    let location = handover_execution::handover_notify(ue).await?;
+    let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
     if let Some(location) = location {
         target.location = location;
     }
@@ -129,11 +136,11 @@ async fn arrive(
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;
     serving_amf_change::run(ue, false).await;
-    tell_source(ue, data).await;
+    notify_source(ue, data).await;
     Ok(done.len())
 }
 
-/// The gNB where the UE is to come, and the tracking area there.
+/// The target gNB and tracking area.
 fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
     let unknown = || Ended::from(CauseRadioNetwork::unknown_targetID);
     let gnbs = ue.amf.gnbs.all();
@@ -150,16 +157,16 @@ fn target(ue: &Ue, target: &NgRanTargetId) -> Result<(Arc<Gnb>, Tai), Ended> {
     }
 }
 
-/// The chain of keys that goes on with what the source AMF gave (TS 33.501, 6.9.2.3.3).
+/// The key chain that continues with {NH, NCC} from the source AMF (TS 33.501, 6.9.2.3.3).
 fn next_hop(ue: &Ue, keys: &SeafData) -> Option<Keys> {
     let mut nh = [0; 32];
     hex::decode_to_slice(&keys.nh.as_ref()?.0, &mut nh).ok()?;
     let chain =
-        NextHop::going_on(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
-    Some(Keys::going_on(chain, nh))
+        NextHop::from_nh(ue.security.as_ref()?.k_amf(), &nh, keys.ncc.filter(|ncc| *ncc < 8)?);
+    Some(Keys::with_current_k_amf(chain, nh))
 }
 
-/// What the source AMF gets for HANDOVER COMMAND.
+/// The CreateUEContext response.
 fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
     let Prepared { done, failed, container } = prepared;
     let list = |of: &[SessionInfo], kind: NgapIeType| -> Vec<N2SmInformation> {
@@ -183,11 +190,11 @@ fn created(prepared: &Prepared) -> Multipart<UeContextCreatedData> {
     body
 }
 
-/// The UE is here (N2InfoNotify).
-async fn tell_source(ue: &Ue, data: &UeContextCreateData) {
+/// Notifies the source AMF of the completion (N2InfoNotify).
+async fn notify_source(ue: &Ue, data: &UeContextCreateData) {
     let Some(uri) = data.n2_notify_uri.clone() else { return };
     let notification = N2InformationNotification {
-        // A word of our own: the source AMF subscribed with its request.
+        // Not a 3GPP value: the source AMF subscribed implicitly with its request.
         n2_notify_subscription_id: "handover".into(),
         notify_reason: Some(N2InfoNotifyReason::HandoverCompleted),
         guami: Some(ue.guami().sbi.clone()),
@@ -197,6 +204,6 @@ async fn tell_source(ue: &Ue, data: &UeContextCreateData) {
     if let Err(problem) =
         AmfCallbackClient::new(peer).n2_info_notify(&uri, notification.into()).await
     {
-        tracing::warn!(supi = ue.label(), %problem, "the source AMF does not learn that the UE is here");
+        tracing::warn!(supi = ue.label(), %problem, "handover notification to the source AMF failed");
     }
 }

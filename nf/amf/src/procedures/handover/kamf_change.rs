@@ -1,7 +1,7 @@
-//! K_AMF changes at a handover to another AMF (horizontal key derivation; TS 33.501, 6.9.2.3.3 and
-//! A.13): the source AMF gives one that it has derived, and never the one in use. The target AMF
-//! begins a chain of keys with it, and the UE learns of it in a container of NAS that the target
-//! gNB brings it (TS 24.501, 4.4.3.3 and 9.11.2.6).
+//! Change of K_AMF at an inter-AMF handover (horizontal key derivation; TS 33.501, 6.9.2.3.3 and
+//! A.13): the source AMF gives a derived K_AMF instead of its own. The target AMF starts a new key
+//! chain; the UE gets the change in a NAS container through the target gNB (TS 24.501, 4.4.3.3 and
+//! 9.11.2.6).
 use crate::ue::{NextHop, Security, Ue};
 use martlet_nas::{NasCount, key_change};
 use martlet_sbi_api::common::SecretText;
@@ -9,7 +9,7 @@ use martlet_sbi_api::namf_communication::{KeyAmf, KeyAmfType, MmContext, NgKsi, 
 use martlet_security::AccessKeyCount;
 use martlet_security::nas_5gs::{derive_kamf_prime_handover, derive_kgnb};
 
-/// Keys of a handover: what the gNB gets, and what the UE is told where K_AMF is new.
+/// Keys for HANDOVER REQUEST.
 pub(crate) struct Keys {
     pub chain: NextHop,
     pub nh: [u8; 32],
@@ -18,16 +18,15 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Of the K_AMF that stays in use.
-    pub fn going_on(chain: NextHop, nh: [u8; 32]) -> Self {
+    /// Keys of an unchanged K_AMF.
+    pub fn with_current_k_amf(chain: NextHop, nh: [u8; 32]) -> Self {
         Keys { chain, nh, container: None }
     }
 }
 
-/// What the source AMF gives: a K_AMF derived with the next downlink COUNT, and that COUNT, which
-/// nothing else uses any more: each handover gets a key of its own, also after one that was given
-/// up.
-pub(crate) fn given(security: &mut Security) -> Option<(SeafData, u32)> {
+/// Source AMF: a K_AMF derived with the next downlink NAS COUNT, and that COUNT. The COUNT is used
+/// once, so each handover, also a repeated one, has its own key.
+pub(crate) fn derive_at_source(security: &mut Security) -> Option<(SeafData, u32)> {
     let count = security.skip_downlink()?;
     let derived = derive_kamf_prime_handover(security.key(), count);
     let key_amf = KeyAmf {
@@ -39,13 +38,12 @@ pub(crate) fn given(security: &mut Security) -> Option<(SeafData, u32)> {
     Some((keys, count.get()))
 }
 
-/// What the target AMF makes of it: temporary K_gNB in place of NH, with NCC 0, and what the UE is
-/// told.
-pub(crate) fn taken(ue: &Ue, mm: Option<&MmContext>) -> Option<Keys> {
+/// Target AMF: a temporary K_gNB in place of NH, with NCC 0, and the NAS container.
+pub(crate) fn take_at_target(ue: &Ue, mm: Option<&MmContext>) -> Option<Keys> {
     let security = ue.security.as_ref()?;
     let k_gnb = derive_kgnb(security.key(), AccessKeyCount::Handover);
     let nh = *k_gnb.as_octets();
-    let chain = NextHop::of_access(security.key().clone(), k_gnb);
+    let chain = NextHop::from_k_gnb(security.key().clone(), k_gnb);
     let count = NasCount::new(mm?.nas_downlink_count?).ok()?;
     let algorithms = (security.nas.ciphering_algorithm(), security.integrity);
     let container = key_change::container(security.key(), security.ngksi, algorithms, count)?;

@@ -1,4 +1,4 @@
-//! Handover: over Xn, over N2, and between AMFs (TS 23.502, 4.9.1; TS 38.413, 8.4).
+//! Handover over Xn and N2, within an AMF and between AMFs (TS 23.502, 4.9.1; TS 38.413, 8.4).
 pub(crate) mod handover_cancel;
 pub(crate) mod handover_execution;
 pub(crate) mod handover_preparation;

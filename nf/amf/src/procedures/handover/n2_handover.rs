@@ -1,7 +1,16 @@
-//! N2 handover between two gNBs, of this AMF or of two (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to
-//! 8.4.7): prepared at the target, carried out by the UE, or given up.
+//! N2 handover (TS 23.502, 4.9.1.3; TS 38.413, 8.4.1 to 8.4.7) to a gNB of this AMF. A target of
+//! another AMF is passed to [`inter_amf_source`].
+//!
+//! ```text
+//! source gNB -> AMF  HANDOVER REQUIRED
+//! AMF <-> target gNB HANDOVER REQUEST, ACKNOWLEDGE               see handover_preparation
+//! AMF -> source gNB  HANDOVER COMMAND or HANDOVER PREPARATION FAILURE
+//! target gNB -> AMF  HANDOVER NOTIFY                             see handover_execution
+//! AMF -> SMFs        Nsmf_PDUSession_UpdateSMContext (COMPLETED)
+//! AMF -> source gNB  UE CONTEXT RELEASE COMMAND
+//! ```
 use super::handover_execution::{self, Ended, FAILED_AT_TARGET};
-use super::handover_preparation::{self, Prepared, Terms};
+use super::handover_preparation::{self, Parameters, Prepared};
 use super::kamf_change::Keys;
 use super::{handover_cancel, inter_amf_source, session_handover as sessions};
 use crate::metrics::Procedure;
@@ -20,15 +29,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Where a UE is to go.
+/// The target of a handover.
 enum Target {
-    /// To a gNB of this AMF.
+    /// A gNB of this AMF.
     Here(Arc<Gnb>, Tai),
-    /// To one that this AMF does not know.
-    Elsewhere(GlobalRANNodeID, Tai),
+    /// A gNB that this AMF does not know.
+    OtherAmf(GlobalRANNodeID, Tai),
 }
 
-/// Hands the UE over as its gNB requires it.
+/// Runs the handover that the source gNB requires.
 pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
     let procedure = Procedure::start("handover");
     let source = ue.gnb();
@@ -41,26 +50,26 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
                 from = source,
                 gnb = ue.gnb(),
                 sessions,
-                "the UE is handed over"
+                "handover completed"
             );
             return;
         }
         Err(ended) => ended,
     };
-    // A target that has been asked forgets the UE, and the SMFs what they have prepared.
+    // Release the prepared target and the prepared sessions.
     let left = match &ended {
-        Ended::NotPrepared(_) | Ended::NotCome => FAILED_AT_TARGET,
+        Ended::NotPrepared(_) | Ended::NotArrived => FAILED_AT_TARGET,
         Ended::Cancelled | Ended::Stopped(_) => CauseRadioNetwork::handover_cancelled,
     };
     if let Some(target) = ue.target.take() {
-        ue_context_release::alone(ue, target, Cause::radioNetwork(left));
+        ue_context_release::run_on(ue, target, Cause::radioNetwork(left));
     }
     sessions::cancel(ue).await;
     match ended {
         Ended::NotPrepared(why) => {
             let cause = cause::text(&why);
             procedure.failed("not_prepared");
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "a handover is not prepared");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), cause, "handover preparation failed");
             if let Some(connection) = &ue.connection {
                 connection
                     .send(handover_downlink::handover_preparation_failure(connection, why))
@@ -69,27 +78,27 @@ pub(crate) async fn run(ue: &mut Ue, required: HandoverRequired) {
         }
         Ended::Cancelled => {
             procedure.failed("cancelled");
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the gNB cancels a handover");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "handover cancelled by the gNB");
             handover_cancel::acknowledge(ue).await;
         }
-        Ended::NotCome => {
+        Ended::NotArrived => {
             procedure.failed("no_notification");
             tracing::warn!(
                 supi = ue.label(),
                 gnb = ue.gnb(),
-                "the UE did not come to the target of its handover"
+                "handover failed: no HANDOVER NOTIFY"
             );
         }
         Ended::Stopped(stop) => {
             procedure.failed(&stop.label());
-            return ue.conclude(stop).await;
+            return ue.handle_stop(stop).await;
         }
     }
-    // It stays where it is, and gets there what waited for its handover (TS 23.502, 4.9.1.3.1).
+    // The UE stays at the source and gets the undelivered messages there (TS 23.502, 4.9.1.3.1).
     nas_non_delivery::send_again(ue).await;
 }
 
-/// The same while another procedure waits for the UE.
+/// Runs inside another procedure that waits for the UE.
 pub(crate) fn interleaved(
     ue: &mut Ue,
     required: HandoverRequired,
@@ -97,31 +106,31 @@ pub(crate) fn interleaved(
     Box::pin(run(ue, required))
 }
 
-/// Whether this AMF goes on with the UE, whatever becomes of the handover.
-pub(crate) fn stays_here(ue: &Ue, required: &HandoverRequired) -> bool {
-    !matches!(target(ue, required), Ok(Target::Elsewhere(..)))
+/// Whether this AMF serves the UE after the handover.
+pub(crate) fn stays_at_this_amf(ue: &Ue, required: &HandoverRequired) -> bool {
+    !matches!(target(ue, required), Ok(Target::OtherAmf(..)))
 }
 
-/// Preparation (4.9.1.3.2) and execution (4.9.1.3.3). The number of sessions at the target.
+/// Preparation (4.9.1.3.2) and execution (4.9.1.3.3). Returns the number of sessions at the target.
 async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, Ended> {
     let (gnb, tai) = match target(ue, required)? {
         Target::Here(gnb, tai) => (gnb, tai),
-        Target::Elsewhere(node, tai) => {
+        Target::OtherAmf(node, tai) => {
             return inter_amf_source::run(ue, required, &node, tai).await;
         }
     };
-    let terms =
-        Terms { ambr: ue.ambr(), rfsp: ue.rfsp(), reporting: event_exposure::of_handover(ue) };
+    let parameters =
+        Parameters { ambr: ue.ambr(), rfsp: ue.rfsp(), reporting: event_exposure::of_handover(ue) };
     let keys = |ue: &mut Ue| {
         let chain = ue.connection.as_mut()?.next_hop.as_mut()?;
         let nh = chain.advance();
-        Some(Keys::going_on(chain.clone(), nh))
+        Some(Keys::with_current_k_amf(chain.clone(), nh))
     };
-    let prepared = handover_preparation::run(ue, required, (gnb, tai), terms, keys).await?;
+    let prepared = handover_preparation::run(ue, required, (gnb, tai), parameters, keys).await?;
     command(ue, &prepared).await?;
-    let location = handover_execution::notified(ue).await?;
+    let location = handover_execution::handover_notify(ue).await?;
     // The UE is at the target: steps 5 to 12 of 4.9.1.3.3.
-    let Some(mut target) = ue.target.take() else { return Err(Ended::NotCome) };
+    let Some(mut target) = ue.target.take() else { return Err(Ended::NotArrived) };
     if let Some(location) = location {
         target.location = location;
     }
@@ -130,9 +139,9 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     ue.publish();
     let done = prepared.sessions();
     sessions::complete(ue, &done).await;
-    // What it forwards ends with the marker that the switch has brought it.
+    // Forwarding ends with the end marker that the path switch has caused.
     if let Some(source) = source {
-        ue_context_release::alone(
+        ue_context_release::run_on(
             ue,
             source,
             Cause::radioNetwork(CauseRadioNetwork::successful_handover),
@@ -142,7 +151,7 @@ async fn handover(ue: &mut Ue, required: &HandoverRequired) -> Result<usize, End
     Ok(done.len())
 }
 
-/// The gNB where the UE is to go, and the tracking area there.
+/// The target gNB and tracking area.
 fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     let ready = ue.connection.as_ref().is_some_and(|c| c.context_is_set_up && c.next_hop.is_some());
     if !ready || !ue.registered {
@@ -155,7 +164,7 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     let Some(gnb) = ue.amf.gnbs.of(&ng_setup::identity(node).0) else {
         return match barred {
             true => Err(CauseRadioNetwork::ho_target_not_allowed.into()),
-            false => Ok(Target::Elsewhere(node.clone(), *tai)),
+            false => Ok(Target::OtherAmf(node.clone(), *tai)),
         };
     };
     let Some(gnb) =
@@ -163,7 +172,7 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     else {
         return Err(CauseRadioNetwork::unknown_targetID.into());
     };
-    // Where the UE may not register, it is not brought to.
+    // A UE is not handed over to where it could not register.
     if !gnb.covers(&[*tai]) {
         return Err(CauseRadioNetwork::unknown_targetID.into());
     }
@@ -173,7 +182,7 @@ fn target(ue: &Ue, required: &HandoverRequired) -> Result<Target, Ended> {
     Ok(Target::Here(gnb, *tai))
 }
 
-/// HANDOVER COMMAND to the source.
+/// Sends HANDOVER COMMAND to the source.
 async fn command(ue: &mut Ue, prepared: &Prepared) -> Result<(), Ended> {
     let Some(connection) = &ue.connection else { return Err(Ended::Stopped(Stop::ConnectionLost)) };
     let Prepared { done, failed, container } = prepared;

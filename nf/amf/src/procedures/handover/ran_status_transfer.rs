@@ -1,6 +1,11 @@
-//! RAN status at a handover between AMFs (TS 23.502, 4.9.1.3.3, steps 2a to 2c; TS 29.518,
-//! 5.2.2.3.1): the source AMF brings what the source gNB says of its packets to the target AMF, and
-//! that one to the target gNB.
+//! RAN status transfer between AMFs (TS 23.502, 4.9.1.3.3, steps 2a to 2c; TS 29.518, 5.2.2.3.1; TS
+//! 38.413, 8.4.6 and 8.4.7).
+//!
+//! ```text
+//! source gNB -> source AMF  UPLINK RAN STATUS TRANSFER
+//! source AMF -> target AMF  N1N2MessageTransfer (RAN status container)
+//! target AMF -> target gNB  DOWNLINK RAN STATUS TRANSFER
+//! ```
 use crate::n2::handover_downlink;
 use crate::ue::{Transfer, Ue};
 use bytes::Bytes;
@@ -12,7 +17,7 @@ use martlet_sbi_api::namf_communication::*;
 
 const CONTAINER: &str = "ran-status";
 
-/// Where the container of a request is; `None` for a request that is about something else.
+/// The container of a RAN status transfer; `None` for any other transfer.
 pub(crate) fn content(request: &N1N2MessageTransferReqData) -> Option<&RefToBinaryData> {
     let n2 = request
         .n2_info_container
@@ -23,15 +28,15 @@ pub(crate) fn content(request: &N1N2MessageTransferReqData) -> Option<&RefToBina
         .then_some(&content.ngap_data)
 }
 
-/// To the AMF where the UE goes (step 2b). Without it the target counts from zero, and the handover
-/// goes on.
+/// Source AMF: forwards the container (step 2b). If that fails, the target starts with new PDCP
+/// counts and the handover continues.
 pub(crate) async fn to_other_amf(
     ue: &Ue,
     amf: &AmfCommunicationClient,
     supi: &Supi,
     status: &RANStatusTransferTransparentContainer<'_>,
 ) {
-    let Ok(octets) = aper::encode(status) else {
+    let Ok(encoded) = aper::encode(status) else {
         return crate::metrics::ngap_error("not_encodable");
     };
     let mut container = N2InfoContainer::new(N2InformationClass::Ran);
@@ -44,20 +49,19 @@ pub(crate) async fn to_other_amf(
     });
     let request =
         N1N2MessageTransferReqData { n2_info_container: Some(container), ..Default::default() };
-    let body = Multipart::new(request).part(CONTAINER, content_type::NGAP, Bytes::from(octets));
+    let body = Multipart::new(request).part(CONTAINER, content_type::NGAP, Bytes::from(encoded));
     if let Err(problem) = amf.n1_n2_message_transfer(supi, body).await {
-        tracing::warn!(supi = ue.label(), %problem, "the other AMF does not take the RAN status of a handover");
+        tracing::warn!(supi = ue.label(), %problem, "RAN status transfer to the target AMF failed");
     }
 }
 
-/// To the gNB where the UE comes (step 2c), or is already.
+/// Target AMF: forwards the container to the target gNB (step 2c), also after the handover.
 pub(crate) async fn downlink(ue: &mut Ue, mut transfer: Transfer) {
-    let Some(octets) = transfer.n2.take() else {
-        return transfer.answer(Err(Problem::invalid_message(
-            "a binary part that the request names is missing",
-        )));
+    let Some(encoded) = transfer.n2.take() else {
+        return transfer
+            .answer(Err(Problem::invalid_message("a referenced binary part is missing")));
     };
-    let status: RANStatusTransferTransparentContainer<'_> = match aper::decode(&octets) {
+    let status: RANStatusTransferTransparentContainer<'_> = match aper::decode(&encoded) {
         Ok(status) => status,
         Err(error) => {
             crate::metrics::ngap_error("container");
@@ -66,8 +70,7 @@ pub(crate) async fn downlink(ue: &mut Ue, mut transfer: Transfer) {
         }
     };
     let Some(to) = ue.target.as_ref().or(ue.connection.as_ref()) else {
-        let gone = Problem::new(404, "CONTEXT_NOT_FOUND")
-            .detail("the UE is at no gNB, nor on its way to one");
+        let gone = Problem::new(404, "CONTEXT_NOT_FOUND").detail("the UE has no connection");
         return transfer.answer(Err(gone));
     };
     to.send(handover_downlink::ran_status_transfer(to, status)).await;

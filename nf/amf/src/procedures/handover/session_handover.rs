@@ -1,6 +1,5 @@
-//! A handover at the SMFs (TS 29.502, 5.2.2.3.4): what is prepared, what was admitted, and how it
-//! ended.
-use crate::concurrently::all;
+//! The SMFs' part of a handover (TS 29.502, 5.2.2.3.4): hoState PREPARING, PREPARED, COMPLETED and
+//! CANCELLED.
 use crate::n2::Gnb;
 use crate::n2::handover_uplink::{HandoverAdmitted, HandoverRequired};
 use crate::n2::uplink::{SessionInfo, SessionOutcome};
@@ -8,6 +7,7 @@ use crate::procedures::session::user_plane_activation::{N2, part};
 use crate::served::Tai;
 use crate::ue::Ue;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use martlet_nas::identifiers::Slice;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork};
 use martlet_ngap::transfer::{
@@ -19,18 +19,18 @@ use martlet_sbi_api::nsmf_pdusession::{
     HoState, N2SmInfoType, SmContextUpdateData, SmContextUpdatedData,
 };
 
-/// What SMFs say to a preparation.
+/// Result of the preparation at the SMFs.
 #[derive(Default)]
 pub(crate) struct Prepared {
-    /// Session, slice and what the target is to set up.
+    /// Session, slice and PDU Session Resource Setup Request Transfer.
     pub requests: Vec<(u8, Slice, Bytes)>,
-    /// Sessions that stay behind, each with what the source is told.
+    /// Failed sessions, each with its Handover Preparation Unsuccessful Transfer.
     pub failed: Vec<SessionInfo>,
 }
 
 type Updated = Option<Multipart<SmContextUpdatedData>>;
 
-/// N2 information of an answer, if it is of this kind.
+/// The N2 information of an answer, if it has this type.
 fn info(answer: Updated, kind: &N2SmInfoType) -> Result<Bytes, Problem> {
     let found = answer
         .filter(|answer| answer.json.n2_sm_info_type.as_ref() == Some(kind))
@@ -41,7 +41,7 @@ fn info(answer: Updated, kind: &N2SmInfoType) -> Result<Bytes, Problem> {
     found.ok_or_else(|| Problem::system_failure(format!("the SMF gave no {}", kind.as_str())))
 }
 
-fn left_behind() -> Bytes {
+fn preparation_unsuccessful() -> Bytes {
     let cause = Cause::radioNetwork(
         CauseRadioNetwork::ho_failure_in_target_5GC_ngran_node_or_target_system,
     );
@@ -58,7 +58,7 @@ async fn update(
     ue.update_session(psi, Multipart::new(change).part(N2, content_type::NGAP, info)).await
 }
 
-/// Preparation at the SMFs of all sessions that the source names, at the same time.
+/// Prepares the sessions that the source names at their SMFs, concurrently.
 pub(crate) async fn prepare(
     ue: &mut Ue,
     required: &HandoverRequired,
@@ -80,7 +80,7 @@ pub(crate) async fn prepare(
         };
         update(ue, *psi, change, info.clone())
     });
-    let answers = all(updates).await;
+    let answers = join_all(updates).await;
     let mut prepared = Prepared::default();
     for ((psi, _), answer) in sessions.iter().zip(answers) {
         let slice = ue.sessions.get(psi).map(|session| session.slice);
@@ -92,16 +92,16 @@ pub(crate) async fn prepare(
                     supi = ue.label(),
                     psi,
                     ?problem,
-                    "the SMF does not prepare a session's handover"
+                    "handover preparation failed at the SMF"
                 );
-                prepared.failed.push((*psi, left_behind()));
+                prepared.failed.push((*psi, preparation_unsuccessful()));
             }
         }
     }
     prepared
 }
 
-/// Tells the SMFs what the target admits; what the source is told of each.
+/// Reports the target's response to the SMFs. Returns what the source gets for each session.
 pub(crate) async fn admitted(ue: &Ue, asked: &[u8], admitted: &HandoverAdmitted) -> SessionOutcome {
     let of = |list: &[SessionInfo]| -> Vec<SessionInfo> {
         list.iter()
@@ -110,13 +110,13 @@ pub(crate) async fn admitted(ue: &Ue, asked: &[u8], admitted: &HandoverAdmitted)
             .collect()
     };
     let (done, mut failed) = (of(&admitted.sessions.done), of(&admitted.sessions.failed));
-    // Of what the target does not speak it has not taken.
-    let said = |psi: &u8| done.iter().chain(&failed).any(|(said, _)| said == psi);
-    let silent: Vec<u8> = asked.iter().copied().filter(|psi| !said(psi)).collect();
+    // A session missing in the response was not admitted.
+    let answered = |psi: &u8| done.iter().chain(&failed).any(|(answered, _)| answered == psi);
+    let missing: Vec<u8> = asked.iter().copied().filter(|psi| !answered(psi)).collect();
     let cause = Cause::radioNetwork(CauseRadioNetwork::unspecified);
-    let unsaid: Bytes =
+    let unspecified: Bytes =
         HandoverResourceAllocationUnsuccessful { cause }.encode().unwrap_or_default().into();
-    failed.extend(silent.into_iter().map(|psi| (psi, unsaid.clone())));
+    failed.extend(missing.into_iter().map(|psi| (psi, unspecified.clone())));
     let change = |kind| SmContextUpdateData {
         ho_state: Some(HoState::Prepared),
         n2_sm_info_type: Some(kind),
@@ -128,37 +128,37 @@ pub(crate) async fn admitted(ue: &Ue, asked: &[u8], admitted: &HandoverAdmitted)
     let bad = failed.iter().map(|(psi, info)| {
         update(ue, *psi, change(N2SmInfoType::HandoverResAllocFail), info.clone())
     });
-    let (good, bad) = tokio::join!(all(good), all(bad));
+    let (good, bad) = tokio::join!(join_all(good), join_all(bad));
     let mut outcome = SessionOutcome::default();
     for ((psi, _), answer) in done.iter().zip(good) {
         match answer.and_then(|answer| info(answer, &N2SmInfoType::HandoverCmd)) {
             Ok(command) => outcome.done.push((*psi, command)),
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not go on with a session's handover");
-                outcome.failed.push((*psi, left_behind()));
+                tracing::warn!(supi = ue.label(), psi, %problem, "handover command missing from the SMF");
+                outcome.failed.push((*psi, preparation_unsuccessful()));
             }
         }
     }
     for ((psi, _), answer) in failed.iter().zip(bad) {
-        let told = answer.and_then(|answer| info(answer, &N2SmInfoType::HandoverPrepFail));
-        outcome.failed.push((*psi, told.unwrap_or_else(|_| left_behind())));
+        let transfer = answer.and_then(|answer| info(answer, &N2SmInfoType::HandoverPrepFail));
+        outcome.failed.push((*psi, transfer.unwrap_or_else(|_| preparation_unsuccessful())));
     }
     outcome
 }
 
-/// The UE is at the target with these sessions; the others have no user plane any more.
+/// Completes the handover of these sessions; the user planes of the others are deactivated.
 pub(crate) async fn complete(ue: &mut Ue, done: &[u8]) {
-    let place = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
+    let location = ue.connection.as_ref().map(|connection| connection.location.to_sbi());
     let updates = done.iter().map(|psi| {
         let change = SmContextUpdateData {
             ho_state: Some(HoState::Completed),
-            ue_location: place.clone(),
+            ue_location: location.clone(),
             ..Default::default()
         };
         ue.update_session(*psi, change.into())
     });
-    let answers = all(updates).await;
-    let mut behind: Vec<u8> =
+    let answers = join_all(updates).await;
+    let mut inactive: Vec<u8> =
         ue.active_sessions().into_iter().filter(|psi| !done.contains(psi)).collect();
     for (psi, answer) in done.iter().zip(answers) {
         match answer {
@@ -168,26 +168,26 @@ pub(crate) async fn complete(ue: &mut Ue, done: &[u8]) {
                 }
             }
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not complete a session's handover");
-                behind.push(*psi);
+                tracing::warn!(supi = ue.label(), psi, %problem, "handover completion failed at the SMF");
+                inactive.push(*psi);
             }
         }
     }
-    if !behind.is_empty() {
-        ue.deactivate_sessions(&behind, None).await;
+    if !inactive.is_empty() {
+        ue.deactivate_sessions(&inactive, None).await;
     }
 }
 
-/// The handover is given up: the SMFs let go of what they have prepared.
+/// Cancels the handover at the SMFs.
 pub(crate) async fn cancel(ue: &Ue) {
     let updates = ue.active_sessions().into_iter().map(|psi| {
         let change =
             SmContextUpdateData { ho_state: Some(HoState::Cancelled), ..Default::default() };
         ue.update_session(psi, change.into())
     });
-    for answer in all(updates.collect::<Vec<_>>()).await {
+    for answer in join_all(updates.collect::<Vec<_>>()).await {
         if let Err(problem) = answer {
-            tracing::warn!(supi = ue.label(), %problem, "an SMF was not told that a handover is cancelled");
+            tracing::warn!(supi = ue.label(), %problem, "handover cancellation failed at the SMF");
         }
     }
 }

@@ -1,7 +1,12 @@
-//! Xn handover, the core's part (TS 23.502, 4.9.1.2.2; TS 38.413, 8.4.4): the UE is at the target
-//! gNB already, and its sessions follow it. What else the AMF does with the UE goes on.
+//! Xn handover, the core network's part (TS 23.502, 4.9.1.2.2; TS 38.413, 8.4.4): the path switch.
+//! It also runs inside another procedure of the UE.
+//!
+//! ```text
+//! target gNB -> AMF  PATH SWITCH REQUEST
+//! AMF -> SMFs        Nsmf_PDUSession_UpdateSMContext (PATH_SWITCH_REQ)
+//! AMF -> target gNB  PATH SWITCH REQUEST ACKNOWLEDGE or FAILURE
+//! ```
 use crate::Amf;
-use crate::concurrently::all;
 use crate::metrics::{self, Procedure};
 use crate::n2::handover_downlink::{self, PathSwitched};
 use crate::n2::handover_uplink::PathSwitchRequested;
@@ -11,6 +16,7 @@ use crate::procedures::connection::nas_non_delivery;
 use crate::procedures::session::user_plane_activation::{N2, part};
 use crate::ue::{Event, Ue};
 use bytes::Bytes;
+use futures_util::future::join_all;
 use martlet_ngap::inbound::Fault;
 use martlet_ngap::ngap::{Cause, CauseRadioNetwork, NGAPPDU};
 use martlet_ngap::transfer::PathSwitchUnsuccessful;
@@ -40,7 +46,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>, data: 
     Ok(Vec::new())
 }
 
-/// Switches the path of the UE's sessions to the target gNB, or tells it that none was.
+/// Switches the path of the UE's sessions to the target gNB, or rejects the request.
 pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested) {
     let procedure = Procedure::start("path_switch");
     let ready = ue.connection.as_ref().filter(|connection| connection.amf_id == request.amf_id);
@@ -48,17 +54,17 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         procedure.failed("no_context");
         return reject(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
     }
-    let place = request.location.map(|location| location.to_sbi());
+    let location = request.location.map(|location| location.to_sbi());
     let known =
         |(psi, _): &&SessionInfo| ue.sessions.get(psi).is_some_and(|session| !session.releasing);
     let switched: Vec<_> = request.switched.iter().filter(known).collect();
-    let answers = all(switched.iter().map(|info| switch(ue, info, place.clone()))).await;
+    let answers = join_all(switched.iter().map(|info| switch(ue, info, location.clone()))).await;
     let (mut done, mut released) = (Vec::new(), Vec::new());
     for ((psi, _), answer) in switched.iter().zip(answers) {
         match answer {
             Ok(transfer) => done.push((*psi, transfer)),
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not switch a session's path");
+                tracing::warn!(supi = ue.label(), psi, %problem, "path switch failed at the SMF");
                 released.push((*psi, unsuccessful(problem)));
             }
         }
@@ -70,11 +76,7 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
     }
     if done.is_empty() {
         procedure.failed("no_session");
-        tracing::warn!(
-            supi = ue.label(),
-            gnb = gnb.label(),
-            "no session of the UE could be switched to the gNB"
-        );
+        tracing::warn!(supi = ue.label(), gnb = gnb.label(), "path switch failed for all sessions");
         let failure =
             handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released);
         return send(&gnb, failure).await;
@@ -87,11 +89,11 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         }
     });
     if !moved {
-        // It was lost meanwhile.
+        // The connection was lost meanwhile.
         procedure.failed("connection_lost");
         return reject(&gnb, &request, CauseRadioNetwork::unknown_local_UE_NGAP_ID).await;
     }
-    stay_behind(ue, &request, &done, place).await;
+    deactivate_unswitched(ue, &request, &done, location).await;
     acknowledge(ue, &request, &done, &released).await;
     nas_non_delivery::send_again(ue).await;
     ue.publish();
@@ -100,30 +102,29 @@ pub(crate) async fn run(ue: &mut Ue, gnb: Arc<Gnb>, request: PathSwitchRequested
         from = before,
         gnb = ue.gnb(),
         sessions = done.len(),
-        "the UE's path is switched"
+        "path switched"
     );
     procedure.succeeded();
 }
 
-/// Nsmf_PDUSession_UpdateSMContext with what the target gNB says of a session; what the SMF answers
-/// to it.
+/// Sends the target's transfer to the SMF and returns the SMF's transfer.
 async fn switch(
     ue: &Ue,
     (psi, info): &SessionInfo,
-    place: Option<UserLocation>,
+    location: Option<UserLocation>,
 ) -> Result<Bytes, Problem> {
     let change = SmContextUpdateData {
         to_be_switched: Some(true),
         n2_sm_info: part(N2),
         n2_sm_info_type: Some(N2SmInfoType::PathSwitchReq),
-        ue_location: place,
+        ue_location: location,
         ..Default::default()
     };
     let answer = ue
         .update_session(*psi, Multipart::new(change).part(N2, content_type::NGAP, info.clone()))
         .await?;
     transfer(answer.as_ref())
-        .ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
+        .ok_or_else(|| Problem::system_failure("the SMF's answer has no N2 information"))
 }
 
 fn transfer(answer: Option<&Multipart<SmContextUpdatedData>>) -> Option<Bytes> {
@@ -131,7 +132,7 @@ fn transfer(answer: Option<&Multipart<SmContextUpdatedData>>) -> Option<Bytes> {
     answer.find(&answer.json.n2_sm_info.as_ref()?.content_id).cloned()
 }
 
-/// What the gNB is told of a session that an SMF has not switched.
+/// The unsuccessful transfer of a session that the SMF did not switch.
 fn unsuccessful(mut problem: Problem) -> Bytes {
     let of_smf = SmContextUpdateError::from_problem(&mut problem)
         .and_then(|error| error.find(&error.json.n2_sm_info.as_ref()?.content_id).cloned());
@@ -143,12 +144,12 @@ fn refusal(cause: CauseRadioNetwork) -> Bytes {
     transfer.encode().unwrap_or_default().into()
 }
 
-/// Sessions that the target has not taken over, or does not speak of, have no user plane any more.
-async fn stay_behind(
+/// Deactivates the sessions that the target did not take over.
+async fn deactivate_unswitched(
     ue: &mut Ue,
     request: &PathSwitchRequested,
     done: &[SessionInfo],
-    place: Option<UserLocation>,
+    location: Option<UserLocation>,
 ) {
     let known = |(psi, _): &&SessionInfo| ue.sessions.contains_key(psi);
     let failed: Vec<_> = request.failed.iter().filter(known).collect();
@@ -157,28 +158,28 @@ async fn stay_behind(
             failed_to_be_switched: Some(true),
             n2_sm_info: part(N2),
             n2_sm_info_type: Some(N2SmInfoType::PathSwitchSetupFail),
-            ue_location: place.clone(),
+            ue_location: location.clone(),
             ..Default::default()
         };
         ue.update_session(*psi, Multipart::new(change).part(N2, content_type::NGAP, info.clone()))
     });
-    let answers = all(updates).await;
+    let answers = join_all(updates).await;
     for ((psi, _), answer) in failed.iter().zip(answers) {
         if let Err(problem) = answer {
-            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF was not told that a session stays behind");
+            tracing::warn!(supi = ue.label(), psi, %problem, "failed-to-be-switched report to the SMF failed");
         }
     }
-    let told: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
-    let mut silent = Vec::new();
+    let reported: Vec<u8> = failed.iter().map(|(psi, _)| *psi).collect();
+    let mut missing = Vec::new();
     for (psi, session) in ue.sessions.iter_mut() {
         let switched = done.iter().any(|(switched, _)| switched == psi);
-        if session.active && !switched && !told.contains(psi) {
-            silent.push(*psi);
+        if session.active && !switched && !reported.contains(psi) {
+            missing.push(*psi);
         }
         session.active = switched;
     }
-    if !silent.is_empty() {
-        ue.deactivate_sessions(&silent, None).await;
+    if !missing.is_empty() {
+        ue.deactivate_sessions(&missing, None).await;
     }
 }
 
@@ -189,14 +190,14 @@ async fn acknowledge(
     released: &[SessionInfo],
 ) {
     let Some(capability) = ue.capability.clone() else { return };
-    // What the target believes is compared with what the UE said (TS 33.501, 6.7.3.1): ours is sent
-    // in any case.
+    // The gNB's security capabilities are compared with the stored ones (TS 33.501, 6.7.3.1); the
+    // stored ones are sent in any case.
     if request.capability != downlink::security_capabilities(&capability) {
         metrics::ngap_error("security_capabilities");
         tracing::warn!(
             supi = ue.label(),
             gnb = ue.gnb(),
-            "the gNB has other security capabilities of the UE"
+            "security capability mismatch in the path switch request"
         );
     }
     let Some(connection) = &mut ue.connection else { return };
@@ -215,10 +216,10 @@ async fn acknowledge(
     connection.send(acknowledge).await;
 }
 
-/// PATH SWITCH REQUEST FAILURE for all sessions.
+/// Sends PATH SWITCH REQUEST FAILURE for all sessions.
 pub(crate) async fn reject(gnb: &Gnb, request: &PathSwitchRequested, why: CauseRadioNetwork) {
     metrics::ngap_error("path_switch");
-    tracing::warn!(gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why, "a path is not switched");
+    tracing::warn!(gnb = gnb.label(), amf_id = request.amf_id, ran_id = request.ran_id, cause = ?why, "path switch rejected");
     let released: Vec<_> = request.switched.iter().map(|(psi, _)| (*psi, refusal(why))).collect();
     send(gnb, handover_downlink::path_switch_failure(request.amf_id, request.ran_id, &released))
         .await;
@@ -227,6 +228,6 @@ pub(crate) async fn reject(gnb: &Gnb, request: &PathSwitchRequested, why: CauseR
 async fn send(gnb: &Gnb, message: downlink::Built) {
     match message {
         Ok(message) => drop(gnb.send(0, &message).await),
-        Err(error) => tracing::error!(gnb = gnb.label(), %error, "an NGAP message cannot be built"),
+        Err(error) => tracing::error!(gnb = gnb.label(), %error, "NGAP message not encodable"),
     }
 }

@@ -1,11 +1,15 @@
-//! AMF status indication (TS 38.413, 8.7.8; TS 23.501, 5.21.2.2): an AMF that goes says so, so that
-//! gNBs bring UEs to others of its set.
+//! AMF status indication (TS 38.413, 8.7.8; TS 23.501, 5.21.2.2): before it stops, the AMF makes
+//! its GUAMIs unavailable, so that gNBs select another AMF of the set.
+//!
+//! ```text
+//! AMF -> gNB  AMF STATUS INDICATION (Unavailable GUAMI List)
+//! ```
 use crate::Amf;
 use crate::n2::Gnb;
 use martlet_ngap::build_ngap;
 use martlet_ngap::ngap::*;
 
-/// Tells a gNB that this AMF serves none of its GUAMIs any more.
+/// Sends all GUAMIs of this AMF as unavailable.
 pub(crate) async fn unavailable(amf: &Amf, gnb: &Gnb) {
     if gnb.setup().is_none() {
         return;
@@ -21,6 +25,6 @@ pub(crate) async fn unavailable(amf: &Amf, gnb: &Gnb) {
         UnavailableGUAMIList(list)
     ) {
         Ok(message) => drop(gnb.send(0, &message).await),
-        Err(error) => tracing::error!(%error, "AMF STATUS INDICATION cannot be built"),
+        Err(error) => tracing::error!(%error, "AMF STATUS INDICATION not encodable"),
     }
 }

@@ -1,4 +1,9 @@
-//! NG reset by a gNB (TS 38.413, 8.7.4.2): all of its connections have ended, or some.
+//! NG reset by a gNB (TS 38.413, 8.7.4.2) of all or some connections.
+//!
+//! ```text
+//! gNB -> AMF  NG RESET
+//! AMF -> gNB  NG RESET ACKNOWLEDGE
+//! ```
 use crate::Amf;
 use crate::metrics::Procedure;
 use crate::n2::{Gnb, Handled};
@@ -7,7 +12,7 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{build_ngap, cause, extract_ngap_ies};
 use std::sync::Arc;
 
-/// Ends the connections on the AMF's side and acknowledges.
+/// Drops the connections and acknowledges.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Handled {
     let procedure = Procedure::start("ng_reset");
     let (why, reset) = read(pdu).map_err(|error| Fault::of(pdu, &error))?;
@@ -16,16 +21,16 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Han
         ResetType::partOfNG_Interface(list) => {
             let lost = list.0.iter().filter(|item| {
                 let (amf_id, ran_id) = (item.amf_ue_ngap_id.as_ref(), item.ran_ue_ngap_id.as_ref());
-                amf.tables.lose(gnb.number, amf_id.map(|id| id.0), ran_id.map(|id| id.0))
+                amf.tables.drop_connection(gnb.number, amf_id.map(|id| id.0), ran_id.map(|id| id.0))
             });
             let connections = lost.count();
             tracing::info!(
                 gnb = gnb.label(),
                 connections,
                 cause = why,
-                "the gNB resets connections"
+                "NG RESET: connections dropped"
             );
-            // The list goes back as it came (8.7.4.2.2).
+            // The list is returned unchanged (8.7.4.2.2).
             build_ngap!(
                 SuccessfulOutcome,
                 NGReset,
@@ -34,12 +39,12 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, pdu: &NGAPPDU<'_>) -> Han
             )
         }
         _ => {
-            let connections = amf.tables.lose_gnb(gnb.number);
+            let connections = amf.tables.drop_gnb(gnb.number);
             tracing::info!(
                 gnb = gnb.label(),
                 connections,
                 cause = why,
-                "the gNB resets everything"
+                "NG RESET: all connections dropped"
             );
             build_ngap!(SuccessfulOutcome, NGReset, NGResetAcknowledge,)
         }

@@ -1,5 +1,9 @@
-//! NG setup (TS 38.413, 8.7.1): a gNB says what it is and what it serves, and learns whom it may
-//! bring to the AMF.
+//! NG setup (TS 38.413, 8.7.1).
+//!
+//! ```text
+//! gNB -> AMF  NG SETUP REQUEST (global RAN node ID, supported TAs)
+//! AMF -> gNB  NG SETUP RESPONSE, or NG SETUP FAILURE with the time to wait
+//! ```
 use crate::Amf;
 use crate::metrics::Procedure;
 use crate::n2::{Area, Gnb, GnbSetup, Handled};
@@ -12,7 +16,7 @@ use martlet_ngap::{Error, Message, build_ngap, build_ngap_ie, cause, extract_nga
 use martlet_sbi_api::common::{GNbId, GlobalRanNodeId};
 use std::sync::Arc;
 
-/// Takes the gNB in, or says why not and when it may try again.
+/// Accepts or rejects the gNB.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Handled {
     let procedure = Procedure::start("ng_setup");
     let setup = read(&received.pdu).map_err(|error| Fault::of(&received.pdu, &error))?;
@@ -21,7 +25,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
             gnb = setup.name.as_deref().unwrap_or(&setup.id),
             cause = cause::text(&why),
             areas = describe(&setup.areas),
-            "NG setup is refused: compare the gNB's PLMN and slices with amf.plmns"
+            "NG setup rejected: compare the gNB's PLMN and slices with amf.plmns"
         );
         procedure.failed("refused");
         return Ok(failure(why).into_iter().collect());
@@ -30,25 +34,22 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
         tracing::warn!(
             gnb = setup.name.as_deref().unwrap_or(&setup.id),
             areas = describe(&setup.areas),
-            "the AMF serves none of the gNB's tracking areas, so its UEs will be rejected: add \
-             them to amf.tais"
+            "no tracking area of the gNB is served, so its UEs will be rejected; add them to \
+             amf.tais"
         );
     }
     let response = response(amf, received).map_err(|error| Fault::of(&received.pdu, &error))?;
     if let Some(other) = amf.gnbs.other_of(&setup.id, gnb.number) {
-        tracing::info!(
-            gnb = setup.id,
-            "the gNB is back with another association; the old one is ended"
-        );
+        tracing::info!(gnb = setup.id, "gNB has a new association; the old one is aborted");
         other.abort();
-        amf.tables.lose_gnb(other.number);
+        amf.tables.drop_gnb(other.number);
     }
     let areas = describe(&setup.areas);
     if gnb.set_up(Some(setup)).is_some() {
-        // Everything that was agreed on before is void (8.7.1.1).
-        amf.tables.lose_gnb(gnb.number);
+        // A repeated NG setup clears the previous state (8.7.1.1).
+        amf.tables.drop_gnb(gnb.number);
     }
-    tracing::info!(gnb = gnb.label(), address = %gnb.address, areas, "a gNB is set up");
+    tracing::info!(gnb = gnb.label(), address = %gnb.address, areas, "NG setup completed");
     procedure.succeeded();
     Ok(vec![response])
 }
@@ -81,7 +82,7 @@ pub(crate) fn identity(node: &GlobalRANNodeID) -> (String, GlobalRanNodeId) {
     }
 }
 
-/// The tracking areas of a list; those of a PLMN that is none are left out.
+/// The supported tracking areas; those with an invalid PLMN are skipped.
 pub(crate) fn read_areas(list: &SupportedTAList) -> Vec<Area> {
     let of_item = |item: &SupportedTAItem| {
         let tac = tac_from_ngap(&item.tac);
@@ -99,7 +100,7 @@ pub(crate) fn read_areas(list: &SupportedTAList) -> Vec<Area> {
     list.0.iter().flat_map(of_item).collect()
 }
 
-/// Whether the AMF and the gNB have a PLMN and, in it, a slice in common.
+/// Checks that AMF and gNB share a PLMN with a common slice.
 pub(crate) fn serves(amf: &Amf, areas: &[Area]) -> Result<(), Cause> {
     let common: Vec<_> =
         areas.iter().filter_map(|area| Some((area, amf.served.plmn(area.tai.plmn)?))).collect();
@@ -115,7 +116,7 @@ pub(crate) fn serves(amf: &Amf, areas: &[Area]) -> Result<(), Cause> {
     }
 }
 
-/// Areas as people read them: `00101/1 [1, 1-000001]`.
+/// Areas in logs: `00101/1 [1, 1-000001]`.
 fn describe(areas: &[Area]) -> String {
     let text = |area: &Area| {
         let slices: Vec<_> = area.slices.iter().map(ToString::to_string).collect();

@@ -1,6 +1,10 @@
-//! Overload (TS 38.413, 8.7.6 and 8.7.7; TS 23.501, 5.19.5.2): while UEs have to be told to come
-//! back later, gNBs are asked to keep signalling away; what was called by the network, and
-//! emergencies, they let through.
+//! Overload control (TS 38.413, 8.7.6 and 8.7.7; TS 23.501, 5.19.5.2): while UEs are rejected with
+//! #22, gNBs admit only mobile-terminated and emergency access.
+//!
+//! ```text
+//! AMF -> gNBs  OVERLOAD START, at the first reject
+//! AMF -> gNBs  OVERLOAD STOP, amf.limits.overload_ms after the last reject
+//! ```
 use crate::Amf;
 use crate::metrics;
 use martlet_nf::Shutdown;
@@ -11,60 +15,59 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often is looked.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Tells gNBs when an overload begins, and when it has ended: when no UE was turned away for as
-/// long as the configuration says.
+/// Sends OVERLOAD START and OVERLOAD STOP until the shutdown.
 pub(crate) async fn watch(amf: Arc<Amf>, shutdown: Shutdown) {
-    let calm = Duration::from_millis(amf.config.limits.overload_ms.into());
-    let (mut seen, mut since, mut told) = (0, None, BTreeSet::new());
+    let hold = Duration::from_millis(amf.config.limits.overload_ms.into());
+    let (mut seen, mut since, mut notified) = (0, None, BTreeSet::new());
     loop {
         tokio::select! {
-            () = tokio::time::sleep(LOOK.min(calm)) => {}
+            () = tokio::time::sleep(CHECK_INTERVAL.min(hold)) => {}
             () = shutdown.wait() => return,
         }
-        let turned_away = amf.turned_away.load(Ordering::Relaxed);
+        let congestion_rejects = amf.congestion_rejects.load(Ordering::Relaxed);
         let now = tokio::time::Instant::now();
-        if turned_away != seen {
-            (seen, since) = (turned_away, Some(now));
+        if congestion_rejects != seen {
+            (seen, since) = (congestion_rejects, Some(now));
         }
-        let overloaded = since.is_some_and(|since| now.duration_since(since) < calm);
+        let overloaded = since.is_some_and(|since| now.duration_since(since) < hold);
         match overloaded {
-            true => start(&amf, &mut told).await,
-            false if !told.is_empty() => stop(&amf, &mut told).await,
+            true => start(&amf, &mut notified).await,
+            false if !notified.is_empty() => stop(&amf, &mut notified).await,
             false => {}
         }
     }
 }
 
-/// OVERLOAD START to each gNB that has not got it yet.
-async fn start(amf: &Amf, told: &mut BTreeSet<u64>) {
+/// Sends OVERLOAD START to each gNB that has not got it yet.
+async fn start(amf: &Amf, notified: &mut BTreeSet<u64>) {
     let response = OverloadResponse::overloadAction(OverloadAction::reject_rrc_cr_signalling);
     let Ok(message) =
         build_ngap!(InitiatingMessage, OverloadStart, OverloadStart, AMFOverloadResponse(response))
     else {
         return;
     };
-    if told.is_empty() {
+    if notified.is_empty() {
         metrics::overloads();
-        tracing::warn!("overload: UEs are turned away, and gNBs are asked to keep signalling away");
+        tracing::warn!("overload started: UEs rejected with #22; OVERLOAD START sent to the gNBs");
     }
     for gnb in amf.gnbs.all() {
-        if gnb.setup().is_some() && told.insert(gnb.number) {
+        if gnb.setup().is_some() && notified.insert(gnb.number) {
             gnb.send(0, &message).await;
         }
     }
 }
 
-/// OVERLOAD STOP.
-async fn stop(amf: &Amf, told: &mut BTreeSet<u64>) {
-    tracing::info!("the overload has ended");
+/// Sends OVERLOAD STOP.
+async fn stop(amf: &Amf, notified: &mut BTreeSet<u64>) {
+    tracing::info!("overload ended");
     let Ok(message) = build_ngap!(InitiatingMessage, OverloadStop, OverloadStop,) else { return };
     for gnb in amf.gnbs.all() {
-        if told.contains(&gnb.number) {
+        if notified.contains(&gnb.number) {
             gnb.send(0, &message).await;
         }
     }
-    told.clear();
+    notified.clear();
 }

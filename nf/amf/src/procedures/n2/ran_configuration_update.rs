@@ -1,4 +1,9 @@
-//! RAN configuration update (TS 38.413, 8.7.2): a gNB says something else of itself.
+//! RAN configuration update (TS 38.413, 8.7.2).
+//!
+//! ```text
+//! gNB -> AMF  RAN CONFIGURATION UPDATE
+//! AMF -> gNB  RAN CONFIGURATION UPDATE ACKNOWLEDGE or FAILURE
+//! ```
 use super::ng_setup::{read_areas, serves};
 use crate::Amf;
 use crate::metrics::Procedure;
@@ -8,18 +13,18 @@ use martlet_ngap::ngap::*;
 use martlet_ngap::{Error, build_ngap, cause, extract_ngap_ies};
 use std::sync::Arc;
 
-/// Takes the change over, or refuses it and leaves everything as it was.
+/// Applies the update, or rejects it without any change.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) -> Handled {
     let procedure = Procedure::start("ran_configuration_update");
     let pdu = &received.pdu;
     let Some(before) = gnb.setup() else {
-        return Err(Fault::state(pdu, "NG setup has to come first").into());
+        return Err(Fault::state(pdu, "received before NG setup").into());
     };
     let setup = read(pdu, &before).map_err(|error| Fault::of(pdu, &error))?;
     let answer = match serves(amf, &setup.areas) {
         Ok(()) => {
             gnb.set_up(Some(setup));
-            tracing::info!(gnb = gnb.label(), "the gNB has changed its configuration");
+            tracing::info!(gnb = gnb.label(), "gNB configuration updated");
             procedure.succeeded();
             build_ngap!(
                 SuccessfulOutcome,
@@ -31,7 +36,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
             tracing::warn!(
                 gnb = gnb.label(),
                 cause = cause::text(&why),
-                "a change of the gNB is refused"
+                "gNB configuration update rejected"
             );
             procedure.failed("refused");
             build_ngap!(
@@ -46,7 +51,7 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Arc<Gnb>, received: &Received<'_>) 
     Ok(answer.into_iter().collect())
 }
 
-/// The gNB with what the message changes.
+/// The gNB's setup data with the update applied.
 fn read(pdu: &NGAPPDU<'_>, before: &GnbSetup) -> Result<GnbSetup, Error> {
     extract_ngap_ies!(pdu, RANConfigurationUpdate,
         lax name: String = RANNodeName(name) => name.0.into_owned(),

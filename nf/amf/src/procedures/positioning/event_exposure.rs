@@ -1,10 +1,17 @@
-//! Who has asked is told where UEs are (TS 29.518, 5.3; TS 23.502, 4.10 and 4.15.4): when a UE has
-//! changed its cell, and when it has come into an area or left it. gNBs are asked to say when a UE
-//! changes its cell, since it may do so without a word to the core (TS 38.413, 8.12).
+//! Namf_EventExposure: location and area-of-interest reports (TS 29.518, 5.3; TS 23.502, 4.10 and
+//! 4.15.4). The gNB reports cell changes that the UE makes without NAS signalling (TS 38.413,
+//! 8.12).
+//!
+//! ```text
+//! NF -> AMF   Namf_EventExposure_Subscribe
+//! AMF -> gNB  LOCATION REPORTING CONTROL
+//! gNB -> AMF  LOCATION REPORT
+//! AMF -> NF   Namf_EventExposure_Notify
+//! ```
 use crate::Amf;
 use crate::n2::{Connection, Gnb, Location, Reporting, downlink};
 use crate::served::{Tai, plmn_to_ngap};
-use crate::ue::{Event, Told, Ue};
+use crate::ue::{Event, Reported, Ue};
 use martlet_nas::Plmn;
 use martlet_ngap::helpers;
 use martlet_ngap::ngap::*;
@@ -16,45 +23,48 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Areas of one UE that a gNB can be asked for (TS 38.413, 9.3.1.66).
-const MOST_AREAS: usize = 64;
-/// Notifications that may be under way at a time.
-const UNDER_WAY: usize = 256;
-/// How long one may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Areas of interest of one UE at a gNB (TS 38.413, 9.3.1.66).
+const MAX_AREAS: usize = 64;
+/// Notifications in flight.
+const MAX_CONCURRENT_NOTIFICATIONS: usize = 256;
+/// Time limit of a notification.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One event of a subscription.
-pub(crate) struct Watch {
-    /// Of the subscription.
+pub(crate) struct EventSubscription {
+    /// Identity of the subscription.
     id: u64,
     supi: Supi,
     uri: String,
     correlation: String,
     event: AmfEvent,
     areas: Vec<PresenceInfo>,
-    /// Reports that are still to come.
+    /// Remaining reports.
     left: AtomicU64,
 }
 
-/// All subscriptions.
-pub(crate) struct Watches {
-    list: Mutex<(u64, Vec<Arc<Watch>>)>,
-    under_way: Arc<Semaphore>,
+/// All event subscriptions.
+pub(crate) struct EventSubscriptions {
+    list: Mutex<(u64, Vec<Arc<EventSubscription>>)>,
+    notification_permits: Arc<Semaphore>,
 }
 
-impl Default for Watches {
+impl Default for EventSubscriptions {
     fn default() -> Self {
-        Watches { list: Mutex::default(), under_way: Arc::new(Semaphore::new(UNDER_WAY)) }
+        EventSubscriptions {
+            list: Mutex::default(),
+            notification_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_NOTIFICATIONS)),
+        }
     }
 }
 
-impl Watches {
-    fn list(&self) -> MutexGuard<'_, (u64, Vec<Arc<Watch>>)> {
+impl EventSubscriptions {
+    fn list(&self) -> MutexGuard<'_, (u64, Vec<Arc<EventSubscription>>)> {
         self.list.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn of(&self, supi: &Supi) -> Vec<Arc<Watch>> {
-        self.list().1.iter().filter(|watch| watch.supi == *supi).cloned().collect()
+    fn of(&self, supi: &Supi) -> Vec<Arc<EventSubscription>> {
+        self.list().1.iter().filter(|subscription| subscription.supi == *supi).cloned().collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -62,11 +72,11 @@ impl Watches {
     }
 }
 
-fn unserved(detail: &str) -> Problem {
+fn not_supported(detail: &str) -> Problem {
     Problem::new(403, "SUBSCRIPTION_CANNOT_BE_SERVED").detail(detail)
 }
 
-/// The areas of an event; a cell or a tracking area at least is in each.
+/// The areas of an event. Each names tracking areas, cells or RAN nodes.
 fn areas(event: &AmfEvent) -> Result<Vec<PresenceInfo>, Problem> {
     let listed = event.area_list.iter().flatten().filter_map(|area| area.presence_info.clone());
     let named = event.presence_info_list.iter().flatten().map(|(id, area)| {
@@ -82,30 +92,28 @@ fn areas(event: &AmfEvent) -> Result<Vec<PresenceInfo>, Problem> {
         ];
         lists.contains(&true)
     };
-    match (all.is_empty() || all.len() > MOST_AREAS, all.iter().all(known)) {
+    match (all.is_empty() || all.len() > MAX_AREAS, all.iter().all(known)) {
         (false, true) => Ok(all),
         (true, _) => Err(Problem::mandatory_ie_incorrect(
             "/subscription/eventList",
             "1 to 64 areas are needed",
         )),
-        (false, false) => {
-            Err(unserved("an area is known by tracking areas, NR cells or RAN nodes"))
-        }
+        (false, false) => Err(not_supported("an area needs tracking areas, NR cells or RAN nodes")),
     }
 }
 
 impl Amf {
-    /// Takes a subscription (TS 29.518, 5.3.2.2).
-    pub(crate) fn watch(&self, asked: &AmfEventSubscription) -> Result<u64, Problem> {
+    /// Creates a subscription (TS 29.518, 5.3.2.2).
+    pub(crate) fn subscribe_events(&self, asked: &AmfEventSubscription) -> Result<u64, Problem> {
         let missing =
             |name: &str| Problem::new(400, "MANDATORY_IE_MISSING").detail(name.to_string());
         let supi = asked
             .supi
             .clone()
-            .ok_or_else(|| unserved("events of one UE at a time are told: name its SUPI"))?;
+            .ok_or_else(|| not_supported("only events of a single SUPI are supported"))?;
         let trigger = asked.options.as_ref().map(|options| &options.trigger);
         if trigger == Some(&AmfEventTrigger::Periodic) {
-            return Err(unserved("what changes is told, and not at intervals"));
+            return Err(not_supported("periodic reports are not supported"));
         }
         if asked.event_list.is_empty() {
             return Err(missing("eventList"));
@@ -115,17 +123,22 @@ impl Amf {
             events.push(match &event.kind {
                 AmfEventType::LocationReport => (event.clone(), Vec::new()),
                 AmfEventType::PresenceInAoiReport => (event.clone(), areas(event)?),
-                other => return Err(unserved(&format!("{} is not told", other.as_str()))),
+                other => {
+                    return Err(not_supported(&format!(
+                        "event {} is not supported",
+                        other.as_str()
+                    )));
+                }
             });
         }
         let ue = self.find(&supi).map_err(|_| {
             Problem::new(403, "UE_NOT_SERVED_BY_AMF")
                 .detail(format!("the AMF does not serve {supi}"))
         })?;
-        let mut list = self.watches.list();
+        let mut list = self.event_subscriptions.list();
         if list.1.len() + events.len() > self.config.limits.max_ues {
             return Err(Problem::new(503, "NF_CONGESTION")
-                .detail("there are enough subscriptions: see amf.limits.max_ues"));
+                .detail("too many subscriptions; raise amf.limits.max_ues"));
         }
         list.0 += 1;
         let id = list.0;
@@ -133,7 +146,7 @@ impl Amf {
         for (event, areas) in events {
             let once = trigger == Some(&AmfEventTrigger::OneTime);
             let left = if once { Some(1) } else { event.max_reports.or(most) };
-            list.1.push(Arc::new(Watch {
+            list.1.push(Arc::new(EventSubscription {
                 id,
                 supi: supi.clone(),
                 uri: asked.event_notify_uri.clone(),
@@ -144,72 +157,79 @@ impl Amf {
             }));
         }
         drop(list);
-        // A task that has too much to do finds it with the next thing that it does.
-        let _ = self.tell(&ue, Event::Watched);
+        // If the queue is full, the task checks after its next event.
+        let _ = self.send_event(&ue, Event::EventSubscriptionsChanged);
         Ok(id)
     }
 
-    /// Ends a subscription (TS 29.518, 5.3.2.3).
-    pub(crate) fn unwatch(&self, id: &str) -> Result<(), Problem> {
+    /// Deletes a subscription (TS 29.518, 5.3.2.3).
+    pub(crate) fn unsubscribe_events(&self, id: &str) -> Result<(), Problem> {
         let number: u64 = id.parse().unwrap_or_default();
-        let mut list = self.watches.list();
+        let mut list = self.event_subscriptions.list();
         let (gone, left) = std::mem::take(&mut list.1)
             .into_iter()
-            .partition::<Vec<_>, _>(|watch| watch.id == number);
+            .partition::<Vec<_>, _>(|subscription| subscription.id == number);
         list.1 = left;
         drop(list);
         let Some(first) = gone.first() else {
             return Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND"));
         };
         if let Ok(ue) = self.find(&first.supi) {
-            let _ = self.tell(&ue, Event::Watched);
+            let _ = self.send_event(&ue, Event::EventSubscriptionsChanged);
         }
         Ok(())
     }
 }
 
-/// The gNB of a UE gets to know what is to be reported, and who has asked is told what has changed.
+/// Updates the location reporting at the UE's gNB and sends due reports.
 pub(crate) async fn check(ue: &mut Ue) {
     let reported = ue
         .connection
         .as_ref()
         .is_some_and(|connection| connection.reporting != Reporting::default());
-    if ue.amf.watches.is_empty() && !reported && ue.watched.is_empty() {
+    if ue.amf.event_subscriptions.is_empty() && !reported && ue.last_reports.is_empty() {
         return;
     }
     let Some(supi) = ue.supi.clone().filter(|_| ue.registered) else { return };
-    let watches = ue.amf.watches.of(&supi);
-    ask_gnb(ue, &watches).await;
-    ue.watched.retain(|(id, event), _| {
-        watches.iter().any(|watch| watch.id == *id && watch.event.kind == *event)
+    let subscriptions = ue.amf.event_subscriptions.of(&supi);
+    update_gnb(ue, &subscriptions).await;
+    ue.last_reports.retain(|(id, event), _| {
+        subscriptions
+            .iter()
+            .any(|subscription| subscription.id == *id && subscription.event.kind == *event)
     });
     let gnb = ue.connection.as_ref().map(|connection| connection.gnb.clone());
-    let Some(place) =
+    let Some(location) =
         ue.connection.as_ref().map(|connection| connection.location).or(ue.last_location)
     else {
         return;
     };
-    for watch in watches {
-        let now = match watch.event.kind {
-            AmfEventType::PresenceInAoiReport => Told::Presence(
-                watch.areas.iter().map(|area| is_in(area, place, gnb.as_deref())).collect(),
+    for subscription in subscriptions {
+        let now = match subscription.event.kind {
+            AmfEventType::PresenceInAoiReport => Reported::Presence(
+                subscription
+                    .areas
+                    .iter()
+                    .map(|area| is_in(area, location, gnb.as_deref()))
+                    .collect(),
             ),
-            _ => Told::At(place),
+            _ => Reported::At(location),
         };
-        let before = ue.watched.insert((watch.id, watch.event.kind.clone()), now.clone());
-        // Whether a UE is in an area is told at once; where it is, when it has changed, unless more
-        // is asked for.
-        let first = watch.event.kind == AmfEventType::PresenceInAoiReport
-            || watch.event.immediate_flag == Some(true);
+        let before =
+            ue.last_reports.insert((subscription.id, subscription.event.kind.clone()), now.clone());
+        // An area report is sent at once; a location report at the first change, unless an
+        // immediate one is requested.
+        let first = subscription.event.kind == AmfEventType::PresenceInAoiReport
+            || subscription.event.immediate_flag == Some(true);
         if before.as_ref() != Some(&now) && (before.is_some() || first) {
-            tell(ue, &watch, place, &now);
+            notify(ue, &subscription, location, &now);
         }
     }
 }
 
-/// Whether a place is in an area.
-fn is_in(area: &PresenceInfo, place: Location, gnb: Option<&Gnb>) -> bool {
-    let (tai, cell) = (place.tai.to_sbi(), place.ncgi());
+/// Whether a location is in an area.
+fn is_in(area: &PresenceInfo, location: Location, gnb: Option<&Gnb>) -> bool {
+    let (tai, cell) = (location.tai.to_sbi(), location.ncgi());
     let by_node = || {
         let setup = gnb.and_then(Gnb::setup);
         area.global_ran_node_id_list
@@ -222,26 +242,27 @@ fn is_in(area: &PresenceInfo, place: Location, gnb: Option<&Gnb>) -> bool {
         || by_node()
 }
 
-/// One report (TS 29.518, 5.3.2.4).
-fn tell(ue: &Ue, watch: &Arc<Watch>, place: Location, told: &Told) {
+/// Sends one report (TS 29.518, 5.3.2.4).
+fn notify(ue: &Ue, subscription: &Arc<EventSubscription>, location: Location, reported: &Reported) {
     let spend = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(1) };
-    let Ok(before) = watch.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend) else {
+    let Ok(before) = subscription.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spend)
+    else {
         return;
     };
     let remain = (before != u64::MAX).then(|| u32::try_from(before - 1).unwrap_or(u32::MAX));
     let root = ue.amf.context.api_root();
     let mut report = AmfEventReport {
-        kind: watch.event.kind.clone(),
+        kind: subscription.event.kind.clone(),
         state: AmfEventState { active: remain != Some(0), remain_reports: remain },
         time_stamp: DateTime::now(),
-        subscription_id: Some(format!("{root}/namf-evts/v1/subscriptions/{}", watch.id)),
-        supi: Some(watch.supi.clone()),
+        subscription_id: Some(format!("{root}/namf-evts/v1/subscriptions/{}", subscription.id)),
+        supi: Some(subscription.supi.clone()),
         area_list: None,
         location: None,
     };
-    match told {
-        Told::At(_) => report.location = Some(place.to_sbi()),
-        Told::Presence(inside) => {
+    match reported {
+        Reported::At(_) => report.location = Some(location.to_sbi()),
+        Reported::Presence(inside) => {
             let state = |inside: &bool| {
                 if *inside { PresenceState::InArea } else { PresenceState::OutOfArea }
             };
@@ -251,33 +272,35 @@ fn tell(ue: &Ue, watch: &Arc<Watch>, place: Location, told: &Told) {
                     ..area.clone()
                 }),
             };
-            report.area_list = Some(watch.areas.iter().zip(inside).map(area).collect());
+            report.area_list = Some(subscription.areas.iter().zip(inside).map(area).collect());
         }
     }
-    let (watches, peer) =
-        (&ue.amf.watches, ue.amf.context.callback_peer().about(&watch.supi).within(PATIENCE));
+    let (subscriptions, peer) = (
+        &ue.amf.event_subscriptions,
+        ue.amf.context.callback_peer().about(&subscription.supi).within(ANSWER_TIMEOUT),
+    );
     if remain == Some(0) {
-        watches.list().1.retain(|other| !Arc::ptr_eq(other, watch));
+        subscriptions.list().1.retain(|other| !Arc::ptr_eq(other, subscription));
     }
-    let Ok(turn) = watches.under_way.clone().try_acquire_owned() else {
+    let Ok(permit) = subscriptions.notification_permits.clone().try_acquire_owned() else {
         return crate::metrics::dropped("event_report");
     };
     let body = AmfEventNotification {
-        notify_correlation_id: Some(watch.correlation.clone()),
+        notify_correlation_id: Some(subscription.correlation.clone()),
         report_list: Some(vec![report]),
     };
-    let (uri, supi) = (watch.uri.clone(), watch.supi.clone());
+    let (uri, supi) = (subscription.uri.clone(), subscription.supi.clone());
     tokio::spawn(async move {
         if let Err(problem) = AmfEventCallbackClient::new(peer).event_notify(&uri, body).await {
-            tracing::info!(%supi, uri, %problem, "an event was not told");
+            tracing::info!(%supi, uri, %problem, "event notification failed");
         }
-        drop(turn);
+        drop(permit);
     });
 }
 
-/// LOCATION REPORTING CONTROL, where the gNB has been asked for something else than what is wanted.
-async fn ask_gnb(ue: &mut Ue, watches: &[Arc<Watch>]) {
-    let wanted = wanted(watches);
+/// Sends LOCATION REPORTING CONTROL if the wanted reporting has changed.
+async fn update_gnb(ue: &mut Ue, subscriptions: &[Arc<EventSubscription>]) {
+    let wanted = wanted(subscriptions);
     let Some(connection) = ue.connection.as_mut().filter(|connection| connection.context_is_set_up)
     else {
         return;
@@ -285,7 +308,7 @@ async fn ask_gnb(ue: &mut Ue, watches: &[Arc<Watch>]) {
     if connection.reporting == wanted {
         return;
     }
-    // What was asked for before may not be a part of what is asked for now.
+    // A new request does not replace the old one, which is cancelled first.
     if connection.reporting != Reporting::default() {
         connection.send(control(connection, cancel())).await;
     }
@@ -299,15 +322,20 @@ fn control(connection: &Connection, asked: LocationReportingRequestType) -> down
     downlink::location_reporting(connection, asked)
 }
 
-fn wanted(watches: &[Arc<Watch>]) -> Reporting {
-    let cell = watches.iter().any(|watch| watch.event.kind == AmfEventType::LocationReport);
-    let areas = watches.iter().flat_map(|watch| watch.areas.iter().cloned()).take(MOST_AREAS);
+fn wanted(subscriptions: &[Arc<EventSubscription>]) -> Reporting {
+    let cell = subscriptions
+        .iter()
+        .any(|subscription| subscription.event.kind == AmfEventType::LocationReport);
+    let areas = subscriptions
+        .iter()
+        .flat_map(|subscription| subscription.areas.iter().cloned())
+        .take(MAX_AREAS);
     Reporting { cell, areas: areas.collect() }
 }
 
-/// What the target gNB of a handover is to report (TS 38.413, 9.2.3.4), with what that is.
+/// The location reporting for HANDOVER REQUEST (TS 38.413, 9.2.3.4).
 pub(crate) fn of_handover(ue: &Ue) -> Option<(Reporting, LocationReportingRequestType)> {
-    let wanted = wanted(&ue.amf.watches.of(ue.supi.as_ref()?));
+    let wanted = wanted(&ue.amf.event_subscriptions.of(ue.supi.as_ref()?));
     request(&wanted).map(|asked| (wanted, asked))
 }
 
@@ -351,7 +379,7 @@ fn area_to_ngap(area: &PresenceInfo) -> AreaOfInterest {
     };
     let cell = |cell: &martlet_sbi_api::common::Ncgi| {
         let identity = cell.nr_cell_id.to_u64();
-        // gNB identifier and cell are one number of 36 bits.
+        // gNB ID and cell ID are one 36-bit number.
         let cgi = helpers::nr_cgi(
             plmn(&cell.plmn_id)?,
             (identity >> 4) as u32,

@@ -1,8 +1,12 @@
-//! NRPPa between LMFs and gNBs (TS 23.273, 6.11.2 and 6.11.3; TS 38.413, 8.10). The AMF carries it
-//! and does not read it: the routing identity, which the gNB gives back, says which LMF a message
-//! belongs to.
+//! NRPPa transport between LMFs and gNBs (TS 23.273, 6.11.2 and 6.11.3; TS 38.413, 8.10). The AMF
+//! does not read NRPPa; the routing ID, which the gNB returns, selects the LMF.
+//!
+//! ```text
+//! LMF -> AMF -> gNB  DOWNLINK (NON) UE ASSOCIATED NRPPA TRANSPORT
+//! gNB -> AMF -> LMF  UPLINK (NON) UE ASSOCIATED NRPPA TRANSPORT
+//! ```
 use crate::n2::{Gnb, downlink};
-use crate::ue::positioning::{MOST_SUBSCRIPTIONS, Subscription, of_routing};
+use crate::ue::positioning::{MAX_SUBSCRIPTIONS, Subscription, of_routing};
 use crate::ue::{Stop, Ue};
 use crate::{Amf, metrics};
 use bytes::Bytes;
@@ -20,22 +24,22 @@ use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 
-/// LMFs that may subscribe to what gNBs say that is about no UE.
-const MOST_LMFS: usize = 64;
-/// Messages of gNBs that may be on their way to LMFs at a time.
-const UNDER_WAY: usize = 256;
+/// Subscriptions of LMFs to NRPPa messages without a UE.
+const MAX_LMFS: usize = 64;
+/// Notifications in flight.
+const MAX_CONCURRENT_NOTIFICATIONS: usize = 256;
 
-/// Which LMFs want NRPPa messages that are about no UE.
+/// Subscriptions of LMFs to NRPPa messages without a UE.
 pub(crate) struct NonUeSubscriptions {
     list: Mutex<(u64, Vec<Subscription>)>,
-    under_way: Arc<Semaphore>,
+    notification_permits: Arc<Semaphore>,
 }
 
 impl Default for NonUeSubscriptions {
     fn default() -> Self {
         NonUeSubscriptions {
             list: Mutex::default(),
-            under_way: Arc::new(Semaphore::new(UNDER_WAY)),
+            notification_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_NOTIFICATIONS)),
         }
     }
 }
@@ -52,7 +56,7 @@ impl NonUeSubscriptions {
     ) -> Result<NonUeN2InfoSubscriptionCreatedData, Problem> {
         if data.n2_information_class != N2InformationClass::NRPPa {
             let class = format!(
-                "n2InformationClass: {}; gNBs' NRPPa messages alone can be had",
+                "n2InformationClass: {}; only NRPPa is supported",
                 data.n2_information_class
             );
             return Err(Problem::new(400, "MANDATORY_IE_INCORRECT").detail(class));
@@ -60,9 +64,10 @@ impl NonUeSubscriptions {
         let mut list = self.list();
         let (next, list) = &mut *list;
         list.retain(|it| it.uri != data.n2_notify_callback_uri);
-        if list.len() >= MOST_LMFS {
-            return Err(Problem::new(403, "UNSPECIFIED")
-                .detail("there are enough subscriptions to NRPPa messages"));
+        if list.len() >= MAX_LMFS {
+            return Err(
+                Problem::new(403, "UNSPECIFIED").detail("too many subscriptions to NRPPa messages")
+            );
         }
         *next += 1;
         let id = next.to_string();
@@ -88,7 +93,7 @@ impl NonUeSubscriptions {
     }
 }
 
-/// The NRPPa information of a container, where it is one of NRPPa.
+/// The NRPPa information of a container, if it has class NRPPa.
 pub(crate) fn information(container: &N2InfoContainer) -> Option<&NrppaInformation> {
     container
         .nrppa_info
@@ -96,7 +101,7 @@ pub(crate) fn information(container: &N2InfoContainer) -> Option<&NrppaInformati
         .filter(|_| container.n2_information_class == N2InformationClass::NRPPa)
 }
 
-/// A notification with an NRPPa message of a gNB.
+/// A notification with an NRPPa message.
 fn notification(
     subscription: &Subscription,
     routing: &[u8],
@@ -121,9 +126,10 @@ fn notification(
 
 type Notification = Multipart<N2InformationNotification>;
 
-/// Tells an LMF; nobody waits for it.
+/// Notifies an LMF in a task of its own.
 fn notify(amf: &Arc<Amf>, about: Option<String>, uri: String, body: Notification, of_ue: bool) {
-    let Ok(turn) = amf.nrppa.under_way.clone().try_acquire_owned() else {
+    let Ok(permit) = amf.nrppa_subscriptions.notification_permits.clone().try_acquire_owned()
+    else {
         return metrics::dropped("nrppa");
     };
     let mut peer = amf.context.callback_peer();
@@ -132,19 +138,19 @@ fn notify(amf: &Arc<Amf>, about: Option<String>, uri: String, body: Notification
     }
     tokio::spawn(async move {
         let lmf = LmfCallbackClient::new(peer);
-        let told = match of_ue {
+        let notified = match of_ue {
             true => lmf.n2_info_notify(&uri, body).await,
             false => lmf.non_ue_n2_info_notify(&uri, body).await,
         };
-        if let Err(problem) = told {
+        if let Err(problem) = notified {
             metrics::ngap_error("nrppa_not_forwarded");
-            tracing::info!(supi = about, %problem, "an NRPPa message of a gNB reached no LMF");
+            tracing::info!(supi = about, %problem, "NRPPa message not delivered to an LMF");
         }
-        drop(turn);
+        drop(permit);
     });
 }
 
-/// UPLINK UE ASSOCIATED NRPPA TRANSPORT: to the LMF that it is for.
+/// UPLINK UE ASSOCIATED NRPPA TRANSPORT: forwards it to its LMF.
 pub(crate) fn uplink(ue: &mut Ue, routing: &[u8], message: Bytes) {
     let known = &ue.positioning.nrppa;
     let Some(subscription) = of_routing(&known.list, routing) else {
@@ -152,7 +158,7 @@ pub(crate) fn uplink(ue: &mut Ue, routing: &[u8], message: Bytes) {
         return tracing::info!(
             supi = ue.label(),
             gnb = ue.gnb(),
-            "no LMF wants an NRPPa message about the UE"
+            "NRPPa message dropped: no subscription"
         );
     };
     let gnb = ue.connection.as_ref().and_then(|connection| connection.gnb.setup());
@@ -163,7 +169,7 @@ pub(crate) fn uplink(ue: &mut Ue, routing: &[u8], message: Bytes) {
     notify(&ue.amf, Some(ue.label()), subscription.uri.clone(), body, true);
 }
 
-/// DOWNLINK UE ASSOCIATED NRPPA TRANSPORT: an LMF has something for the UE's gNB.
+/// DOWNLINK UE ASSOCIATED NRPPA TRANSPORT: forwards an LMF's message to the UE's gNB.
 pub(crate) async fn downlink(
     ue: &mut Ue,
     nrppa: &NrppaInformation,
@@ -173,7 +179,7 @@ pub(crate) async fn downlink(
     let routing = nrppa.nf_id.as_ref().as_bytes().to_vec();
     let correlations = &mut ue.positioning.nrppa.correlations;
     correlations.retain(|(of, _)| *of != routing);
-    if correlations.len() < MOST_SUBSCRIPTIONS {
+    if correlations.len() < MAX_SUBSCRIPTIONS {
         correlations.extend(correlation.map(|id| (routing.clone(), id.to_owned())));
     }
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
@@ -181,16 +187,16 @@ pub(crate) async fn downlink(
     sent.then_some(()).ok_or(Stop::ConnectionLost)
 }
 
-/// UPLINK NON UE ASSOCIATED NRPPA TRANSPORT: to the LMF that it is for.
+/// UPLINK NON UE ASSOCIATED NRPPA TRANSPORT: forwards it to its LMF.
 pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Result<(), Error> {
     extract_ngap_ies!(pdu, UplinkNonUEAssociatedNRPPaTransport,
         req routing: RoutingID = RoutingID(routing) => routing,
         req message: NRPPaPDU = NRPPa_PDU(message) => message,
     );
-    let subscription = of_routing(&amf.nrppa.list().1, &routing.0).cloned();
+    let subscription = of_routing(&amf.nrppa_subscriptions.list().1, &routing.0).cloned();
     let Some(subscription) = subscription else {
         metrics::ngap_error("nrppa_not_forwarded");
-        tracing::info!(gnb = gnb.label(), "no LMF wants an NRPPa message of the gNB");
+        tracing::info!(gnb = gnb.label(), "NRPPa message dropped: no subscription");
         return Ok(());
     };
     let setup = gnb.setup();
@@ -201,21 +207,18 @@ pub(crate) fn from_gnb(amf: &Arc<Amf>, gnb: &Gnb, pdu: &NGAPPDU<'_>) -> Result<(
     Ok(())
 }
 
-/// Namf_Communication_NonUeN2MessageTransfer (TS 29.518, 5.2.2.4.1): to the gNBs that it names, or
-/// to all.
+/// Namf_Communication_NonUeN2MessageTransfer (TS 29.518, 5.2.2.4.1): to the named gNBs, or to all.
 pub(crate) async fn to_gnbs(
     amf: &Amf,
     body: Multipart<N2InformationTransferReqData>,
 ) -> Result<N2InformationTransferRspData, Problem> {
     let request = &body.json;
     let Some(nrppa) = information(&request.n2_information) else {
-        return Err(Problem::new(403, "UNSPECIFIED")
-            .detail("the AMF forwards NRPPa messages to gNBs, and no others"));
+        return Err(Problem::new(403, "UNSPECIFIED").detail("only NRPPa messages are supported"));
     };
     let message = body.find(&nrppa.nrppa_pdu.ngap_data.content_id);
-    let message = message.ok_or_else(|| {
-        Problem::invalid_message("a binary part that the request names is missing")
-    })?;
+    let message =
+        message.ok_or_else(|| Problem::invalid_message("a referenced binary part is missing"))?;
     let is_meant = |gnb: &Gnb| {
         let Some(setup) = gnb.setup() else { return false };
         let named =
@@ -233,7 +236,7 @@ pub(crate) async fn to_gnbs(
     }
     match sent {
         0 => Err(Problem::new(404, "CONTEXT_NOT_FOUND")
-            .detail("no gNB of those that are meant is connected")),
+            .detail("none of the addressed gNBs is connected")),
         _ => Ok(N2InformationTransferRspData::new(
             N2InformationTransferResult::N2InfoTransferInitiated,
         )),

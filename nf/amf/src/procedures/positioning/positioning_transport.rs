@@ -1,8 +1,13 @@
 //! Positioning messages between a UE and an LMF (TS 23.273, 6.11.1 and 6.18; TS 24.501, 5.4.5.2.3):
-//! LPP, location services messages, and the negotiation of a user plane connection (UPP-CMI).
+//! LPP, location services messages, and UPP-CMI for user plane connections.
+//!
+//! ```text
+//! UE -> AMF -> LMF  UL NAS TRANSPORT, N1MessageNotify
+//! LMF -> AMF -> UE  N1N2MessageTransfer, DL NAS TRANSPORT
+//! ```
 use crate::metrics;
-use crate::procedures::connection::dl_nas_transport::give_back;
-use crate::ue::positioning::MOST_SUBSCRIPTIONS;
+use crate::procedures::connection::dl_nas_transport::return_payload;
+use crate::ue::positioning::MAX_SUBSCRIPTIONS;
 use crate::ue::{Stop, Ue};
 use bytes::Bytes;
 use martlet_nas::{
@@ -18,7 +23,7 @@ use martlet_sbi_api::namf_communication::{
 use martlet_sbi_api::nlmf_callback::LmfCallbackClient;
 use martlet_sbi_api::nlmf_location::{LcsUpConnectionInd, LmfLocationClient, UpConfig};
 
-/// The container of a class of messages, where it is one of positioning.
+/// The payload container type of an N1 message class, if it is a positioning class.
 fn kind_of(class: &N1MessageClass) -> Option<PayloadContainerKind> {
     match class {
         N1MessageClass::Lpp => Some(PayloadContainerKind::LtePp),
@@ -28,7 +33,7 @@ fn kind_of(class: &N1MessageClass) -> Option<PayloadContainerKind> {
     }
 }
 
-/// The class of a container's messages, where it is one of positioning.
+/// The N1 message class of a payload container type, if it is a positioning type.
 pub(crate) fn class_of(kind: PayloadContainerKind) -> Option<N1MessageClass> {
     match kind {
         PayloadContainerKind::LtePp => Some(N1MessageClass::Lpp),
@@ -38,12 +43,12 @@ pub(crate) fn class_of(kind: PayloadContainerKind) -> Option<N1MessageClass> {
     }
 }
 
-/// Whether a class of messages is one of positioning.
+/// Whether an N1 message class is a positioning class.
 pub(crate) fn is_positioning(class: &N1MessageClass) -> bool {
     kind_of(class).is_some()
 }
 
-/// Subscribes to a UE's messages (TS 29.518, 5.2.2.3.3).
+/// Subscribes an LMF to a UE's messages (TS 29.518, 5.2.2.3.3).
 pub(crate) fn subscribe(
     ue: &mut Ue,
     data: UeN1N2InfoSubscriptionCreateData,
@@ -59,8 +64,10 @@ pub(crate) fn subscribe(
                 n1n2_notify_subscription_id: id,
                 supported_features: None,
             }),
-            false => Err(Problem::new(403, "UNSPECIFIED")
-                .detail("there are enough subscriptions to NRPPa messages")),
+            false => {
+                Err(Problem::new(403, "UNSPECIFIED")
+                    .detail("too many subscriptions to NRPPa messages"))
+            }
         };
     }
     let (Some(class), Some(uri)) = (data.n1_message_class, data.n1_notify_callback_uri) else {
@@ -74,11 +81,12 @@ pub(crate) fn subscribe(
         );
     }
     let known = &mut ue.positioning;
-    // Whoever subscribes again has lost the subscription before.
+    // A repeated subscription replaces the old one.
     known.subscriptions.retain(|(_, of, to)| (of, to) != (&class, &uri));
-    if known.subscriptions.len() >= MOST_SUBSCRIPTIONS {
-        return Err(Problem::new(403, "UNSPECIFIED")
-            .detail("there are enough subscriptions to the UE's messages"));
+    if known.subscriptions.len() >= MAX_SUBSCRIPTIONS {
+        return Err(
+            Problem::new(403, "UNSPECIFIED").detail("too many subscriptions to the UE's messages")
+        );
     }
     known.next += 1;
     let id = known.next.to_string();
@@ -99,8 +107,8 @@ pub(crate) fn unsubscribe(ue: &mut Ue, id: &str) -> Result<(), Problem> {
     }
 }
 
-/// A message of the UE goes to the LMF that wants it. A UE that asks for a user plane connection is
-/// asking any LMF.
+/// Forwards a message of the UE to the subscribed LMF. A request for a user plane connection goes
+/// to any LMF.
 pub(crate) async fn uplink(
     ue: &mut Ue,
     class: N1MessageClass,
@@ -128,17 +136,17 @@ pub(crate) async fn uplink(
                 .n1_message_notify(&uri, body)
                 .await
         }
-        None if class == N1MessageClass::UppCmi => set_up(ue).await,
-        None => Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND").detail("no LMF wants the message")),
+        None if class == N1MessageClass::UppCmi => request_user_plane(ue).await,
+        None => Err(Problem::new(404, "SUBSCRIPTION_NOT_FOUND").detail("no LMF has subscribed")),
     };
     let Err(problem) = outcome else { return Ok(()) };
     metrics::nas_error("payload_container");
-    tracing::info!(supi, gnb = ue.gnb(), class = %class, %problem, "a positioning message reached no LMF");
-    give_back(ue, kind, None, &message, GmmCause::PayloadWasNotForwarded.into()).await
+    tracing::info!(supi, gnb = ue.gnb(), class = %class, %problem, "positioning message not delivered to an LMF");
+    return_payload(ue, kind, None, &message, GmmCause::PayloadWasNotForwarded.into()).await
 }
 
 /// Nlmf_Location_UPConfig (TS 23.273, 6.18.2): the UE asks for a user plane connection.
-async fn set_up(ue: &Ue) -> Result<(), Problem> {
+async fn request_user_plane(ue: &Ue) -> Result<(), Problem> {
     let mut config = UpConfig::new(format!(
         "{}/namf-callback/v1/up-status/{}",
         ue.amf.context.api_root(),
@@ -150,7 +158,7 @@ async fn set_up(ue: &Ue) -> Result<(), Problem> {
     lmf.up_config(config).await
 }
 
-/// Brings a message of an LMF to the UE; `correlation` comes back with the UE's answer.
+/// Sends an LMF's message to the UE; `correlation` returns with the UE's answer.
 pub(crate) async fn downlink(
     ue: &mut Ue,
     class: &N1MessageClass,

@@ -1,4 +1,10 @@
-//! Access and mobility policy association (TS 23.502, 4.16.1, 4.16.2, 4.16.3), with the PCF.
+//! Access and mobility policy association with the PCF (TS 23.502, 4.16.1 to 4.16.3).
+//!
+//! ```text
+//! AMF -> PCF  Npcf_AMPolicyControl_Create
+//! PCF -> AMF  Npcf_AMPolicyControl_UpdateNotify, at any time
+//! AMF -> PCF  Npcf_AMPolicyControl_Delete, at the deregistration
+//! ```
 use crate::served::{plmn_to_sbi, slice_to_sbi};
 use crate::ue::{AmPolicy, Ue};
 use martlet_sbi::{ApiRoot, Created, Problem};
@@ -7,7 +13,7 @@ use martlet_sbi_api::npcf_am_policy_control::{
     PcfAmPolicyControlClient, PolicyAssociation, PolicyAssociationRequest, PolicyUpdate,
 };
 
-/// Makes an association. Without a PCF, the UE is served by its subscription alone.
+/// Creates the association. Without a PCF, the subscription alone applies.
 pub(crate) async fn create(ue: &mut Ue) {
     match request(ue).await {
         Ok(created) => {
@@ -15,7 +21,7 @@ pub(crate) async fn create(ue: &mut Ue) {
                 tracing::warn!(
                     supi = ue.label(),
                     location = created.location,
-                    "the PCF's association has no location"
+                    "policy association without a usable location"
                 );
                 return;
             };
@@ -23,14 +29,14 @@ pub(crate) async fn create(ue: &mut Ue) {
             ue.policy = Some(AmPolicy { pcf, id, rfsp, ambr: ue_ambr });
         }
         Err(problem) => {
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "no access and mobility policy for the UE");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "policy association not created");
         }
     }
 }
 
 async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     let Some(supi) = ue.supi.clone() else {
-        return Err(Problem::system_failure("a UE without a SUPI"));
+        return Err(Problem::system_failure("the UE has no SUPI"));
     };
     let root = ue.amf.context.api_root();
     let uri = format!("{root}/namf-callback/v1/am-policy/{supi}");
@@ -50,7 +56,7 @@ async fn request(ue: &Ue) -> Result<Created<PolicyAssociation>, Problem> {
     ue.amf.pcf(&supi).await?.create_individual_am_policy_association(request).await
 }
 
-/// Root and identity of an association's URI.
+/// Root and identity from the association's `Location`.
 fn resource(location: &str) -> Option<(ApiRoot, String)> {
     let (mut root, path) = ApiRoot::split(location)?;
     let (before, rest) = path.split_once("/npcf-am-policy-control/")?;
@@ -59,36 +65,28 @@ fn resource(location: &str) -> Option<(ApiRoot, String)> {
     Some((root, id.to_string()))
 }
 
-/// Ends the association.
+/// Deletes the association.
 pub(crate) async fn delete(ue: &mut Ue) {
     let Some(policy) = ue.policy.take() else { return };
     let pcf = PcfAmPolicyControlClient::new(ue.amf.context.peer_at(policy.pcf).about(&ue.label()));
     if let Err(problem) = pcf.delete_individual_am_policy_association(&policy.id).await {
-        tracing::warn!(supi = ue.label(), %problem, "the PCF did not end the policy association");
+        tracing::warn!(supi = ue.label(), %problem, "policy association not deleted at the PCF");
     }
 }
 
 impl Ue {
-    /// The PCF changes the policy: it holds from the next context setup on.
+    /// Stores a policy update. It applies from the next context setup on.
     pub(crate) fn policy_updated(&mut self, update: PolicyUpdate) {
-        tracing::info!(
-            supi = self.label(),
-            gnb = self.gnb(),
-            "the access and mobility policy changes"
-        );
+        tracing::info!(supi = self.label(), gnb = self.gnb(), "AM policy updated");
         if let Some(policy) = &mut self.policy {
             policy.rfsp = update.rfsp.or(policy.rfsp);
             policy.ambr = update.ue_ambr.or(policy.ambr.take());
         }
     }
 
-    /// The PCF ends the policy, and the AMF the association (TS 29.507, 4.2.4.3).
+    /// Deletes the association at the PCF's request (TS 29.507, 4.2.4.3).
     pub(crate) async fn policy_terminated(&mut self) {
-        tracing::info!(
-            supi = self.label(),
-            gnb = self.gnb(),
-            "the PCF ends the access and mobility policy"
-        );
+        tracing::info!(supi = self.label(), gnb = self.gnb(), "AM policy terminated by the PCF");
         delete(self).await;
     }
 }
@@ -98,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_association_is_found_by_its_location() {
+    fn the_association_identity_is_read_from_its_location() {
         let (root, id) =
             resource("http://127.0.0.14:7777/npcf-am-policy-control/v1/policies/7").unwrap();
         assert_eq!((root.to_string(), id), ("http://127.0.0.14:7777".into(), "7".into()));

@@ -1,10 +1,16 @@
 //! Registration with AMF re-allocation (TS 23.502, 4.2.2.2.3): the NSSF names another AMF set for
-//! the UE's slices, and the registration goes on there. It goes directly, with the UE's context and
-//! keys (step 7A), of which the gNB learns from the target AMF's first message (TS 38.413, 8.3.1.2,
-//! Old AMF); or by way of the gNB (step 7B, REROUTE NAS REQUEST), and then the target AMF asks this
-//! one for the context, as its 5G-GUTI says. That is for UEs whose request this AMF's keys have
-//! proved: one that has just been authenticated would take no new challenge in the clear, and has
-//! no 5G-GUTI that leads here.
+//! the UE's slices, which takes the registration.
+//!
+//! ```text
+//! step 7A, direct:
+//! initial AMF -> target AMF  N1MessageNotify (registration request, UE context with keys)
+//! target AMF  -> gNB         first message with Old AMF (TS 38.413, 8.3.1.2)
+//!
+//! step 7B, via the (R)AN: initial AMF -> gNB REROUTE NAS REQUEST gNB -> target AMF INITIAL UE
+//! MESSAGE target AMF -> initial AMF UEContextTransfer ```
+//!
+//! Step 7B needs a 5G-GUTI of the initial AMF and a request that its keys verify. A UE that has
+//! just been authenticated would not accept a new authentication without integrity protection.
 use super::{implicit_deregistration, ue_context_transfer};
 use crate::metrics::Procedure;
 use crate::n2::{Connection, Location, downlink};
@@ -23,78 +29,77 @@ use martlet_sbi_api::nnrf_nfdiscovery::{NfDiscoveryClient, SearchQuery};
 use martlet_sbi_api::nnrf_nfmanagement::{NfProfile, NfType, NotificationType};
 
 const NAS: &str = "nas";
-/// The class of registration messages (TS 29.518, 6.1.6.3.3).
+/// The N1 message class of registration requests (TS 29.518, 6.1.6.3.3).
 pub(crate) const CLASS: &str = "5GMM";
 
-/// Has an AMF of another set go on with the UE's registration. Afterwards the UE is not this AMF's.
+/// Initial AMF: sends the registration to an AMF of `set`. On success this AMF no longer serves the
+/// UE.
 pub(crate) async fn run(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
     access: NasCount,
     set: &str,
-    by_gnb: bool,
+    via_ran_possible: bool,
 ) -> Result<(), Stop> {
     let procedure = Procedure::start("amf_reallocation");
-    if by_gnb && ue.amf.config.reroute_by_gnb && send_on(ue, access, set).await {
+    if via_ran_possible && ue.amf.config.reroute_via_ran && reroute_via_ran(ue, access, set).await {
         procedure.succeeded();
         return Ok(());
     }
-    match redirect(ue, request, access, set).await {
+    match reroute_directly(ue, request, access, set).await {
         Ok(()) => {
             procedure.succeeded();
             tracing::info!(
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 set,
-                "the UE's registration goes on at an AMF of another set"
+                "registration rerouted to another AMF set"
             );
-            // The gNB has the UE with the other AMF; it is not told anything of here.
+            // The connection continues with the other AMF: the gNB gets no release.
             ue.connection = None;
             ue.sessions.clear();
             ue.policy = None;
-            implicit_deregistration::forgotten(ue).await;
+            implicit_deregistration::remove_registration(ue).await;
             Ok(())
         }
-        // None takes it directly; one of another maker's may not know how.
-        Err(_) if by_gnb && !ue.amf.config.reroute_by_gnb && send_on(ue, access, set).await => {
+        // No AMF accepted it directly; an AMF of another vendor may not support that.
+        Err(_)
+            if via_ran_possible
+                && !ue.amf.config.reroute_via_ran
+                && reroute_via_ran(ue, access, set).await =>
+        {
             procedure.succeeded();
             Ok(())
         }
         Err(problem) => {
             procedure.failed(problem.cause());
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), set, %problem, "no AMF of the set takes the UE: it stays here");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), set, %problem, "rerouting failed; this AMF serves the UE");
             Err(Stop::Abandoned("not_rerouted"))
         }
     }
 }
 
-/// Has the gNB bring the UE's message to an AMF of the set (REROUTE NAS REQUEST). The context stays
-/// until that one asks for it.
-async fn send_on(ue: &mut Ue, access: NasCount, set: &str) -> bool {
+/// Sends REROUTE NAS REQUEST. The context stays until the target AMF asks for it.
+async fn reroute_via_ran(ue: &mut Ue, access: NasCount, set: &str) -> bool {
     let number = set.rsplit('-').next().and_then(|number| u16::from_str_radix(number, 16).ok());
     let (Some(number), Some(connection)) = (number, &ue.connection) else { return false };
     let (Some(nas), Some(whole)) = (ue.initial_nas.clone(), ue.initial_ngap.clone()) else {
         return false;
     };
-    // A gNB that has the UE's context has this AMF's.
+    // With a UE context in the gNB, the request cannot be rerouted.
     if connection.context_is_set_up
         || !connection.send(downlink::reroute_nas_request(connection, &whole, number)).await
     {
         return false;
     }
-    tracing::info!(
-        supi = ue.label(),
-        gnb = ue.gnb(),
-        set,
-        "the gNB brings the UE's registration to an AMF of another set"
-    );
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), set, "registration rerouted via the gNB");
     ue.reallocation = Reallocation::SentViaRan { request: nas, uplink: access };
     ue.last_location = ue.connection.take().map(|connection| connection.location);
     ue.secured = false;
     true
 }
 
-async fn redirect(
+async fn reroute_directly(
     ue: &Ue,
     request: &NasRegistrationRequest,
     access: NasCount,
@@ -102,7 +107,7 @@ async fn redirect(
 ) -> Result<(), Problem> {
     let none = || {
         Problem::new(504, "TARGET_NF_NOT_REACHABLE")
-            .detail(format!("no AMF of the set {set} takes registrations"))
+            .detail(format!("no AMF of the set {set} accepts registrations"))
     };
     let [_, _, region, number] = set.split('-').collect::<Vec<_>>()[..] else { return Err(none()) };
     let query = SearchQuery {
@@ -117,7 +122,7 @@ async fn redirect(
     let nas = Nas5gsMessage::new_5gmm(request.clone()).encode();
     let nas: Bytes = nas.map_err(|error| Problem::system_failure(error.to_string()))?.into();
     let data = notification(ue, access)
-        .ok_or_else(|| Problem::system_failure("the UE has no context that could go"))?;
+        .ok_or_else(|| Problem::system_failure("the UE context has no connection or no keys"))?;
     let amf = AmfCallbackClient::new(ue.amf.context.callback_peer().about(&ue.label()));
     let mut last = none();
     for uri in uris {
@@ -130,7 +135,7 @@ async fn redirect(
     Err(last)
 }
 
-/// Where an AMF takes registrations of others (TS 29.518, 5.2.2.3.5).
+/// The callback URI for registration requests of an AMF (TS 29.518, 5.2.2.3.5).
 fn takes_registrations(profile: &NfProfile) -> Option<String> {
     let mut all = profile.default_notification_subscriptions.iter().flatten();
     let found = all.find(|own| {
@@ -140,7 +145,7 @@ fn takes_registrations(profile: &NfProfile) -> Option<String> {
     found.map(|own| own.callback_uri.clone())
 }
 
-/// The UE's context with the keys in use.
+/// The UE context with the current keys.
 fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
     let (connection, security) = (ue.connection.as_ref()?, ue.security.as_ref()?);
     let key_amf =
@@ -148,7 +153,7 @@ fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
     let keys = SeafData::new(NgKsi { tsc: ScType::Native, ksi: security.ngksi }, key_amf);
     let mut mm = ue_context_transfer::mm_context(ue);
     mm.allowed_nssai = None;
-    // The next ones that are to be used; K_gNB is of the one before.
+    // The next COUNT to use. K_gNB derives from the previous one.
     mm.nas_uplink_count = Some(access.get() + 1);
     mm.nas_downlink_count = security.downlink();
     mm.nas_security_mode = Some(security.mode());
@@ -183,7 +188,7 @@ fn notification(ue: &Ue, access: NasCount) -> Option<N1MessageNotification> {
     Some(data)
 }
 
-/// The AMF's name as a domain name (TS 23.003, 28.3.2.5); the one for gNBs may be any text.
+/// The AMF name as a domain name (TS 23.003, 28.3.2.5); the configured name may be any text.
 fn name(ue: &Ue) -> String {
     let (own, id, plmn) = (&ue.amf.config.name, ue.guami().id, ue.guami().plmn);
     match own.contains('.') {
@@ -207,54 +212,53 @@ pub(crate) async fn accept(
     answer: ReallocationAnswer,
 ) -> Option<Inbound> {
     let procedure = Procedure::start("amf_reallocation");
-    let outcome = take(ue, &body);
+    let outcome = take_context(ue, &body);
     let inbound = match outcome {
         Ok(inbound) => inbound,
         Err(problem) => {
             procedure.failed(problem.cause());
-            tracing::warn!(%problem, "a registration of another AMF is not taken");
+            tracing::warn!(%problem, "registration from another AMF rejected");
             (ue.connection, ue.security, ue.supi) = (None, None, None);
             let _ = answer.send(Err(problem));
             return None;
         }
     };
     if answer.send(Ok(())).is_err() {
-        // The other AMF has given up, and goes on itself.
+        // The initial AMF has timed out and continues itself.
         (ue.connection, ue.security) = (None, None);
-        procedure.failed("given_up");
+        procedure.failed("timed_out");
         return None;
     }
     procedure.succeeded();
     ue.replace_previous_context().await;
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "a registration of another AMF goes on here");
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "registration received from another AMF");
     ue.reallocation = Reallocation::ReceivedFromAmf;
     Some(inbound)
 }
 
-fn take(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<Inbound, Problem> {
+fn take_context(ue: &mut Ue, body: &Multipart<N1MessageNotification>) -> Result<Inbound, Problem> {
     let wrong = |what: &str| Problem::new(403, "UNSPECIFIED").detail(what.to_string());
     let Some(data) = body.json.registration_ctxt_container.clone() else {
-        return Err(wrong("there is no context"));
+        return Err(wrong("no registration context"));
     };
     let nas = body.find(&body.json.n1_message_container.n1_message_content.content_id);
     let message = nas
         .and_then(|nas| Nas5gsMessage::decode(nas).ok())
-        .ok_or_else(|| wrong("there is no NAS message"))?;
+        .ok_or_else(|| wrong("no NAS message"))?;
     let node = &data.ran_node_id;
     let id = node.g_nb_id.as_ref().map(|id| format!("{}-{}", node.plmn_id, id.gnb_value));
     let gnb = id
         .and_then(|id| ue.amf.gnbs.of(&id))
         .ok_or_else(|| wrong("the gNB has no association with this AMF"))?;
-    let place =
-        data.user_location.nr_location.as_ref().ok_or_else(|| wrong("the UE is nowhere in NR"))?;
+    let nr = data.user_location.nr_location.as_ref().ok_or_else(|| wrong("no NR location"))?;
     let plmn = |id: &martlet_sbi_api::common::PlmnId| Plmn::new(id.mcc(), id.mnc());
-    let (Ok(of_area), Ok(cell_plmn)) = (plmn(&place.tai.plmn_id), plmn(&place.ncgi.plmn_id)) else {
-        return Err(wrong("its network is none"));
+    let (Ok(of_area), Ok(cell_plmn)) = (plmn(&nr.tai.plmn_id), plmn(&nr.ncgi.plmn_id)) else {
+        return Err(wrong("invalid PLMN"));
     };
     let location = Location {
-        tai: Tai { plmn: of_area, tac: place.tai.tac.to_u32() },
+        tai: Tai { plmn: of_area, tac: nr.tai.tac.to_u32() },
         cell_plmn,
-        cell: place.ncgi.nr_cell_id.to_u64(),
+        cell: nr.ncgi.nr_cell_id.to_u64(),
     };
     let next = data.ue_context.mm_context_list.iter().flatten().find_map(|mm| mm.nas_uplink_count);
     let count = next

@@ -1,6 +1,13 @@
-//! A UE of an AMF of the set that is gone goes on with this one (TS 23.501, 5.21.2.2): it comes
-//! with a service request or to leave, or another function has something for it. What it begins
-//! with a registration is `context_transfer`'s.
+//! AMF set takeover (TS 23.501, 5.21.2.2): this AMF takes over the UE of a failed AMF of its set. A
+//! service request, a deregistration or another NF starts it; a registration takes the context with
+//! [`ue_context_transfer`](super::ue_context_transfer).
+//!
+//! ```text
+//! UE or NF -> AMF       message for a UE of another AMF of the set
+//! AMF -> other AMF      UEContextTransfer, to see whether it is alive
+//! AMF -> context store  take over
+//! AMF -> SMFs, PCF, UDM new serving AMF
+//! ```
 use super::{am_policy_association, subscription_retrieval};
 use crate::Amf;
 use crate::metrics::Procedure;
@@ -22,19 +29,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long an AMF may take to say that it lives.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time for the other AMF to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Makes the UE the one whose 5G-GUTI it names; its message as that one's keys prove it. `None`
-/// where no AMF of the set has left such a UE, or the message is not that UE's: then it is a
-/// stranger.
+/// Takes over the context of the 5G-GUTI in the message and returns the verified message. `None` if
+/// there is no such context, or if its keys do not verify the message.
 pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
-    let guti = named(ue, nas).filter(|guti| !ue.amf.served.gave(guti))?;
+    let guti = guti_of(ue, nas).filter(|guti| !ue.amf.served.gave(guti))?;
     let amf = ue.amf.clone();
     let peer_ue = amf.peer_ue_of_guti(&guti).await?;
-    proved(&peer_ue.ue, nas)?;
+    verify(&peer_ue.ue, nas)?;
     let procedure = Procedure::start("set_takeover");
-    if lives(&amf, &peer_ue.owner, &guti.to_string(), &guti).await {
+    if is_alive(&amf, &peer_ue.owner, &guti.to_string(), &guti).await {
         procedure.failed("alive");
         return None;
     }
@@ -42,32 +48,32 @@ pub(crate) async fn by_ue(ue: &mut Ue, nas: &Bytes) -> Option<Inbound> {
         procedure.failed("claimed");
         return None;
     };
-    // Of what its AMF knew last: a message that was used before proves nothing.
+    // Verified again with the latest context: a replayed message is rejected.
     let Some((security, inbound)) =
-        proved(&persisted, nas).filter(|_| persisted.take_over(ue).is_ok())
+        verify(&persisted, nas).filter(|_| persisted.take_over(ue).is_ok())
     else {
         procedure.failed("replayed");
         return None;
     };
-    // The message has counted.
+    // The NAS COUNT of the message is used.
     ue.security = Some(security);
     ue.replace_previous_context().await;
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %guti, "the UE goes on here: its AMF is gone");
-    settle(ue).await;
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %guti, "UE taken over from a failed AMF");
+    report_serving_amf(ue).await;
     procedure.succeeded();
     Some(inbound)
 }
 
-/// The message as the keys of a context prove it, and the keys with its count.
-pub(crate) fn proved(persisted: &PersistedUe, nas: &Bytes) -> Option<(Security, Inbound)> {
+/// The message verified by the keys of a context, and the keys with its NAS COUNT.
+pub(crate) fn verify(persisted: &PersistedUe, nas: &Bytes) -> Option<(Security, Inbound)> {
     let mut security = persisted.security().ok()?;
     let inbound =
         inbound::from_ue(Some(&mut security.nas), false, nas).ok().filter(Inbound::is_verified)?;
     Some((security, inbound))
 }
 
-/// The 5G-GUTI that a UE names which asks for service, or leaves.
-fn named(ue: &Ue, nas: &Bytes) -> Option<Guti> {
+/// The 5G-GUTI in a service request or deregistration request.
+fn guti_of(ue: &Ue, nas: &Bytes) -> Option<Guti> {
     let message = match Nas5gsMessage::decode(nas).ok()? {
         Nas5gsMessage::SecurityProtected(_, inner) => *inner,
         message => message,
@@ -86,28 +92,27 @@ fn named(ue: &Ue, nas: &Bytes) -> Option<Guti> {
     }
 }
 
-/// Whether the AMF that had a UE lives and has it still.
-async fn lives(amf: &Amf, of: &AmfId, ue_context_id: &str, guti: &Guti) -> bool {
+/// Whether the AMF that had the UE is alive and still has it.
+async fn is_alive(amf: &Amf, of: &AmfId, ue_context_id: &str, guti: &Guti) -> bool {
     let amf_id = common::AmfId::from_parts(of.region(), of.set(), of.pointer());
     let guami = Guami::new(crate::served::plmn_to_sbi(guti.plmn()), amf_id);
     let criteria = Criteria { guami: Some(guami), ..Default::default() };
     let asked = async {
         let peer = amf.context.discover(NfType::Amf, "namf-comm", &criteria).await?;
-        // It gives nothing to who proves nothing, but it says so (403) where it has the UE.
+        // Without a request, it answers 403 if it has the UE.
         let question =
             UeContextTransferReqData::new(TransferReason::MobiReg, AccessType::ThreeGppAccess);
-        let client = AmfCommunicationClient::new(peer.within(PATIENCE));
+        let client = AmfCommunicationClient::new(peer.within(ANSWER_TIMEOUT));
         client.ue_context_transfer(ue_context_id, Multipart::new(question)).await.map(|_| ())
     };
     asked.await.map_or_else(|problem| problem.status() == 403, |()| true)
 }
 
-/// Another function has something for a UE that this AMF does not know: an AMF of the set may have
-/// left it.
+/// Takes over a UE for a service request of another NF.
 pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     let peer_ue = amf.peer_ue_of_supi(supi).await?;
     let guti = peer_ue.ue.guti().filter(|_| amf.tables.len() < amf.config.limits.max_ues)?;
-    if lives(amf, &peer_ue.owner, supi, &guti).await {
+    if is_alive(amf, &peer_ue.owner, supi, &guti).await {
         return amf.tables.by_supi(supi);
     }
     let Some(persisted) = peer_ue.take_over().await else { return amf.tables.by_supi(supi) };
@@ -120,10 +125,10 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     amf.tables.claim_supi(ue.supi.as_ref()?, &handle);
     ue.publish();
     ue.persist();
-    tracing::info!(supi, "a UE goes on here: its AMF is gone");
+    tracing::info!(supi, "UE taken over from a failed AMF");
     martlet_sbi::trace::spawn(Default::default(), async move {
         let procedure = Procedure::start("set_takeover");
-        settle(&mut ue).await;
+        report_serving_amf(&mut ue).await;
         procedure.succeeded();
         ue.rest();
         ue.publish();
@@ -133,19 +138,15 @@ pub(crate) async fn by_service(amf: &Arc<Amf>, supi: &str) -> Option<UeHandle> {
     Some(handle)
 }
 
-/// SMFs, PCF and UDM learn which AMF serves the UE now.
-async fn settle(ue: &mut Ue) {
+/// Reports the new serving AMF to SMFs, PCF and UDM.
+async fn report_serving_amf(ue: &mut Ue) {
     serving_amf_change::run(ue, true).await;
-    // The PCF would tell the AMF that is gone: there is a new association.
+    // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;
     am_policy_association::create(ue).await;
     let before = ue.subscription.take();
     if let Err(stop) = subscription_retrieval::run(ue, false).await {
-        tracing::warn!(
-            supi = ue.label(),
-            why = stop.label(),
-            "the UDM does not learn which AMF serves the UE"
-        );
+        tracing::warn!(supi = ue.label(), why = stop.label(), "registration at the UDM failed");
         ue.subscription = before;
     }
 }

@@ -1,5 +1,12 @@
-//! 5G-AKA and EAP-AKA' (TS 33.501, 6.1.3; TS 24.501, 5.4.1.2 and 5.4.1.3), with the AUSF of the
-//! home network, which chooses.
+//! Authentication with 5G-AKA or EAP-AKA' (TS 33.501, 6.1.3; TS 24.501, 5.4.1.2 and 5.4.1.3). The
+//! home network's AUSF selects the method.
+//!
+//! ```text
+//! AMF -> AUSF  Nausf_UEAuthentication_Authenticate
+//! AMF -> UE    AUTHENTICATION REQUEST
+//! UE -> AMF    AUTHENTICATION RESPONSE or AUTHENTICATION FAILURE
+//! AMF -> AUSF  5g-aka-confirmation or eap-session
+//! ```
 use super::identification;
 use crate::ue::{NasTimer, Protection, Reject, Stop, Ue};
 use bytes::Bytes;
@@ -18,61 +25,60 @@ use martlet_sbi_api::nudm_ueau::ResynchronizationInfo;
 use martlet_security::nas_5gs::{HxresStar, KSeaf};
 use martlet_security::{Rand, aka};
 
-/// What an authentication gives.
+/// Result of an authentication.
 pub(crate) struct Keys {
     pub k_amf: KAmf,
     /// ngKSI, 0 to 6.
     pub ngksi: u8,
-    /// EAP-Success, which goes with SECURITY MODE COMMAND (TS 24.501, 5.4.1.2.2.8).
+    /// EAP-Success, sent with SECURITY MODE COMMAND (TS 24.501, 5.4.1.2.2.8).
     pub eap_success: Option<Bytes>,
-    /// K_AMF comes from another AMF, which derived it from the one that the UE has (TS 33.501,
-    /// 6.9.3).
+    /// K_AMF was derived by another AMF from the UE's K_AMF (TS 33.501, 6.9.3).
     pub derived: bool,
 }
 
-/// What the UE is asked.
+/// The challenge for the UE.
 enum Offer {
     /// 5G-AKA.
     FiveGAka(Av5gAka),
-    /// EAP: a request.
+    /// An EAP request.
     Eap(Bytes),
 }
 
-/// A challenge of the AUSF, and where the answer goes.
+/// A challenge of the AUSF, and the resource for the response.
 struct Challenge {
     offer: Offer,
     ausf: AusfUeAuthenticationClient,
     id: String,
 }
 
-/// What a UE says to a challenge.
+/// The UE's response.
 enum Answer {
-    /// RES*, or the EAP response; none for an answer of another form.
+    /// RES*, or the EAP response; `None` if its form is wrong.
     Response(Option<[u8; 16]>, Bytes),
     /// AUTHENTICATION FAILURE with its cause and AUTS.
     Failure(Option<GmmCause>, Option<[u8; 14]>),
 }
 
-/// What becomes of RES*.
+/// Result of the RES* comparison.
 enum Confirmed {
     Success(KSeaf),
-    /// HRES* or RES* is another than the home network's.
+    /// HRES* or RES* differs from the expected value.
     Wrong,
-    /// The AUSF does not say.
+    /// The AUSF did not answer.
     Unknown(Problem),
 }
 
-/// What the AUSF says of an EAP response.
+/// The AUSF's answer to an EAP response.
 enum Step {
     Request(Bytes),
     Success(Bytes, KSeaf),
     Failure(Bytes),
 }
 
-/// Authenticates the UE. The SUPI is known and proved afterwards.
+/// Authenticates the UE. Afterwards the SUPI is known and authenticated.
 pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Keys, Stop> {
     let mut ngksi = next_ngksi(ue.security.as_ref().map(|security| security.ngksi), ngksi_of_ue);
-    // A SUCI is the UE's own word; a SUPI that belongs to a 5G-GUTI may be another's.
+    // A SUCI comes from this UE; a SUPI found by a 5G-GUTI may belong to another UE.
     let mut identified = ue.suci.is_some();
     let mut challenge = challenge(ue, None).await?;
     let (mut asked_again, mut synchronised, mut unconfirmed, mut keys_in_use) =
@@ -82,11 +88,11 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
             (Answer::Response(res_star, _), Offer::FiveGAka(vector)) => {
                 match confirm(ue, &challenge, vector, res_star).await? {
                     Confirmed::Success(k_seaf) => return keys(ue, &k_seaf, ngksi, None),
-                    // The identity may be another's (TS 24.501, 5.4.1.3.5; TS 33.501, 6.1.3.2.2).
+                    // The 5G-GUTI may belong to another UE: ask for the SUCI (TS 24.501, 5.4.1.3.5;
+                    // TS 33.501, 6.1.3.2.2).
                     Confirmed::Wrong if !identified => identified = true,
                     Confirmed::Wrong => return Err(Stop::NotAuthentic(None)),
-                    // Its USIM is not to blame: it is asked who it is, and once more (TS 33.501,
-                    // 6.1.3.2.2).
+                    // Not an error of the UE: identify it and repeat once (TS 33.501, 6.1.3.2.2).
                     Confirmed::Unknown(_) if !unconfirmed => unconfirmed = true,
                     Confirmed::Unknown(problem) => return Err(refused(ue, &problem)),
                 }
@@ -98,8 +104,8 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                     Step::Request(packet) => challenge.offer = Offer::Eap(packet),
                     Step::Success(packet, k_seaf) => return keys(ue, &k_seaf, ngksi, Some(packet)),
                     Step::Failure(packet) if !identified => {
-                        // The identity may be another's (TS 24.501, 5.4.1.2.4.5): the UE is told,
-                        // and asked who it is.
+                        // The 5G-GUTI may belong to another UE: send the result, then ask for the
+                        // SUCI (TS 24.501, 5.4.1.2.4.5).
                         identified = true;
                         let result = NasAuthenticationResult::new(
                             native(ngksi)?,
@@ -116,7 +122,8 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                 Answer::Failure(Some(GmmCause::SynchFailure), Some(auts)),
                 Offer::FiveGAka(vector),
             ) if !synchronised => {
-                // The home network takes the UE's sequence number over (TS 33.501, 6.1.3.3.2).
+                // The home network resynchronises to the UE's sequence number (TS 33.501,
+                // 6.1.3.3.2).
                 synchronised = true;
                 let resynchronisation =
                     ResynchronizationInfo { rand: vector.rand, auts: Hex(auts) };
@@ -129,7 +136,8 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                 ),
                 _,
             ) if !asked_again => {
-                // The identity may be another's (TS 24.501, 5.4.1.3.7 c, d).
+                // The 5G-GUTI may belong to another UE: ask for the SUCI (TS 24.501, 5.4.1.3.7 c,
+                // d).
                 asked_again = true;
                 identification::ask(ue).await?;
                 challenge = self::challenge(ue, None).await?;
@@ -144,7 +152,7 @@ pub(crate) async fn run(ue: &mut Ue, ngksi_of_ue: KeySetIdentifier) -> Result<Ke
                     supi = ue.label(),
                     gnb = ue.gnb(),
                     cause,
-                    "the UE refuses the challenge again"
+                    "authentication failed: challenge refused again"
                 );
                 return Err(Stop::NotAuthentic(None));
             }
@@ -183,7 +191,7 @@ async fn challenge(
         };
         let link = context.links.get(link).and_then(|link| link.uri());
         let (ausf, id) = link.and_then(|href| resource(ue, href)).ok_or_else(|| {
-            Problem::system_failure("the AUSF gave no link for the answer to its challenge")
+            Problem::system_failure("the AUSF's answer has no link for the response")
         })?;
         Ok(Challenge { offer, ausf, id })
     };
@@ -200,9 +208,9 @@ fn resource(ue: &Ue, href: &str) -> Option<(AusfUeAuthenticationClient, String)>
     Some((AusfUeAuthenticationClient::new(peer), id.to_string()))
 }
 
-/// What the UE is told where the AUSF gives no challenge (TS 29.524, 5.2.2.2).
+/// The reject after a failed request to the AUSF (TS 29.524, 5.2.2.2).
 fn refused(ue: &Ue, problem: &Problem) -> Stop {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the AUSF gives no challenge");
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "authentication request to the AUSF failed");
     match (problem.status(), problem.cause()) {
         (403, "SERVING_NETWORK_NOT_AUTHORIZED") => {
             Stop::reject(GmmCause::ServingNetworkNotAuthorized)
@@ -277,7 +285,7 @@ async fn confirm(
 ) -> Result<Confirmed, Stop> {
     let (rand, hxres_star) = (Rand::new(&vector.rand.0), HxresStar::new(&vector.hxres_star.0));
     let right = res_star.filter(|res_star| aka::hres_star_matches(&rand, res_star, &hxres_star));
-    // The home network learns of a wrong answer, too: null (TS 29.509, 5.2.2.2.2).
+    // A wrong RES* is reported to the home network as null (TS 29.509, 5.2.2.2.2).
     let data = ConfirmationData { res_star: right.map(SecretHex), supported_features: None };
     let confirmed = challenge.ausf.confirm_5g_aka(&challenge.id, data).await;
     if right.is_none() {
@@ -289,15 +297,15 @@ async fn confirm(
     };
     match (response.auth_result, response.supi, response.kseaf) {
         (AuthResult::AuthenticationSuccess, Some(supi), Some(k_seaf)) => {
-            proved(ue, supi)?;
+            store_authenticated(ue, supi)?;
             Ok(Confirmed::Success(KSeaf::new(&k_seaf.0)))
         }
         _ => Ok(Confirmed::Wrong),
     }
 }
 
-/// The subscriber that the home network has authenticated.
-fn proved(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
+/// Stores the authenticated SUPI.
+fn store_authenticated(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
     if ue.supi.as_ref().is_some_and(|known| *known != supi) {
         return Err(Stop::Abandoned("another_subscriber"));
     }
@@ -306,8 +314,8 @@ fn proved(ue: &mut Ue, supi: Supi) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Hands an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). What is in it is no
-/// matter of the AMF.
+/// Sends an EAP response to the AUSF (TS 33.501, 6.1.3.1, steps 6 to 12). The AMF does not
+/// interpret it.
 async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step, Stop> {
     let session = EapSession { eap_payload: Some(Base64(packet)), ..EapSession::default() };
     let answer = challenge
@@ -322,7 +330,7 @@ async fn step(ue: &mut Ue, challenge: &Challenge, packet: Bytes) -> Result<Step,
     };
     match (answer.auth_result, answer.supi, answer.k_seaf) {
         (Some(AuthResult::AuthenticationSuccess), Some(supi), Some(k_seaf)) => {
-            proved(ue, supi)?;
+            store_authenticated(ue, supi)?;
             Ok(Step::Success(packet, KSeaf::new(&k_seaf.0)))
         }
         (Some(AuthResult::AuthenticationFailure | AuthResult::AuthenticationSuccess), _, _) => {
@@ -342,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_set_identifier_is_one_that_nobody_uses() {
+    fn a_new_key_set_identifier_is_unused_on_both_sides() {
         assert_eq!(next_ngksi(None, KeySetIdentifier::NoKey), 0);
         assert_eq!(next_ngksi(Some(0), KeySetIdentifier::Native(0)), 1);
         assert_eq!(next_ngksi(Some(1), KeySetIdentifier::Native(0)), 2);

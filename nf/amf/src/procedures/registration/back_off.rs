@@ -1,6 +1,6 @@
 //! Back-off timer values (T3346, T3502) as GPRS timer 2.
 
-/// The nearest seconds, from above, that a GPRS timer 2 can say (TS 24.008, 10.5.7.3).
+/// The shortest encodable time that is not below `seconds` (TS 24.008, 10.5.7.3).
 pub(crate) fn back_off(seconds: u32) -> u64 {
     let steps = [2_u64, 60, 360];
     let counts = steps.iter().map(|step| (u64::from(seconds).div_ceil(*step).max(1), step));

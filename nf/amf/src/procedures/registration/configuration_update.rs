@@ -1,6 +1,10 @@
-//! Generic UE configuration update (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2): the network's name, for
-//! which no answer is asked, a new 5G-GUTI, and what has changed in the subscription of a UE that
-//! is registered: its slices, and where it gets service.
+//! Generic UE configuration update (TS 24.501, 5.4.4; TS 23.502, 4.2.4.2): network name (no
+//! acknowledgement), a new 5G-GUTI, and changed slices or service area.
+//!
+//! ```text
+//! AMF -> UE  CONFIGURATION UPDATE COMMAND
+//! UE -> AMF  CONFIGURATION UPDATE COMPLETE, if requested
+//! ```
 use super::{guti_allocation, mobility_restrictions, slice_selection};
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
@@ -11,7 +15,7 @@ use martlet_nas::{
 };
 use martlet_ngap::ngap::{Cause, CauseNas};
 
-/// Tells the UE the network's name and time zone, where there are such.
+/// Sends the network name and time zone, if configured.
 pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
     let name = &ue.amf.config.network_name;
     let time_zone =
@@ -32,8 +36,8 @@ pub(crate) async fn run(ue: &mut Ue) -> Result<(), Stop> {
     ue.send_nas(&Nas5gsMessage::new_5gmm(command)).await
 }
 
-/// Gives the UE a new 5G-GUTI: one that was called in the clear is not used again (TS 33.501,
-/// 6.12.3). A UE that does not confirm it has both.
+/// Allocates a new 5G-GUTI after paging, since the old one was sent unprotected (TS 33.501,
+/// 6.12.3). Both stay valid until the UE confirms.
 pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     let procedure = Procedure::start("configuration_update");
     guti_allocation::run(ue)?;
@@ -45,14 +49,14 @@ pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     command.set_fg_guti(NasFGsMobileIdentity::from_guti(guti));
     match confirmed(ue, command).await {
         Ok(()) => {
-            ue.forget_old_guti();
+            ue.release_old_guti();
             procedure.succeeded();
             Ok(())
         }
         Err(stop) => {
             procedure.failed(&stop.label());
             match stop {
-                // Both are valid until the UE says which it has (5.4.4.6 b).
+                // Both stay valid (5.4.4.6 b).
                 Stop::NoAnswer(_) => Ok(()),
                 stop => Err(stop),
             }
@@ -60,7 +64,7 @@ pub(crate) async fn new_guti(ue: &mut Ue) -> Result<(), Stop> {
     }
 }
 
-/// Sends a command until the UE has confirmed it.
+/// Sends the command and waits for the acknowledgement.
 async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Result<(), Stop> {
     let timer = NasTimer { name: "T3555", duration: ue.amf.config.timers.t3555() };
     let command = Nas5gsMessage::new_5gmm(command);
@@ -76,24 +80,23 @@ async fn confirmed(ue: &mut Ue, command: NasConfigurationUpdateCommand) -> Resul
     answer.await
 }
 
-/// Tells the UE what is due. One that is idle hears it when it is connected again, and does not
-/// have to be called for it.
+/// Sends pending subscription changes. An idle UE is not paged for them; it gets them at its next
+/// connection.
 pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
     if ue.due == Due::default() || !ue.registered {
         return Ok(());
     }
     let procedure = Procedure::start("configuration_update");
     let (due, allowed) = (std::mem::take(&mut ue.due), slice_selection::still_allowed(ue));
-    // With no slice left, the UE asks for others: it registers, with a connection of its own
-    // (5.4.4.2).
-    let anew = due.slices && allowed.is_empty();
-    let command = command(ue, due, &allowed, anew).map_err(|error| {
-        tracing::error!(supi = ue.label(), %error, "CONFIGURATION UPDATE COMMAND cannot be built");
+    // Without an allowed slice the UE has to register again, on a new connection (5.4.4.2).
+    let register_again = due.slices && allowed.is_empty();
+    let command = command(ue, due, &allowed, register_again).map_err(|error| {
+        tracing::error!(supi = ue.label(), %error, "CONFIGURATION UPDATE COMMAND not encodable");
         Stop::Abandoned("not_encodable")
     })?;
     match confirmed(ue, command).await {
         Ok(()) => {
-            if due.slices && !anew {
+            if due.slices && !register_again {
                 ue.allowed = allowed;
             }
             procedure.succeeded();
@@ -101,10 +104,10 @@ pub(crate) async fn of_subscription(ue: &mut Ue) -> Result<(), Stop> {
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 ?due,
-                anew,
-                "the UE knows of its changed subscription"
+                register_again,
+                "UE configuration updated"
             );
-            if anew {
+            if register_again {
                 ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
             }
             Ok(())
@@ -124,11 +127,12 @@ fn command(
     ue: &Ue,
     due: Due,
     allowed: &[identifiers::Slice],
-    anew: bool,
+    register_again: bool,
 ) -> Result<NasConfigurationUpdateCommand, martlet_nas::ValueError> {
     let mut command = NasConfigurationUpdateCommand::new();
     command.set_configuration_update_indication(NasConfigurationUpdateIndication::from_flags(
-        true, anew,
+        true,
+        register_again,
     ));
     if due.slices {
         command
@@ -137,7 +141,7 @@ fn command(
         if !configured.is_empty() {
             command.set_configured_nssai(identifiers::nssai(&configured)?);
         }
-        if !anew && allowed != ue.allowed {
+        if !register_again && allowed != ue.allowed {
             command.set_allowed_nssai(identifiers::nssai(allowed)?);
         }
     }

@@ -1,4 +1,12 @@
-//! Deregistration (TS 23.502, 4.2.2.3; TS 24.501, 5.5.2): by the UE, and because the UDM says so.
+//! Deregistration by the UE (TS 23.502, 4.2.2.3.2; TS 24.501, 5.5.2.2) and by the network at the
+//! request of the UDM (TS 23.502, 4.2.2.3.3; TS 24.501, 5.5.2.3).
+//!
+//! ```text
+//! UE -> AMF          DEREGISTRATION REQUEST (or UDM -> AMF: Nudm_UECM_DeregistrationNotification)
+//! AMF -> SMFs, PCF   release of sessions and policy association
+//! AMF -> UE          DEREGISTRATION ACCEPT, unless switched off
+//! AMF -> gNB         UE CONTEXT RELEASE COMMAND
+//! ```
 use super::implicit_deregistration;
 use crate::metrics::{self, Procedure};
 use crate::procedures::connection::{paging, ue_context_release};
@@ -13,7 +21,8 @@ use martlet_sbi_api::nsmf_pdusession;
 use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 use std::sync::Arc;
 
-/// The UE leaves: its sessions and its policy end, and, unless it is switched off, it is told so.
+/// Deregistration by the UE: releases its sessions and policy, and accepts unless the UE is
+/// switched off.
 pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
     let Nas5gsMessage::Gmm(_, Nas5gmmMessage::DeregistrationRequestUeOriginating(request)) =
         &inbound.message
@@ -22,19 +31,19 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
     };
     let procedure = Procedure::start("deregistration");
     if ue.registered && !inbound.is_verified() {
-        // Anybody could have sent it (TS 24.501, 4.4.4.3).
+        // Not authenticated: another UE may have sent it (TS 24.501, 4.4.4.3).
         metrics::nas_error("unprotected");
         tracing::warn!(
             supi = ue.label(),
             gnb = ue.gnb(),
-            "a deregistration that is not protected is not acted on"
+            "unprotected deregistration request discarded"
         );
         return procedure.failed("not_verified");
     }
     let switch_off = request.de_registration_type.switch_off();
     let was_registered = ue.registered;
     implicit_deregistration::locally(ue).await;
-    // A UE that is not known gets its answer, too: it has nothing to lose (5.5.2.2.2).
+    // An unknown UE is accepted, too (5.5.2.2.2).
     if !switch_off {
         let _ = ue
             .send_nas(&Nas5gsMessage::new_5gmm(NasDeregistrationAcceptUeOriginating::new()))
@@ -47,40 +56,39 @@ pub(crate) async fn by_ue(ue: &mut Ue, inbound: Inbound) {
     procedure.succeeded();
 }
 
-/// The UDM says that this AMF no longer serves the UE (TS 23.502, 4.2.2.2.2, step 14d, and
-/// 4.2.2.3.3).
+/// Deregistration by the UDM (TS 23.502, 4.2.2.2.2, step 14d, and 4.2.2.3.3).
 pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %reason, "the UDM ends the UE's registration");
-    // The UDM has forgotten this AMF itself.
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), %reason, "deregistration by the UDM");
+    // The UDM has already removed this AMF's registration and subscription.
     if let Some(subscription) = &mut ue.subscription {
         Arc::make_mut(subscription).sdm_subscription = None;
     }
     if ue.given {
-        // Another AMF has the context, and says itself when it is done with this one (TS 23.502,
+        // Another AMF has the context and will report the end of the transfer (TS 23.502,
         // 4.2.2.2.2, step 14d).
         return;
     }
-    let told = matches!(
+    let notify_ue = matches!(
         reason,
         DeregistrationReason::SubscriptionWithdrawn | DeregistrationReason::ReregistrationRequired
     );
-    if told
+    if notify_ue
         && ue.connection.is_none()
         && ue.can_be_paged()
         && paging::for_deregistration(ue, &reason).await
     {
-        // The UE comes, and is told then.
+        // The UE answers the paging and is deregistered then.
         return;
     }
-    if told && ue.registered && ue.connection.is_some() {
-        let again = reason == DeregistrationReason::ReregistrationRequired;
-        if let Err(stop) = by_network(ue, again).await {
+    if notify_ue && ue.registered && ue.connection.is_some() {
+        let re_registration = reason == DeregistrationReason::ReregistrationRequired;
+        if let Err(stop) = by_network(ue, re_registration).await {
             tracing::info!(
                 supi = ue.label(),
                 why = stop.label(),
-                "the UE was not told that it is deregistered"
+                "UE not notified of its deregistration"
             );
-            ue.conclude(stop).await;
+            ue.handle_stop(stop).await;
         }
     }
     implicit_deregistration::locally(ue).await;
@@ -90,11 +98,11 @@ pub(crate) async fn by_udm(ue: &mut Ue, reason: DeregistrationReason) {
 }
 
 /// DEREGISTRATION REQUEST to the UE, and its answer (TS 24.501, 5.5.2.3).
-async fn by_network(ue: &mut Ue, again: bool) -> Result<(), Stop> {
+async fn by_network(ue: &mut Ue, re_registration: bool) -> Result<(), Stop> {
     let procedure = Procedure::start("network_deregistration");
     let kind = NasDeRegistrationType::default()
         .with_access_type(AccessTypeValue::ThreeGppAccess)
-        .with_re_registration_required(again);
+        .with_re_registration_required(re_registration);
     let request = Nas5gsMessage::new_5gmm(NasDeregistrationRequestUeTerminated::new(kind));
     let timer = NasTimer { name: "T3522", duration: ue.amf.config.timers.t3522() };
     let answer =

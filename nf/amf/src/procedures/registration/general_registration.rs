@@ -1,4 +1,15 @@
-//! Registration (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1): initial, by mobility, and periodic.
+//! General registration: initial, mobility and periodic (TS 23.502, 4.2.2.2.2; TS 24.501, 5.5.1).
+//!
+//! ```text
+//! UE -> AMF       REGISTRATION REQUEST
+//! AMF <-> old AMF UEContextTransfer                          steps 4, 5 and 10
+//! AMF <-> UE      identification, authentication, security   steps 6 to 9
+//! AMF -> UDM      registration and subscription data         step 14
+//! AMF -> NSSF     slice selection
+//! AMF -> PCF      AM policy association                      step 16
+//! AMF -> UE       REGISTRATION ACCEPT                        step 21
+//! UE -> AMF       REGISTRATION COMPLETE                      step 22
+//! ```
 use super::back_off::back_off;
 use super::{
     am_policy_association, amf_reallocation, authentication, configuration_update, identification,
@@ -19,13 +30,13 @@ use martlet_nas::{
 use martlet_ngap::ngap::{Cause, CauseNas};
 use martlet_sbi_api::nsmf_pdusession;
 
-/// Registers the UE, or tells it why not.
+/// Registers or rejects the UE.
 pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
     let procedure = Procedure::start("registration");
     ue.request = Some(inbound.message.clone());
     ue.publish();
     let outcome = registration(ue, inbound).await;
-    ue.done();
+    ue.release_slot();
     ue.request = None;
     ue.publish();
     match outcome {
@@ -37,16 +48,15 @@ pub(crate) async fn run(ue: &mut Ue, inbound: Inbound) {
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "the registration has failed");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "registration failed");
             failed(ue, stop).await;
         }
     }
 }
 
 async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
-    // A registration needs room: of procedures at work, and of contexts once it is known who the UE
-    // is.
-    ue.enter(Kind::Registration).await?;
+    // Wait for a concurrency slot. The context limit applies once the UE is authenticated.
+    ue.acquire_slot(Kind::Registration).await?;
     let mut request = read(&inbound)?;
     check_area(ue)?;
     if let Some(capability) = &request.ue_security_capability {
@@ -60,36 +70,36 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
                 | RegistrationType::PeriodicRegistrationUpdating
         )
     );
-    let mut inherited = Vec::new();
+    let mut previous_sessions = Vec::new();
 
-    // Another AMF may know the UE (steps 4 and 5).
+    // Fetch the context from the old AMF (steps 4 and 5).
     let mut inbound = inbound;
-    // A request without protection proves nothing to it.
+    // An unprotected request cannot be verified by the old AMF.
     let mut taken = match ue.is_new() && inbound.assurance != Assurance::Plain {
         true => ue_context_transfer::fetch(ue, &request, initial).await,
         false => None,
     };
-    let mut wanted = true;
+    let mut algorithms_match = true;
     if let Some(verified) = taken.as_mut().and_then(|taken| taken.inbound.take()) {
         ue.secured = true;
         request = read(&verified)?;
         inbound = verified;
-        // Algorithms are this AMF's choice: others need other keys (TS 33.501, 6.7.1.2).
-        wanted = security_mode_control::has_the_best(ue);
+        // This AMF selects the algorithms; other ones need new NAS keys (TS 33.501, 6.7.1.2).
+        algorithms_match = security_mode_control::has_selected_algorithms(ue);
     }
 
-    // Who the UE is: proved by its security context, or by an authentication (steps 4 to 9).
+    // Verify the UE by its security context or by authentication (steps 4 to 9).
     let mut access = count(&inbound).filter(|_| {
         ue.reallocation == Reallocation::ReceivedFromAmf
-            || wanted && is_proved(ue, &request, initial)
+            || algorithms_match && is_verified(ue, &request, initial)
     });
     let derived = taken.as_mut().and_then(|taken| taken.derived.take());
     let derived = derived.filter(|_| !(initial && ue.amf.config.security.always_authenticate));
-    let proved = access.is_some() || derived.is_some();
+    let verified = access.is_some() || derived.is_some();
     if access.is_none() {
-        let complete = prove(ue, &request, derived, &inbound).await;
+        let complete = verify(ue, &request, derived, &inbound).await;
         if let (Err(_), Some(taken)) = (&complete, &taken) {
-            taken.give_up(ue).await;
+            taken.reject(ue).await;
         }
         let complete = complete?;
         access = Some(complete.count);
@@ -97,55 +107,57 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
             request = whole;
         }
     }
-    if let Err(stop) = room(ue) {
+    if let Err(stop) = check_limit(ue) {
         if let Some(taken) = &taken {
-            taken.give_up(ue).await;
+            taken.reject(ue).await;
         }
         return Err(stop);
     }
-    if !proved || taken.is_some() {
-        inherited = ue.replace_previous_context().await;
+    if !verified || taken.is_some() {
+        previous_sessions = ue.replace_previous_context().await;
     }
-    // Another AMF gets the keys for a request that the keys of here prove, and no others.
-    let by_gnb = proved && taken.is_none();
+    // Rerouting via the RAN needs a request that this AMF's own keys verify.
+    let via_ran_possible = verified && taken.is_none();
     if let Some(taken) = taken {
         taken.complete(ue).await;
     }
     let access = access.ok_or(Stop::Abandoned("no_security"))?;
-    // Only the whole request has it, which the UE sends once it is ciphered (TS 24.501, 4.4.6).
+    // Only the complete request has it, sent after security mode control (TS 24.501, 4.4.6).
     if let Some(capability) = &request.fgmm_capability {
         (ue.positioning.lpp, ue.positioning.lcs_upp) = (capability.lpp(), capability.lcs_upp());
     }
 
-    // An initial registration starts without sessions; another one goes on with those that there
-    // are.
+    // An initial registration releases all sessions; the others keep them.
     if initial {
         let at_gnb = ue.active_sessions();
         ue.release_all_sessions(Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
-        ue.release_sessions(inherited, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason))
-            .await;
-        pdu_session_resource_release::alone(ue, &at_gnb).await?;
+        ue.release_sessions(
+            previous_sessions,
+            Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason),
+        )
+        .await;
+        pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
         ue.set_registered(false);
     } else {
-        ue.sessions.extend(inherited);
-        // Their user planes ended with the connection that the other context had.
-        if !proved {
+        ue.sessions.extend(previous_sessions);
+        // Their user planes ended with the connection of the previous context.
+        if !verified {
             ue.deactivate_all(None).await;
         }
     }
 
-    // What the UE may do (steps 14 to 16).
-    if !proved || ue.subscription.is_none() {
+    // Subscription, slices and policy (steps 14 to 16).
+    if !verified || ue.subscription.is_none() {
         subscription_retrieval::run(ue, initial).await?;
     }
     subscription_retrieval::check_area(ue)?;
     let requested = request.requested_nssai.as_ref().map(identifiers::slices);
-    // One that comes from another AMF stays here.
-    let elsewhere =
+    // A rerouted registration is not rerouted again.
+    let may_reroute =
         !matches!(ue.reallocation, Reallocation::ReceivedFromAmf | Reallocation::ReroutedByRan);
-    let slices = match slice_selection::run(ue, requested.clone(), elsewhere).await {
+    let slices = match slice_selection::run(ue, requested.clone(), may_reroute).await {
         Err(Stop::Reroute(set)) => {
-            match amf_reallocation::run(ue, &request, access, &set, by_gnb).await {
+            match amf_reallocation::run(ue, &request, access, &set, via_ran_possible).await {
                 Ok(()) => return Err(Stop::Abandoned("rerouted")),
                 Err(_) => slice_selection::run(ue, requested, false).await?,
             }
@@ -156,7 +168,7 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
         am_policy_association::create(ue).await;
     }
 
-    // The UE learns it (steps 21 and 22), and what it has not been told yet.
+    // Accept, with pending subscription changes (steps 21 and 22).
     let mut slices = slices;
     if ue.due.slices && slices.configured.is_empty() {
         slices.configured = slice_selection::configured(ue);
@@ -166,16 +178,16 @@ async fn registration(ue: &mut Ue, inbound: Inbound) -> Result<(), Stop> {
     configuration_update::run(ue).await
 }
 
-/// Whether there is room for the UE's context: always, if it takes the place of one that the UE had
-/// before.
-fn room(ue: &mut Ue) -> Result<(), Stop> {
+/// Checks the context limit. A context that replaces an older one of the same UE is always
+/// accepted.
+fn check_limit(ue: &mut Ue) -> Result<(), Stop> {
     let known = ue.supi.as_ref().is_some_and(|supi| ue.amf.tables.by_supi(supi).is_some());
     if ue.over_limit && !known {
         let most = ue.amf.config.limits.max_ues;
         tracing::warn!(
             supi = ue.label(),
             most,
-            "there are as many UEs as amf.limits.max_ues allows; this one is told to wait"
+            "UE rejected: context limit reached; raise amf.limits.max_ues"
         );
         return Err(ue.congested());
     }
@@ -183,9 +195,8 @@ fn room(ue: &mut Ue) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Has the UE prove who it is: with a K_AMF that was derived for this AMF, else with an
-/// authentication.
-async fn prove(
+/// Verifies the UE by a K_AMF derived for this AMF, or by authentication.
+async fn verify(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
     derived: Option<(KAmf, u8)>,
@@ -203,7 +214,7 @@ async fn prove(
     security_mode_control::run(ue, keys, repeat, emergency).await
 }
 
-/// The request of a message, which is one.
+/// The registration request of a message.
 pub(crate) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
     match &inbound.message {
         Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request)) => {
@@ -213,7 +224,7 @@ pub(crate) fn read(inbound: &Inbound) -> Result<NasRegistrationRequest, Stop> {
     }
 }
 
-/// The AMF serves the PLMN and the tracking area where the UE is.
+/// Checks that the AMF serves the UE's PLMN and tracking area.
 fn check_area(ue: &Ue) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
@@ -226,20 +237,20 @@ fn check_area(ue: &Ue) -> Result<(), Stop> {
     }
 }
 
-/// Whether the security context with which the request was verified is enough.
-fn is_proved(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool {
+/// Whether the security context that verified the request can be used.
+fn is_verified(ue: &Ue, request: &NasRegistrationRequest, initial: bool) -> bool {
     let Some(security) = &ue.security else { return false };
     let same_key = request.ngksi.key_set_identifier() == KeySetIdentifier::Native(security.ngksi);
-    let wanted = initial && ue.amf.config.security.always_authenticate;
-    ue.supi.is_some() && ue.capability.is_some() && same_key && !wanted
+    let always_authenticate = initial && ue.amf.config.security.always_authenticate;
+    ue.supi.is_some() && ue.capability.is_some() && same_key && !always_authenticate
 }
 
-/// Tells the UE why it is not registered, and ends its connection.
+/// Rejects the UE and releases its connection.
 async fn failed(ue: &mut Ue, stop: Stop) {
     match stop {
         Stop::Reject(reject) => {
             let _ = ue.send_nas(&reject_message(&reject)).await;
-            // Congestion leaves the registration as it is (TS 24.501, 5.5.1.3.5).
+            // #22 does not change the registration state (TS 24.501, 5.5.1.3.5).
             if ue.registered && reject.cause != GmmCause::Congestion {
                 implicit_deregistration::locally(ue).await;
             }
@@ -260,7 +271,7 @@ async fn failed(ue: &mut Ue, stop: Stop) {
         Stop::NoAnswer(_) | Stop::Abandoned(_) => {
             ue_context_release::run(ue, Cause::nas(CauseNas::unspecified))
         }
-        stop => ue.conclude(stop).await,
+        stop => ue.handle_stop(stop).await,
     }
 }
 
@@ -283,15 +294,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_back_off_is_never_shorter_than_meant() {
+    fn an_encoded_back_off_is_never_shorter_than_configured() {
         for seconds in [0, 1, 2, 3, 61, 62, 63, 100, 3600, 10_000, 20_000] {
-            let said = back_off(seconds);
-            assert!(NasGprsTimer2::from_seconds(said).is_ok(), "{seconds}: {said}");
-            assert!(said >= u64::from(seconds).min(31 * 360), "{seconds}: {said}");
+            let encoded = back_off(seconds);
+            assert!(NasGprsTimer2::from_seconds(encoded).is_ok(), "{seconds}: {encoded}");
+            assert!(encoded >= u64::from(seconds).min(31 * 360), "{seconds}: {encoded}");
         }
-        let octets = reject_message(&Reject { back_off: Some(30), ..GmmCause::Congestion.into() })
+        let encoded = reject_message(&Reject { back_off: Some(30), ..GmmCause::Congestion.into() })
             .encode()
             .unwrap();
-        assert_eq!(hex::encode(octets), "7e0044165f010f");
+        assert_eq!(hex::encode(encoded), "7e0044165f010f");
     }
 }

@@ -2,19 +2,19 @@
 //! CONFIGURATION UPDATE COMMAND carries it to the UE.
 use crate::ue::{Stop, Ue};
 
-/// A new 5G-GUTI (TS 33.501, 6.12.3). The one before is valid until the UE has taken the new one.
+/// Allocates a 5G-GUTI. The previous one stays valid until the UE confirms the new one.
 pub(crate) fn run(ue: &mut Ue) -> Result<(), Stop> {
     let (plmn, id) = (ue.guami().plmn, ue.guami().id);
-    let tmsi = ue.amf.tables.new_tmsi(&ue.handle);
+    let tmsi = ue.amf.tables.allocate_tmsi(&ue.handle);
     let guti = id.guti(plmn, tmsi).map_err(|_| {
-        ue.amf.tables.forget_tmsi(tmsi, ue.handle.number);
+        ue.amf.tables.release_tmsi(tmsi, ue.handle.number);
         Stop::Abandoned("not_encodable")
     })?;
     match ue.old_guti {
-        // One that the UE never took is void; the one that it has stays.
+        // A 5G-GUTI that the UE never confirmed is released; the confirmed one stays.
         Some(_) => {
             if let Some(untaken) = ue.guti.replace(guti) {
-                ue.amf.tables.forget_tmsi(untaken.tmsi(), ue.handle.number);
+                ue.amf.tables.release_tmsi(untaken.tmsi(), ue.handle.number);
             }
         }
         None => ue.old_guti = ue.guti.replace(guti),

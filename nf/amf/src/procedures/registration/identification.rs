@@ -1,4 +1,9 @@
-//! Identification (TS 24.501, 5.4.3): who a UE says it is.
+//! Identification (TS 24.501, 5.4.3).
+//!
+//! ```text
+//! AMF -> UE  IDENTITY REQUEST (SUCI)
+//! UE -> AMF  IDENTITY RESPONSE
+//! ```
 use crate::ue::{NasTimer, Protection, Stop, Ue};
 use martlet_nas::{
     GmmCause, MobileIdentityType, Nas5gmmMessage, Nas5gsMessage, NasFGsIdentityType,
@@ -6,10 +11,9 @@ use martlet_nas::{
 };
 use martlet_sbi_api::common::SupiOrSuci;
 
-/// Learns the SUCI: from the request, else by asking. A UE whose SUPI is known already is not
-/// asked.
+/// Takes the SUCI from the request, or asks for it. A UE with a known SUPI is not asked.
 pub(crate) async fn identify(ue: &mut Ue, request: &NasRegistrationRequest) -> Result<(), Stop> {
-    // One of an earlier registration says nothing of who sends this one.
+    // A SUCI of an earlier registration may belong to another UE.
     ue.suci = suci(&request.fgs_mobile_identity);
     match ue.suci.is_none() && ue.supi.is_none() {
         true => ask(ue).await,
@@ -38,7 +42,7 @@ pub(crate) async fn ask(ue: &mut Ue) -> Result<(), Stop> {
     }
 }
 
-/// The SUCI of a mobile identity, as the SBI has it.
+/// The SUCI of a mobile identity in SBI form.
 fn suci(identity: &NasFGsMobileIdentity) -> Option<SupiOrSuci> {
     identity.as_suci()?.to_string().parse().ok()
 }
@@ -48,11 +52,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_suci_is_text_for_the_sbi() {
-        let octets =
+    fn a_suci_converts_to_its_sbi_form() {
+        let encoded =
             hex::decode("7e004179000d0102f8390000000000000010022e08a020000000000000").unwrap();
         let Ok(Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request))) =
-            Nas5gsMessage::decode(&octets)
+            Nas5gsMessage::decode(&encoded)
         else {
             panic!("no request");
         };

@@ -1,5 +1,10 @@
-//! Implicit deregistration (TS 24.501, 5.3.7; TS 23.502, 4.2.2.3.1) and purge (TS 23.502, 4.5.3):
-//! the AMF lets go of a UE that it cannot reach, or that nobody needs any more.
+//! Implicit deregistration (TS 24.501, 5.3.7; TS 23.502, 4.2.2.3.1) and purge (TS 23.502, 4.5.3).
+//!
+//! ```text
+//! mobile reachable timer expires         the UE is no longer paged
+//! implicit deregistration timer expires  AMF -> SMFs, PCF: release
+//! context retention ends                 AMF -> UDM: Nudm_UECM_Update (purge)
+//! ```
 use super::am_policy_association;
 use crate::metrics::Procedure;
 use crate::procedures::connection::{paging, ue_context_release};
@@ -11,27 +16,24 @@ use martlet_sbi_api::nudm_uecm::Amf3GppAccessRegistrationModification;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The timer of an idle UE has expired.
+/// Handles the expiry of the CM-IDLE timer.
 pub(crate) async fn timer_expired(ue: &mut Ue) {
     match ue.idle {
         Some(Idle::Reachable(_)) => {
-            tracing::info!(
-                supi = ue.label(),
-                "the UE has not been heard of: it is not paged any more"
-            );
+            tracing::info!(supi = ue.label(), "mobile reachable timer expired");
             ue.idle = Some(Idle::Unreachable(
                 Instant::now() + ue.amf.config.timers.implicit_deregistration(),
             ));
         }
         Some(Idle::Unreachable(_)) => {
             let procedure = Procedure::start("implicit_deregistration");
-            tracing::info!(supi = ue.label(), "the UE is deregistered: it has not been heard of");
+            tracing::info!(supi = ue.label(), "implicitly deregistered");
             locally(ue).await;
             ue.idle = None;
             procedure.succeeded();
         }
         Some(Idle::Deregistered(_)) => {
-            // Nothing is worth keeping: the task ends, and purges what is left.
+            // The task ends and purges the UE at the UDM.
             ue.security = None;
             ue.idle = None;
         }
@@ -39,7 +41,7 @@ pub(crate) async fn timer_expired(ue: &mut Ue) {
     }
 }
 
-/// Deregisters the UE without a word to it.
+/// Deregisters the UE without signalling to it.
 pub(crate) async fn locally(ue: &mut Ue) {
     paging::fail_pending(ue, N1N2MessageTransferCause::UeNotReachableForSession);
     ue.release_all_sessions(None).await;
@@ -47,20 +49,16 @@ pub(crate) async fn locally(ue: &mut Ue) {
     ue.set_registered(false);
 }
 
-/// Another context serves the subscriber; this one ends, with its connection.
+/// Ends this context: another context serves the subscriber now.
 pub(crate) async fn replaced(ue: &mut Ue) {
-    tracing::info!(
-        supi = ue.label(),
-        gnb = ue.gnb(),
-        "the UE has registered anew; its old context ends"
-    );
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "UE context replaced by a new registration");
     am_policy_association::delete(ue).await;
-    forgotten(ue).await;
+    remove_registration(ue).await;
     ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
 }
 
-/// The UE is served by somebody else, and nothing of it is kept here.
-pub(crate) async fn forgotten(ue: &mut Ue) {
+/// Removes the registration data: another AMF or context serves the UE.
+pub(crate) async fn remove_registration(ue: &mut Ue) {
     ue.set_registered(false);
     unsubscribe(ue).await;
     ue.subscription = None;
@@ -68,7 +66,7 @@ pub(crate) async fn forgotten(ue: &mut Ue) {
     ue.idle = None;
 }
 
-/// Tells the UDM that the AMF has forgotten the UE.
+/// Purges the UE at the UDM.
 pub(crate) async fn purge(ue: &mut Ue) {
     am_policy_association::delete(ue).await;
     let (Some(supi), true) = (ue.supi.clone(), ue.subscription.is_some()) else { return };
@@ -80,17 +78,17 @@ pub(crate) async fn purge(ue: &mut Ue) {
     }
     .await;
     if let Err(problem) = purged {
-        tracing::info!(%supi, %problem, "the UDM was not told that the UE was purged");
+        tracing::info!(%supi, %problem, "purge failed at the UDM");
     }
 }
 
-/// Ends the subscription to changes of the subscriber's data.
+/// Ends the subscription to data changes.
 async fn unsubscribe(ue: &mut Ue) {
     let (Some(supi), Some(subscription)) = (ue.supi.clone(), &mut ue.subscription) else { return };
     let Some(id) = Arc::make_mut(subscription).sdm_subscription.take() else { return };
     let ended: Result<(), Problem> =
         async { ue.amf.sdm(&supi).await?.unsubscribe(&supi, &id).await }.await;
     if let Err(problem) = ended {
-        tracing::debug!(%supi, %problem, "the subscription to changes was not ended");
+        tracing::debug!(%supi, %problem, "SDM subscription not ended");
     }
 }

@@ -1,18 +1,17 @@
-//! Mobility restrictions (TS 23.501, 5.3.4.1; TS 24.501, 5.3.5): where a subscriber may be, but
-//! gets no service, and what UE and gNB are told of it and of other networks that are as good as
-//! this one.
+//! Mobility restrictions (TS 23.501, 5.3.4.1; TS 24.501, 5.3.5): service area, forbidden areas and
+//! equivalent PLMNs, for UE and gNB.
 use crate::n2::downlink::Restrictions;
 use crate::served::Tai;
 use crate::ue::Ue;
 use martlet_nas::{NasPlmnList, NasServiceAreaList, Plmn};
 use martlet_sbi_api::common::{RestrictionType, ServiceAreaRestriction};
 
-/// Of a partial service area list: its areas are those without service (TS 24.501, 9.11.3.49).
+/// Allowed type of a partial service area list: non-allowed area (TS 24.501, 9.11.3.49).
 const NOT_ALLOWED: u8 = 0x80;
-/// Type 11: all tracking areas of the network.
+/// Type of list 11: all tracking areas of the PLMN.
 const WHOLE_NETWORK: u8 = 0x60;
 
-/// Whether a tracking area is one without service.
+/// Whether a tracking area is non-allowed.
 fn is_without_service(restriction: &ServiceAreaRestriction, tai: Tai) -> bool {
     let areas = restriction.areas.as_deref().unwrap_or_default();
     let mut named = areas.iter().flat_map(|area| area.tacs.iter().flatten());
@@ -20,7 +19,7 @@ fn is_without_service(restriction: &ServiceAreaRestriction, tai: Tai) -> bool {
     match restriction.restriction_type {
         Some(RestrictionType::AllowedAreas) => !is_named,
         Some(RestrictionType::NotAllowedAreas) => is_named,
-        // Without a word, or with one of a later release, nothing is restricted.
+        // Absent, or of a later release: no restriction.
         _ => false,
     }
 }
@@ -29,46 +28,44 @@ fn restriction(ue: &Ue) -> Option<&ServiceAreaRestriction> {
     ue.subscription.as_ref()?.access.service_area_restriction.as_ref()
 }
 
-/// Whether the UE is where it gets no service but for what has priority.
+/// Whether the UE is in a non-allowed area.
 pub(crate) fn is_restricted(ue: &Ue) -> bool {
     let here = ue.connection.as_ref().map(|connection| connection.location.tai);
     restriction(ue).zip(here).is_some_and(|(restriction, tai)| is_without_service(restriction, tai))
 }
 
-/// The areas of the UE's registration area without service.
+/// The non-allowed tracking areas of the UE's registration area.
 fn not_allowed(ue: &Ue) -> Vec<Tai> {
     let Some(restriction) = restriction(ue) else { return Vec::new() };
     ue.area.iter().copied().filter(|tai| is_without_service(restriction, *tai)).collect()
 }
 
-/// Service area list; `None` where there is service everywhere. A UE that had another one is told
-/// so with `lifted`.
+/// Service area list; `None` without restriction. `lifted` sends an unrestricted list to a UE that
+/// had another one.
 pub(crate) fn service_area_list(ue: &Ue, lifted: bool) -> Option<NasServiceAreaList> {
     let areas = not_allowed(ue);
     let current = ue.area.first()?.plmn;
-    let octets = match areas.len() {
+    let list = match areas.len() {
         0 if !lifted => return None,
         0 => [&[WHOLE_NETWORK], current.to_nas_octets().as_slice()].concat(),
-        // One network's, 16 at most, as the registration area: a list of type 00.
+        // Type of list 00: one PLMN, at most 16 tracking areas, as the registration area.
         n => {
-            let mut octets = vec![NOT_ALLOWED | (n.min(16) as u8 - 1)];
-            octets.extend(current.to_nas_octets());
-            areas.iter().take(16).for_each(|tai| octets.extend(&tai.tac.to_be_bytes()[1..]));
-            octets
+            let mut list = vec![NOT_ALLOWED | (n.min(16) as u8 - 1)];
+            list.extend(current.to_nas_octets());
+            areas.iter().take(16).for_each(|tai| list.extend(&tai.tac.to_be_bytes()[1..]));
+            list
         }
     };
-    Some(NasServiceAreaList::new(octets))
+    Some(NasServiceAreaList::new(list))
 }
 
-/// Networks that the UE is to take for this one (TS 24.501, 5.3.14); none for a UE of another
-/// network.
+/// Equivalent PLMNs (TS 24.501, 5.3.14).
 pub(crate) fn equivalent_plmns(ue: &Ue) -> Option<NasPlmnList> {
     let plmns = &ue.amf.served.equivalent;
     if plmns.is_empty() { None } else { NasPlmnList::from_plmns(plmns).ok() }
 }
 
-/// What the gNB is told, for handovers and RRC inactive (TS 38.413, 9.3.1.85); `None` where nothing
-/// is restricted.
+/// Mobility Restriction List for the gNB (TS 38.413, 9.3.1.85); `None` without restriction.
 pub(crate) fn for_gnb(ue: &Ue) -> Option<Restrictions> {
     let serving: Plmn = ue.connection.as_ref().or(ue.target.as_ref())?.location.tai.plmn;
     let forbidden = ue
@@ -96,7 +93,7 @@ mod tests {
     use martlet_sbi_api::common::{Area, Tac};
 
     #[test]
-    fn areas_are_those_named_or_all_others() {
+    fn allowed_and_non_allowed_areas_restrict_the_service() {
         let plmn = Plmn::new("001", "01").unwrap();
         let of = |restriction_type| ServiceAreaRestriction {
             restriction_type,

@@ -1,5 +1,10 @@
-//! New keys for a UE whose NAS COUNTs are near their end (TS 24.501, 4.4.3.5; TS 33.501, 6.9.4.2):
-//! it is authenticated while it is connected, and NAS and the gNB take the new keys into use.
+//! NAS re-keying (TS 24.501, 4.4.3.5; TS 33.501, 6.9.4.2): a connected UE whose NAS COUNT nears its
+//! end is authenticated again.
+//!
+//! ```text
+//! AMF <-> UE  authentication, security mode control
+//! AMF -> gNB  UE CONTEXT MODIFICATION REQUEST (new K_gNB)
+//! ```
 use super::{authentication, security_mode_control};
 use crate::metrics::Procedure;
 use crate::procedures::connection::{ue_context_modification, ue_context_release};
@@ -7,35 +12,35 @@ use crate::ue::{Stop, Ue};
 use martlet_nas::{Direction, KeySetIdentifier, NasConnection};
 use martlet_ngap::ngap::{Cause, CauseNas};
 
-/// Whether one of the COUNTs has come as far as the configuration lets it.
+/// Whether a NAS COUNT has reached `amf.security.rekey_at_count`.
 pub(crate) fn is_due(ue: &Ue) -> bool {
     let Some(security) = &ue.security else { return false };
     let connected = ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
     let most = ue.amf.config.security.rekey_at_count;
-    // One that has no next value is at its end.
+    // No next value: the COUNT is exhausted.
     let far = |direction| {
         security.nas.nas_count(direction, NasConnection::ThreeGpp).is_none_or(|c| c.get() >= most)
     };
     connected && ue.registered && ue.secured && (far(Direction::Uplink) || far(Direction::Downlink))
 }
 
-/// Gives UE and gNB new keys. A UE that does not take part loses its connection.
+/// Changes the keys of UE and gNB. If that fails, the connection is released.
 pub(crate) async fn run(ue: &mut Ue) {
     let procedure = Procedure::start("rekeying");
     match keys(ue).await {
         Ok(()) => {
             procedure.succeeded();
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the UE has new keys");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), "NAS keys changed");
         }
         Err(stop) => {
             let why = stop.label();
             procedure.failed(&why);
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "the UE did not get new keys");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), why, "NAS re-keying failed");
             if !matches!(stop, Stop::Preempted(_) | Stop::ConnectionLost) {
                 ue.deactivate_all(None).await;
                 ue_context_release::run(ue, Cause::nas(CauseNas::authentication_failure));
             }
-            ue.conclude(stop).await;
+            ue.handle_stop(stop).await;
         }
     }
 }

@@ -1,5 +1,10 @@
-//! REGISTRATION ACCEPT, the UE's context at the gNB, and REGISTRATION COMPLETE (TS 23.502,
-//! 4.2.2.2.2, steps 21 and 22; TS 24.501, 5.5.1.2.4 and 5.5.1.3.4).
+//! Acceptance of a registration (TS 23.502, 4.2.2.2.2, steps 21 and 22; TS 24.501, 5.5.1.2.4 and
+//! 5.5.1.3.4).
+//!
+//! ```text
+//! AMF -> gNB  INITIAL CONTEXT SETUP REQUEST (REGISTRATION ACCEPT, sessions)
+//! UE -> AMF   REGISTRATION COMPLETE
+//! ```
 use super::back_off::back_off;
 use super::slice_selection::{Selected, rejected_nssai};
 use super::{guti_allocation, mobility_restrictions};
@@ -15,7 +20,7 @@ use martlet_nas::{
     identifiers, timers,
 };
 
-/// Accepts the registration. `access` is the uplink COUNT with which K_gNB is derived.
+/// Accepts the registration. K_gNB derives from `access`, the uplink NAS COUNT of the request.
 pub(crate) async fn run(
     ue: &mut Ue,
     request: &NasRegistrationRequest,
@@ -26,13 +31,13 @@ pub(crate) async fn run(
     ue.area = ue.amf.served.registration_area(connection.location.tai);
     if let Some(status) = &request.pdu_session_status {
         let at_gnb = ue.release_mismatched(|psi| status.is_active(psi)).await;
-        pdu_session_resource_release::alone(ue, &at_gnb).await?;
+        pdu_session_resource_release::at_gnb_only(ue, &at_gnb).await?;
     }
     let wanted = request.uplink_data_status.as_ref().map(|status| status.sessions_with_data());
-    // A UE that was paged may register instead of asking for service.
+    // A paged UE may register instead of sending a service request.
     let (paged, rest) = n1_n2_message_transfer::take_pending(ue);
     let mut activation = match &wanted {
-        // Where there is no service, user planes stay away (5.5.1.3.4).
+        // In a non-allowed area no user plane is activated (5.5.1.3.4).
         Some(wanted) if mobility_restrictions::is_restricted(ue) => Activation {
             failed: wanted.iter().map(|psi| (*psi, GmmCause::RestrictedServiceArea)).collect(),
             ..Default::default()
@@ -51,13 +56,13 @@ pub(crate) async fn run(
     let accept =
         message(ue, request, &slices, wanted.as_deref().map(|_| activation.failed.as_slice()));
     let accept = accept.map_err(|error| {
-        tracing::error!(supi = ue.label(), %error, "REGISTRATION ACCEPT cannot be built");
+        tracing::error!(supi = ue.label(), %error, "REGISTRATION ACCEPT not encodable");
         Stop::Abandoned("not_encodable")
     })?;
     let accept = Nas5gsMessage::new_5gmm(accept);
 
     initial_context_setup::run(ue, access, activation.sessions, &accept).await?;
-    // From here on the UE counts as registered, even if it is lost before it completes (5.5.1.2.8).
+    // The UE is registered even if its connection is lost before it completes (5.5.1.2.8).
     ue.set_registered(true);
     complete(ue, &accept).await?;
     for transfer in rest {
@@ -66,8 +71,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Waits for REGISTRATION COMPLETE. A UE that never sends it is registered with both 5G-GUTIs
-/// (5.5.1.2.8 c).
+/// Waits for REGISTRATION COMPLETE. Without it, both 5G-GUTIs stay valid (5.5.1.2.8 c).
 async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
     let timer = NasTimer { name: "T3550", duration: ue.amf.config.timers.t3550() };
     let answer = ue.await_answer(accept, Protection::AsSecured, timer, |_, inbound| match &inbound
@@ -80,16 +84,11 @@ async fn complete(ue: &mut Ue, accept: &Nas5gsMessage) -> Result<(), Stop> {
     });
     match answer.await {
         Ok(()) => {
-            ue.forget_old_guti();
+            ue.release_old_guti();
             Ok(())
         }
         Err(Stop::NoAnswer(timer)) => {
-            tracing::warn!(
-                supi = ue.label(),
-                gnb = ue.gnb(),
-                timer,
-                "the UE did not complete its registration"
-            );
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), timer, "no REGISTRATION COMPLETE");
             Ok(())
         }
         Err(stop) => Err(stop),
@@ -118,8 +117,7 @@ fn message(
     if !slices.configured.is_empty() {
         accept.set_configured_nssai(identifiers::nssai(&slices.configured)?);
     }
-    // Neither IMS voice nor emergency services; positioning over the user plane where the UE has it
-    // too.
+    // No IMS voice, no emergency services; LCS-UPP if the UE supports it.
     let features = match ue.positioning.lcs_upp {
         true => NasFGsNetworkFeatureSupport::new(vec![0; 4]).with_lcs_upp(true),
         false => NasFGsNetworkFeatureSupport::new(vec![0, 0]),

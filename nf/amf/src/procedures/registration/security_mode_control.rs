@@ -1,5 +1,10 @@
-//! NAS security mode control (TS 24.501, 5.4.2; TS 33.501, 6.7.2): the algorithms, and the keys of
-//! an authentication in use.
+//! NAS security mode control (TS 24.501, 5.4.2; TS 33.501, 6.7.2): selects the algorithms and takes
+//! new keys into use.
+//!
+//! ```text
+//! AMF -> UE  SECURITY MODE COMMAND
+//! UE -> AMF  SECURITY MODE COMPLETE or SECURITY MODE REJECT
+//! ```
 use super::authentication::Keys;
 use crate::metrics;
 use crate::ue::{NasTimer, Protection, Security, Stop, Ue, count};
@@ -12,16 +17,16 @@ use martlet_nas::{
 use martlet_sbi_api::common::Pei;
 use martlet_security::aka;
 
-/// What SECURITY MODE COMPLETE gives.
+/// Content of SECURITY MODE COMPLETE.
 pub(crate) struct Complete {
-    /// Its uplink COUNT, with which K_gNB is derived (TS 33.501, 6.8.1.2.2).
+    /// Its uplink NAS COUNT, from which K_gNB derives (TS 33.501, 6.8.1.2.2).
     pub count: NasCount,
-    /// The whole REGISTRATION REQUEST, where the UE had sent its cleartext elements alone.
+    /// The complete REGISTRATION REQUEST, if the UE had sent only its cleartext IEs.
     pub request: Option<NasRegistrationRequest>,
 }
 
-/// Takes the keys into use. With `repeat`, the UE sends its request once more, now that nobody can
-/// read or change it. `emergency` says that the UE registers for emergency services alone.
+/// Takes the keys into use. `repeat` asks the UE for its complete request again, now protected.
+/// `emergency`: registration for emergency services only.
 pub(crate) async fn run(
     ue: &mut Ue,
     keys: Keys,
@@ -31,12 +36,14 @@ pub(crate) async fn run(
     let Some(capability) = ue.capability.clone() else {
         return Err(Stop::reject(GmmCause::InvalidMandatoryInformation));
     };
-    if ue.amf.config.security.mandatory_algorithms && !emergency && !has_the_mandatory(&capability)
+    if ue.amf.config.security.mandatory_algorithms
+        && !emergency
+        && !has_mandatory_algorithms(&capability)
     {
         tracing::warn!(
             supi = ue.label(),
             gnb = ue.gnb(),
-            "the UE lacks algorithms that each UE has"
+            "UE rejected: mandatory algorithms missing"
         );
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     }
@@ -47,7 +54,7 @@ pub(crate) async fn run(
         tracing::warn!(
             supi = ue.label(),
             gnb = ue.gnb(),
-            "the UE has none of the algorithms of amf.security"
+            "UE rejected: no common algorithm; see amf.security"
         );
         return Err(Stop::reject(GmmCause::UeSecurityCapabilitiesMismatch));
     };
@@ -74,7 +81,7 @@ pub(crate) async fn run(
     let before = (ue.security.replace(security), ue.secured);
     let outcome = ask(ue, command).await;
     if outcome.is_err() {
-        // What was in use before stays in use (TS 24.501, 5.4.2.5).
+        // The previous context stays in use (TS 24.501, 5.4.2.5).
         (ue.security, ue.secured) = before;
     }
     let (complete, count) = outcome?;
@@ -85,24 +92,24 @@ pub(crate) async fn run(
     Ok(Complete { count, request: request(ue, &complete) })
 }
 
-/// Whether the UE has what each UE has (TS 33.501, 5.2.2 and 5.2.3): NEA0 to NEA2, NIA1 and NIA2.
-/// NIA0 is for emergencies, and many leave it out.
-fn has_the_mandatory(capability: &NasUeSecurityCapability) -> bool {
+/// Whether the UE supports the mandatory algorithms NEA0 to NEA2, NIA1 and NIA2 (TS 33.501, 5.2.2
+/// and 5.2.3). NIA0 is excepted: it is for emergencies, and many UEs omit it.
+fn has_mandatory_algorithms(capability: &NasUeSecurityCapability) -> bool {
     let ciphering = [CipheringAlgorithm::NEA0, CipheringAlgorithm::NEA1, CipheringAlgorithm::NEA2];
     let integrity = [IntegrityAlgorithm::NIA1, IntegrityAlgorithm::NIA2];
     ciphering.iter().all(|algorithm| capability.supports_ea(*algorithm as u8))
         && integrity.iter().all(|algorithm| capability.supports_ia(*algorithm as u8))
 }
 
-/// Whether the security context has the algorithms that this AMF would choose.
-pub(crate) fn has_the_best(ue: &Ue) -> bool {
+/// Whether the current algorithms are those that this AMF selects.
+pub(crate) fn has_selected_algorithms(ue: &Ue) -> bool {
     let (Some(security), Some(capability)) = (&ue.security, &ue.capability) else { return false };
     let best = select(capability, &ue.amf.served.ciphering, &ue.amf.served.integrity, false);
     best == Some((security.nas.ciphering_algorithm(), security.integrity))
 }
 
-/// The algorithms. NIA0 is for emergency services alone, for UEs that have nothing better, and NEA0
-/// goes with it (TS 33.501, 5.5.2 and 10.2; TS 24.501, 4.4.4.1).
+/// Selects the algorithms. NIA0, with NEA0, is only for emergency services of UEs without anything
+/// better (TS 33.501, 5.5.2 and 10.2; TS 24.501, 4.4.4.1).
 fn select(
     capability: &NasUeSecurityCapability,
     ciphering: &[CipheringAlgorithm],
@@ -140,27 +147,27 @@ async fn ask(
             supi = ue.label(),
             gnb = ue.gnb(),
             cause,
-            "the UE refuses the security mode"
+            "security mode rejected by the UE"
         );
         Stop::Abandoned("security_mode_rejected")
     })
 }
 
-/// The equipment's identity, where the UE told it.
+/// The IMEISV, if present.
 fn pei(complete: &NasSecurityModeComplete) -> Option<Pei> {
     let imeisv = complete.imeisv.as_ref()?.as_imeisv()?;
     format!("imeisv-{}", imeisv.as_str()).parse().ok()
 }
 
-/// The request of the NAS message container (TS 24.501, 5.4.2.4). Another message, or one that does
-/// not decode, is passed over: the AMF goes on with what it has.
+/// The request in the NAS message container (TS 24.501, 5.4.2.4). An unexpected or malformed one is
+/// ignored.
 fn request(ue: &Ue, complete: &NasSecurityModeComplete) -> Option<NasRegistrationRequest> {
     match complete.nas_message_container.as_ref()?.decode_as_nas_message() {
         Ok(Nas5gsMessage::Gmm(_, Nas5gmmMessage::RegistrationRequest(request))) => Some(*request),
         Ok(_) => None,
         Err(error) => {
             metrics::nas_error("malformed");
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %error, "the repeated request does not decode");
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %error, "repeated request is malformed");
             None
         }
     }
@@ -173,8 +180,9 @@ mod tests {
     use IntegrityAlgorithm::*;
 
     #[test]
-    fn each_mandatory_algorithm_counts() {
-        let has = |ea, ia| has_the_mandatory(&NasUeSecurityCapability::from_capabilities(ea, ia));
+    fn every_mandatory_algorithm_is_required() {
+        let has =
+            |ea, ia| has_mandatory_algorithms(&NasUeSecurityCapability::from_capabilities(ea, ia));
         assert!(has(0xf0, 0xf0) && has(0xe0, 0x60));
         assert!(
             ![(0x60, 0x60), (0xa0, 0x60), (0xc0, 0x60), (0xe0, 0x40), (0xe0, 0x20)]
@@ -184,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn null_integrity_is_for_emergencies_of_ues_that_have_nothing_better() {
+    fn null_integrity_is_selected_only_for_emergencies() {
         let select = |ea, ia, emergency| {
             let capability = NasUeSecurityCapability::from_capabilities(ea, ia);
             super::select(&capability, &[NEA2, NEA0], &[NIA0, NIA2], emergency)

@@ -1,5 +1,9 @@
-//! Which slices a UE gets (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and 4.2.2.2.3), with the
-//! NSSF.
+//! Network slice selection with the NSSF (TS 23.501, 5.15.5.2.1; TS 23.502, 4.2.2.2.2 and
+//! 4.2.2.2.3).
+//!
+//! ```text
+//! AMF -> NSSF  Nnssf_NSSelection_Get
+//! ```
 use crate::served::{ServedGuami, slice_from_sbi, slice_to_sbi};
 use crate::ue::{Reject, Stop, Ue};
 use martlet_nas::identifiers::Slice;
@@ -17,30 +21,30 @@ use martlet_sbi_api::nnssf_ns_selection::{
 pub(crate) struct Selected {
     /// At most 8 (TS 24.501, 9.11.3.37).
     pub allowed: Vec<Slice>,
-    /// Asked for, and not allowed.
+    /// Requested, and not allowed.
     pub rejected: Vec<Slice>,
-    /// What the UE is to be configured with, where it asked for what it has not, or for nothing.
+    /// Configured NSSAI, sent if a requested slice is rejected or none was requested.
     pub configured: Vec<Slice>,
 }
 
-/// The slices that are subscribed: the default ones first.
+/// Subscribed slices, default ones first.
 struct Subscribed {
     default: Vec<Slice>,
     all: Vec<Slice>,
 }
 
-/// Chooses the slices. A UE that may use none is refused. With `elsewhere`, an AMF set that the
-/// NSSF names and that is not this AMF's is where the registration is to go on.
+/// Selects the slices, or rejects the UE if none is left. With `may_reroute`, `Stop::Reroute` names
+/// the AMF set that the NSSF selects.
 pub(crate) async fn run(
     ue: &mut Ue,
     requested: Option<Vec<Slice>>,
-    elsewhere: bool,
+    may_reroute: bool,
 ) -> Result<Selected, Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let tai = connection.location.tai;
     let subscribed = subscribed(ue);
-    let there = available(ue);
-    let available = |slice: &Slice| there.contains(slice);
+    let supported = available(ue);
+    let available = |slice: &Slice| supported.contains(slice);
 
     let chosen = match ask(ue, &subscribed, requested.as_deref()).await {
         Ok(info) => {
@@ -49,18 +53,18 @@ pub(crate) async fn run(
                 .target_amf_set
                 .as_ref()
                 .filter(|set| own.is_none_or(|own| !own.eq_ignore_ascii_case(set)));
-            if let Some(set) = named.filter(|_| elsewhere) {
+            if let Some(set) = named.filter(|_| may_reroute) {
                 return Err(Stop::Reroute(set.clone()));
             }
             from_nssf(&info)
         }
         Err(problem) if problem.status() == 403 => {
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "the NSSF allows none of the slices");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), %problem, "no slice allowed by the NSSF");
             Vec::new()
         }
         Err(problem) => {
-            // The AMF may choose itself (TS 23.501, 5.15.5.2.1).
-            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "slices are chosen without the NSSF");
+            // The AMF may select itself (TS 23.501, 5.15.5.2.1).
+            tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "NSSF request failed; slices selected by the subscription");
             own_choice(&subscribed, requested.as_deref())
         }
     };
@@ -73,7 +77,7 @@ pub(crate) async fn run(
     Ok(selected)
 }
 
-/// What the AMF and the gNB have where the UE is.
+/// The slices that AMF and gNB support in the UE's tracking area.
 fn available(ue: &Ue) -> Vec<Slice> {
     let Some(connection) = &ue.connection else { return Vec::new() };
     let tai = connection.location.tai;
@@ -86,14 +90,13 @@ fn available(ue: &Ue) -> Vec<Slice> {
     of_amf.iter().copied().filter(is_there).collect()
 }
 
-/// What the UE is to be configured with by its subscription as it is now: 16 at most (TS 24.501,
-/// 9.11.3.37).
+/// The configured NSSAI by the current subscription, at most 16 (TS 24.501, 9.11.3.37).
 pub(crate) fn configured(ue: &Ue) -> Vec<Slice> {
-    let there = available(ue);
-    subscribed(ue).all.into_iter().filter(|slice| there.contains(slice)).take(16).collect()
+    let supported = available(ue);
+    subscribed(ue).all.into_iter().filter(|slice| supported.contains(slice)).take(16).collect()
 }
 
-/// What of the UE's allowed slices its subscription still has.
+/// The allowed slices that are still subscribed.
 pub(crate) fn still_allowed(ue: &Ue) -> Vec<Slice> {
     let subscribed = subscribed(ue).all;
     ue.allowed.iter().copied().filter(|slice| subscribed.contains(slice)).collect()
@@ -151,7 +154,7 @@ fn own_choice(subscribed: &Subscribed, requested: Option<&[Slice]>) -> Vec<Slice
     if chosen.is_empty() { subscribed.default.clone() } else { chosen }
 }
 
-/// Of what was chosen, what there is where the UE is; and what follows from that.
+/// Restricts the selection to the supported slices and derives rejected and configured ones.
 fn select(
     chosen: Vec<Slice>,
     subscribed: &Subscribed,
@@ -170,7 +173,7 @@ fn select(
     Selected { allowed, rejected, configured }
 }
 
-/// The rejected NSSAI of these slices: none of them in the current PLMN (TS 24.501, 9.11.3.46).
+/// The rejected NSSAI of these slices, for the current PLMN (TS 24.501, 9.11.3.46).
 pub(crate) fn rejected_nssai(slices: &[Slice]) -> Option<NasRejectedNssai> {
     let elements: Vec<_> = slices.iter().take(8).map(Slice::to_nas).collect();
     let entries: Vec<_> = elements
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_rejected() {
+    fn unsupported_slices_are_rejected() {
         let subscribed = Subscribed { default: slices(&[1]), all: slices(&[1, 2, 3]) };
         let there = |slice: &Slice| slice.sst != 3;
         let selected = select(slices(&[2, 3]), &subscribed, Some(&slices(&[2, 3, 9])), there);
@@ -201,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_nssf_the_subscription_decides() {
+    fn the_subscription_decides_without_an_nssf() {
         let subscribed = Subscribed { default: slices(&[1]), all: slices(&[1, 2]) };
         assert_eq!(own_choice(&subscribed, Some(&slices(&[2, 9]))), slices(&[2]));
         assert_eq!(own_choice(&subscribed, Some(&slices(&[9]))), slices(&[1]));
@@ -209,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_nssai_has_its_octets() {
+    fn a_rejected_nssai_is_encoded_with_its_cause() {
         let rejected = rejected_nssai(&slices(&[9])).unwrap();
         assert_eq!(hex::encode(&rejected.value), "1009");
         assert!(rejected_nssai(&[]).is_none());

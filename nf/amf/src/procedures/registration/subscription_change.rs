@@ -12,7 +12,7 @@ use martlet_sbi_api::nudm_uecm::DeregistrationReason;
 
 /// Reads the subscription again and sends what has changed to the UE.
 pub(crate) async fn run(ue: &mut Ue) {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "the subscription has changed");
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), "subscription changed");
     let slices_and_areas = |ue: &Ue| {
         let access = ue.subscription.as_ref().map(|subscription| &subscription.access);
         let nssai = access.and_then(|access| access.nssai.clone());
@@ -27,11 +27,7 @@ pub(crate) async fn run(ue: &mut Ue) {
         return deregistration::by_udm(ue, reason).await;
     }
     if let Err(stop) = outcome {
-        tracing::warn!(
-            supi = ue.label(),
-            why = stop.label(),
-            "the changed subscription was not read"
-        );
+        tracing::warn!(supi = ue.label(), why = stop.label(), "changed subscription not read");
         return;
     }
     let now = slices_and_areas(ue);
@@ -40,6 +36,6 @@ pub(crate) async fn run(ue: &mut Ue) {
     let reachable =
         ue.secured && ue.connection.as_ref().is_some_and(|connection| connection.context_is_set_up);
     if reachable && let Err(stop) = configuration_update::of_subscription(ue).await {
-        ue.conclude(stop).await;
+        ue.handle_stop(stop).await;
     }
 }

@@ -1,5 +1,8 @@
-//! Registration with the UDM, and what it says of the subscriber (TS 23.502, 4.2.2.2.2, steps 14a
-//! to 14c).
+//! Registration at the UDM and subscription retrieval (TS 23.502, 4.2.2.2.2, steps 14a to 14c).
+//!
+//! ```text
+//! AMF -> UDM  Nudm_UECM_Registration, Nudm_SDM_Get, Nudm_SDM_Subscribe (concurrent)
+//! ```
 use crate::served::{Tai, plmn_to_sbi};
 use crate::ue::{Reject, Stop, Subscription, Ue};
 use martlet_nas::GmmCause;
@@ -12,7 +15,7 @@ use martlet_sbi_api::nudm_uecm::{Amf3GppAccessRegistration, ImsVoPs};
 use martlet_sbi_api::{Json, TextList};
 use std::sync::Arc;
 
-/// Registers the AMF, reads the subscription and subscribes to its changes, all at the same time.
+/// Registers the AMF, reads the subscription and subscribes to its changes, concurrently.
 pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     let Some(supi) = ue.supi.clone() else { return Err(Stop::Abandoned("no_supi")) };
     let before =
@@ -25,9 +28,8 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     };
     let (registered, data, subscribed) =
         tokio::join!(register(ue, &supi, initial), read(ue, &supi), subscribed);
-    registered.map_err(|problem| refused(ue, &problem, "the UDM refuses the registration"))?;
-    let data =
-        data.map_err(|problem| refused(ue, &problem, "the UDM gives no subscription data"))?;
+    registered.map_err(|problem| refused(ue, &problem, "registration at the UDM failed"))?;
+    let data = data.map_err(|problem| refused(ue, &problem, "subscription data request failed"))?;
     let Some(access) = data.am_data else {
         return Err(Stop::reject(GmmCause::FiveGsServicesNotAllowed));
     };
@@ -38,7 +40,7 @@ pub(crate) async fn run(ue: &mut Ue, initial: bool) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The AMF serves the UE (Nudm_UECM_Registration).
+/// Nudm_UECM_Registration.
 async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
     let root = ue.amf.context.api_root();
     let mut registration = Amf3GppAccessRegistration::new(
@@ -55,7 +57,7 @@ async fn register(ue: &Ue, supi: &Supi, initial: bool) -> Result<(), Problem> {
     ue.amf.uecm(supi).await?.registration_3gpp(supi, registration).await.map(|_| ())
 }
 
-/// Access and mobility data and what is needed to choose an SMF, in one answer (Nudm_SDM_Get).
+/// Access and mobility data and SMF selection data in one Nudm_SDM_Get.
 async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
     let plmn = plmn_to_sbi(ue.guami().plmn);
     let query = DataSetsQuery {
@@ -66,7 +68,7 @@ async fn read(ue: &Ue, supi: &Supi) -> Result<SubscriptionDataSets, Problem> {
     ue.amf.sdm(supi).await?.get_data_sets(supi, query).await
 }
 
-/// The UDM tells of changes (Nudm_SDM_Subscribe). Without it, the UE is served all the same.
+/// Nudm_SDM_Subscribe. Its failure does not affect the registration.
 async fn subscribe(ue: &Ue, supi: &Supi) -> Option<String> {
     let root = ue.amf.context.api_root();
     let mut subscription = SdmSubscription::new(
@@ -84,13 +86,13 @@ async fn subscribe(ue: &Ue, supi: &Supi) -> Option<String> {
                 .filter(|id| !id.is_empty())
         }
         Err(problem) => {
-            tracing::warn!(%supi, gnb = ue.gnb(), %problem, "no subscription to changes of the subscriber's data");
+            tracing::warn!(%supi, gnb = ue.gnb(), %problem, "SDM subscription failed");
             None
         }
     }
 }
 
-/// What the UE is told (TS 29.524, 5.2.2.3).
+/// The reject after a failed request to the UDM (TS 29.524, 5.2.2.3).
 fn refused(ue: &Ue, problem: &Problem, what: &str) -> Stop {
     tracing::warn!(supi = ue.label(), gnb = ue.gnb(), %problem, "{what}");
     match (problem.status(), problem.cause()) {
@@ -105,7 +107,7 @@ fn refused(ue: &Ue, problem: &Problem, what: &str) -> Stop {
     }
 }
 
-/// Whether the subscriber may be where the UE is (TS 23.501, 5.3.4.1.1).
+/// Checks RAT, core network and forbidden area restrictions (TS 23.501, 5.3.4.1.1).
 pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     let Some(connection) = &ue.connection else { return Err(Stop::ConnectionLost) };
     let Some(subscription) = &ue.subscription else { return Ok(()) };
@@ -125,7 +127,7 @@ pub(crate) fn check_area(ue: &Ue) -> Result<(), Stop> {
     }
 }
 
-/// Whether the subscriber may not be in a tracking area.
+/// Whether a tracking area is forbidden.
 pub(crate) fn is_forbidden(ue: &Ue, tai: Tai) -> bool {
     let areas = ue
         .subscription

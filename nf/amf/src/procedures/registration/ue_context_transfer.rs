@@ -1,6 +1,11 @@
-//! A UE's context moves to another AMF as the UE registers there (TS 23.502, 4.2.2.2.2, steps 4, 5
-//! and 10; TS 29.518, 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3): the new AMF's side, and the old
-//! one's.
+//! UE context transfer between AMFs at a registration (TS 23.502, 4.2.2.2.2, steps 4, 5 and 10; TS
+//! 29.518, 5.2.2.2.1 and 5.2.2.2.2; TS 33.501, 6.9.3). This file has both sides.
+//!
+//! ```text
+//! new AMF -> old AMF  UEContextTransfer (registration request)
+//! old AMF -> new AMF  UE context
+//! new AMF -> old AMF  RegistrationStatusUpdate (TRANSFERRED or NOT_TRANSFERRED)
+//! ```
 use super::{am_policy_association, amf_set_takeover, implicit_deregistration};
 use crate::metrics::Procedure;
 use crate::procedures::connection::ue_context_release;
@@ -27,21 +32,20 @@ use std::time::{Duration, Instant};
 
 const NAS: &str = "nas";
 const CAPABILITY: &str = "radio-capability";
-/// How long the old AMF waits to hear what became of a context that it gave.
-const GIVEN: Duration = Duration::from_secs(10);
+/// Time for the new AMF to report the result.
+const STATUS_UPDATE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The UE's request as a context proves it, or a K_AMF that was derived for this AMF with its key
-/// set identifier.
+/// The verified request, or the K_AMF derived for this AMF with its ngKSI.
 type Proof = (Option<Inbound>, Option<(KAmf, u8)>);
 
-/// A context that another AMF gave.
+/// A context received from another AMF.
 pub(crate) struct Taken {
-    /// The AMF that gave it; none for one that is gone.
+    /// The old AMF; `None` if the context came from the context store.
     old: Option<AmfCommunicationClient>,
     ue_context_id: String,
-    /// The request, verified with the context; none where the keys are new ones.
+    /// The request, verified with the context; `None` if the keys are new.
     pub inbound: Option<Inbound>,
-    /// K_AMF was derived anew: it is taken into use with SECURITY MODE COMMAND (TS 33.501, 6.9.3).
+    /// A derived K_AMF, taken into use by security mode control (TS 33.501, 6.9.3).
     pub derived: Option<(KAmf, u8)>,
 }
 
@@ -62,11 +66,11 @@ pub(crate) async fn fetch(
             tracing::info!(
                 supi = ue.label(),
                 gnb = ue.gnb(),
-                "the UE's context comes from another AMF"
+                "UE context received from another AMF"
             );
             Some(taken)
         }
-        // The AMF is gone, or has forgotten: what it kept may be in reach.
+        // The old AMF has failed, or lost the context: try the set's context store.
         Err(problem) if problem.status() != 403 => match inherit(ue, &guti, &nas_of_ue).await {
             Some(taken) => {
                 procedure.succeeded();
@@ -75,13 +79,13 @@ pub(crate) async fn fetch(
             }
             None => {
                 procedure.failed(problem.cause());
-                tracing::info!(gnb = ue.gnb(), %guti, %problem, "the AMF that knew the UE is not there");
+                tracing::info!(gnb = ue.gnb(), %guti, %problem, "old AMF not reachable; UE context unknown");
                 None
             }
         },
         Err(problem) => {
             procedure.failed(problem.cause());
-            tracing::info!(gnb = ue.gnb(), %guti, %problem, "the AMF that knew the UE does not give its context");
+            tracing::info!(gnb = ue.gnb(), %guti, %problem, "UE context transfer rejected by the old AMF");
             None
         }
     }
@@ -92,9 +96,9 @@ async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     let amf = ue.amf.clone();
     let peer_ue = amf.peer_ue_of_guti(guti).await?;
     // A request that is not the UE's own takes nothing.
-    amf_set_takeover::proved(&peer_ue.ue, nas)?;
+    amf_set_takeover::verify(&peer_ue.ue, nas)?;
     let persisted = peer_ue.take_over().await?;
-    let (security, inbound) = amf_set_takeover::proved(&persisted, nas)?;
+    let (security, inbound) = amf_set_takeover::verify(&persisted, nas)?;
     if persisted.copy_to(ue).is_err() {
         (ue.supi, ue.pei, ue.security, ue.policy) = (None, None, None, None);
         ue.sessions.clear();
@@ -102,7 +106,7 @@ async fn inherit(ue: &mut Ue, guti: &Guti, nas: &Bytes) -> Option<Taken> {
     }
     // The request has counted.
     ue.security = Some(security);
-    // The PCF would tell the AMF that is gone: there is a new association.
+    // Its notifications go to the failed AMF; a new association is created.
     am_policy_association::delete(ue).await;
     Some(Taken { old: None, ue_context_id: String::new(), inbound: Some(inbound), derived: None })
 }
@@ -127,7 +131,7 @@ async fn ask(ue: &mut Ue, guti: &Guti, nas: Bytes, initial: bool) -> Result<Take
         .and_then(|info| given.find(&info.ngap_data.content_id))
         .cloned();
     let (inbound, derived) = take(ue, given.json.ue_context, Some(&nas)).map_err(|what| {
-        Problem::system_failure(format!("the context of the other AMF is not one: {what}"))
+        Problem::system_failure(format!("invalid UE context from the old AMF: {what}"))
     })?;
     ue.radio_capability = radio.or(ue.radio_capability.take());
     Ok(Taken { old: Some(old), ue_context_id, inbound, derived })
@@ -137,32 +141,31 @@ fn reference(id: &str) -> RefToBinaryData {
     RefToBinaryData { content_id: id.into() }
 }
 
-/// Takes a context over; the request as it proves it, or the new K_AMF with its key set identifier.
+/// Takes a context. Returns the verified request, or the new K_AMF with its ngKSI.
 fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &'static str> {
-    let supi =
-        context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("it has no SUPI")?;
-    let keys = context.seaf_data.ok_or("it has no keys")?;
+    let supi = context.supi.filter(|_| context.supi_unauth_ind != Some(true)).ok_or("no SUPI")?;
+    let keys = context.seaf_data.ok_or("no keys")?;
     let mut k_amf = [0; 32];
     hex::decode_to_slice(&keys.key_amf.key_val.0, &mut k_amf)
         .map_err(|_| "K_AMF is not 64 hexadecimal digits")?;
     let ngksi = Some(keys.ng_ksi.ksi).filter(|ksi| *ksi < 7 && keys.ng_ksi.tsc == ScType::Native);
-    let ngksi = ngksi.ok_or("its key set is not a native one")?;
+    let ngksi = ngksi.ok_or("ngKSI is not native")?;
     let mm = context
         .mm_context_list
         .iter()
         .flatten()
         .find(|mm| mm.access_type == AccessType::ThreeGppAccess);
-    let mm = mm.ok_or("it has nothing of this access")?;
-    let capability = mm.ue_security_capability.as_ref().ok_or("it has no security capability")?;
+    let mm = mm.ok_or("no MM context of 3GPP access")?;
+    let capability = mm.ue_security_capability.as_ref().ok_or("no UE security capability")?;
     let capability = NasUeSecurityCapability::new(capability.0.to_vec());
     let changed = keys.key_amf_h_derivation_ind == Some(true);
     if nas.is_none() && changed {
-        // With a handover: the UE hears of its new key on its way.
+        // At a handover: the UE gets the new key in the NAS container.
         let (nea, nia) =
-            mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("it has no algorithms")?;
-        // Both COUNTs begin anew.
+            mm.nas_security_mode.as_ref().and_then(algorithms).ok_or("no algorithms")?;
+        // Both NAS COUNTs start at 0.
         let new = Security::new(KAmf::new(&k_amf), ngksi, nea, nia);
-        ue.security = Some(new.map_err(|_| "its keys cannot be used")?);
+        ue.security = Some(new.map_err(|_| "keys not usable")?);
         ue.allowed = mm.allowed_nssai.iter().flatten().map(slice_from_sbi).collect();
         return sessions(ue, context.session_context_list, supi, context.pei, capability)
             .map(|()| (None, None));
@@ -179,10 +182,8 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
                 .map(|()| (None, None));
         };
         let opened = inbound::from_ue(Some(&mut security.nas), false, nas);
-        let opened = opened
-            .ok()
-            .filter(Inbound::is_verified)
-            .ok_or("its keys are not those of the request")?;
+        let opened =
+            opened.ok().filter(Inbound::is_verified).ok_or("the keys do not verify the request")?;
         ue.security = Some(security);
         (Some(opened), None)
     };
@@ -190,16 +191,16 @@ fn take(ue: &mut Ue, context: UeContext, nas: Option<&Bytes>) -> Result<Proof, &
     Ok((inbound, derived))
 }
 
-/// The keys in use with their counts.
+/// The current keys and NAS COUNTs.
 fn security(k_amf: [u8; 32], ngksi: u8, mm: &MmContext) -> Result<Security, &'static str> {
-    let mode = mm.nas_security_mode.as_ref().ok_or("it has no algorithms")?;
+    let mode = mm.nas_security_mode.as_ref().ok_or("no algorithms")?;
     let counted = |count: Option<u32>| count.map_or(Ok(NasCount::ZERO), NasCount::new);
     let counts = (counted(mm.nas_uplink_count), counted(mm.nas_downlink_count));
-    let (Ok(uplink), Ok(downlink)) = counts else { return Err("its counts are none") };
-    let (ciphering, integrity) = algorithms(mode).ok_or("its algorithms are not known")?;
+    let (Ok(uplink), Ok(downlink)) = counts else { return Err("invalid NAS COUNT") };
+    let (ciphering, integrity) = algorithms(mode).ok_or("unknown algorithms")?;
     let restored =
         Security::restored(k_amf, ngksi, ciphering, integrity, (Some(uplink), Some(downlink)));
-    restored.map_err(|_| "its keys cannot be used")
+    restored.map_err(|_| "keys not usable")
 }
 
 fn sessions(
@@ -212,7 +213,7 @@ fn sessions(
     for session in list.into_iter().flatten() {
         let root = ue.amf.context.api_root().clone();
         let context = SmContext::from_location(&session.sm_context_ref, &root)
-            .ok_or("a session has no context")?;
+            .ok_or("a session has no SM context")?;
         let number = ue.amf.tables.next_number();
         let (slice, dnn) = (slice_from_sbi(&session.s_nssai), session.dnn);
         let session_here = Session { number, slice, dnn, context, active: false, releasing: false };
@@ -222,8 +223,7 @@ fn sessions(
     Ok(())
 }
 
-/// Takes the context of a UE that comes with a handover: whom the source AMF serves, with the keys
-/// in use.
+/// Takes the context at a handover or a rerouted registration, with the current keys.
 pub(crate) fn take_for_handover(ue: &mut Ue, context: UeContext) -> Result<(), &'static str> {
     take(ue, context, None).map(|_| ())
 }
@@ -238,38 +238,41 @@ fn algorithms(
     let nea = [Nea::NEA0, Nea::NEA1, Nea::NEA2, Nea::NEA3]
         .into_iter()
         .find(|algorithm| *algorithm as u8 == nea)?;
-    // A context without integrity does not move.
+    // NIA0 is not transferred.
     let nia =
         [Nia::NIA1, Nia::NIA2, Nia::NIA3].into_iter().find(|algorithm| *algorithm as u8 == nia)?;
     Some((nea, nia))
 }
 
 impl Taken {
-    /// The UE has proved itself: the old AMF may let go, and the SMFs learn who serves the UE now
-    /// (step 10).
+    /// Reports success to the old AMF, and the new serving AMF to the SMFs (step 10).
     pub async fn complete(&self, ue: &mut Ue) {
         let mut update = UeRegStatusUpdateReqData::new(UeContextTransferStatus::Transferred);
-        // The new AMF makes an association of its own.
+        // This AMF creates its own policy association.
         update.pcf_reselected_ind = Some(true);
-        self.tell(ue, update).await;
+        self.send_status(ue, update).await;
         serving_amf_change::run(ue, true).await;
     }
 
-    /// The UE is refused: the old AMF goes on with it as if nothing had been asked.
-    pub async fn give_up(&self, ue: &mut Ue) {
+    /// Reports failure: the old AMF keeps the UE.
+    pub async fn reject(&self, ue: &mut Ue) {
         ue.sessions.clear();
-        self.tell(ue, UeRegStatusUpdateReqData::new(UeContextTransferStatus::NotTransferred)).await;
+        self.send_status(
+            ue,
+            UeRegStatusUpdateReqData::new(UeContextTransferStatus::NotTransferred),
+        )
+        .await;
     }
 
-    async fn tell(&self, ue: &Ue, update: UeRegStatusUpdateReqData) {
+    async fn send_status(&self, ue: &Ue, update: UeRegStatusUpdateReqData) {
         let Some(old) = &self.old else { return };
         if let Err(problem) = old.registration_status_update(&self.ue_context_id, update).await {
-            tracing::warn!(supi = ue.label(), %problem, "the old AMF does not learn what became of the UE's context");
+            tracing::warn!(supi = ue.label(), %problem, "registration status update failed");
         }
     }
 }
 
-/// What the UE has on this access, without keys.
+/// The MM context without keys.
 pub(crate) fn mm_context(ue: &Ue) -> MmContext {
     let mut mm = MmContext::new(AccessType::ThreeGppAccess);
     mm.ue_security_capability =
@@ -298,8 +301,8 @@ pub(crate) fn session_contexts(ue: &Ue) -> Option<Vec<PduSessionContext>> {
     Some(sessions).filter(|list| !list.is_empty())
 }
 
-/// The old AMF's answer (UEContextTransfer). The context is given to who brings a request that only
-/// the UE can have made.
+/// Old AMF: answers UEContextTransfer. The context is given only for a request that this UE's keys
+/// verify.
 pub(crate) fn give(
     ue: &mut Ue,
     asked: &UeContextTransferReqData,
@@ -313,7 +316,7 @@ pub(crate) fn give(
     let mut mm = mm_context(ue);
     if !validated {
         let (Some(security), Some(nas)) = (&mut ue.security, nas) else {
-            return Err(no("there is nothing to check"));
+            return Err(no("no request or no keys to verify it"));
         };
         let is_request = |inbound: &Inbound| {
             matches!(
@@ -332,7 +335,7 @@ pub(crate) fn give(
             }
         };
         let Some(uplink) = uplink else {
-            return Err(no("the registration request is not the UE's"));
+            return Err(no("integrity check of the registration request failed"));
         };
         let (key_type, key) = match derives {
             true => (KeyAmfType::Kprimeamf, *security.derived(uplink).as_octets()),
@@ -354,10 +357,10 @@ pub(crate) fn give(
     context.session_context_list = session_contexts(ue);
     ue.given = true;
     if ue.connection.is_none() {
-        // Nothing is heard of it: then the context, and its sessions, end here.
-        ue.idle = Some(Idle::Unreachable(Instant::now() + GIVEN));
+        // Without a report, the context and its sessions end.
+        ue.idle = Some(Idle::Unreachable(Instant::now() + STATUS_UPDATE_TIMEOUT));
     }
-    tracing::info!(supi = ue.label(), derives, "the UE's context is given to another AMF");
+    tracing::info!(supi = ue.label(), derives, "UE context given to another AMF");
     let mut answer = UeContextTransferRspData { ue_context: context, ..Default::default() };
     let Some(radio) = ue.radio_capability.clone() else { return Ok(answer.into()) };
     answer.ue_radio_capability = Some(N2InfoContent {
@@ -368,11 +371,11 @@ pub(crate) fn give(
     Ok(Multipart::new(answer).part(CAPABILITY, content_type::NGAP, radio))
 }
 
-/// What became of a context that was given (RegistrationStatusUpdate).
+/// Old AMF: handles RegistrationStatusUpdate.
 pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
     ue.given = false;
     if update.transfer_status != UeContextTransferStatus::Transferred {
-        tracing::info!(supi = ue.label(), "another AMF did not take the UE; it goes on here");
+        tracing::info!(supi = ue.label(), "UE context not transferred; this AMF keeps the UE");
         ue.idle = None;
         return;
     }
@@ -383,13 +386,13 @@ pub(crate) async fn concluded(ue: &mut Ue, update: UeRegStatusUpdateReqData) {
     tracing::info!(
         supi = ue.label(),
         sessions = moved.len(),
-        "the UE and its sessions are another AMF's"
+        "UE context transferred to another AMF"
     );
     ue.release_sessions(released, Some(nsmf_pdusession::Cause::RelDueToUnspecifiedReason)).await;
     if update.pcf_reselected_ind == Some(true) {
         am_policy_association::delete(ue).await;
     }
     ue.policy = None;
-    implicit_deregistration::forgotten(ue).await;
+    implicit_deregistration::remove_registration(ue).await;
     ue_context_release::run(ue, Cause::nas(CauseNas::normal_release));
 }

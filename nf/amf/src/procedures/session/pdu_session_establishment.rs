@@ -1,6 +1,10 @@
-//! PDU session establishment, the AMF's part (TS 23.502, 4.3.2.2.1, steps 1 to 5): an SMF is chosen
-//! and gets the UE's request. What the SMF has for the UE and the gNB comes with
-//! N1N2MessageTransfer.
+//! PDU session establishment, the AMF's part (TS 23.502, 4.3.2.2.1, steps 1 to 5).
+//!
+//! ```text
+//! UE -> AMF   UL NAS TRANSPORT (PDU SESSION ESTABLISHMENT REQUEST)
+//! AMF -> SMF  Nsmf_PDUSession_CreateSMContext
+//! SMF -> AMF  N1N2MessageTransfer, see n1_n2_message_transfer
+//! ```
 use super::pdu_session_resource_release;
 use super::user_plane_activation::{N1, part};
 use crate::concurrency::Kind;
@@ -21,9 +25,9 @@ use martlet_sbi_api::nudm_sdm::SmfSelectionSubscriptionData;
 
 /// Why no session is established.
 enum NotEstablished {
-    /// The UE gets its message back.
+    /// The AMF returns the message to the UE.
     Refused(Refusal),
-    /// The SMF has an answer for the UE.
+    /// The SMF sends a reject.
     Rejected(Bytes),
 }
 
@@ -33,7 +37,7 @@ impl From<GmmCause> for NotEstablished {
     }
 }
 
-/// Establishes session `psi` with the request of the UE, or says why not.
+/// Establishes a session or returns the request.
 pub(crate) async fn run(
     ue: &mut Ue,
     psi: u8,
@@ -41,19 +45,17 @@ pub(crate) async fn run(
     message: Bytes,
 ) -> Result<(), Stop> {
     let procedure = Procedure::start("pdu_session_establishment");
-    // A session with this identity that the UE has forgotten is released (TS 24.501, 5.4.5.2.5 a
-    // 2).
+    // An existing session with this identity is released (TS 24.501, 5.4.5.2.5 a 2).
     if let Some(before) = ue.sessions.remove(&psi) {
         let at_gnb = before.active;
         ue.release_sessions(vec![(psi, before)], Some(Cause::RelDueToDuplicateSessionId)).await;
         if at_gnb {
-            pdu_session_resource_release::alone(ue, &[psi]).await?;
+            pdu_session_resource_release::at_gnb_only(ue, &[psi]).await?;
         }
     }
-    let outcome = match ue.enter(Kind::PduSessionEstablishment).await {
+    let outcome = match ue.acquire_slot(Kind::PduSessionEstablishment).await {
         Ok(()) => establish(ue, psi, transport, &message).await,
-        // The UE has its message back, with the time after which it may try again (TS 24.501,
-        // 5.4.5.3.1 e).
+        // The request is returned with the back-off time (TS 24.501, 5.4.5.3.1 e).
         Err(Stop::Reject(Reject { cause, back_off, .. })) => {
             Err(NotEstablished::Refused(Refusal { cause, back_off }))
         }
@@ -62,10 +64,10 @@ pub(crate) async fn run(
             return Err(stop);
         }
     };
-    ue.done();
+    ue.release_slot();
     match outcome {
         Ok(session) => {
-            tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn, "the SMF has the UE's request");
+            tracing::debug!(supi = ue.label(), gnb = ue.gnb(), psi, dnn = %session.dnn, "SM context created");
             ue.sessions.insert(psi, session);
             ue.publish();
             procedure.succeeded();
@@ -79,13 +81,18 @@ pub(crate) async fn run(
                 gnb = ue.gnb(),
                 psi,
                 cause,
-                "a session is not established"
+                "PDU session establishment rejected"
             );
             return_to_ue(ue, psi, &message, refusal).await
         }
         Err(NotEstablished::Rejected(answer)) => {
             procedure.failed("rejected_by_smf");
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, "the SMF rejects a session");
+            tracing::info!(
+                supi = ue.label(),
+                gnb = ue.gnb(),
+                psi,
+                "PDU session establishment rejected by the SMF"
+            );
             dl_nas_transport::downlink(ue, psi, &answer).await
         }
     }
@@ -97,8 +104,7 @@ async fn establish(
     transport: &NasUlNasTransport,
     message: &Bytes,
 ) -> Result<Session, NotEstablished> {
-    // Who goes without integrity protection does so for emergency services alone, which are not
-    // here.
+    // Null integrity is for emergency services only, which are not supported.
     if ue.security.as_ref().is_none_or(|security| security.integrity == IntegrityAlgorithm::NIA0) {
         return Err(GmmCause::PayloadWasNotForwarded.into());
     }
@@ -110,14 +116,14 @@ async fn establish(
     let asked = transport.dnn.as_ref().map(|dnn| dnn.as_string());
     let dnn = dnn(ue, &subscribed, asked)?;
     let smf = ue.amf.smf(&ue.label(), slice_to_sbi(slice), &dnn).await.map_err(|problem| {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem, "no SMF for a session");
+        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), psi, %slice, %dnn, %problem, "SMF discovery failed");
         NotEstablished::from(GmmCause::PayloadWasNotForwarded)
     })?;
     let root = smf.root().clone();
     let number = ue.amf.tables.next_number();
     let mut data =
         create_data(ue, psi, number, slice, &dnn).ok_or(GmmCause::PayloadWasNotForwarded)?;
-    // The session that this one takes over from (TS 23.502, 4.3.5.2).
+    // The session that this one replaces (TS 23.502, 4.3.5.2).
     data.old_pdu_session_id = transport.old_pdu_session_id.as_ref().map(|old| old.pdu_session_id());
     let body = Multipart::new(data).part(N1, content_type::NAS, message.clone());
     let created: Created<Multipart<SmContextCreatedData>> = SmfPduSessionClient::new(smf)
@@ -128,27 +134,26 @@ async fn establish(
         tracing::error!(
             supi = ue.label(),
             location = created.location,
-            "the SMF's context has no location"
+            "SM context without a usable location"
         );
         return Err(GmmCause::PayloadWasNotForwarded.into());
     };
     Ok(Session { number, slice, dnn, context, active: false, releasing: false })
 }
 
-/// The slice of the session: the one asked for if it is allowed, else the first that is.
+/// The requested slice if it is allowed, else the first allowed one.
 fn slice(ue: &Ue, requested: Option<Option<Slice>>) -> Result<(Slice, Slice), NotEstablished> {
     let slice = match requested {
-        // An element in error is as if it were absent (TS 24.501, 7.7.1).
+        // A malformed IE is treated as absent (TS 24.501, 7.7.1).
         Some(Some(slice)) => ue.allowed.contains(&slice).then_some(slice),
         _ => ue.allowed.first().copied(),
     };
     let slice = slice.ok_or(NotEstablished::from(GmmCause::PayloadWasNotForwarded))?;
-    // Nobody roams: the slice of the home network is the same.
+    // No roaming: the home network slice is the same.
     Ok((slice, slice))
 }
 
-/// The data network of the session: the one asked for if it is subscribed in the slice, else the
-/// default one (TS 23.501, 5.6.1).
+/// The requested DNN if it is subscribed in the slice, else the default one (TS 23.501, 5.6.1).
 fn dnn(ue: &Ue, slice: &Slice, asked: Option<Option<String>>) -> Result<Dnn, NotEstablished> {
     let unknown = NotEstablished::from(GmmCause::DnnNotSupportedOrNotSubscribedInTheSlice);
     let Some(subscription) = &ue.subscription else { return Err(unknown) };
@@ -181,7 +186,7 @@ fn default_dnn(data: &SmfSelectionSubscriptionData, slice: Slice) -> Option<Dnn>
     default.map(|info| info.dnn.clone())
 }
 
-/// Nsmf_PDUSession_CreateSMContext; `None` without an identity or a connection.
+/// The Nsmf_PDUSession_CreateSMContext request; `None` without SUPI or connection.
 fn create_data(
     ue: &Ue,
     psi: u8,
@@ -213,9 +218,9 @@ fn create_data(
     Some(data)
 }
 
-/// What the UE is told of an SMF's refusal: the SMF's own answer, where there is one.
+/// The result after an error of the SMF: the SMF's own reject, if present.
 fn refused(ue: &Ue, psi: u8, mut problem: Problem) -> NotEstablished {
-    tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a session");
+    tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "SM context creation failed");
     let answer = SmContextCreateError::from_problem(&mut problem).and_then(|error| {
         error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
     });
@@ -251,10 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn a_data_network_is_one_of_the_slice() {
+    fn a_dnn_must_be_subscribed_in_the_slice() {
         let data = data(
             r#"{"subscribedSnssaiInfos": {
-                "1": {"dnnInfos": [{"dnn": "ims"}, {"dnn": "internet", "defaultDnnIndicator": true}, {"dnn": "x", "dnnBarred": true}]},
+                "1": {"dnnInfos": [
+                    {"dnn": "ims"},
+                    {"dnn": "internet", "defaultDnnIndicator": true},
+                    {"dnn": "x", "dnnBarred": true}
+                ]},
                 "1-000001": {"dnnInfos": [{"dnn": "*"}]}
             }}"#,
         );

@@ -1,5 +1,11 @@
 //! PDU session resource modify (TS 38.413, 8.2.3; TS 23.502, 4.3.3).
-use super::user_plane_activation::tell;
+//!
+//! ```text
+//! AMF -> gNB  PDU SESSION RESOURCE MODIFY REQUEST
+//! gNB -> AMF  PDU SESSION RESOURCE MODIFY RESPONSE
+//! AMF -> SMF  Nsmf_PDUSession_UpdateSMContext (PDU_RES_MOD_RSP or PDU_RES_MOD_FAIL)
+//! ```
+use super::user_plane_activation::forward_n2;
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::n2::uplink::Uplink;
@@ -8,7 +14,7 @@ use bytes::Bytes;
 use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
 use std::time::Instant;
 
-/// Has the gNB change the session's resources, and tells the SMF how it fared.
+/// Modifies the session's resources at the gNB and reports the result to the SMF.
 pub(crate) async fn run(
     ue: &mut Ue,
     psi: u8,
@@ -31,7 +37,7 @@ pub(crate) async fn run(
             supi = ue.label(),
             gnb = ue.gnb(),
             psi,
-            "the gNB does not answer to a session's change"
+            "PDU session resource modify: no response from the gNB"
         );
         procedure.failed("no_answer");
         return Ok(());
@@ -44,8 +50,8 @@ pub(crate) async fn run(
     let done = outcome.done.into_iter().map(|info| (info, N2SmInfoType::PduResModRsp));
     let failed = outcome.failed.into_iter().map(|info| (info, N2SmInfoType::PduResModFail));
     for ((psi, info), kind) in done.chain(failed) {
-        if let Err(problem) = tell(ue, psi, info, kind).await {
-            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF did not take the gNB's answer");
+        if let Err(problem) = forward_n2(ue, psi, info, kind).await {
+            tracing::warn!(supi = ue.label(), psi, %problem, "SM context update with the gNB's response failed");
         }
     }
     Ok(())

@@ -1,18 +1,24 @@
-//! PDU session resource modify indication (TS 38.413, 8.2.5): the gNB changes where downlink goes.
-use super::user_plane_activation::tell;
+//! PDU session resource modify indication (TS 38.413, 8.2.5): the gNB changes its downlink tunnel.
+//!
+//! ```text
+//! gNB -> AMF  PDU SESSION RESOURCE MODIFY INDICATION
+//! AMF -> SMF  Nsmf_PDUSession_UpdateSMContext (PDU_RES_MOD_IND)
+//! AMF -> gNB  PDU SESSION RESOURCE MODIFY CONFIRM
+//! ```
+use super::user_plane_activation::forward_n2;
 use crate::n2::downlink;
 use crate::n2::uplink::SessionInfo;
 use crate::ue::Ue;
 use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
 
-/// Brings each to its SMF, and the SMFs' confirmation to the gNB.
+/// Forwards each session to its SMF, and the confirmations to the gNB.
 pub(crate) async fn run(ue: &mut Ue, sessions: Vec<SessionInfo>) {
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     for (psi, info) in sessions {
-        let answer = match tell(ue, psi, info, N2SmInfoType::PduResModInd).await {
+        let answer = match forward_n2(ue, psi, info, N2SmInfoType::PduResModInd).await {
             Ok(answer) => answer,
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not confirm a change of the gNB");
+                tracing::warn!(supi = ue.label(), psi, %problem, "modify indication rejected by the SMF");
                 continue;
             }
         };

@@ -1,5 +1,11 @@
 //! PDU session resource release (TS 38.413, 8.2.2; TS 23.502, 4.3.4.2, steps 4 to 7).
-use super::user_plane_activation::tell;
+//!
+//! ```text
+//! AMF -> gNB  PDU SESSION RESOURCE RELEASE COMMAND
+//! gNB -> AMF  PDU SESSION RESOURCE RELEASE RESPONSE
+//! AMF -> SMF  Nsmf_PDUSession_UpdateSMContext (PDU_RES_REL_RSP)
+//! ```
+use super::user_plane_activation::forward_n2;
 use crate::metrics::Procedure;
 use crate::n2::downlink;
 use crate::n2::uplink::Uplink;
@@ -10,12 +16,12 @@ use martlet_ngap::transfer::ReleaseCommand;
 use martlet_sbi_api::nsmf_pdusession::N2SmInfoType;
 use std::time::Instant;
 
-/// Has the gNB release the resources of sessions that have ended at their SMFs already; nobody is
-/// told. Without that, a later session of the same identity would be refused (TS 38.413, 8.2.1.4).
-pub(crate) async fn alone(ue: &mut Ue, sessions: &[u8]) -> Result<(), Stop> {
+/// Releases the resources of sessions whose SM contexts have ended. Otherwise the gNB would reject
+/// a later session with the same identity (TS 38.413, 8.2.1.4).
+pub(crate) async fn at_gnb_only(ue: &mut Ue, sessions: &[u8]) -> Result<(), Stop> {
     let cause = ReleaseCommand::new(Cause::nas(CauseNas::normal_release)).encode();
-    let Ok(transfer) =
-        cause.inspect_err(|error| tracing::error!(%error, "an N2 transfer does not encode"))
+    let Ok(transfer) = cause
+        .inspect_err(|error| tracing::error!(%error, "release command transfer not encodable"))
     else {
         return Ok(());
     };
@@ -39,14 +45,14 @@ pub(crate) async fn alone(ue: &mut Ue, sessions: &[u8]) -> Result<(), Stop> {
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 psi,
-                "the gNB does not answer to a session's release"
+                "PDU session resource release: no response from the gNB"
             );
         }
     }
     Ok(())
 }
 
-/// Has the gNB release the session's resources, and tells the SMF that it did.
+/// Releases the session's resources at the gNB and reports the result to the SMF.
 pub(crate) async fn run(
     ue: &mut Ue,
     psi: u8,
@@ -73,15 +79,15 @@ pub(crate) async fn run(
             supi = ue.label(),
             gnb = ue.gnb(),
             psi,
-            "the gNB does not answer to a session's release"
+            "PDU session resource release: no response from the gNB"
         );
         procedure.failed("no_answer");
         return Ok(());
     };
     procedure.succeeded();
     for (psi, info) in released {
-        if let Err(problem) = tell(ue, psi, info, N2SmInfoType::PduResRelRsp).await {
-            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF did not take the gNB's answer");
+        if let Err(problem) = forward_n2(ue, psi, info, N2SmInfoType::PduResRelRsp).await {
+            tracing::warn!(supi = ue.label(), psi, %problem, "SM context update with the gNB's response failed");
         }
     }
     Ok(())

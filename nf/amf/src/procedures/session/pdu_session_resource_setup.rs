@@ -1,4 +1,10 @@
 //! PDU session resource setup (TS 38.413, 8.2.1; TS 23.502, 4.3.2.2.1, steps 12 to 15).
+//!
+//! ```text
+//! AMF -> gNB  PDU SESSION RESOURCE SETUP REQUEST
+//! gNB -> AMF  PDU SESSION RESOURCE SETUP RESPONSE
+//! AMF -> SMF  Nsmf_PDUSession_UpdateSMContext (PDU_RES_SETUP_RSP or PDU_RES_SETUP_FAIL)
+//! ```
 use super::user_plane_activation;
 use crate::metrics::Procedure;
 use crate::n2::downlink::{self, SessionToSetUp};
@@ -6,7 +12,7 @@ use crate::n2::uplink::{SessionOutcome, Uplink};
 use crate::ue::{Stop, Ue};
 use std::time::Instant;
 
-/// Has the gNB set the session's resources up, and tells the SMF how it fared.
+/// Sets up the session's resources at the gNB and reports the result to the SMF.
 pub(crate) async fn run(ue: &mut Ue, session: SessionToSetUp) -> Result<(), Stop> {
     let procedure = Procedure::start("pdu_session_resource_setup");
     let psi = session.psi;
@@ -34,7 +40,7 @@ pub(crate) async fn run(ue: &mut Ue, session: SessionToSetUp) -> Result<(), Stop
                 supi = ue.label(),
                 gnb = ue.gnb(),
                 psi,
-                "the gNB does not set the session up"
+                "PDU session resource setup failed at the gNB"
             );
             procedure.failed("refused");
         }

@@ -1,5 +1,11 @@
-//! 5GSM messages about a session that there is (TS 23.502, 4.3.3.2 and 4.3.4.2): the SMF gets them,
-//! and may have an answer for the UE and its gNB at once.
+//! PDU session modification and release requested by the UE, the AMF's part (TS 23.502, 4.3.3.2 and
+//! 4.3.4.2): the 5GSM message goes to the SMF.
+//!
+//! ```text
+//! UE -> AMF   UL NAS TRANSPORT (5GSM message)
+//! AMF -> SMF  Nsmf_PDUSession_UpdateSMContext
+//! AMF -> gNB  PDU session resource procedure, if the SMF's answer has N2 information
+//! ```
 use super::user_plane_activation::{N1, part};
 use super::{
     pdu_session_resource_modify, pdu_session_resource_release, pdu_session_resource_setup,
@@ -15,7 +21,7 @@ use martlet_sbi_api::nsmf_pdusession::{
     N2SmInfoType, SmContextUpdateData, SmContextUpdateError, SmContextUpdatedData,
 };
 
-/// Brings the message to the SMF, and its answer to the UE.
+/// Forwards the message to the SMF, and its answer to the UE.
 pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop> {
     let procedure = Procedure::start("pdu_session_update");
     let change = SmContextUpdateData {
@@ -34,11 +40,11 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
         }
         Err(mut problem) => {
             procedure.failed("refused_by_smf");
-            tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "the SMF refuses a 5GSM message");
+            tracing::info!(supi = ue.label(), gnb = ue.gnb(), psi, %problem, "5GSM message rejected by the SMF");
             if problem.status() == 404
                 && ue.sessions.remove(&psi).is_some_and(|session| session.active)
             {
-                pdu_session_resource_release::alone(ue, &[psi]).await?;
+                pdu_session_resource_release::at_gnb_only(ue, &[psi]).await?;
             }
             let answer = SmContextUpdateError::from_problem(&mut problem).and_then(|error| {
                 error.json.n1_sm_msg.as_ref().and_then(|part| error.find(&part.content_id)).cloned()
@@ -51,7 +57,7 @@ pub(crate) async fn run(ue: &mut Ue, psi: u8, message: Bytes) -> Result<(), Stop
     }
 }
 
-/// What the SMF has for the UE and its gNB.
+/// Forwards the SMF's answer to the UE and its gNB.
 async fn forward(
     ue: &mut Ue,
     psi: u8,
@@ -64,9 +70,9 @@ async fn forward(
     let kind = answer.json.n2_sm_info_type;
     let mut active = false;
     if let Some(session) = ue.sessions.get_mut(&psi) {
-        // Downlink data that came before must not bring it back to the gNB.
+        // A later setup for downlink data must not activate it again.
         session.releasing |= kind == Some(N2SmInfoType::PduResRelCmd);
-        // A gNB without the session's resources has nothing to change or to release.
+        // Without resources at the gNB there is nothing to modify or release.
         active = session.active;
     }
     let for_gnb = n2.zip(kind).filter(|(_, kind)| active || *kind == N2SmInfoType::PduResSetupReq);
@@ -90,7 +96,7 @@ async fn forward(
             pdu_session_resource_setup::run(ue, setup).await
         }
         other => {
-            tracing::warn!(supi = ue.label(), psi, kind = %other, "N2 information that the AMF does not know");
+            tracing::warn!(supi = ue.label(), psi, kind = %other, "unknown N2 information type");
             Ok(())
         }
     }

@@ -3,8 +3,8 @@
 //! ```text
 //! AMF -> SMFs  Nsmf_PDUSession_UpdateSMContext (serving NF, GUAMI, status URI)
 //! ```
-use crate::concurrently::all;
 use crate::ue::Ue;
+use futures_util::future::join_all;
 use martlet_sbi_api::nsmf_pdusession::{SmContextUpdateData, UpCnxState};
 
 /// Tells the SMFs of all sessions that this AMF serves the UE. With `idle`, their user planes are
@@ -25,7 +25,7 @@ pub(crate) async fn run(ue: &mut Ue, idle: bool) {
         };
         ue.update_session(*psi, change.into())
     });
-    let outcomes = all(updates.collect::<Vec<_>>()).await;
+    let outcomes = join_all(updates.collect::<Vec<_>>()).await;
     let known: Vec<u8> = ue.sessions.keys().copied().collect();
     for (psi, outcome) in known.into_iter().zip(outcomes) {
         if let Err(problem) = outcome {

@@ -1,10 +1,15 @@
-//! The user plane of sessions comes up (TS 23.502, 4.2.3.2, steps 4 to 15): the SMF says what the
-//! gNB is to set up, and learns how the gNB fared.
-use crate::concurrently::all;
+//! User plane activation (TS 23.502, 4.2.3.2, steps 4 to 15).
+//!
+//! ```text
+//! AMF -> SMFs  Nsmf_PDUSession_UpdateSMContext (ACTIVATING)
+//! AMF -> gNB   sessions in INITIAL CONTEXT SETUP REQUEST or PDU SESSION RESOURCE SETUP REQUEST
+//! AMF -> SMFs  Nsmf_PDUSession_UpdateSMContext (PDU_RES_SETUP_RSP or PDU_RES_SETUP_FAIL)
+//! ```
 use crate::n2::downlink::SessionToSetUp;
 use crate::n2::uplink::SessionOutcome;
 use crate::ue::Ue;
 use bytes::Bytes;
+use futures_util::future::join_all;
 use martlet_nas::GmmCause;
 use martlet_sbi::{Multipart, Problem, content_type};
 use martlet_sbi_api::common::{AccessType, RatType, RefToBinaryData};
@@ -12,17 +17,17 @@ use martlet_sbi_api::nsmf_pdusession::{
     N2SmInfoType, SmContextUpdateData, SmContextUpdatedData, UpCnxState,
 };
 
-/// What SMFs say to an activation.
+/// Result of the request to the SMFs.
 #[derive(Debug, Default)]
 pub(crate) struct Activation {
     pub sessions: Vec<SessionToSetUp>,
-    /// Sessions that stay without a user plane, and why (TS 24.501, 9.11.3.43).
+    /// Sessions without a user plane, and why (TS 24.501, 9.11.3.43).
     pub failed: Vec<(u8, GmmCause)>,
 }
 
-/// Content id of N2 information.
+/// Content ID of N2 information.
 pub(crate) const N2: &str = "n2";
-/// Content id of a 5GSM message.
+/// Content ID of a 5GSM message.
 pub(crate) const N1: &str = "n1";
 
 /// A reference to a binary part.
@@ -30,9 +35,8 @@ pub(crate) fn part(id: &str) -> Option<RefToBinaryData> {
     Some(RefToBinaryData { content_id: id.into() })
 }
 
-/// Has the SMFs of these sessions activate their user planes, all at the same time. What is active
-/// already stays as it is: a gNB does not set up what it has (TS 38.413, 8.2.1.4), and what is
-/// being released does not come back.
+/// Asks the SMFs to activate the user planes concurrently. Active sessions are skipped, since the
+/// gNB would reject a second setup (TS 38.413, 8.2.1.4), and so are those being released.
 pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
     let wanted = |psi: &u8| {
         ue.sessions.get(psi).is_some_and(|session| !session.active && !session.releasing)
@@ -49,7 +53,7 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
         };
         ue.update_session(*psi, change.into())
     });
-    let answers = all(requests).await;
+    let answers = join_all(requests).await;
     let mut activation = Activation::default();
     for (psi, answer) in known.into_iter().zip(answers) {
         match answer.and_then(transfer) {
@@ -64,7 +68,7 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
                 });
             }
             Err(problem) => {
-                tracing::warn!(supi = ue.label(), psi, %problem, "the SMF does not activate the user plane");
+                tracing::warn!(supi = ue.label(), psi, %problem, "user plane activation failed at the SMF");
                 activation
                     .failed
                     .push((psi, GmmCause::InsufficientUserPlaneResourcesForThePduSession));
@@ -74,16 +78,15 @@ pub(crate) async fn request(ue: &mut Ue, sessions: &[u8]) -> Activation {
     activation
 }
 
-/// What the gNB is to set up.
+/// The PDU Session Resource Setup Request Transfer.
 fn transfer(answer: Option<Multipart<SmContextUpdatedData>>) -> Result<Bytes, Problem> {
     let answer =
-        answer.ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))?;
+        answer.ok_or_else(|| Problem::system_failure("the SMF's answer has no N2 information"))?;
     let found = answer.json.n2_sm_info.as_ref().and_then(|part| answer.find(&part.content_id));
-    found.cloned().ok_or_else(|| Problem::system_failure("the SMF gave nothing for the gNB"))
+    found.cloned().ok_or_else(|| Problem::system_failure("the SMF's answer has no N2 information"))
 }
 
-/// Tells the SMFs how the gNB fared with the sessions that it was to set up; of which it says
-/// nothing have failed.
+/// Reports the gNB's result to the SMFs. Sessions without a result have failed.
 pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome) {
     let silent = expected.iter().filter(|psi| {
         let said = |list: &[(u8, Bytes)]| list.iter().any(|(answered, _)| answered == *psi);
@@ -95,12 +98,12 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
     let reports: Vec<_> =
         done.chain(failed).filter(|((psi, _), _)| expected.contains(psi)).collect();
     let updates =
-        reports.iter().map(|((psi, info), kind)| tell(ue, *psi, info.clone(), kind.clone()));
-    let answers = all(updates).await;
+        reports.iter().map(|((psi, info), kind)| forward_n2(ue, *psi, info.clone(), kind.clone()));
+    let answers = join_all(updates).await;
     let mut down = silent;
     for (((psi, _), kind), answer) in reports.iter().zip(answers) {
         if let Err(problem) = &answer {
-            tracing::warn!(supi = ue.label(), psi, %problem, "the SMF did not take the gNB's answer");
+            tracing::warn!(supi = ue.label(), psi, %problem, "SM context update with the gNB's response failed");
         }
         let down = *kind == N2SmInfoType::PduResSetupFail || answer.is_err();
         if let Some(session) = ue.sessions.get_mut(psi).filter(|_| down) {
@@ -109,13 +112,13 @@ pub(crate) async fn report(ue: &mut Ue, expected: &[u8], outcome: SessionOutcome
     }
     down.retain(|psi| ue.sessions.contains_key(psi));
     if !down.is_empty() {
-        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), sessions = ?down, "the gNB said nothing about sessions");
+        tracing::warn!(supi = ue.label(), gnb = ue.gnb(), sessions = ?down, "sessions missing in the gNB's response");
         ue.deactivate_sessions(&down, None).await;
     }
 }
 
-/// Tells an SMF what the gNB says about a session.
-pub(crate) async fn tell(
+/// Forwards the gNB's N2 information of a session to its SMF.
+pub(crate) async fn forward_n2(
     ue: &Ue,
     psi: u8,
     info: Bytes,

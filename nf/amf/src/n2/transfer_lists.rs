@@ -1,4 +1,4 @@
-//! What messages of gNBs about UEs are read from, whatever the message.
+//! Lists of PDU session transfers and user locations, read from NGAP.
 use super::connection::Location;
 use crate::served::{Tai, plmn_from_ngap};
 use bytes::Bytes;
@@ -7,14 +7,14 @@ use martlet_ngap::ngap::UserLocationInformation;
 /// N2 SM information of one PDU session.
 pub(crate) type SessionInfo = (u8, Bytes);
 
-/// How the gNB fared with several PDU sessions.
+/// The gNB's result for several PDU sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SessionOutcome {
     pub done: Vec<SessionInfo>,
     pub failed: Vec<SessionInfo>,
 }
 
-/// The location of a message; `None` for another access than NR, or a PLMN that is none.
+/// The user location; `None` for non-NR access or an invalid PLMN.
 pub(super) fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
     let UserLocationInformation::userLocationInformationNR(nr) = info else { return None };
     let cell_plmn = plmn_from_ngap(&nr.nr_cgi.plmn_identity)?;
@@ -25,21 +25,21 @@ pub(super) fn location(info: &UserLocationInformation<'_>) -> Option<Location> {
     })
 }
 
-/// Octets of the message without a copy, where they lie in it.
-pub(super) fn octets(data: &Bytes, part: &[u8]) -> Bytes {
+/// A slice of the message, without a copy if `part` lies in it.
+pub(super) fn slice_of(data: &Bytes, part: &[u8]) -> Bytes {
     let (start, from) = (data.as_ptr() as usize, part.as_ptr() as usize);
     let inside = from >= start && from + part.len() <= start + data.len();
     if inside { data.slice_ref(part) } else { Bytes::copy_from_slice(part) }
 }
 
-/// The items of a list as identities with their octets.
+/// The items of a list: PDU session identity and transfer.
 macro_rules! items {
     ($list:expr, $data:expr, $transfer:ident) => {
         $list
             .map(|list| list.0)
             .unwrap_or_default()
             .iter()
-            .map(|item| (item.pdu_session_id.0, octets($data, &item.$transfer)))
+            .map(|item| (item.pdu_session_id.0, slice_of($data, &item.$transfer)))
             .collect::<Vec<SessionInfo>>()
     };
 }
