@@ -1,16 +1,15 @@
-//! Of which build a switch process is. It and the programs that start it are two files, and one of
-//! them may be stale.
+//! The build identity of a switch process. `martlet` and `martlet-switch` are two files, and one
+//! may be outdated.
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the switch process is told at its start; one more with each change that another build would
-/// not understand.
+/// Version of the command line of the switch process; raised with each incompatible change.
 const COMMAND_LINE: u32 = 2;
-/// How long a program may take to say of which build it is.
+/// Time limit for a program to report its build.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What builds have to have in common: version, command line, and the program that the switch runs.
+/// The build identity: version, command line version, and the P4 program.
 pub fn build() -> String {
     // FNV-1a, 64 bits.
     let hash = crate::UPF.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
@@ -19,10 +18,10 @@ pub fn build() -> String {
     format!("{}/{COMMAND_LINE}/{hash:016x}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Sees to it that a switch program is of this build.
+/// Checks that a switch program is of this build.
 ///
 /// # Errors
-/// It is not, or does not say so, or cannot be run: what a person can do.
+/// The program is of another build, does not report it, or cannot be run. The text says what to do.
 pub fn check(program: &Path) -> Result<(), String> {
     let shown = program.display();
     let advice = "build both together (make release; unoptimised: cargo build -p martlet -p \

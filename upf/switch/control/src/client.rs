@@ -1,4 +1,4 @@
-//! A controller of our own: P4Runtime's client, for RPI and the UPF.
+//! The P4Runtime client of RPI and the UPF.
 use crate::model::{MeterSetting, Operation, TableEntry, Update};
 use crate::p4runtime::convert;
 use crate::p4runtime::messages::{self as m, entity, stream_request, stream_response};
@@ -11,21 +11,21 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Channel;
 
-/// Why a controller did not get what it asked for.
+/// Errors of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// There is no switch.
     #[error("no switch answers at {0}: start one with martlet switch run")]
     Absent(SocketAddr),
-    /// Another controller writes.
+    /// Another controller is primary.
     #[error("another controller is primary, with election {0}: give --election {next} to take its place", next = .0 + 1)]
     NotPrimary(u64),
-    /// The switch runs another program.
+    /// The switch runs another P4 program.
     #[error(
         "the switch runs another program than this martlet knows: both have to be of one version"
     )]
     OtherProgram,
-    /// What was written is wrong: which update, from 0, and why.
+    /// Updates were refused: the index of each, from 0, and why.
     #[error("{}", .0.first().map_or("the write was refused", |(_, why)| why))]
     Refused(Vec<(usize, String)>),
     /// Anything else.
@@ -33,7 +33,7 @@ pub enum ClientError {
     Failed(String),
 }
 
-/// Octets of answers that may be under way: many entries and counters come in one go.
+/// Flow-control window in bytes: many entries and counters arrive in one response.
 const WINDOW: u32 = 4 << 20;
 
 /// A connection to a switch.
@@ -49,16 +49,16 @@ fn failed(status: tonic::Status) -> ClientError {
     ClientError::Failed(status.message().to_owned())
 }
 
-/// Of a batch whose errors are more than an answer's header holds, which update is the first that
-/// is wrong, from 0, and why.
+/// The first refused update, from 0, and why, where the details exceed the size of a response
+/// header.
 fn one_of_many(message: &str) -> Option<(usize, String)> {
     let (number, why) = message.strip_prefix("update ")?.split_once(": ")?;
     Some((number.parse::<usize>().ok()?.checked_sub(1)?, why.to_owned()))
 }
 
 impl Client {
-    /// Connects, and sees to it that the switch runs the program that this build knows. It reads;
-    /// to write see [`Client::lead`].
+    /// Connects for reading and checks that the switch runs this build's P4 program. For writing,
+    /// see [`Client::lead`].
     pub async fn connect(address: SocketAddr, device: u64) -> Result<Client, ClientError> {
         let endpoint = Channel::from_shared(format!("http://{address}"))
             .map_err(|error| ClientError::Failed(error.to_string()))?
@@ -86,12 +86,13 @@ impl Client {
         &self.program
     }
 
-    /// Becomes the primary controller, by this election or, without one, where there is none.
+    /// Becomes the primary controller, with this election ID, or, without one, where there is no
+    /// primary.
     pub async fn lead(&mut self, election: Option<u64>) -> Result<(), ClientError> {
         let mut asked = election.unwrap_or(1);
-        // Our own stream of before may have this election still, for a moment.
+        // An earlier stream of ours may still hold this election ID for a moment.
         let mut patience = if self._stream.take().is_some() { 100 } else { 0 };
-        // Two rounds: the first says which elections there have been.
+        // Two rounds: the first one tells the highest election ID so far.
         let mut rounds = 0;
         while rounds < 2 {
             let (sender, receiver) = mpsc::channel(16);
@@ -116,7 +117,7 @@ impl Client {
                     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                     continue;
                 }
-                // Another one has this election: the next one up asks who it is.
+                // Another controller has this election ID: try the next higher one.
                 Err(status) if status.code() == tonic::Code::InvalidArgument => {
                     return Err(ClientError::NotPrimary(asked));
                 }
@@ -135,7 +136,7 @@ impl Client {
                     self._stream = Some((sender, stream));
                     return Ok(());
                 }
-                // Nobody leads: the next election does.
+                // There is no primary: the next election ID becomes it.
                 5 if election.is_none() => asked = highest.low + 1,
                 _ => return Err(ClientError::NotPrimary(highest.low)),
             }
@@ -143,7 +144,7 @@ impl Client {
         Err(ClientError::NotPrimary(asked))
     }
 
-    /// Writes entries, all between two packets or none.
+    /// Writes entries, atomically with respect to packets.
     pub async fn write(&mut self, updates: &[Update]) -> Result<(), ClientError> {
         let info = &self.program.info;
         let message = |update: &Update| {
@@ -164,7 +165,7 @@ impl Client {
         self.send(updates.iter().map(message).collect(), 2).await
     }
 
-    /// Sets a meter: octets a second, and at once; `None` lets everything through.
+    /// Sets a meter: rate in bytes per second and burst in bytes; `None` is unlimited.
     pub async fn set_meter(
         &mut self,
         index: u32,
@@ -183,7 +184,7 @@ impl Client {
         self.send(vec![m::Update { r#type: m::UpdateType::Modify as i32, entity }], 0).await
     }
 
-    /// Sets meters: place of the array, index, and as [`Client::set_meter`].
+    /// Sets meters: index of the array, index in it, and the values of [`Client::set_meter`].
     pub async fn set_meters(&mut self, meters: &[MeterSetting]) -> Result<(), ClientError> {
         let of = |(array, index, rate): &MeterSetting| {
             let meter_id = self.program.info.meters[*array].id;
@@ -219,7 +220,7 @@ impl Client {
                 let details = m::Status::decode(status.details()).unwrap_or_default().details;
                 let errors = details.iter().enumerate().filter_map(|(n, any)| {
                     let error = m::Error::decode(&any.value[..]).ok()?;
-                    // What was left out for another one's sake says nothing of itself.
+                    // An update that was aborted because of another one has no error of its own.
                     (error.canonical_code != 0 && error.canonical_code != 10)
                         .then_some((n, error.message))
                 });
@@ -244,7 +245,7 @@ impl Client {
         Ok(found)
     }
 
-    /// All entries of a table, or of all.
+    /// All entries of a table, or of all tables.
     pub async fn entries(&mut self, table: Option<&str>) -> Result<Vec<TableEntry>, ClientError> {
         let table_id = match table {
             Some(name) => self
@@ -266,7 +267,7 @@ impl Client {
         Ok(entries.collect())
     }
 
-    /// Packets and octets of some counters of `rules`, in the order in which they are asked for.
+    /// Packets and bytes of some counters of `rules`, in the order of the request.
     pub async fn counts(&mut self, indexes: &[u32]) -> Result<Vec<(u64, u64)>, ClientError> {
         if indexes.is_empty() {
             return Ok(Vec::new());
@@ -297,7 +298,7 @@ impl Client {
         }
     }
 
-    /// Packets and octets of a counter of `rules`, or of all that have counted.
+    /// Packets and bytes of a counter of `rules`, or of all that are not zero.
     pub async fn counters(
         &mut self,
         name: &str,

@@ -1,10 +1,8 @@
-//! Counters that never go backwards, though the switch process may end at any moment and start
-//! anew.
+//! Counters that never decrease, also when the switch process is killed and restarted.
 //!
-//! What the switch counts begins at 0 with each start. A file that is mapped into memory has, for
-//! each counter, what it had reached when it was last looked at; a new start goes on from there.
-//! The file is looked after by the kernel, not by the process, so a process that is killed loses
-//! what it counted since the last look, and nothing that anybody was told.
+//! The switch counts from 0 at each start. A memory-mapped file has each counter's last polled
+//! value, and a restart continues from it. The kernel writes the file, so a killed process loses
+//! only what it counted since the last poll, and nothing that a reader has seen.
 use crate::error::{Code, WriteError, refuse};
 use crate::model::Target;
 use martlet_p4c_swx::P4Info;
@@ -14,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Packets and octets of one counter.
+/// Packets and bytes of one counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     /// Packets.
@@ -23,11 +21,11 @@ pub struct Count {
     pub octets: u64,
 }
 
-/// The file, and what is in it of each counter.
+/// The file, with a slot per counter.
 struct Kept {
     file: Option<std::fs::File>,
-    /// By array and index: what the file had at the start, or what a controller has set it to,
-    /// less what the switch had counted then.
+    /// By array and index: the base value (from the file, or set by a controller) minus what the
+    /// switch had counted at that time.
     base: Vec<Vec<(i128, i128)>>,
     last: Vec<Vec<Count>>,
 }
@@ -42,7 +40,7 @@ pub struct Counters {
 const OCTETS: u64 = 16;
 
 impl Counters {
-    /// The counters of a switch that has just started. The file is made if it is not there.
+    /// The counters of a switch that has just started. Creates the file if it is missing.
     pub fn open(
         info: P4Info,
         target: Arc<dyn Target>,
@@ -121,7 +119,7 @@ impl Counters {
         }
     }
 
-    /// Sets a counter; it counts on from there.
+    /// Sets a counter, which continues from there.
     pub fn write(&self, counter: usize, index: u32, to: Count) -> Result<(), WriteError> {
         self.check(counter, index)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +137,7 @@ impl Counters {
         Ok(())
     }
 
-    /// Looks at some counters of each array, so that not much is lost should the process be killed.
+    /// Polls some counters of each array, which bounds the loss when the process is killed.
     pub fn look_at(&self, indexes: &BTreeSet<u32>) {
         let indexes: Vec<u32> = indexes.iter().copied().collect();
         for (counter, array) in self.info.counters.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! Why a write was refused.
 
-/// The codes that P4Runtime gives errors (those of gRPC).
+/// P4Runtime's error codes (gRPC's).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Code {
-    /// Not done because of another one of its batch.
+    /// Aborted because of another update of its batch.
     Aborted = 10,
     /// A value that is none.
     InvalidArgument = 3,
@@ -16,19 +16,19 @@ pub enum Code {
     PermissionDenied = 7,
     /// A table is full.
     ResourceExhausted = 8,
-    /// Not what this switch does.
+    /// Not supported by this switch.
     Unimplemented = 12,
     /// The switch failed.
     Internal = 13,
 }
 
-/// Why one update was refused.
+/// Why an update was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WriteError {
     /// Its kind.
     pub code: Code,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is right.
     pub message: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn refuse<T>(code: Code, message: impl Into<String>) -> Result<T, Wri
     Err(WriteError { code, message: message.into() })
 }
 
-/// Why a batch was refused: which of its updates, and why. Nothing of it was written.
+/// Why a batch was refused: the updates, and why. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("update {}: {}; nothing was written", .0.first().map_or(0, |e| e.0 + 1), .0.first().map_or("none", |e| &e.1.message))]
 pub struct BatchError(pub Vec<(usize, WriteError)>);

@@ -1,4 +1,4 @@
-//! What was written, in a file, so that a switch that starts anew has the rules of before.
+//! The journal of writes, from which a restarted switch restores its rules.
 use crate::p4runtime::messages::{Entity, Update, UpdateType, WriteRequest, entity};
 use prost::Message;
 use std::fs::{File, OpenOptions};
@@ -6,15 +6,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A file of writes, each a `p4.v1.WriteRequest` with its length before it.
+/// A file of writes: each a `p4.v1.WriteRequest` preceded by its length.
 pub struct Journal {
     path: PathBuf,
     file: Mutex<File>,
 }
 
 impl Journal {
-    /// Opens a journal, and gives the updates that are in it. A write at its end that was cut off
-    /// is left out, for its sender was not answered.
+    /// Opens a journal and returns its updates. A truncated write at its end is dropped, since its
+    /// sender got no response.
     pub fn open(path: &Path) -> std::io::Result<(Journal, Vec<Update>)> {
         let octets = match std::fs::read(path) {
             Ok(octets) => octets,
@@ -34,7 +34,7 @@ impl Journal {
             }
         }
         let updates = compact(updates);
-        // What is left of it is written anew beside it, and takes its place at once.
+        // The compacted journal is written to a new file, which replaces the old one atomically.
         let new = path.with_extension("new");
         let mut file = File::create(&new)?;
         if !updates.is_empty() {
@@ -49,7 +49,7 @@ impl Journal {
         Ok((Journal { path: path.into(), file: Mutex::new(file) }, updates))
     }
 
-    /// Adds what has been written.
+    /// Appends a write.
     pub fn append<'a>(&self, updates: impl Iterator<Item = &'a Update>) {
         let kept = updates.filter(|update| {
             !matches!(update.entity, Some(Entity { entity: Some(entity::Entity::Counter(_)) }))
@@ -73,8 +73,7 @@ impl Journal {
     }
 }
 
-/// The fewest updates that have the same outcome: the last one of each thing, and insertions of
-/// what is there.
+/// Compacts updates: the last one per entity, and insertions of what exists.
 fn compact(updates: Vec<Update>) -> Vec<Update> {
     let mut last: std::collections::HashMap<Vec<u8>, (usize, Update)> =
         std::collections::HashMap::new();

@@ -6,9 +6,9 @@ pub enum Place {
     Key(&'static str),
     /// A parameter of the action.
     Argument(&'static str),
-    /// Two parameters of the action, which have 64 bits of it each.
+    /// Two parameters of the action, with 64 bits each.
     Halves(&'static str, &'static str),
-    /// Two fields of the table's key, which have 64 bits of it each.
+    /// Two fields of the table's key, with 64 bits each.
     KeyHalves(&'static str, &'static str),
     /// The priority of the entry.
     Priority,
@@ -54,14 +54,14 @@ impl Form {
     }
 }
 
-/// What stands for a word that is left out.
+/// The default of an omitted word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Absent {
     /// It has to be there.
     Required,
     /// This number.
     Is(u64),
-    /// A counter that no rule has.
+    /// A counter that no rule uses.
     FreeCounter,
     /// It matches everything.
     Anything,
@@ -76,7 +76,7 @@ pub struct Word {
     pub place: Place,
     /// How it is written.
     pub form: Form,
-    /// What stands for it when it is left out.
+    /// Its default.
     pub absent: Absent,
 }
 
@@ -85,7 +85,7 @@ pub struct Word {
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it does, for people.
+    /// What it does, for help texts.
     pub help: &'static str,
     /// Its table.
     pub table: &'static str,
@@ -118,11 +118,11 @@ const COUNTER: Word = Word {
 };
 const METER: Word = optional("meter", 0);
 const VIA: Word = argument("via", "next_hop", Form::Number);
-/// The next hop of packets of IPv6 to the data network; the same unless it is another.
+/// The next hop of IPv6 packets to the data network; default: that of IPv4.
 const VIA_V6: Word = argument("via-v6", "next_hop_v6", Form::Number);
 const PREFIX_KEY: Word = key("prefix", "prefix", Form::Prefix6);
 const PREFIX: Word = argument("prefix", "prefix", Form::Prefix6);
-/// A UE may have an address of IPv4 beside its prefix.
+/// A UE may have an IPv4 address and an IPv6 prefix.
 const UE_BESIDE: Word =
     Word { word: "ue", place: Place::Argument("ue"), form: Form::Address, absent: Absent::Is(0) };
 const SESSION: Word = argument("session", "session", Form::Number);

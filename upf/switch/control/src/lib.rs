@@ -1,16 +1,16 @@
-//! What may be written into the switch: typed tables from the program's description, batches that
-//! are written whole or not at all, counters that never go backwards, and P4Runtime 1.4 for
-//! controllers. It knows no DPDK: a switch is a [`Target`].
+//! The control plane of the switch: typed tables from the P4 program, atomic batches, counters that
+//! never decrease, and P4Runtime 1.4 for controllers. It does not depend on DPDK: a switch is a
+//! [`Target`].
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`model`] | entries, updates, and what a target carries out |
-//! | [`tables`] | every check, and batches |
-//! | [`ranges`] | ranges as values under masks |
-//! | [`counters`], [`journal`] | what outlives the switch process |
-//! | [`p4runtime`], [`client`] | the server for controllers, and a controller of our own |
+//! | [`model`] | entries, updates, and the trait of targets |
+//! | [`tables`] | checks and batches |
+//! | [`ranges`] | ranges as values with masks |
+//! | [`counters`], [`journal`] | state that outlives the switch process |
+//! | [`p4runtime`], [`client`] | server and client of P4Runtime |
 //! | [`rules`] | the language of RPI |
-//! | [`build`] | whether a switch program is of this build |
+//! | [`build`] | build identity of a switch program |
 pub mod build;
 pub mod client;
 pub mod counters;

@@ -1,14 +1,13 @@
-//! Ranges as values under masks, which is what a switch without ranges can match.
+//! Ranges as values with masks, for switches without range matches.
 
-/// The fewest pairs of value and mask that together match the numbers from `low` to `high`, of so
-/// many bits.
+/// The minimal set of value and mask pairs that matches `low` to `high`, with a bit width.
 pub fn prefixes(low: u64, high: u64, bits: u32) -> Vec<(u64, u64)> {
     let all = if bits == 64 { u64::MAX } else { (1 << bits) - 1 };
     let mut found = Vec::new();
     let mut from = u128::from(low);
     let end = u128::from(high);
     while from <= end {
-        // The largest block that begins here and does not go beyond the end.
+        // The largest aligned block that starts here and does not exceed the end.
         let aligned = if from == 0 { bits } else { from.trailing_zeros().min(bits) };
         let fits = 127 - (end - from + 1).leading_zeros();
         let size = aligned.min(fits);

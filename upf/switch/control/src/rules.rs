@@ -1,8 +1,7 @@
-//! RPI's language: what a person writes, as entries of tables, or an error that says where it is
-//! wrong.
+//! RPI's language: parses rules into table entries, or reports the position of an error.
 //!
-//! A rule is a kind, and pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via 1`.
-//! [`KINDS`] has them all.
+//! A rule is a kind, followed by pairs of a word and a value: `decap teid 0x1000 ue 10.60.0.1 via
+//! 1`. [`KINDS`] lists them.
 use crate::model::{Call, FieldMatch, Key, TableEntry};
 use crate::tables::highest_qfi;
 use martlet_p4c_swx::{P4Info, p4info};
@@ -10,18 +9,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub use crate::kinds::{Absent, Form, KINDS, Kind, Place, Word};
 
-/// What is wrong with a line, and where.
+/// An error in a line, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub struct RuleError {
     /// From 1, in characters.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is right.
     pub message: String,
 }
 
 impl RuleError {
-    /// What is wrong, and the line with a mark below the place, for a terminal.
+    /// The error, and the line with a marker below the position, for a terminal.
     pub fn shown(&self, line: &str) -> String {
         format!("{}\n  {line}\n  {}^", self.message, " ".repeat(self.column.saturating_sub(1)))
     }
@@ -45,7 +44,7 @@ pub fn words(line: &str) -> Vec<(usize, &str)> {
     words
 }
 
-/// A counter that is free, for rules that name none.
+/// A free counter, for rules without one.
 pub type FreeCounter<'a> = &'a mut dyn FnMut() -> Option<u64>;
 
 fn wrong<T>(column: usize, message: impl Into<String>) -> Result<T, RuleError> {
@@ -62,13 +61,13 @@ fn number(text: &str) -> Option<u64> {
 /// A value as it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Read {
-    /// As a match: exact unless its form says otherwise.
+    /// A value as a match: exact unless its form says otherwise.
     Match(FieldMatch),
-    /// Address and length of its prefix, of which no number has all bits.
+    /// Address and prefix length.
     Wide(u128, u32),
 }
 
-/// The halves of an address, or of a mask.
+/// The two halves of an address or mask.
 fn half(bits: u128, high: bool) -> u64 {
     if high { (bits >> 64) as u64 } else { bits as u64 }
 }
@@ -77,7 +76,7 @@ fn mask6(length: u32) -> u128 {
     u128::MAX.checked_shl(128 - length).unwrap_or(0)
 }
 
-/// An address of IPv6 with the length of a prefix, or without.
+/// An IPv6 address, with or without a prefix length.
 fn network6(text: &str, absent: u32) -> Option<(u128, u32)> {
     let (address, length) =
         text.split_once('/').map_or((text, Some(absent)), |(a, length)| (a, length.parse().ok()));
@@ -98,7 +97,7 @@ fn read(form: Form, text: &str) -> Option<Read> {
     }
 }
 
-/// A value as it is written, as a match: exact unless its form says otherwise.
+/// Parses a value as a match: exact unless its form says otherwise.
 fn value(form: Form, text: &str) -> Option<FieldMatch> {
     let exact = |value: Option<u64>| value.map(FieldMatch::Exact);
     match form {
@@ -148,7 +147,7 @@ pub fn kind(column: usize, name: &str) -> Result<&'static Kind, RuleError> {
     }
 }
 
-/// Reads a rule from its kind on. For a deletion the key is enough.
+/// Parses a rule from its kind on. A deletion needs only the key.
 pub fn parse(
     info: &P4Info,
     given: &[(usize, &str)],
@@ -270,8 +269,7 @@ pub fn parse(
     })
 }
 
-/// Where a rule is wrong that the switch refused, by what it said of it: the value that it names,
-/// else the rule's key.
+/// The position of an error that the switch reported: the value that it names, else the rule's key.
 pub fn blamed(given: &[(usize, &str)], message: &str) -> usize {
     let Some(((first, name), pairs)) = given.split_first() else { return 1 };
     let Some(kind) = KINDS.iter().find(|kind| kind.name == *name) else { return *first };
@@ -368,7 +366,7 @@ fn check_width(
     }
 }
 
-/// What was written as the kind of match that the table has.
+/// Converts a written value to the match kind of the table.
 fn fitting(described: &p4info::Key, read: Option<FieldMatch>) -> FieldMatch {
     let all = if described.bits == 64 { u64::MAX } else { (1 << described.bits) - 1 };
     match (read, described.kind) {
@@ -389,8 +387,7 @@ fn fitting(described: &p4info::Key, read: Option<FieldMatch>) -> FieldMatch {
     }
 }
 
-/// An entry as a person would write it; nothing for what is no rule, such as the ports of the
-/// switch.
+/// An entry in RPI's language; `None` for entries that are not rules, such as the switch's ports.
 pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
     let table = &info.tables[entry.table];
     let action = &info.actions[entry.call.action];
@@ -415,7 +412,7 @@ pub fn show(info: &P4Info, entry: &TableEntry) -> Option<String> {
                     return None;
                 };
                 let length = wide(high_mask, low_mask).leading_ones();
-                // Other masks than those of a prefix are no person's.
+                // Masks that are not prefixes have no written form.
                 if wide(high_mask, low_mask) != mask6(length) {
                     return None;
                 }

@@ -1,5 +1,5 @@
-//! The tables of a switch, as a controller sees them: every write is checked against the program,
-//! and a batch is written whole or not at all.
+//! The tables of a switch as a controller sees them. Each write is checked against the program; a
+//! batch is atomic.
 use crate::error::{BatchError, Code, WriteError, refuse};
 use crate::model::*;
 use crate::ranges::prefixes;
@@ -11,14 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The highest priority that a controller may give.
 pub const HIGHEST_PRIORITY: u32 = 1 << 24;
 
-/// The highest `qfi` of an action: a QoS flow has 6 bits (QFI: TS 38.415, 5.5.3.3). In front of
-/// them is, in tunnels to UEs, the indicator of reflective QoS (RQI: 5.5.3.4), so that 64 may be
-/// added there.
+/// The highest `qfi` of an action: 6 bits of QFI (TS 38.415, 5.5.3.3). Downlink, the next bit is
+/// the reflective QoS indicator (RQI, 5.5.3.4), so 64 may be added.
 pub fn highest_qfi(action: &Action) -> u64 {
     if action.parameters.iter().any(|parameter| parameter.name == "teid") { 127 } else { 63 }
 }
 
-/// Meters that are set: place of the array and index, and octets a second and at once.
+/// The configured meters: array and index, rate in bytes per second and burst in bytes.
 pub type Meters = BTreeMap<(usize, u32), (u64, u64)>;
 
 /// What is in a switch.
@@ -26,11 +25,11 @@ pub type Meters = BTreeMap<(usize, u32), (u64, u64)>;
 struct State {
     /// By table.
     entries: Vec<HashMap<Key, TableEntry>>,
-    /// Entries with masks, after their ranges have been taken apart.
+    /// Ternary entries, with ranges expanded.
     expanded: Vec<usize>,
     defaults: Vec<Option<Call>>,
     meters: Meters,
-    /// How often entries have changed.
+    /// Version: the number of changes of entries.
     changes: u64,
 }
 
@@ -41,7 +40,7 @@ pub struct Tables {
     state: Mutex<State>,
 }
 
-/// A table's entry that is to be, or to go.
+/// A pending insertion or deletion.
 type Staged = HashMap<(usize, Key), Option<TableEntry>>;
 
 impl Tables {
@@ -72,7 +71,7 @@ impl Tables {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes all updates between two packets, or none of them.
+    /// Writes all updates atomically with respect to packets, or none.
     pub fn write(&self, updates: &[Update]) -> Result<(), BatchError> {
         let mut state = self.state();
         let mut staged = Staged::new();
@@ -94,7 +93,7 @@ impl Tables {
         })
     }
 
-    /// Writes what can be written of the updates, and says what could not.
+    /// Writes each update that is valid, and reports the others.
     pub fn write_each(&self, updates: &[Update]) -> Vec<(usize, WriteError)> {
         let mut state = self.state();
         let mut staged = Staged::new();
@@ -113,8 +112,8 @@ impl Tables {
         errors
     }
 
-    /// The first update of a batch for which its table has no room: deletions of the batch make
-    /// room for all of it.
+    /// The first update of a batch that exceeds its table's size; deletions of the batch count
+    /// first.
     fn without_room(&self, state: &State, updates: &[Update], table: usize) -> usize {
         let of = |operation| {
             move |(_, update): &(usize, &Update)| {
@@ -125,7 +124,7 @@ impl Tables {
         let size = self.program.info.tables[table].size as usize;
         let room = (size + deleted).saturating_sub(state.entries[table].len());
         let mut inserted = updates.iter().enumerate().filter(of(Operation::Insert)).map(|(n, _)| n);
-        // Entries with ranges take the room of several: then it is said of the last one.
+        // Entries with ranges need several slots: then the last one is reported.
         inserted
             .clone()
             .nth(room)
@@ -133,7 +132,7 @@ impl Tables {
             .unwrap_or(updates.len().saturating_sub(1))
     }
 
-    /// Checks an update against the program and what is, or will be, there.
+    /// Checks an update against the program, and existing and pending entries.
     fn stage(&self, state: &State, staged: &mut Staged, update: &Update) -> Result<(), WriteError> {
         let entry = &update.entry;
         let table = &self.program.info.tables[entry.table];
@@ -163,7 +162,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Checks that the fields of a key are as wide, and of the kinds, that the table has.
+    /// Checks the widths and match kinds of a key.
     fn check_key(&self, table: &Table, key: &Key) -> Result<(), WriteError> {
         let name = &table.alias;
         if key.fields.len() != table.keys.len() {
@@ -255,7 +254,7 @@ impl Tables {
         }
     }
 
-    /// Checks that an action may be used here, and that its arguments fit.
+    /// Checks that the table has the action, and the widths of its arguments.
     fn check_call(&self, table: &Table, call: &Call, by_default: bool) -> Result<(), WriteError> {
         let action = &self.program.info.actions[call.action];
         let allowed = table.actions.iter().any(|(id, default_only, table_only)| {
@@ -305,7 +304,7 @@ impl Tables {
                     ),
                 );
             }
-            // An index beyond an array would wrap round and count for another.
+            // An index beyond an array would wrap and hit another counter.
             let array = match of.as_str() {
                 "counter" => self.program.info.counters.first(),
                 "meter" => self.program.info.meters.first(),
@@ -328,7 +327,7 @@ impl Tables {
         self.program.info.tables[table].keys.iter().all(|key| key.kind == MatchKind::Exact)
     }
 
-    /// Has the switch do what was staged, and remembers it. An error may be one table's.
+    /// Applies the staged changes and records them.
     fn commit(&self, state: &mut State, staged: Staged) -> Result<(), (Option<usize>, WriteError)> {
         let full =
             |table, message| Err((table, WriteError { code: Code::ResourceExhausted, message }));
@@ -351,7 +350,7 @@ impl Tables {
                 after: after.as_ref().and_then(raw),
             });
         }
-        // A deletion makes room for what comes in the same batch.
+        // A deletion makes room for the rest of the batch.
         changes.sort_by_key(|change| change.after.is_some());
         for (table, more) in more.iter().enumerate() {
             let described = &self.program.info.tables[table];
@@ -405,7 +404,7 @@ impl Tables {
         Ok(())
     }
 
-    /// An entry as the switch takes it: one, or several where it has ranges.
+    /// An entry in the switch's form: several where it has ranges.
     fn raw(&self, entry: &TableEntry) -> Vec<RawEntry> {
         let table = &self.program.info.tables[entry.table];
         let exact = self.is_exact(entry.table);
@@ -434,7 +433,7 @@ impl Tables {
         all.into_iter().map(entry).collect()
     }
 
-    /// Sets what a table does where no entry matches; `None` is what the program says.
+    /// Sets the default action of a table; `None` restores the program's.
     pub fn set_default(&self, table: usize, call: Option<Call>) -> Result<(), WriteError> {
         let described = &self.program.info.tables[table];
         if described.constant_default.is_some() {
@@ -468,7 +467,7 @@ impl Tables {
         self.state().defaults[table].clone()
     }
 
-    /// The entries of a table, in the order of their keys.
+    /// The entries of a table, ordered by key.
     pub fn entries(&self, table: usize) -> Vec<TableEntry> {
         let mut entries: Vec<TableEntry> = self.state().entries[table].values().cloned().collect();
         entries.sort_by(|a, b| a.key.cmp(&b.key));
@@ -480,18 +479,17 @@ impl Tables {
         self.state().entries[table].get(key).cloned()
     }
 
-    /// How many entries a table has.
+    /// The number of entries of a table.
     pub fn len(&self, table: usize) -> usize {
         self.state().entries[table].len()
     }
 
-    /// Whether anything has been written since; `seen` is what [`Tables::counters_in_use`] has set.
+    /// Whether anything was written since `seen`, which [`Tables::counters_in_use`] sets.
     pub fn changed_since(&self, seen: u64) -> bool {
         self.state().changes != seen
     }
 
-    /// Indexes of the counters that entries count with; nothing where no entry has changed since it
-    /// was at `seen`, which goes on.
+    /// The counters that entries use; `None` where no entry changed since `seen`, which is updated.
     pub fn counters_in_use(&self, seen: &mut u64) -> Option<BTreeSet<u32>> {
         let state = self.state();
         if std::mem::replace(seen, state.changes) == state.changes {
@@ -508,7 +506,7 @@ impl Tables {
         Some(state.entries.iter().flat_map(|table| table.values()).filter_map(counter).collect())
     }
 
-    /// Takes everything out of all tables, at once.
+    /// Empties all tables atomically.
     pub fn clear(&self) -> Result<(), WriteError> {
         let mut state = self.state();
         let staged = state
@@ -520,7 +518,7 @@ impl Tables {
         self.commit(&mut state, staged).map_err(|(_, error)| error)
     }
 
-    /// Sets a meter: octets a second, and at once; `None` lets everything through.
+    /// Sets a meter: rate in bytes per second and burst in bytes; `None` is unlimited.
     pub fn set_meter(
         &self,
         meter: usize,
@@ -557,7 +555,7 @@ impl Tables {
     }
 }
 
-/// As many ones as the prefix is long, from the first of `bits`.
+/// A mask with as many leading ones as the prefix length.
 fn prefix_mask(length: u32, bits: u32) -> u64 {
     let all = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
     if length == 0 { 0 } else { all & (u64::MAX << (bits - length)) }

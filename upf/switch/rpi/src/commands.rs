@@ -1,4 +1,4 @@
-//! What is done with rules, from a command line, a file or the shell.
+//! Commands on rules, from a command line, a file or the shell.
 use anyhow::{Context, Result, anyhow, bail};
 use martlet_switch_control::client::{Client, ClientError};
 use martlet_switch_control::model::{FieldMatch, Operation, TableEntry, Update};
@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-/// The words that a line may begin with.
+/// The command words.
 pub const VERBS: &[&str] = &["rule", "counters", "watch", "meter", "help", "quit"];
-/// What may be done with rules.
+/// Commands on rules.
 pub const RULE_VERBS: &[&str] = &["add", "try", "set", "del", "list", "load", "save", "diff"];
 
 /// Does what a line says.
@@ -100,7 +100,7 @@ pub async fn line(client: &mut Client, election: Option<u64>, text: &str) -> Res
     }
 }
 
-/// Says which next hops of rules are not there yet: packets of theirs are dropped until they are.
+/// Warns about next hops that do not exist yet: packets to them are dropped.
 async fn tell_unknown_hops(client: &mut Client, rules: &[TableEntry]) -> Result<(), ClientError> {
     let info = client.program().info.clone();
     let of = |entry: &TableEntry| {
@@ -158,7 +158,7 @@ impl Free {
     }
 }
 
-/// An entry as it goes into its table.
+/// An entry in its table's form.
 fn described(client: &Client, entry: &TableEntry) -> String {
     let info = &client.program().info;
     let (table, action) = (&info.tables[entry.table], &info.actions[entry.call.action]);
@@ -185,7 +185,7 @@ fn described(client: &Client, entry: &TableEntry) -> String {
     )
 }
 
-/// Rules by their text without the counter, and with it.
+/// Rules by their text, without and with the counter.
 async fn shown(client: &mut Client) -> Result<Vec<(TableEntry, String)>> {
     let entries = client.entries(None).await?;
     let info = &client.program().info;
@@ -203,18 +203,18 @@ async fn list(client: &mut Client, kind: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with a line of a file, with a mark below the place.
+/// An error in a line of a file, with a marker below the position.
 fn placed(file: &Path, number: usize, line: &str, error: &RuleError) -> String {
     format!("{}:{number}:{}: {}", file.display(), error.column, error.shown(line))
 }
 
-/// The rules of a file, each with its line; every line that is wrong is told.
+/// The rules of a file, each with its line; all wrong lines are reported.
 async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry)>> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{} cannot be read", file.display()))?;
     let mut free = Free::of(client).await?;
     let info = &client.program().info;
-    // Counters that the file names are not given to its other rules.
+    // Counters named in the file are not allocated to other rules.
     let named = text.lines().flat_map(|line| {
         let words = rules::words(line);
         let at = words.iter().position(|(_, word)| *word == "counter");
@@ -241,7 +241,7 @@ async fn read(client: &mut Client, file: &Path) -> Result<Vec<(usize, TableEntry
     }
 }
 
-/// Adds all rules of a file, between two packets, or none.
+/// Adds all rules of a file atomically, or none.
 pub async fn load(
     client: &mut Client,
     election: Option<u64>,
@@ -293,7 +293,7 @@ pub async fn save(client: &mut Client, file: &Path) -> Result<()> {
 pub async fn diff(client: &mut Client, file: &Path) -> Result<()> {
     let wanted = read(client, file).await?;
     let info = client.program().info.clone();
-    // A rule of the file that names no counter has that of its counterpart.
+    // A rule of the file without a counter matches any counter.
     let keyed = |entry: &TableEntry| (entry.table, entry.key.clone());
     let there: BTreeMap<_, _> = shown(client)
         .await?

@@ -11,23 +11,23 @@ use std::path::PathBuf;
 /// What RPI does.
 #[derive(Args)]
 pub struct SwitchArgs {
-    /// Where the switch serves P4Runtime
+    /// Address of the switch's P4Runtime server
     #[arg(long, global = true, default_value = "127.0.0.1:9559")]
     switch: SocketAddr,
-    /// Number of the device in P4Runtime
+    /// Device ID in P4Runtime
     #[arg(long, global = true, default_value_t = 1)]
     device: u64,
-    /// Take the place of a controller with a lower election
+    /// Election ID; replaces a primary controller with a lower one
     #[arg(long, global = true)]
     election: Option<u64>,
     #[command(subcommand)]
     command: Option<SwitchCommand>,
 }
 
-/// The commands; without one, a shell.
+/// The commands; without one, the shell starts.
 #[derive(Subcommand)]
 enum SwitchCommand {
-    /// Run the switch process; what it takes is told by `martlet-switch run --help`
+    /// Run the switch process; for its options see `martlet-switch run --help`
     #[command(trailing_var_arg = true, allow_hyphen_values = true, disable_help_flag = true)]
     Run {
         /// Passed on
@@ -36,19 +36,18 @@ enum SwitchCommand {
     /// Add, change, delete, list, load, save and compare rules
     #[command(subcommand)]
     Rule(RuleCommand),
-    /// Packets and octets that rules have counted
+    /// Show packets and bytes counted by rules
     Counters,
-    /// Counters again and again, with what they gained in a second
+    /// Show counters and their rates repeatedly
     Watch {
         /// How often, in seconds
         #[arg(long, default_value_t = 1)]
         every: u64,
-        /// Ends after so many rounds
+        /// Stop after this many rounds
         #[arg(long)]
         rounds: Option<u32>,
     },
-    /// Set what a session's meter lets through, in octets a second and at once; without them,
-    /// everything
+    /// Set a session's meter: rate in bytes per second and burst in bytes; without them, unlimited
     Meter {
         /// Which
         number: u32,
@@ -69,35 +68,35 @@ enum RuleCommand {
     /// Add a rule: decap teid 0x1000 ue 10.60.0.1 via 1
     #[command(trailing_var_arg = true)]
     Add {
-        /// Show what would be written, and write nothing
+        /// Dry run: show what would be written
         #[arg(long)]
         dry_run: bool,
         /// The rule
         #[arg(required = true)]
         rule: Vec<String>,
     },
-    /// Show what a rule would be in its table, and write nothing
+    /// Show a rule in its table's form without writing it
     #[command(trailing_var_arg = true)]
     Try {
         /// The rule
         #[arg(required = true)]
         rule: Vec<String>,
     },
-    /// Change a rule that is there
+    /// Change an existing rule
     #[command(trailing_var_arg = true)]
     Set {
         /// The rule
         #[arg(required = true)]
         rule: Vec<String>,
     },
-    /// Delete a rule, told by its key: decap teid 0x1000
+    /// Delete a rule by its key: decap teid 0x1000
     #[command(trailing_var_arg = true)]
     Del {
         /// The rule
         #[arg(required = true)]
         rule: Vec<String>,
     },
-    /// List rules, of a kind or all
+    /// List the rules of a kind, or all
     List {
         /// A kind, as decap
         kind: Option<String>,
@@ -106,7 +105,7 @@ enum RuleCommand {
     Load {
         /// One rule a line
         file: PathBuf,
-        /// Show what would be written, and write nothing
+        /// Dry run: show what would be written
         #[arg(long)]
         dry_run: bool,
     },
@@ -115,18 +114,18 @@ enum RuleCommand {
         /// The file
         file: PathBuf,
     },
-    /// Compare a file with the switch: - is on the switch alone, + in the file alone
+    /// Compare a file with the switch: - only on the switch, + only in the file
     Diff {
         /// The file
         file: PathBuf,
     },
 }
 
-/// Runs a command, on this thread, until it is done.
+/// Runs a command on this thread.
 ///
 /// # Errors
-/// What a person can do about it: no switch answers, another controller leads, or a rule is wrong,
-/// and where.
+/// No switch answers, another controller is primary, or a rule is wrong. The text says where and
+/// what to do.
 pub fn run(args: SwitchArgs) -> Result<()> {
     if let Some(SwitchCommand::Run { arguments }) = &args.command {
         return start(arguments);
@@ -170,7 +169,7 @@ pub fn run(args: SwitchArgs) -> Result<()> {
     })
 }
 
-/// Becomes the switch process, which is a program of its own: it alone needs DPDK.
+/// Replaces this process by `martlet-switch`, the only program that needs DPDK.
 fn start(arguments: &[String]) -> Result<()> {
     let own = std::env::current_exe().context("this program cannot be found")?;
     let beside = own.with_file_name("martlet-switch");

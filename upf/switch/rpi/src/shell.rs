@@ -1,4 +1,4 @@
-//! The interactive shell: a line at a time, completed with the tabulator, remembered in a file.
+//! The interactive shell, with completion (Tab) and a history file.
 use super::commands::{self, RULE_VERBS, VERBS};
 use anyhow::{Context, Result};
 use martlet_switch_control::client::Client;
@@ -8,7 +8,7 @@ use rustyline::error::ReadlineError;
 use rustyline::{Editor, Helper, Highlighter, Hinter, Validator};
 use std::path::PathBuf;
 
-/// What a line may go on with.
+/// Completions of a line.
 pub fn candidates(line: &str) -> (usize, Vec<String>) {
     let start = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let (before, begun) = line.split_at(start);
@@ -47,7 +47,7 @@ pub fn candidates(line: &str) -> (usize, Vec<String>) {
     )
 }
 
-/// Files that a name may go on to, folders with their stroke.
+/// File names that complete a prefix; folders end with a slash.
 fn files(begun: &str) -> Vec<String> {
     let (folder, start) =
         begun.rsplit_once('/').map_or(("", begun), |(folder, _)| begun.split_at(folder.len() + 1));
@@ -57,7 +57,7 @@ fn files(begun: &str) -> Vec<String> {
     let fitting = entries.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
         let end = if entry.path().is_dir() { "/" } else { " " };
-        // A name with blanks cannot be said in a line.
+        // Names with blanks cannot be written in a line.
         let fits = name.starts_with(start) && !name.contains(char::is_whitespace);
         (fits && (start.starts_with('.') || !name.starts_with('.')))
             .then(|| format!("{folder}{name}{end}"))
@@ -83,13 +83,13 @@ impl Completer for Words {
     }
 }
 
-/// Where lines are remembered.
+/// The history file.
 fn history() -> Option<PathBuf> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
     Some(PathBuf::from(home).join(".martlet-switch-history"))
 }
 
-/// Reads lines and does what they say, until the end.
+/// Reads and executes lines until the end of input.
 pub async fn run(client: &mut Client, election: Option<u64>) -> Result<()> {
     let mut editor: Editor<Words, _> = Editor::new().context("no terminal")?;
     editor.set_helper(Some(Words));

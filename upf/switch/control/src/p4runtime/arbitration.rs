@@ -1,4 +1,4 @@
-//! Which controller writes: the one with the highest election.
+//! Arbitration: the controller with the highest election ID is primary and may write.
 use super::messages::{self as m, stream_response};
 use super::server::Server;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ pub(super) struct Controller {
 pub(super) struct Arbitration {
     pub(super) next: u64,
     pub(super) controllers: BTreeMap<u64, Controller>,
-    /// The highest election that any controller has had: a lower one is not the primary's, even
-    /// when that one has gone.
+    /// The highest election ID so far: a lower one never becomes primary, even after that
+    /// controller left.
     pub(super) highest: Option<m::Uint128>,
 }
 
@@ -55,7 +55,7 @@ impl Server {
         }
     }
 
-    /// Tells all controllers who is the primary.
+    /// Notifies all controllers of the primary.
     pub(super) fn announce(&self, arbitration: &mut Arbitration) {
         let there = arbitration.primary().is_some();
         let highest = arbitration.highest;
@@ -100,7 +100,7 @@ impl Server {
         if let Some(controller) = arbitration.controllers.get_mut(&id) {
             controller.election = election;
         }
-        // Of no controller with election 0 is it said that it is primary.
+        // A controller with election ID 0 is never primary.
         if election > arbitration.highest && election != Some(m::Uint128::default()) {
             arbitration.highest = election;
         }

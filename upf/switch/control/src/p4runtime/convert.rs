@@ -1,4 +1,4 @@
-//! Between the messages of P4Runtime and what they mean.
+//! Conversion between P4Runtime messages and the model.
 use super::messages as m;
 use crate::error::{Code, WriteError, refuse};
 use crate::model::*;
@@ -8,14 +8,14 @@ use std::fmt::{Display, Formatter};
 
 type Result<T> = std::result::Result<T, WriteError>;
 
-/// A number in P4Runtime's form: most significant octet first, and no more octets than it takes.
+/// A number in P4Runtime's form: big-endian, without leading zero bytes.
 pub fn to_octets(value: u64) -> Vec<u8> {
     let octets = value.to_be_bytes();
     let first = octets.iter().position(|octet| *octet != 0).unwrap_or(7);
     octets[first..].to_vec()
 }
 
-/// A number of so many bits from P4Runtime's form.
+/// Reads a number of a bit width from P4Runtime's form.
 pub fn from_octets(octets: &[u8], bits: u32, of: impl Display) -> Result<u64> {
     let significant =
         &octets[octets.iter().position(|octet| *octet != 0).unwrap_or(octets.len())..];
@@ -33,8 +33,7 @@ pub fn from_octets(octets: &[u8], bits: u32, of: impl Display) -> Result<u64> {
     Ok(value)
 }
 
-/// A field of a table, or a parameter of an action: put into words only where something is wrong
-/// with it.
+/// A field of a table or a parameter of an action; formatted only for errors.
 #[derive(Clone, Copy)]
 struct Named<'a>(&'a str, &'a str);
 
@@ -57,7 +56,7 @@ pub fn table(info: &P4Info, id: u32) -> Result<usize> {
     table_of(info, id).map(|(place, _)| place)
 }
 
-/// Reads the key of an entry. Fields that are left out match everything, where their kind can.
+/// Reads the key of an entry. Omitted fields match everything, except exact ones.
 pub fn key(table: &Table, entry: &m::TableEntry) -> Result<Key> {
     let name = &table.alias;
     for (n, field) in entry.r#match.iter().enumerate() {
@@ -150,7 +149,7 @@ pub fn call(info: &P4Info, action: &m::Action) -> Result<Call> {
     Ok(Call { action: place, arguments })
 }
 
-/// Reads an entry; a deletion needs no action.
+/// Reads an entry; a deletion may have no action.
 pub fn entry(info: &P4Info, entry: &m::TableEntry, deletion: bool) -> Result<TableEntry> {
     let (place, table) = table_of(info, entry.table_id)?;
     if entry.idle_timeout_ns != 0 {
@@ -187,7 +186,7 @@ pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
         let all = if described.bits == 64 { u64::MAX } else { (1 << described.bits) - 1 };
         let value = match *field {
             FieldMatch::Exact(value) => m::MatchValue::Exact(m::Exact { value: to_octets(value) }),
-            // What matches everything is left out.
+            // Fields that match everything are omitted.
             FieldMatch::Lpm(_, 0) | FieldMatch::Ternary(_, 0) => continue,
             FieldMatch::Range(0, high) if high == all => continue,
             FieldMatch::Lpm(value, length) => {
@@ -213,7 +212,7 @@ pub fn entry_message(info: &P4Info, entry: &TableEntry) -> m::TableEntry {
     }
 }
 
-/// The description of a program as a message.
+/// The P4Info of a program as a message.
 pub fn info_message(info: &P4Info, name: &str) -> m::P4Info {
     let preamble = |id: u32, name: &str, alias: &str| {
         Some(m::Preamble { id, name: name.into(), alias: alias.into() })

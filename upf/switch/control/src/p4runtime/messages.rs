@@ -1,5 +1,5 @@
-//! The messages of P4Runtime 1.4 that Martlet takes part in: names and numbers of their fields as
-//! its specification gives them (`p4.v1`, `p4.config.v1`, `google.rpc.Status`).
+//! The messages of P4Runtime 1.4 that Martlet uses, with the specification's field names and
+//! numbers (`p4.v1`, `p4.config.v1`, `google.rpc.Status`).
 #![allow(missing_docs)]
 use prost::{Enumeration, Message, Oneof};
 
@@ -201,7 +201,7 @@ pub struct MeterEntry {
     #[prost(message, optional, tag = "3")]
     pub config: Option<MeterConfig>,
 }
-/// Octets a second, and octets at once; the peak rate is the committed one.
+/// Rate in bytes per second and burst in bytes; peak equals committed rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct MeterConfig {
     #[prost(int64, tag = "1")]

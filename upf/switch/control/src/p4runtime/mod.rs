@@ -1,4 +1,4 @@
-//! P4Runtime 1.4 over gRPC, the interface of this field's controllers: server and client.
+//! P4Runtime 1.4 over gRPC: server and client.
 mod arbitration;
 pub mod convert;
 pub mod messages;
@@ -9,7 +9,7 @@ mod writes;
 
 pub use server::{Server, VERSION};
 
-/// What the build made of the methods.
+/// Code generated from the service definition.
 #[allow(missing_docs, clippy::all)]
 pub mod service {
     include!(concat!(env!("OUT_DIR"), "/p4.v1.P4Runtime.rs"));

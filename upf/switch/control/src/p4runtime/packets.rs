@@ -1,15 +1,15 @@
-//! Packets to controllers and from them.
+//! Packet-in and packet-out.
 use super::convert;
 use super::messages::{self as m, stream_response};
 use super::server::Server;
 use crate::error::{Code as WriteCode, WriteError, refuse};
 use tokio::sync::Notify;
 
-/// Octets of a frame that a controller may send.
+/// Maximum size in bytes of a packet-out.
 const FRAME: std::ops::RangeInclusive<usize> = 14..=2040;
 
 impl Server {
-    /// Hands on what has come for the controller, each time that the bell rings.
+    /// Forwards packets for the controller, each time that the doorbell is signalled.
     pub(super) async fn packets_in(&self, bell: &Notify) {
         loop {
             bell.notified().await;
@@ -20,12 +20,12 @@ impl Server {
                 }];
                 let update = stream_response::Update::Packet(m::Packet { payload, metadata });
                 if let Some(primary) = self.arbitration().primary() {
-                    // A controller that does not keep up loses packets, as by any slow link.
+                    // A slow controller loses packets.
                     let _ = primary
                         .sender
                         .try_send(Ok(m::StreamMessageResponse { update: Some(update) }));
                 }
-                // Others have their turn, however many come.
+                // Yields to other tasks, however many packets arrive.
                 tokio::task::yield_now().await;
             }
         }

@@ -14,16 +14,16 @@ use tokio::sync::{Notify, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-/// The version of P4Runtime that is served.
+/// The supported version of P4Runtime.
 pub const VERSION: &str = "1.4.1";
 
-/// Messages that wait for one controller; one that does not take them is left out.
+/// Queue length per controller; messages beyond it are dropped.
 pub(super) const QUEUE: usize = 1024;
 /// Controllers at a time.
 const CONTROLLERS: usize = 64;
-/// Entities in one answer to a read, of which there may be many.
+/// Entities per message of a read response.
 const AT_A_TIME: usize = 1024;
-/// The longest request: some 100,000 updates.
+/// Maximum size of a request: about 100,000 updates.
 const LONGEST: usize = 64 << 20;
 
 /// Serves one switch.
@@ -31,14 +31,14 @@ pub struct Server {
     pub(super) tables: Arc<Tables>,
     pub(super) counters: Arc<Counters>,
     pub(super) journal: Option<Arc<Journal>>,
-    /// What is in the tables whenever they are empty otherwise: the ways of packets without rules.
+    /// The initial entries: the path of packets without rules.
     pub(super) base: Vec<Update>,
     pub(super) device: u64,
     pub(super) cookie: Mutex<u64>,
     pub(super) arbitration: Mutex<Arbitration>,
 }
 
-/// What the tonic server calls: the server, shared.
+/// The handle that tonic calls.
 #[derive(Clone)]
 pub struct Shared(Arc<Server>);
 
@@ -70,8 +70,8 @@ impl Server {
         }
     }
 
-    /// The service, and the task that hands the switch's packets to the primary controller whenever
-    /// the bell rings, which runs until it is dropped.
+    /// The service, and the task that forwards packets to the primary controller when the doorbell
+    /// is signalled. The task runs until it is dropped.
     pub fn service(self, bell: Arc<Notify>) -> (P4RuntimeServer<Shared>, impl Future<Output = ()>) {
         let server = Arc::new(self);
         let service =
@@ -79,8 +79,7 @@ impl Server {
         (service, async move { server.packets_in(&bell).await })
     }
 
-    /// Writes what a switch begins with: the ways of packets without rules, and what the journal of
-    /// before has.
+    /// Writes the initial entries and those of the journal.
     pub fn begin(&self, updates: Vec<m::Update>) -> Result<(), BatchError> {
         self.tables.write(&self.base)?;
         let base = |update: &m::Update| match self.update(update) {
@@ -125,7 +124,7 @@ impl P4Runtime for Shared {
         if !(0..=2).contains(&request.atomicity) {
             return Err(Status::invalid_argument("this atomicity is not known"));
         }
-        // A commit waits for packets under way: not on the runtime's thread.
+        // A commit waits for packets in flight, so it does not run on the runtime's thread.
         let outcome = tokio::task::spawn_blocking(move || {
             let errors = server.write_all(&request);
             if let Some(journal) = &server.journal {
@@ -205,7 +204,7 @@ impl P4Runtime for Shared {
                      another",
                 ));
             }
-            // 1 verifies alone; 5 leaves what is in the tables.
+            // 1 only verifies; 5 keeps the entries.
             if matches!(request.action, 3 | 4) {
                 let again = server.clone();
                 let cleared = tokio::task::spawn_blocking(move || {

@@ -9,7 +9,7 @@ use prost::Message;
 use tonic::{Code, Status};
 
 impl Server {
-    /// One update that is no entry of a table.
+    /// An update of something other than a table entry.
     pub(super) fn write_other(&self, update: &m::Update) -> Result<(), WriteError> {
         let info = &self.tables.program().info;
         let index = |index: Option<m::Index>| match index.map(|index| u32::try_from(index.index)) {
@@ -78,7 +78,7 @@ impl Server {
                 self.counters.write(counter, index(entry.index)?, Count { packets, octets })
             }
             Some(entity::Entity::Table(entry)) => {
-                // Only default actions come here.
+                // Only default actions reach this point.
                 let table = convert::table(info, entry.table_id)?;
                 if update.r#type != m::UpdateType::Modify as i32
                     || !entry.r#match.is_empty()
@@ -129,7 +129,7 @@ impl Server {
         Ok(Some(Update { operation, entry }))
     }
 
-    /// Writes updates, entries of tables as one batch; gives the outcome of each.
+    /// Writes updates, table entries as one batch; returns the outcome of each.
     pub(super) fn write_all(&self, request: &m::WriteRequest) -> Vec<(usize, WriteError)> {
         let mut errors = Vec::new();
         let (mut places, mut entries, mut others) = (Vec::new(), Vec::new(), Vec::new());
@@ -172,8 +172,7 @@ impl Server {
     }
 }
 
-/// The errors of a batch as the specification wants them: one for each update, in the details of
-/// the status.
+/// The errors of a batch in the specification's form: one per update, in the status details.
 pub(super) fn batch_status(updates: usize, errors: &[(usize, WriteError)], atomic: bool) -> Status {
     let first = &errors[0];
     let details = (0..updates).map(|n| {
@@ -194,7 +193,7 @@ pub(super) fn batch_status(updates: usize, errors: &[(usize, WriteError)], atomi
         message: message.clone(),
         details: details.collect(),
     };
-    // Beyond what a header holds, the message alone.
+    // Beyond the size of a header: the message only.
     match status.encoded_len() <= 4096 {
         true => Status::with_details(Code::Unknown, message, status.encode_to_vec().into()),
         false => Status::new(Code::Unknown, message),
