@@ -75,8 +75,8 @@ impl Lowering {
         Ok(())
     }
 
-    /// Has the processor fetch the counters whose index an action gives, long before they are
-    /// counted up: with many rules they are in no cache.
+    /// Emits prefetches of the counters that an action indexes, well before they are incremented:
+    /// with many rules they are not cached.
     pub(crate) fn prefetch(&mut self, action: &Action, apply: &[Statement]) -> Result<()> {
         let mut counted = Vec::new();
         counts(apply, &mut counted);
@@ -84,8 +84,7 @@ impl Lowering {
             let Statement::Assign(path, _) = statement else { continue };
             let (field, _) = self.field(path)?;
             for (counter, index) in &counted {
-                // What is dropped is counted seldom; the counter that is counted last is that of
-                // all packets.
+                // Drop counters are rarely incremented; the last counter is that of all packets.
                 if self.field(index).is_ok_and(|(of, _)| of == field)
                     && counted.last().is_some_and(|(last, _)| last == counter)
                 {
@@ -99,7 +98,7 @@ impl Lowering {
     }
 }
 
-/// The counters that statements count up, and the fields that say which.
+/// The counters that statements increment, and their index fields.
 fn counts(statements: &[Statement], to: &mut Vec<(String, Vec<Name>)>) {
     for statement in statements {
         match statement {

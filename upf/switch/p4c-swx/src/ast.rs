@@ -1,7 +1,7 @@
-//! A program as it is written.
+//! The syntax tree of a program.
 use crate::error::Position;
 
-/// A name and where it stands.
+/// A name and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
     pub text: String,
@@ -51,9 +51,9 @@ pub enum Expression {
     Boolean(bool, Position),
     /// `hdr.ipv4.ttl`
     Path(Vec<Name>),
-    /// `hdr.ipv4.isValid()`, `table.apply()`; what follows the call is in the path behind it.
+    /// `hdr.ipv4.isValid()`, `table.apply()`; what follows the call is in the path after it.
     Call(Vec<Name>, Vec<Expression>, Vec<Name>),
-    /// `packet.lookahead<bit<8>>()`: the packet, and how many bits.
+    /// `packet.lookahead<bit<8>>()`: the packet and the width in bits.
     Lookahead(Name, u32, Position),
     Not(Box<Expression>, Position),
     Binary(Binary, Box<Expression>, Box<Expression>, Position),

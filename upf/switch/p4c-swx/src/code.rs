@@ -1,4 +1,4 @@
-//! Instructions with labels, and what makes fewer of them.
+//! Instructions with labels, and their optimisation.
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone)]
@@ -9,7 +9,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Nothing comes to the instruction behind it but by its label.
+    /// An unconditional transfer: the next instruction is reachable only by its label.
     pub(crate) fn ends(&self) -> bool {
         match self {
             Op::Plain(text) => text.starts_with("tx ") || text == "drop" || text == "return",
@@ -21,7 +21,7 @@ impl Op {
 /// An instruction and its labels.
 pub(crate) type Line = (Vec<String>, Op);
 
-/// Instructions in the making.
+/// A builder of instructions.
 #[derive(Debug, Default)]
 pub struct Code {
     lines: Vec<Line>,
@@ -30,13 +30,13 @@ pub struct Code {
 }
 
 impl Code {
-    /// A label that no other has.
+    /// A fresh label.
     pub fn label(&mut self) -> String {
         self.labels += 1;
         format!("L{}", self.labels)
     }
 
-    /// Puts a label before what comes next.
+    /// Sets a label on the next instruction.
     pub fn place(&mut self, label: String) {
         self.pending.push(label);
     }
@@ -51,14 +51,14 @@ impl Code {
         self.lines.push((labels, Op::Jump(instruction, label.into(), operands)));
     }
 
-    /// The text of each instruction: jumps to jumps go to where those go, jumps to the next line
-    /// and lines that nothing reaches are left out, and a line has one label at most.
+    /// The text of the instructions: jumps to jumps are resolved, jumps to the next line and
+    /// unreachable lines removed, and a line has one label at most.
     pub fn finish(mut self) -> Vec<String> {
         self.tidy();
         self.text()
     }
 
-    /// The same of a pipeline, with what is behind each table in one piece.
+    /// The same for a pipeline, with one region per table (see [`crate::regions`]).
     pub fn finish_in_regions(mut self) -> Vec<String> {
         self.tidy();
         self.lines = crate::regions::written_out(self.lines);
@@ -94,7 +94,7 @@ impl Code {
         self.lines.into_iter().map(line).collect()
     }
 
-    /// Gives each line one name, and sends each jump to where it ends.
+    /// Gives each line one label, and resolves each jump.
     fn shorten(&mut self) {
         let mut places = BTreeMap::new();
         for (n, (labels, _)) in self.lines.iter().enumerate() {
@@ -102,7 +102,7 @@ impl Code {
         }
         let end_of = |label: &String| {
             let mut n = places[label];
-            // Bounded: jumps may only go in a circle where a program does, and none of ours does.
+            // Bounded: only a looping program has looping jumps, and the subset has no loops.
             for _ in 0..self.lines.len() {
                 match &self.lines[n].1 {
                     Op::Jump("jmp", to, _) => n = places[to],
@@ -126,7 +126,7 @@ impl Code {
         }
     }
 
-    /// Leaves out what nothing reaches, and jumps to the next line; whether there was any.
+    /// Removes unreachable lines and jumps to the next line; returns whether there were any.
     fn remove_useless(&mut self) -> bool {
         let before = self.lines.len();
         let used = self.used();
@@ -140,7 +140,7 @@ impl Code {
             while let Some((_, Op::Jump(_, to, _))) = kept.last()
                 && labels.contains(to)
             {
-                // Its labels go over to the next line.
+                // Its labels move to the next line.
                 labels.extend(kept.pop().expect("the last").0);
             }
             reached = !op.ends();

@@ -1,4 +1,4 @@
-//! A deparser: the headers that leave.
+//! Lowering of a deparser: the emitted headers.
 use crate::ast::*;
 use crate::error::error;
 use crate::lower::{Lowering, Result, Role};

@@ -1,7 +1,7 @@
-//! What is wrong with a program, and where.
+//! Errors of a program, with their positions.
 use std::fmt;
 
-/// A place in a source text, counted from 1.
+/// A position in a source text, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
     /// Line.
@@ -16,13 +16,13 @@ impl fmt::Display for Position {
     }
 }
 
-/// Why a program is refused: the first thing found.
+/// Why a program is refused: the first error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}: {message}")]
 pub struct CompileError {
     /// Where.
     pub at: Position,
-    /// What, and what to write instead where that is known.
+    /// The error, and what to write instead if that is known.
     pub message: String,
 }
 

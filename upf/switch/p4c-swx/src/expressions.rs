@@ -89,8 +89,8 @@ impl Parser_ {
         self.binary(4)
     }
 
-    /// Operators by level, the loosest first. P4's precedence: `||`, `&&`, equality, order, `|`,
-    /// `^`, `&`, sums.
+    /// Operators by precedence, the lowest first. P4's precedence: `||`, `&&`, equality, order,
+    /// `|`, `^`, `&`, sums.
     pub(crate) fn binary(&mut self, level: usize) -> Result<Expression> {
         const LEVELS: [&[(&str, Binary)]; 8] = [
             &[("||", Binary::Either)],
@@ -174,7 +174,7 @@ impl Parser_ {
         Ok(Expression::Call(path, arguments, behind))
     }
 
-    /// What is behind the name in `packet.lookahead<bit<8>>()`.
+    /// The type argument and call of `packet.lookahead<bit<8>>()`.
     fn lookahead(&mut self, packet: Name) -> Result<Expression> {
         self.expect("<")?;
         let at = self.at();

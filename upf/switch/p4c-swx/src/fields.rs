@@ -1,10 +1,10 @@
-//! What paths name: fields and headers.
+//! Resolution of paths to fields and headers.
 use crate::ast::*;
 use crate::error::error;
 use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
 
 impl Lowering {
-    /// A field that numbers are kept in, for scratch.
+    /// A scratch field for numbers.
     pub fn temporary(&mut self, bits: u32) -> String {
         self.temporaries += 1;
         let name = format!("temporary{}", self.temporaries);
@@ -12,7 +12,7 @@ impl Lowering {
         format!("m.{name}")
     }
 
-    /// The field that a path names, in SWX's terms, and its width.
+    /// The SWX field of a path, and its width.
     pub fn field(&self, path: &[Name]) -> Result<(String, u32)> {
         let first = &path[0];
         let unknown = |name: &Name| error(name.at, format!("{:?} is not known here", name.text));
@@ -59,7 +59,7 @@ impl Lowering {
         }
     }
 
-    /// The header that a path such as `hdr.ipv4` names, with the method behind it.
+    /// The header of a path such as `hdr.ipv4`, with the method after it.
     pub fn header_of<'a>(&self, path: &'a [Name]) -> Option<(&'a Name, &'a Name)> {
         match path {
             [first, header, method] if self.roles.get(&first.text) == Some(&Role::Headers) => {

@@ -4,7 +4,7 @@ use crate::error::error;
 use crate::lower::{Lowering, Result};
 use crate::p4info::{self, Numbers, P4Info};
 
-/// Largest table, counter or meter array.
+/// Maximum size of a table, counter or meter array.
 const LARGEST: u64 = 1 << 22;
 
 impl Lowering {

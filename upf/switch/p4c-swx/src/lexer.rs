@@ -6,7 +6,7 @@ use crate::error::{CompileError, Position, error};
 pub enum Kind {
     /// A name or keyword.
     Name(String),
-    /// A number, with its width in bits where it is written: `16w0x800`.
+    /// A number, with its width in bits if given: `16w0x800`.
     Number(Option<u32>, u64),
     /// A text in quotation marks.
     Text(String),
@@ -16,7 +16,7 @@ pub enum Kind {
     End,
 }
 
-/// A token and where it begins.
+/// A token and its position.
 #[derive(Debug, Clone)]
 pub struct Token {
     /// What it is.
@@ -25,14 +25,14 @@ pub struct Token {
     pub at: Position,
 }
 
-// Longer ones first. `>>` is not among them, for it also closes two type arguments; shifts are
-// outside the subset.
+// Longer ones first. `>>` is missing because it also closes two type arguments; the subset has no
+// shifts.
 const SIGNS: [&str; 31] = [
     "&&&", "==", "!=", "<=", ">=", "&&", "||", "++", "<<", "..", "(", ")", "{", "}", "[", "]", "<",
     ">", ";", ":", ",", ".", "=", "+", "-", "*", "&", "|", "^", "!", "~",
 ];
 
-/// The longest source that is read, in octets.
+/// Maximum size of a source in bytes.
 pub const LONGEST: usize = 1 << 20;
 
 struct Lexer<'a> {
@@ -65,8 +65,7 @@ impl Lexer<'_> {
         taken
     }
 
-    /// Skips blanks, comments, and `#include <core.p4>` and the like, whose content the compiler
-    /// has built in.
+    /// Skips blanks, comments, and `#include` lines such as `<core.p4>`, whose content is built in.
     fn skip(&mut self) -> Result<(), CompileError> {
         loop {
             let at = self.at;
@@ -153,7 +152,7 @@ impl Lexer<'_> {
     }
 }
 
-/// Cuts a source into tokens; the last of them is the end.
+/// Splits a source into tokens; the last one is the end.
 pub fn tokens(source: &str) -> Result<Vec<Token>, CompileError> {
     if source.len() > LONGEST {
         return error(

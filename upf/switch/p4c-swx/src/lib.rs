@@ -1,8 +1,8 @@
 //! A compiler from a subset of P4_16 to DPDK's software switch (SWX).
 //!
-//! In goes a program; out come the pipeline as a [`Spec`], whose text is a `.spec` file, and the
-//! [`P4Info`] that controllers load. What is outside the subset is refused with line and column,
-//! never guessed. The README says what the subset is.
+//! The input is a program. The output is the pipeline as a [`Spec`], whose text is a `.spec` file,
+//! and the [`P4Info`] for controllers. Anything outside the subset is refused with line and column.
+//! The README defines the subset.
 mod actions;
 mod ast;
 mod code;
@@ -49,7 +49,7 @@ pub fn compile_ebpf(source: &str) -> Result<ebpf::Output, CompileError> {
     ebpf::emit(lowering, &blocks, program)
 }
 
-/// Compiles text that need not be a program, for fuzzing: whatever it is, there is an answer.
+/// Compiles arbitrary text, for fuzzing.
 #[doc(hidden)]
 pub fn fuzz_compile(data: &[u8]) {
     if let Ok(program) = compile(&String::from_utf8_lossy(data)) {

@@ -1,4 +1,4 @@
-//! A program to a pipeline of SWX.
+//! Lowering of a program to an SWX pipeline.
 use crate::Program;
 use crate::ast::*;
 use crate::code::Code;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(crate) type Result<T> = std::result::Result<T, CompileError>;
 
-/// What the first name of a path stands for.
+/// The meaning of the first name of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Packet,
@@ -20,21 +20,21 @@ pub(crate) enum Role {
     Output,
 }
 
-/// All that is known while a program is lowered.
+/// The state of lowering.
 pub(crate) struct Lowering {
     pub names: Names,
     /// Headers of a packet: name, type.
     pub headers: Vec<(String, String)>,
-    /// Widths of numbers that the parser looks ahead at: each is a header of its own.
+    /// Widths of lookaheads of the parser: each becomes a header.
     pub ahead: Vec<u32>,
     pub metadata: Fields,
     pub roles: BTreeMap<String, Role>,
-    /// Parameters of the action at work.
+    /// Parameters of the current action.
     pub arguments: Fields,
     pub in_action: bool,
     pub counters: Vec<(String, u32)>,
     pub meters: Vec<(String, u32)>,
-    /// Moves that put a table's key together, by table.
+    /// Moves that assemble a table's key, by table.
     pub shadows: BTreeMap<String, Vec<String>>,
     pub actions: BTreeMap<String, Action>,
     pub tables: Vec<String>,
@@ -59,7 +59,7 @@ pub(crate) fn lower(declarations: &[Declaration]) -> Result<Program> {
     lower_blocks(declarations).map(|(program, ..)| program)
 }
 
-/// The same, and what is known of the program then.
+/// The same, with the state of lowering.
 pub(crate) fn lower_blocks(
     declarations: &[Declaration],
 ) -> Result<(Program, Lowering, Blocks<'_>)> {
@@ -184,13 +184,13 @@ impl Lowering {
         self.actions(control, &mut spec, &mut info, &mut numbers)?;
         self.tables(control, &mut spec, &mut info, &mut numbers)?;
 
-        // The pipeline, from the packet's arrival to its leaving.
+        // The pipeline, from ingress to egress.
         self.in_action = false;
         self.arguments.clear();
         self.code = Code::default();
         self.code.push("rx m.ingress_port".into());
         if self.drops {
-            // SWX leaves in the metadata what the packet before had there.
+            // SWX does not clear the metadata between packets.
             self.code.push("mov m.drop 0".into());
         }
         let control_roles = std::mem::replace(&mut self.roles, roles);

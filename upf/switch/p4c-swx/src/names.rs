@@ -1,11 +1,11 @@
-//! What names of a program stand for.
+//! Types and constants of a program.
 use crate::ast::*;
 use crate::error::{CompileError, Position, error};
 use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, CompileError>;
 
-/// Fields with their widths.
+/// Fields and their widths.
 pub type Fields = Vec<(String, u32)>;
 
 /// The types and constants of a program.
@@ -19,7 +19,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Refuses a name that is given twice.
+    /// Refuses a name that is declared twice.
     pub fn take(&mut self, name: &Name) -> Result<()> {
         match self.taken.insert(name.text.clone(), name.at) {
             Some(first) => {

@@ -1,4 +1,4 @@
-//! What a controller may know and write: P4Info.
+//! P4Info: what a controller may know and write.
 use std::fmt::Write;
 
 /// All that a controller sees of a program.
@@ -27,7 +27,7 @@ pub struct Table {
     pub alias: String,
     /// Fields of its key, numbered from 1.
     pub keys: Vec<Key>,
-    /// Its actions: number, and whether it is for the default alone, or for entries alone.
+    /// Its actions: ID, and whether only for the default or only for entries.
     pub actions: Vec<(u32, bool, bool)>,
     /// The default action, if it cannot be changed.
     pub constant_default: Option<u32>,
@@ -128,8 +128,7 @@ pub(crate) const COUNTER: u32 = 0x12;
 pub(crate) const METER: u32 = 0x14;
 pub(crate) const PACKET: u32 = 0x17;
 
-/// Gives each name of a kind a number that depends on nothing but the name, unless two names
-/// collide.
+/// Gives each name of a kind an ID that depends only on the name, unless two names collide.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers(std::collections::BTreeSet<u32>);
 

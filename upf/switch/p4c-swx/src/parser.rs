@@ -1,11 +1,11 @@
-//! Tokens to a program, by recursive descent.
+//! A recursive-descent parser.
 use crate::ast::*;
 use crate::error::{CompileError, Position, error};
 use crate::lexer::{Kind, Token, tokens};
 
 pub(crate) type Result<T> = std::result::Result<T, CompileError>;
 
-/// Words of P4_16 that no name may be.
+/// Reserved words of P4_16.
 const KEYWORDS: [&str; 41] = [
     "action",
     "abstract",
@@ -50,7 +50,7 @@ const KEYWORDS: [&str; 41] = [
     "varbit",
 ];
 
-/// How deep expressions and blocks may be nested: the stack is finite.
+/// Maximum nesting of expressions and blocks, since the stack is finite.
 pub(crate) const DEEPEST: u32 = 64;
 
 pub(crate) struct Parser_ {

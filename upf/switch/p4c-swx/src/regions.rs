@@ -1,20 +1,20 @@
-//! What a packet does between two tables, in one piece.
+//! Regions: the instructions between two tables, in one piece.
 //!
-//! SWX takes up other packets while a table is looked up, and goes on with one call for all
-//! instructions up to the next table, but only where nothing outside jumps into the midst of them:
-//! each such place begins a piece of its own, with a call of its own. So the instructions behind
-//! each table are written out whole, up to the tables that they lead to, even where others lead to
-//! the same: what is gained is up to half of all calls, and what it costs is a longer program.
+//! SWX processes other packets during a table lookup, and then runs all instructions up to the next
+//! table in one call, unless something jumps into their middle: each jump target starts a new call.
+//! So the instructions after each table are duplicated up to the next tables. This saves up to half
+//! of all calls and makes the program longer.
 use crate::code::{Line, Op};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The longest program that comes of it; one that would be longer stays as it is.
+/// Maximum length of the result; a longer one is not used.
 const LONGEST: usize = 8192;
 
-/// Where a packet waits: a table, and the place behind it.
+/// A suspension point: a table, and the instruction after it.
 type Wait = (String, usize);
 
-/// Writes out what is behind each table. The lines begin with `rx`; jumps lead forwards alone.
+/// Duplicates the instructions after each table. The lines begin with `rx`; jumps lead forwards
+/// only.
 pub(crate) fn written_out(lines: Vec<Line>) -> Vec<Line> {
     let program = Program::new(&lines);
     let mut waits: Vec<Wait> = Vec::new();
@@ -42,7 +42,7 @@ struct Program<'a> {
     places: BTreeMap<&'a str, usize>,
 }
 
-/// Where an instruction leads.
+/// The successors of an instruction.
 enum Next {
     /// Another instruction.
     Line(usize),
@@ -60,7 +60,7 @@ impl<'a> Program<'a> {
         Program { lines, places }
     }
 
-    /// The place where one that leads to `n` ends up: behind jumps, or at a table.
+    /// The final target of a transfer to `n`: after jumps, or at a table.
     fn resolve(&self, mut n: usize) -> Next {
         loop {
             match &self.lines[n].1 {
@@ -73,7 +73,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The same, but a table is a place like any other.
+    /// The same, but tables are not special.
     fn end(&self, mut n: usize) -> usize {
         while let Op::Jump("jmp", to, _) = &self.lines[n].1 {
             n = self.places[to.as_str()];
@@ -81,7 +81,7 @@ impl<'a> Program<'a> {
         n
     }
 
-    /// Where instruction `n` leads: if it jumps, and else.
+    /// The successors of instruction `n`: if it jumps, and otherwise.
     fn successors(&self, n: usize) -> (Option<Next>, Option<Next>) {
         match &self.lines[n].1 {
             Op::Jump(_, to, _) => {
@@ -92,10 +92,9 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The instructions from `n` on up to tables, each behind all that lead to it; what comes if no
-    /// jump is taken is next.
+    /// The instructions from `n` up to tables in topological order; the fall-through comes next.
     fn order(&self, n: usize, seen: &mut BTreeSet<usize>, reversed: &mut Vec<usize>) {
-        // A stack instead of calls: programs are long.
+        // An explicit stack, since programs are long.
         let mut path = vec![(n, 0)];
         seen.insert(n);
         while let Some((n, step)) = path.pop() {
@@ -117,7 +116,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Writes out what begins at `from`.
+    /// Emits the region that begins at `from`.
     fn region(&self, from: usize, waits: &mut Vec<Wait>, to: &mut Vec<Line>, labels: &mut u32) {
         let mut wait = |wait: Wait| match waits.iter().position(|known| *known == wait) {
             Some(n) => table_label(n),
@@ -192,8 +191,7 @@ mod tests {
         code.finish_in_regions()
     }
 
-    /// What happens to a packet: the instructions that it meets, if the n-th condition holds when
-    /// `holds` has the bit n.
+    /// The instructions that a packet executes if the n-th condition equals bit n of `holds`.
     fn run(lines: &[String], holds: u32) -> Vec<String> {
         let mut met = Vec::new();
         let mut conditions = BTreeSet::new();
@@ -244,7 +242,7 @@ mod tests {
         tx m.port";
 
     #[test]
-    fn a_packet_meets_the_same_as_before() {
+    fn a_packet_executes_the_same_instructions_as_before() {
         let (plain, regions) = (PROGRAM, finished(PROGRAM));
         let plain: Vec<String> =
             plain.lines().map(|line| line.trim().to_owned()).filter(|l| !l.is_empty()).collect();
@@ -254,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_jumps_into_the_midst_of_a_piece() {
+    fn no_jump_enters_the_middle_of_a_region() {
         let lines = finished(PROGRAM);
         let waits = |line: &String| line.contains("table ") || line.starts_with("rx ");
         let piece = |n: usize| lines[..=n].iter().filter(|line| waits(line)).count();
@@ -277,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_behind_a_table_and_one_that_two_lead_to_are_there_once() {
+    fn consecutive_and_shared_tables_are_emitted_once() {
         let lines = finished(
             "rx m.port
              jmpeq A c0

@@ -1,11 +1,11 @@
-//! The parameters of a block, and what the first names of paths in it stand for.
+//! The parameters of a block, and the meaning of first names of paths in it.
 use crate::ast::*;
 use crate::error::error;
 use crate::lower::{INPUT, Lowering, OUTPUT, Result, Role};
 
 impl Lowering {
-    /// Checks the parameters of a block, and what the first names of paths in it stand for. What is
-    /// asked of a parameter is its type where the architecture gives it, else its direction.
+    /// Checks the parameters of a block, and binds the first names of paths. A parameter is checked
+    /// by its type if the architecture defines it, else by its direction.
     pub(crate) fn signature(
         &mut self,
         block: &Name,

@@ -18,7 +18,7 @@ pub struct Spec {
     pub actions: Vec<Action>,
     /// Tables.
     pub tables: Vec<Table>,
-    /// What is done with each packet.
+    /// The instructions for each packet.
     pub apply: Vec<String>,
 }
 
@@ -51,10 +51,10 @@ pub enum Match {
     Wildcard,
 }
 
-/// Where an action of a table may be used.
+/// Where a table may use an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// In entries and by default.
+    /// In entries and as the default.
     Everywhere,
     /// In entries.
     TableOnly,
@@ -67,11 +67,11 @@ pub enum Scope {
 pub struct Table {
     /// Name.
     pub name: String,
-    /// Fields of its key, all in one struct and one after the other.
+    /// Fields of its key, consecutive in one struct.
     pub keys: Vec<(String, Match)>,
     /// Names of its actions.
     pub actions: Vec<(String, Scope)>,
-    /// What is done where no entry matches.
+    /// The default action.
     pub default_action: String,
     /// The default action cannot be changed.
     pub constant_default: bool,

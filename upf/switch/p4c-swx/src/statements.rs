@@ -3,7 +3,7 @@ use crate::ast::*;
 use crate::error::error;
 use crate::lower::{Lowering, Result, Role};
 
-/// What an instruction takes: a field with its width, or a number.
+/// An operand: a field with its width, or a number.
 #[derive(Debug, Clone)]
 enum Operand {
     Field(String, u32),
@@ -58,7 +58,7 @@ impl Lowering {
         self.assign(&to, bits, value)
     }
 
-    /// `x = f(…)`: checksums, and colours of meters.
+    /// `x = f(…)`: checksums and meter colours.
     fn assigned_call(
         &mut self,
         to: &str,
@@ -81,8 +81,7 @@ impl Lowering {
                         "the checksum of a header goes into a field of 16 bits of the same header",
                     );
                 }
-                // Whatever the field had is in the sum and, complemented, before it: it takes
-                // itself out.
+                // The old value is in the sum and, complemented, before it, so it cancels out.
                 self.code.push(format!("ckadd {to} h.{}", name.text));
                 Ok(())
             }
@@ -106,10 +105,10 @@ impl Lowering {
         }
     }
 
-    /// Puts the value of an expression into a field.
+    /// Assigns an expression to a field.
     fn assign(&mut self, to: &str, bits: u32, value: &Expression) -> Result<()> {
         let Expression::Binary(operator, left, right, at) = value else {
-            // A field of another width is cut or filled up with zeroes; a number has to fit.
+            // A field of another width is truncated or zero-extended; a number has to fit.
             let from = match value {
                 Expression::Path(path) if self.field(path).is_ok() => self.field(path)?.0,
                 number => self.names.number(number, Some(bits))?.to_string(),
@@ -286,7 +285,7 @@ impl Lowering {
         self.branch(condition, no, false)
     }
 
-    /// Jumps to a label if the condition is what is asked for; goes on otherwise.
+    /// Jumps to a label if the condition equals a value; continues otherwise.
     fn branch(&mut self, condition: &Expression, label: &str, when: bool) -> Result<()> {
         match condition {
             Expression::Boolean(value, _) => {
@@ -298,7 +297,7 @@ impl Lowering {
             Expression::Not(inner, _) => self.branch(inner, label, !when),
             Expression::Binary(operator @ (Binary::Both | Binary::Either), left, right, _) => {
                 if (*operator == Binary::Both) == when {
-                    // Both have to be so: the first that is not ends it.
+                    // Both have to hold: the first false one decides.
                     let past = self.code.label();
                     self.branch(left, &past, !when)?;
                     self.branch(right, label, when)?;

@@ -21,7 +21,7 @@ impl Lowering {
             return error(parser.name.at, "the parser has no state start");
         }
         let accept = self.code.label();
-        // Each state once, what it leads to behind it; a way that comes back to itself is refused.
+        // Each state once, followed by its successors; loops are refused.
         let mut order: Vec<&State> = Vec::new();
         let mut path = Vec::new();
         visit("start", &states, &mut path, &mut order)?;
@@ -113,8 +113,8 @@ impl Lowering {
             self.code.place(next);
         }
         if !decided {
-            // P4_16 rejects here; a packet that no rule is for goes to the native path, so programs
-            // say it.
+            // P4_16 rejects here. Packets without a rule go to the native path, so programs must
+            // say so.
             let at = of[0].at();
             return error(
                 at,
@@ -127,8 +127,7 @@ impl Lowering {
 }
 
 impl Lowering {
-    /// The next octets of the packet, which stay in it: a header of them alone, which nothing
-    /// emits.
+    /// Lookahead: a header of its own that is never emitted.
     fn lookahead(&mut self, packet: &Name, bits: u32, at: Position) -> Result<(String, u32)> {
         if self.roles.get(&packet.text) != Some(&Role::Packet) {
             return error(packet.at, "what is looked ahead in is the packet");
@@ -151,7 +150,7 @@ impl Lowering {
     }
 }
 
-/// Orders states such that each comes before those that it leads to (in reverse).
+/// Orders states topologically (in reverse).
 fn visit<'a>(
     name: &str,
     states: &BTreeMap<String, (&'a State, String)>,

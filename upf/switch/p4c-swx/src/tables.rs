@@ -103,8 +103,8 @@ impl Lowering {
         Ok(())
     }
 
-    /// The fields of a table's key for SWX, which wants them in one struct and one after the other,
-    /// and for controllers.
+    /// The key fields of a table: consecutive in one struct for SWX, and as written for
+    /// controllers.
     #[allow(clippy::type_complexity)]
     pub(crate) fn keys(
         &mut self,
@@ -165,7 +165,7 @@ impl Lowering {
         Ok((fields.into_iter().map(|(field, _)| (field, kind)).collect(), described))
     }
 
-    /// Whether fields are in one struct, one after the other.
+    /// Whether fields are consecutive in one struct.
     pub(crate) fn adjacent(&self, fields: &[(String, u32)]) -> bool {
         let Some((of, first)) = fields[0].0.rsplit_once('.') else { return false };
         let all: Vec<&str> = match of.strip_prefix("h.") {

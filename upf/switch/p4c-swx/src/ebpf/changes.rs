@@ -1,15 +1,15 @@
-//! Which headers a control may have made valid, or taken away, when a packet leaves: what has to
-//! move then.
+//! Which headers a control may have made valid or invalid when a packet leaves, and therefore what
+//! has to move.
 use super::Emitter;
 use crate::ast::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Headers that are not what they were when the packet came: whether they are valid.
+/// Headers whose validity may have changed since the packet arrived.
 pub(super) type Changes = BTreeMap<String, bool>;
 type Ways = BTreeSet<Changes>;
 
 impl Emitter {
-    /// All that may have changed at the end.
+    /// All possible changes at the end.
     pub(super) fn changes(&self, apply: &[Statement]) -> Ways {
         let mut ends = Ways::new();
         let at_end = self.after(apply, Ways::from([Changes::new()]), &mut ends);
@@ -17,7 +17,7 @@ impl Emitter {
         ends
     }
 
-    /// Ways behind statements; `ends` gets those that return.
+    /// States after statements; `ends` collects those that return.
     fn after(&self, statements: &[Statement], mut ways: Ways, ends: &mut Ways) -> Ways {
         for statement in statements {
             match statement {
@@ -80,7 +80,7 @@ impl Emitter {
             Expression::Not(inner, _) => self.looked_at(inner, ways),
             Expression::Binary(Binary::Both | Binary::Either, left, right, _) => {
                 let mut ways = self.looked_at(left, ways);
-                // The right side may not be looked at.
+                // The right side may not be evaluated.
                 ways.extend(self.looked_at(right, ways.clone()));
                 ways
             }
@@ -89,8 +89,8 @@ impl Emitter {
         }
     }
 
-    /// Whether a header that stays may have to move, for something behind it (those of `order` from
-    /// `place` on) has changed.
+    /// Whether an unchanged header may have to move, because a later one (in `order` from `place`
+    /// on) has changed.
     pub(super) fn may_move(&self, ways: &Ways, order: &[(String, bool)], place: usize) -> bool {
         let header = &order[place].0;
         let with = |later: &String| self.before.contains(&(header.clone(), later.clone()));

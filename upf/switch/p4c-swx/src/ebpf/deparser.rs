@@ -1,7 +1,6 @@
-//! What leaves: the headers that are valid, and behind them the rest of the packet.
+//! Output: the valid headers, then the rest of the packet.
 //!
-//! Only what is in front of the last header that is new, or has gone, moves; the rest stays where
-//! it is.
+//! Only what precedes the last added or removed header moves.
 use super::Emitter;
 use super::changes::Changes;
 use crate::ast::*;
@@ -9,7 +8,7 @@ use crate::error::error;
 use crate::lower::Result;
 use std::collections::BTreeSet;
 
-/// Octets that are copied at once, of so many.
+/// The size of one copy step for a length in bytes.
 fn pieces(size: u32) -> Vec<(u32, u32)> {
     let (mut at, mut all) = (0, Vec::new());
     while at < size {
@@ -22,7 +21,7 @@ fn pieces(size: u32) -> Vec<(u32, u32)> {
 }
 
 impl Emitter {
-    /// The headers that are emitted, in their order.
+    /// The emitted headers, in order.
     pub(super) fn emitted(&self, statements: &[Statement]) -> Vec<Name> {
         let header = |statement: &Statement| match statement {
             Statement::Call(Expression::Call(_, arguments, _)) => match &arguments[..] {
@@ -52,7 +51,7 @@ impl Emitter {
                 }
             }
         }
-        // Headers that are taken and never emitted go where they come.
+        // Headers that are extracted and never emitted.
         let mut order: Vec<(String, bool)> =
             emitted.iter().map(|name| (name.text.clone(), true)).collect();
         for header in self.taken.keys() {
@@ -66,7 +65,7 @@ impl Emitter {
         }
         self.line("if (m_drop)");
         self.line("\treturn XDP_DROP;");
-        // What has changed at each place, and behind it.
+        // The changes at each position, and after it.
         self.line("{");
         self.depth += 1;
         let mut behind = "0".to_owned();

@@ -1,4 +1,4 @@
-//! How tables lie in memory that programs of the kernel and user space share.
+//! The layout of tables in memory that BPF programs and user space share.
 use super::values;
 use crate::Program;
 use crate::ast;
@@ -6,7 +6,7 @@ use crate::error::error;
 use crate::lower::Result;
 use crate::p4info::MatchKind;
 
-/// Most words that fields of a key under masks are put into.
+/// Maximum words of a ternary key.
 const MOST_WORDS: u32 = 3;
 
 /// Where all is.
@@ -14,11 +14,11 @@ const MOST_WORDS: u32 = 3;
 pub struct Layout {
     /// By table of the program.
     pub tables: Vec<TableLayout>,
-    /// By action: where its parameters are. The number of the action is the first four octets.
+    /// By action: the offsets of its parameters. The action number is the first four bytes.
     pub actions: Vec<Vec<Place>>,
 }
 
-/// A number in memory, in the processor's order.
+/// A number in memory, in host byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Octets before it.
@@ -27,23 +27,23 @@ pub struct Place {
     pub octets: u32,
 }
 
-/// A table. There are two copies of each of its arrays, one behind the other.
+/// A table. Each of its arrays has two copies, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLayout {
-    /// Lines of keys in a copy, four keys each.
+    /// Key lines in a copy, four keys each.
     pub lines: u32,
-    /// Most entries; slot 0 has the default action, so a copy has one more.
+    /// Maximum entries; a copy has one more slot, since slot 0 has the default action.
     pub slots: u32,
     /// Octets of a slot.
     pub value: u32,
-    /// Words of 64 bits that a key under masks has; 0 where the key is exact, and has one.
+    /// 64-bit words of a ternary key; 0 where the key is exact, which has one word.
     pub words: u32,
-    /// By field of the key: its word, and the bits behind it there.
+    /// By field of the key: its word, and its shift there.
     pub fields: Vec<(u32, u32)>,
 }
 
 impl TableLayout {
-    /// The words of a key: of its values, or of its masks.
+    /// The words of a key, for its values or its masks.
     pub fn pack(&self, of: &[u64]) -> Vec<u64> {
         let mut words = vec![0; self.words.max(1) as usize];
         for (value, (word, shift)) in of.iter().zip(&self.fields) {
@@ -77,14 +77,14 @@ impl Layout {
             };
             let end = |n: usize| actions[n].last().map_or(4, |place| place.offset + place.octets);
             let longest = table.actions.iter().map(|(id, ..)| end(uses(id))).max().unwrap_or(4);
-            // No slot is in two lines of the cache.
+            // No slot crosses a cache line.
             let value = if longest > 32 {
                 longest.next_multiple_of(64)
             } else {
                 longest.next_power_of_two().max(8)
             };
             let exact = table.keys.iter().all(|key| key.kind == MatchKind::Exact);
-            // Each field goes into the first word that has room, from the top.
+            // Each field goes into the first word with room, from the top.
             let (mut fields, mut filled): (Vec<(u32, u32)>, Vec<u32>) = (Vec::new(), vec![0]);
             for key in &table.keys {
                 let word =
@@ -114,7 +114,7 @@ impl Layout {
                                are found by it";
                 return error(written.keys[0].kind.at, message);
             }
-            // Four fifths full at the most.
+            // At most four fifths full.
             let lines = (table.size * 5 / 4).div_ceil(4).max(4);
             tables.push(TableLayout {
                 lines,

@@ -1,13 +1,13 @@
-//! A second target: C text for the kernel's BPF, which `upf/switch/xdp` compiles with clang and
-//! runs at the entrances of ports.
+//! The second back end: C text for BPF, which `upf/switch/xdp` compiles with clang and attaches to
+//! its ports as XDP programs.
 //!
-//! Headers that come are read and written where they lie in the packet; those that the control
-//! makes valid are in memory of the processor until the packet leaves. Then the packet's beginning
-//! moves once, and what is new, or has to move, is written; all behind it stays.
+//! Received headers are read and written in place. Headers that the control makes valid are in
+//! per-CPU memory until the packet leaves. Then the start of the packet moves once, and new and
+//! moved headers are written; the rest stays in place.
 //!
-//! The text names macros and functions that the target's own headers have (`xdp/bpf/pipeline.h`):
-//! tables, counters, meters, octets in the order of packets. [`Layout`] says how user space writes
-//! what the text reads.
+//! The text uses macros and functions of the target's headers (`xdp/bpf/pipeline.h`): tables,
+//! counters, meters, byte order. [`Layout`] describes the memory that user space writes and the
+//! text reads.
 mod changes;
 mod deparser;
 mod layout;
@@ -24,32 +24,31 @@ pub use layout::{Layout, Place, TableLayout};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A program for the kernel.
+/// A program for BPF.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// C.
     pub code: String,
     /// How tables are laid out.
     pub layout: Layout,
-    /// The program, as SWX has it.
+    /// The program in its SWX form.
     pub program: Program,
 }
 
-/// What is known while the text is made.
+/// The state of the text generator.
 struct Emitter {
     lowering: Lowering,
     program: Program,
     layout: Layout,
-    /// Tables of the program as written.
+    /// The program's tables in the syntax tree.
     tables: BTreeMap<String, Table>,
-    /// Headers that the parser takes out of packets, and those whose octets are in the packet,
-    /// too, wherever one of them is.
+    /// Headers that the parser extracts, and those whose bytes are present whenever one of them is.
     taken: BTreeMap<String, BTreeSet<String>>,
-    /// Pairs of headers of which the parser takes the first before the second.
+    /// Pairs of headers of which the parser extracts the first before the second.
     before: BTreeSet<(String, String)>,
-    /// Headers whose octets are known to be in the packet at this place of the text.
+    /// Headers whose bytes are known to be in the packet at this point of the text.
     present: BTreeSet<String>,
-    /// Tables that are applied before a return: one piece of the text for all such places.
+    /// Tables that are applied before a return: shared code for all such places.
     ends: BTreeSet<String>,
     text: String,
     depth: usize,
@@ -122,7 +121,7 @@ impl Emitter {
         let body = std::mem::take(&mut self.text);
         let mut code = String::from("/* Made by p4c-swx of a P4 program: change that. */\n");
         self.declarations(&mut code, longest);
-        // Memory of each processor: the stack is too small for all of them.
+        // Per-CPU memory: the stack is too small for all of them.
         code.push_str("struct made {\n");
         for (header, _) in
             self.lowering.headers.iter().filter(|(name, _)| !self.taken.contains_key(name))
@@ -221,8 +220,8 @@ impl Emitter {
         format!("{of}_{}", self.labels)
     }
 
-    /// A header that the parser takes has its octets in the packet: where it has not come there are
-    /// none to be valid.
+    /// An extracted header has its bytes in the packet; a header that did not arrive cannot be made
+    /// valid in place.
     fn check_made_valid(&self, statements: &[Statement]) -> Result<()> {
         for statement in statements {
             match statement {

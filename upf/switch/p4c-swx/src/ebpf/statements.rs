@@ -6,7 +6,7 @@ use crate::error::error;
 use crate::lower::Result;
 
 impl Emitter {
-    /// Writes statements; `done` is where a `return` goes.
+    /// Writes statements; `done` is the target of `return`.
     pub(super) fn statements(&mut self, statements: &[Statement], done: &str) -> Result<()> {
         let mut rest = statements;
         while let [statement, behind @ ..] = rest {
@@ -14,7 +14,7 @@ impl Emitter {
             match statement {
                 Statement::Assign(path, value) => self.assignment(path, value)?,
                 Statement::Call(Expression::Call(path, arguments, _)) => {
-                    // What is the same at many places is there once.
+                    // Code that is equal at many places is emitted once.
                     if let ([table, method], [Statement::Return(_), ..]) = (&path[..], behind)
                         && method.text == "apply"
                         && done == "deparse"
@@ -75,7 +75,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// The checksum of a header with all but the field that it goes into (RFC 1071).
+    /// The checksum of a header without its checksum field (RFC 1071).
     fn checksum(&self, header: &str, but: &str) -> String {
         let mut terms = Vec::new();
         let mut offset = 0;
@@ -87,7 +87,7 @@ impl Emitter {
             }
             let value = self.read(&format!("h.{header}.{field}"));
             for n in (0..octets).rev() {
-                // Each octet of an even place is worth 256.
+                // Bytes at even offsets are the high ones.
                 let place = first + octets - 1 - n;
                 let pair = place % 2 == 0 && n > 0;
                 let after_pair = place % 2 == 1 && place > first;
@@ -126,7 +126,7 @@ impl Emitter {
         Ok(())
     }
 
-    /// A table, whose outcome nobody asks for.
+    /// A table whose result is not used.
     pub(super) fn apply_alone(&mut self, table: &str) -> Result<()> {
         self.line("{");
         self.depth += 1;
@@ -166,7 +166,7 @@ impl Emitter {
         self.present.insert(header.into());
     }
 
-    /// A value under a mask, in a select.
+    /// A value with a mask, in a select.
     pub(super) fn masked(field: &str, value: u64, mask: u64) -> String {
         format!("({field} & {}) == {}", number(mask), number(value & mask))
     }

@@ -15,7 +15,7 @@ fn targets(state: &State) -> Vec<&str> {
     }
 }
 
-/// Headers that a state takes.
+/// The headers that a state extracts.
 fn taken(state: &State) -> Vec<&Name> {
     fn of(statement: &Statement) -> Option<&Name> {
         let Statement::Call(Expression::Call(path, arguments, _)) = statement else { return None };
@@ -28,7 +28,7 @@ fn taken(state: &State) -> Vec<&Name> {
 }
 
 impl Emitter {
-    /// States, each before those that it leads to: there are no loops.
+    /// The states in topological order: there are no loops.
     fn in_order(parser: &Parser) -> Vec<&State> {
         let by_name: BTreeMap<&str, &State> =
             parser.states.iter().map(|s| (s.name.text.as_str(), s)).collect();
@@ -45,10 +45,11 @@ impl Emitter {
         order
     }
 
-    /// Which headers are taken with which, in which order; gives the octets of the longest way.
+    /// Which headers are extracted together, and in which order; returns the bytes of the longest
+    /// path.
     pub(super) fn look_at_states(&mut self, parser: &Parser) -> Result<u32> {
-        // By state, of all ways that lead there: headers of each of them, headers of any, and
-        // octets.
+        // By state, over all paths to it: the headers of every path, the headers of any path, and
+        // bytes.
         type Ways = (BTreeSet<String>, BTreeSet<String>, u32);
         let mut ways: BTreeMap<String, Ways> = BTreeMap::new();
         ways.insert("start".into(), Default::default());

@@ -1,8 +1,8 @@
-//! Tables: a look-up, and the action that comes of it.
+//! Tables: lookup and action.
 use super::Emitter;
 use crate::lower::Result;
 
-/// How the names of actions begin that have packets wait: by convention of the control.
+/// Name prefix of actions that hold packets: a convention with the control plane.
 const HOLDING: &str = "hold_";
 
 impl Emitter {
@@ -29,7 +29,7 @@ impl Emitter {
         if holds {
             self.line("if (found && waits_for_others(found, past_turn))");
             self.line("\treturn IN_TURN;");
-            // An entry that is gone is there for as long as packets wait that met it.
+            // A deleted entry remains while packets that matched it are held.
             self.line("if (found && is_gone(found))");
             self.line("\tfound = NULL;");
         }

@@ -4,7 +4,7 @@ use crate::ast::*;
 use crate::error::error;
 use crate::lower::Result;
 
-/// The type of C that a number of so many bits is kept in.
+/// The C type for a number of a bit width.
 pub(super) fn of(bits: u32) -> &'static str {
     match bits {
         0..=8 => "u8",
@@ -32,7 +32,7 @@ fn cut(value: String, bits: u32) -> String {
 }
 
 impl Emitter {
-    /// A field, as SWX names it, to be read.
+    /// Reads a field by its SWX name.
     pub(super) fn read(&self, field: &str) -> String {
         let parts: Vec<&str> = field.split('.').collect();
         match parts[..] {
@@ -74,7 +74,7 @@ impl Emitter {
         }
     }
 
-    /// Octets before a field in its header, and its bits.
+    /// Offset of a field in its header in bytes, and its width in bits.
     pub(super) fn offset(&self, header: &str, field: &str) -> (u32, u32) {
         let mut offset = 0;
         for (name, bits) in self.fields_of(header) {
@@ -86,7 +86,7 @@ impl Emitter {
         unreachable!("a field of the header")
     }
 
-    /// An expression as wide as said, whose widths have been checked.
+    /// An expression of a width; the widths have been checked.
     pub(super) fn value(&self, expression: &Expression, bits: u32) -> Result<String> {
         match expression {
             Expression::Path(path) if self.lowering.field(path).is_ok() => {
@@ -110,7 +110,7 @@ impl Emitter {
         }
     }
 
-    /// The width of a field; nothing of a number.
+    /// The width of a field; `None` for a number.
     fn bits(&self, expression: &Expression) -> Option<u32> {
         match expression {
             Expression::Path(path) => self.lowering.field(path).ok().map(|(_, bits)| bits),
@@ -118,7 +118,7 @@ impl Emitter {
         }
     }
 
-    /// A condition. Tables that it applies are applied where it is looked at.
+    /// A condition. Tables in it are applied when it is evaluated.
     pub(super) fn condition(&mut self, condition: &Expression) -> Result<String> {
         match condition {
             Expression::Boolean(value, _) => Ok(if *value { "1" } else { "0" }.into()),
@@ -179,7 +179,7 @@ impl Emitter {
         }
     }
 
-    /// What a condition that holds says of headers.
+    /// The header validity that a true condition implies.
     pub(super) fn learn(&mut self, condition: &Expression) {
         match condition {
             Expression::Binary(Binary::Both, left, right, _) => {
