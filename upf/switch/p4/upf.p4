@@ -1,5 +1,5 @@
-// The user plane function in a programmable switch: GTP-U tunnels of the flows that have rules begin and end here; all
-// other packets go to the native UPF, and what comes from there goes on its way.
+// A user plane function in a programmable switch. GTP-U tunnels of flows with rules begin and end here.
+// All other packets go to the native UPF, and its packets are forwarded.
 //
 // The switch stands in the wire between the native UPF and its peers, with a port on either side of each wire:
 //

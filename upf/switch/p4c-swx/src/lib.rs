@@ -3,6 +3,13 @@
 //! The input is a program. The output is the pipeline as a [`Spec`], whose text is a `.spec` file,
 //! and the [`P4Info`] for controllers. Anything outside the subset is refused with line and column.
 //! The README defines the subset.
+//!
+//! ```
+//! use martlet_p4c_swx::compile;
+//!
+//! let error = compile("parser P() { state start { transition nowhere; } }").unwrap_err();
+//! assert!(error.at.line == 1);
+//! ```
 mod actions;
 mod ast;
 mod code;
