@@ -201,7 +201,7 @@ mod tests {
             request: sent,
             status,
             response: None,
-            took: std::time::Duration::ZERO,
+            duration: std::time::Duration::ZERO,
         });
         record
     }

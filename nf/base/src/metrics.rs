@@ -58,7 +58,7 @@ impl Tap for SbiMetrics {
     fn exchanged(&self, exchange: &Exchange<'_>) {
         let count = |(counter, seconds): &Counted| {
             counter.inc();
-            seconds.observe(exchange.took.as_secs_f64());
+            seconds.observe(exchange.duration.as_secs_f64());
         };
         let Some(operation) = exchange.operation else {
             // Paths that match no operation share one label, so that a scan cannot fill the memory.

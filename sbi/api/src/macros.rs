@@ -98,7 +98,7 @@ macro_rules! checked_string {
         impl martlet_sbi::Compact for $name {
             fn write(&self, out: &mut Vec<u8>) { martlet_sbi::compact::write_text(&self.0, out) }
             fn read(from: &mut martlet_sbi::compact::Reader<'_>) -> Result<Self, martlet_sbi::compact::Error> {
-                $name::checked(from.text()?).map_err(martlet_sbi::compact::Error::refused)
+                $name::checked(from.text()?).map_err(martlet_sbi::compact::Error::invalid)
             }
         }
         impl $name {

@@ -35,12 +35,13 @@ json_payload!(
 );
 
 service! {
-    /// What an AMF does for other NFs (TS 29.518, 6.1.3). UE contexts are named by SUPI (`imsi-…`), PEI (`imei-…`) or
-    /// 5G-GUTI (`5g-guti-…`).
+    /// What an AMF does for other NFs (TS 29.518, 6.1.3). UE contexts are named by SUPI (`imsi-…`),
+    /// PEI (`imei-…`) or 5G-GUTI (`5g-guti-…`).
     pub AmfCommunication / AmfCommunicationClient / NAMF_COMM = "namf-comm" / "v1" {
-        /// Brings an N1 message to a UE, or N2 information to its RAN node: at once (200), or after the UE was paged
-        /// (202, with the transfer's URI in `location`).
-        op n1_n2_message_transfer "N1N2MessageTransfer": POST "/ue-contexts/{ueContextId}/n1-n2-messages",
+        /// Brings an N1 message to a UE, or N2 information to its RAN node: at once (200), or after
+        /// the UE was paged (202, with the transfer's URI in `location`).
+        op n1_n2_message_transfer "N1N2MessageTransfer":
+            POST "/ue-contexts/{ueContextId}/n1-n2-messages",
             path(ue_context_id), body(Multipart<N1N2MessageTransferReqData>),
             returns(StatusReply<N1N2MessageTransferRspData>),
             errors[
@@ -73,23 +74,28 @@ service! {
             returns(Created<Multipart<UeContextCreatedData>>), errors[403 "HANDOVER_FAILURE"];
         /// Gives a handover up.
         op release_ue_context "ReleaseUEContext": POST "/ue-contexts/{ueContextId}/release",
-            path(ue_context_id), body(UeContextRelease), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+            path(ue_context_id), body(UeContextRelease), returns(()),
+            errors[404 "CONTEXT_NOT_FOUND"];
         /// Hands a UE's context to the AMF where the UE registers.
         op ue_context_transfer "UEContextTransfer": POST "/ue-contexts/{ueContextId}/transfer",
             path(ue_context_id), body(Multipart<UeContextTransferReqData>),
             returns(Multipart<UeContextTransferRspData>),
             errors[403 "INTEGRITY_CHECK_FAIL", 404 "CONTEXT_NOT_FOUND"];
         /// Tells the old AMF whether the new one took the context over.
-        op registration_status_update "RegistrationStatusUpdate": POST "/ue-contexts/{ueContextId}/transfer-update",
+        op registration_status_update "RegistrationStatusUpdate":
+            POST "/ue-contexts/{ueContextId}/transfer-update",
             path(ue_context_id), body(UeRegStatusUpdateReqData), returns(UeRegStatusUpdateRspData),
             errors[404 "CONTEXT_NOT_FOUND"];
         /// Brings N2 information that is not about one UE to RAN nodes.
         op non_ue_n2_message_transfer "NonUeN2MessageTransfer": POST "/non-ue-n2-messages/transfer",
-            path(), body(Multipart<N2InformationTransferReqData>), returns(N2InformationTransferRspData),
+            path(), body(Multipart<N2InformationTransferReqData>),
+            returns(N2InformationTransferRspData),
             errors[403 "UNSPECIFIED", 404 "CONTEXT_NOT_FOUND"];
         /// Subscribes to N2 information that is not about one UE.
-        op non_ue_n2_info_subscribe "NonUeN2InfoSubscribe": POST "/non-ue-n2-messages/subscriptions",
-            path(), body(NonUeN2InfoSubscriptionCreateData), returns(Created<NonUeN2InfoSubscriptionCreatedData>),
+        op non_ue_n2_info_subscribe "NonUeN2InfoSubscribe":
+            POST "/non-ue-n2-messages/subscriptions",
+            path(), body(NonUeN2InfoSubscriptionCreateData),
+            returns(Created<NonUeN2InfoSubscriptionCreatedData>),
             errors[400 "MANDATORY_IE_INCORRECT"];
         /// Ends such a subscription.
         op non_ue_n2_info_unsubscribe "NonUeN2InfoUnSubscribe":
@@ -97,9 +103,11 @@ service! {
             path(n2_notify_subscription_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
         /// Subscribes to the state of the AMF.
         op amf_status_change_subscribe "AMFStatusChangeSubscribe": POST "/subscriptions",
-            path(), body(SubscriptionData), returns(Created<SubscriptionData>), errors[400 "MANDATORY_IE_INCORRECT"];
+            path(), body(SubscriptionData), returns(Created<SubscriptionData>),
+            errors[400 "MANDATORY_IE_INCORRECT"];
         /// Ends such a subscription.
-        op amf_status_change_unsubscribe "AMFStatusChangeUnSubscribe": DELETE "/subscriptions/{subscriptionId}",
+        op amf_status_change_unsubscribe "AMFStatusChangeUnSubscribe":
+            DELETE "/subscriptions/{subscriptionId}",
             path(subscription_id), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }
 }

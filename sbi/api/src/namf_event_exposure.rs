@@ -184,7 +184,8 @@ service! {
 
 service! {
     /// Where events of UEs are told (TS 29.518, 5.3.2.4).
-    pub AmfEventCallback / AmfEventCallbackClient / NAMF_EVTS_CALLBACK = "namf-evts-callback" / "v1" {
+    pub AmfEventCallback / AmfEventCallbackClient / NAMF_EVTS_CALLBACK
+        = "namf-evts-callback" / "v1" {
         /// Something has happened.
         callback event_notify "EventNotify": POST "/notify/{id}",
             path(id), body(AmfEventNotification), returns(()),

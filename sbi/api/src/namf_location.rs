@@ -142,10 +142,12 @@ service! {
             path(ue_context_id), body(RequestLocInfo), returns(ProvideLocInfo),
             errors[403 "UNSPECIFIED", 404 "CONTEXT_NOT_FOUND"];
         /// Has an LMF determine where a UE is.
-        op provide_positioning_info "ProvidePositioningInfo": POST "/{ueContextId}/provide-pos-info",
+        op provide_positioning_info "ProvidePositioningInfo":
+            POST "/{ueContextId}/provide-pos-info",
             path(ue_context_id), body(RequestPosInfo), returns(ProvidePosInfo),
             errors[
-                403 "USER_UNKNOWN", 403 "DETACHED_USER", 403 "POSITIONING_DENIED", 403 "UNSPECIFIED",
+                403 "USER_UNKNOWN", 403 "DETACHED_USER", 403 "POSITIONING_DENIED",
+                403 "UNSPECIFIED",
                 500 "POSITIONING_FAILED", 504 "UNREACHABLE_USER", 504 "PEER_NOT_RESPONDING",
             ];
     }

@@ -42,14 +42,16 @@ service! {
             errors[
                 403 "AUTHENTICATION_REJECTED", 403 "SERVING_NETWORK_NOT_AUTHORIZED",
                 403 "INVALID_HN_PUBLIC_KEY_IDENTIFIER", 403 "INVALID_SCHEME_OUTPUT",
-                404 "USER_NOT_FOUND", 500 "AV_GENERATION_PROBLEM", 501 "UNSUPPORTED_PROTECTION_SCHEME",
+                404 "USER_NOT_FOUND", 500 "AV_GENERATION_PROBLEM",
+                501 "UNSUPPORTED_PROTECTION_SCHEME",
                 504 "UPSTREAM_SERVER_ERROR", 504 "NETWORK_FAILURE",
             ];
         /// Checks the UE's answer to a 5G-AKA challenge.
         op confirm_5g_aka "Confirm5gAka": PUT "/ue-authentications/{authCtxId}/5g-aka-confirmation",
             path(auth_ctx_id), body(ConfirmationData), returns(ConfirmationDataResponse),
             errors[404 "CONTEXT_NOT_FOUND", 504 "UPSTREAM_SERVER_ERROR"];
-        /// Takes the UE's answer of an EAP authentication on, and gives the next request or the end.
+        /// Takes the UE's answer of an EAP authentication on, and gives the next request or the
+        /// end.
         op eap_auth_method "EapAuthMethod": POST "/ue-authentications/{authCtxId}/eap-session",
             path(auth_ctx_id), body(EapSession), returns(EapSession),
             errors[404 "CONTEXT_NOT_FOUND"];

@@ -9,7 +9,8 @@ json_payload!(ChargingDataRequest, ChargingDataResponse, ChargingNotifyRequest);
 
 service! {
     /// Charging of PDU sessions (TS 32.291, 6.1).
-    pub ChfConvergedCharging / ChfConvergedChargingClient / NCHF_CONVERGEDCHARGING = "nchf-convergedcharging" / "v3" {
+    pub ChfConvergedCharging / ChfConvergedChargingClient / NCHF_CONVERGEDCHARGING
+        = "nchf-convergedcharging" / "v3" {
         /// A session begins: what it may use.
         op post_chargingdata "Create": POST "/chargingdata",
             path(), body(ChargingDataRequest), returns(Created<ChargingDataResponse>),

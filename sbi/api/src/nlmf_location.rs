@@ -16,10 +16,12 @@ service! {
         op determine_location "DetermineLocation": POST "/determine-location",
             path(), body(Multipart<InputData>), returns(LocationData),
             errors[
-                403 "UNSPECIFIED", 403 "POSITIONING_DENIED", 403 "INSUFFICIENT_RESOURCES", 404 "CONTEXT_NOT_FOUND",
+                403 "UNSPECIFIED", 403 "POSITIONING_DENIED", 403 "INSUFFICIENT_RESOURCES",
+                404 "CONTEXT_NOT_FOUND",
                 500 "POSITIONING_FAILED", 504 "UNREACHABLE_USER", 504 "PEER_NOT_RESPONDING",
             ];
-        /// Sets up, or ends, the user plane connection of a UE: the UE asked for it, or its AMF changes.
+        /// Sets up, or ends, the user plane connection of a UE: the UE asked for it, or its AMF
+        /// changes.
         op up_config "UpConfig": POST "/up-configure",
             path(), body(UpConfig), returns(()), errors[403 "UNSPECIFIED", 404 "CONTEXT_NOT_FOUND"];
     }

@@ -92,6 +92,7 @@ service! {
         /// Finds NF instances.
         op search_nf_instances "SearchNFInstances": GET "/nf-instances",
             path(), query(SearchQuery), returns(SearchResult),
-            errors[400 "MANDATORY_QUERY_PARAM_MISSING", 400 "INVALID_QUERY_PARAM", 403 "REQUEST_NOT_ALLOWED"];
+            errors[400 "MANDATORY_QUERY_PARAM_MISSING", 400 "INVALID_QUERY_PARAM",
+                403 "REQUEST_NOT_ALLOWED"];
     }
 }

@@ -48,22 +48,26 @@ service! {
             path(), query(NfInstancesQuery), returns(UriList), errors[400 "INVALID_QUERY_PARAM"];
         /// Reads the profile of an NF instance.
         op get_nf_instance "GetNFInstance": GET "/nf-instances/{nfInstanceID}",
-            path(nf_instance_id), query(NfInstanceQuery), returns(NfProfile), errors[404 "RESOURCE_NOT_FOUND"];
+            path(nf_instance_id), query(NfInstanceQuery), returns(NfProfile),
+            errors[404 "RESOURCE_NOT_FOUND"];
         /// Registers an NF instance (201) or replaces its profile (200).
         op register_nf_instance "RegisterNFInstance": PUT "/nf-instances/{nfInstanceID}",
             path(nf_instance_id), body(NfProfile), returns(StatusReply<NfProfile>),
-            errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED", 500 "INSUFFICIENT_RESOURCES"];
+            errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED",
+                500 "INSUFFICIENT_RESOURCES"];
         /// Changes a profile (200), or tells that the instance lives and how loaded it is (204).
         op update_nf_instance "UpdateNFInstance": PATCH "/nf-instances/{nfInstanceID}",
             path(nf_instance_id), body(JsonPatch), returns(StatusReply<NfProfile>),
-            errors[400 "INVALID_MSG_FORMAT", 403 "MODIFICATION_NOT_ALLOWED", 404 "RESOURCE_NOT_FOUND"];
+            errors[400 "INVALID_MSG_FORMAT", 403 "MODIFICATION_NOT_ALLOWED",
+                404 "RESOURCE_NOT_FOUND"];
         /// Removes an NF instance.
         op deregister_nf_instance "DeregisterNFInstance": DELETE "/nf-instances/{nfInstanceID}",
             path(nf_instance_id), returns(()), errors[404 "RESOURCE_NOT_FOUND"];
         /// Subscribes to what becomes of NF instances.
         op create_subscription "CreateSubscription": POST "/subscriptions",
             path(), body(SubscriptionData), returns(Created<SubscriptionData>),
-            errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED", 500 "INSUFFICIENT_RESOURCES"];
+            errors[400 "MANDATORY_IE_INCORRECT", 403 "MODIFICATION_NOT_ALLOWED",
+                500 "INSUFFICIENT_RESOURCES"];
         /// Changes a subscription, such as its validity time (200 with what differs, 204).
         op update_subscription "UpdateSubscription": PATCH "/subscriptions/{subscriptionID}",
             path(subscription_id), body(JsonPatch), returns(StatusReply<SubscriptionData>),

@@ -4,7 +4,8 @@ use martlet_sbi::service;
 
 service! {
     /// Takes notifications of the NRF.
-    pub NfStatusCallback / NfStatusCallbackClient / NNRF_NFSTATUS_CALLBACK = "nnrf-nfstatus-callback" / "v1" {
+    pub NfStatusCallback / NfStatusCallbackClient / NNRF_NFSTATUS_CALLBACK
+        = "nnrf-nfstatus-callback" / "v1" {
         /// An NF instance came, changed or went (TS 29.510, 6.1.5).
         callback nf_status_notify "NFStatusNotify": POST "/nf-status",
             path(), body(NotificationData), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];

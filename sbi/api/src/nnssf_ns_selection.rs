@@ -11,7 +11,8 @@ use martlet_sbi::{json_payload, query_params, service};
 json_payload!(AuthorizedNetworkSliceInfo);
 
 query_params! {
-    /// For what slices are chosen (TS 29.531, 6.1.3). Exactly one of the `slice_info_request_for_…` is there.
+    /// For what slices are chosen (TS 29.531, 6.1.3). Exactly one of the `slice_info_request_for_…`
+    /// is there.
     pub struct NsSelectionQuery {
         /** Kind of NF that asks; mandatory. */
         pub nf_type: NfType = "nf-type",
@@ -21,9 +22,11 @@ query_params! {
         pub slice_info_request_for_registration: Json<SliceInfoForRegistration>
             = "slice-info-request-for-registration",
         /** For a PDU session. */
-        pub slice_info_request_for_pdu_session: Json<SliceInfoForPduSession> = "slice-info-request-for-pdu-session",
+        pub slice_info_request_for_pdu_session: Json<SliceInfoForPduSession>
+            = "slice-info-request-for-pdu-session",
         /** For a configuration update. */
-        pub slice_info_request_for_ue_cu: Json<SliceInfoForUeConfigurationUpdate> = "slice-info-request-for-ue-cu",
+        pub slice_info_request_for_ue_cu: Json<SliceInfoForUeConfigurationUpdate>
+            = "slice-info-request-for-ue-cu",
         /** Home network, where the UE roams. */
         pub home_plmn_id: Json<PlmnId> = "home-plmn-id",
         /** Tracking area of the UE. */
@@ -39,6 +42,7 @@ service! {
         /// Chooses slices for a registration or a session.
         op ns_selection_get "NSSelectionGet": GET "/network-slice-information",
             path(), query(NsSelectionQuery), returns(AuthorizedNetworkSliceInfo),
-            errors[400 "MANDATORY_QUERY_PARAM_MISSING", 403 "SNSSAI_NOT_SUPPORTED", 403 "NOT_AUTHORIZED"];
+            errors[400 "MANDATORY_QUERY_PARAM_MISSING", 403 "SNSSAI_NOT_SUPPORTED",
+                403 "NOT_AUTHORIZED"];
     }
 }

@@ -16,14 +16,18 @@ json_payload!(
 
 service! {
     /// Access and mobility policy associations (TS 29.507, 5.3).
-    pub PcfAmPolicyControl / PcfAmPolicyControlClient / NPCF_AM_POLICY_CONTROL = "npcf-am-policy-control" / "v1" {
+    pub PcfAmPolicyControl / PcfAmPolicyControlClient / NPCF_AM_POLICY_CONTROL
+        = "npcf-am-policy-control" / "v1" {
         /// Makes an association.
-        op create_individual_am_policy_association "CreateIndividualAMPolicyAssociation": POST "/policies",
+        op create_individual_am_policy_association "CreateIndividualAMPolicyAssociation":
+            POST "/policies",
             path(), body(PolicyAssociationRequest), returns(Created<PolicyAssociation>),
             errors[400 "USER_UNKNOWN", 400 "ERROR_REQUEST_PARAMETERS", 403 "POLICY_CONTEXT_DENIED"];
         /// Reads an association.
-        op read_individual_am_policy_association "ReadIndividualAMPolicyAssociation": GET "/policies/{polAssoId}",
-            path(pol_asso_id), returns(PolicyAssociation), errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
+        op read_individual_am_policy_association "ReadIndividualAMPolicyAssociation":
+            GET "/policies/{polAssoId}",
+            path(pol_asso_id), returns(PolicyAssociation),
+            errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
         /// Tells that triggers are met.
         op report_observed_event_triggers "ReportObservedEventTriggersForIndividualAMPolicyAssociation":
             POST "/policies/{polAssoId}/update",

@@ -21,7 +21,8 @@ json_payload!(
 
 service! {
     /// Session management policy associations (TS 29.512, 5.3).
-    pub PcfSmPolicyControl / PcfSmPolicyControlClient / NPCF_SMPOLICYCONTROL = "npcf-smpolicycontrol" / "v1" {
+    pub PcfSmPolicyControl / PcfSmPolicyControlClient / NPCF_SMPOLICYCONTROL
+        = "npcf-smpolicycontrol" / "v1" {
         /// Makes an association.
         op create_sm_policy "CreateSMPolicy": POST "/sm-policies",
             path(), body(SmPolicyContextData), returns(Created<SmPolicyDecision>),
@@ -32,16 +33,19 @@ service! {
             ];
         /// Reads an association.
         op get_sm_policy "GetSMPolicy": GET "/sm-policies/{smPolicyId}",
-            path(sm_policy_id), returns(SmPolicyControl), errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
+            path(sm_policy_id), returns(SmPolicyControl),
+            errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
         /// Tells that triggers are met.
         op update_sm_policy "UpdateSMPolicy": POST "/sm-policies/{smPolicyId}/update",
             path(sm_policy_id), body(SmPolicyUpdateContextData), returns(SmPolicyDecision),
             errors[
-                400 "ERROR_TRIGGER_EVENT", 400 "PENDING_TRANSACTION", 403 "ERROR_TRAFFIC_MAPPING_INFO_REJECTED",
+                400 "ERROR_TRIGGER_EVENT", 400 "PENDING_TRANSACTION",
+                403 "ERROR_TRAFFIC_MAPPING_INFO_REJECTED",
                 403 "ERROR_CONFLICTING_REQUEST", 404 "POLICY_ASSOCIATION_NOT_FOUND",
             ];
         /// Ends an association.
         op delete_sm_policy "DeleteSMPolicy": POST "/sm-policies/{smPolicyId}/delete",
-            path(sm_policy_id), body(SmPolicyDeleteData), returns(()), errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
+            path(sm_policy_id), body(SmPolicyDeleteData), returns(()),
+            errors[404 "POLICY_ASSOCIATION_NOT_FOUND"];
     }
 }

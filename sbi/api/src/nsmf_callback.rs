@@ -12,27 +12,39 @@ use martlet_sbi::service;
 service! {
     /// What other NFs call at an SMF.
     pub SmfCallback / SmfCallbackClient / NSMF_CALLBACK = "nsmf-callback" / "v1" {
-        /// An AMF tells that a transfer failed in the end (TS 29.518, 5.2.2.3); its URI is `n1n2FailureTxfNotifURI`.
+        /// An AMF tells that a transfer failed in the end (TS 29.518, 5.2.2.3); its URI is
+        /// `n1n2FailureTxfNotifURI`.
         callback n1_n2_transfer_failure_notify "N1N2TransferFailureNotification":
             POST "/n1-n2-transfer-failure/{smContextRef}",
             path(sm_context_ref), body(N1N2MsgTxfrFailureNotification), returns(()),
             errors[404 "CONTEXT_NOT_FOUND"];
-        /// A PCF changes a session's policy (TS 29.512, 4.2.3); its URI is `notificationUri` with `/update`. The
-        /// answer says what could not be carried out.
-        callback sm_policy_update_notify "SmPolicyUpdateNotify": POST "/sm-policy/{smContextRef}/update",
-            path(sm_context_ref), body(SmPolicyNotification), returns(Option<Vec<PartialSuccessReport>>),
+        /// A PCF changes a session's policy (TS 29.512, 4.2.3); its URI is `notificationUri` with
+        /// `/update`. The answer says what could not be carried out.
+        callback sm_policy_update_notify "SmPolicyUpdateNotify":
+            POST "/sm-policy/{smContextRef}/update",
+            path(sm_context_ref), body(SmPolicyNotification),
+            returns(Option<Vec<PartialSuccessReport>>),
             errors[404 "CONTEXT_NOT_FOUND"];
-        /// A PCF ends a session's policy (TS 29.512, 4.2.3); its URI is `notificationUri` with `/terminate`.
-        callback sm_policy_terminate_notify "SmPolicyTerminateNotify": POST "/sm-policy/{smContextRef}/terminate",
-            path(sm_context_ref), body(TerminationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
-        /// A UDM tells that the SMF no longer serves the session (TS 29.503, 5.3.2.3); its URI is `deregCallbackUri`.
-        callback deregistration_notify "DeregistrationNotify": POST "/deregistration/{smContextRef}",
-            path(sm_context_ref), body(DeregistrationData), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+        /// A PCF ends a session's policy (TS 29.512, 4.2.3); its URI is `notificationUri` with
+        /// `/terminate`.
+        callback sm_policy_terminate_notify "SmPolicyTerminateNotify":
+            POST "/sm-policy/{smContextRef}/terminate",
+            path(sm_context_ref), body(TerminationNotification), returns(()),
+            errors[404 "CONTEXT_NOT_FOUND"];
+        /// A UDM tells that the SMF no longer serves the session (TS 29.503, 5.3.2.3); its URI is
+        /// `deregCallbackUri`.
+        callback deregistration_notify "DeregistrationNotify":
+            POST "/deregistration/{smContextRef}",
+            path(sm_context_ref), body(DeregistrationData), returns(()),
+            errors[404 "CONTEXT_NOT_FOUND"];
         /// A CHF asks to be asked anew (TS 32.291, 5.2.2); its URI is `notifyUri`.
         callback charging_notify "ChargingNotify": POST "/charging/{smContextRef}",
-            path(sm_context_ref), body(ChargingNotifyRequest), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
-        /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is `callbackReference`.
+            path(sm_context_ref), body(ChargingNotifyRequest), returns(()),
+            errors[404 "CONTEXT_NOT_FOUND"];
+        /// A UDM tells that subscription data changed (TS 29.503, 5.2.2.5); its URI is
+        /// `callbackReference`.
         callback sdm_change_notify "SdmChangeNotify": POST "/sdm-change/{supi}",
-            path(supi), body(ModificationNotification), returns(()), errors[404 "CONTEXT_NOT_FOUND"];
+            path(supi), body(ModificationNotification), returns(()),
+            errors[404 "CONTEXT_NOT_FOUND"];
     }
 }

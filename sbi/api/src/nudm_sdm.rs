@@ -93,13 +93,16 @@ query_params! {
 
 service! {
     /// Subscription data (TS 29.503, 6.1.3).
-    pub UdmSubscriberDataManagement / UdmSubscriberDataManagementClient / NUDM_SDM = "nudm-sdm" / "v2" {
+    pub UdmSubscriberDataManagement / UdmSubscriberDataManagementClient / NUDM_SDM
+        = "nudm-sdm" / "v2" {
         /// Reads data of several kinds at once.
         op get_data_sets "GetDataSets": GET "/{supi}",
-            path(supi), query(DataSetsQuery), returns(SubscriptionDataSets), errors[404 "USER_NOT_FOUND"];
+            path(supi), query(DataSetsQuery), returns(SubscriptionDataSets),
+            errors[404 "USER_NOT_FOUND"];
         /// Reads the subscribed slices.
         op get_nssai "GetNSSAI": GET "/{supi}/nssai",
-            path(supi), query(PlmnQuery), returns(Nssai), errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
+            path(supi), query(PlmnQuery), returns(Nssai),
+            errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads which AMFs serve the UE.
         op get_ue_ctx_in_amf_data "GetUeCtxInAmfData": GET "/{supi}/ue-context-in-amf-data",
             path(supi), query(FeaturesQuery), returns(UeContextInAmfData),
@@ -126,10 +129,12 @@ service! {
             errors[404 "USER_NOT_FOUND", 501 "UNSUPPORTED_RESOURCE_URI"];
         /// Ends such a subscription.
         op unsubscribe "Unsubscribe": DELETE "/{ueId}/sdm-subscriptions/{subscriptionId}",
-            path(ue_id, subscription_id), returns(()), errors[404 "USER_NOT_FOUND", 404 "SUBSCRIPTION_NOT_FOUND"];
+            path(ue_id, subscription_id), returns(()),
+            errors[404 "USER_NOT_FOUND", 404 "SUBSCRIPTION_NOT_FOUND"];
         /// Reads the SUPI of a GPSI, or the GPSI of a SUPI.
         op get_supi_or_gpsi "GetSupiOrGpsi": GET "/{ueId}/id-translation-result",
-            path(ue_id), query(IdTranslationQuery), returns(IdTranslationResult), errors[404 "USER_NOT_FOUND"];
+            path(ue_id), query(IdTranslationQuery), returns(IdTranslationResult),
+            errors[404 "USER_NOT_FOUND"];
         /// Takes the UE's acknowledgement of steering of roaming.
         op sor_ack_info "SorAckInfo": PUT "/{supi}/am-data/sor-ack",
             path(supi), body(AcknowledgeInfo), returns(()), errors[404 "USER_NOT_FOUND"];

@@ -40,7 +40,8 @@ service! {
     /// Authentication data of subscribers (TS 29.503, 6.3.3).
     pub UdmUeAuthentication / UdmUeAuthenticationClient / NUDM_UEAU = "nudm-ueau" / "v1" {
         /// Makes an authentication vector; de-conceals the SUCI first where there is one.
-        op generate_auth_data "GenerateAuthData": POST "/{supiOrSuci}/security-information/generate-auth-data",
+        op generate_auth_data "GenerateAuthData":
+            POST "/{supiOrSuci}/security-information/generate-auth-data",
             path(supi_or_suci), body(AuthenticationInfoRequest), returns(AuthenticationInfoResult),
             errors[
                 403 "AUTHENTICATION_REJECTED", 403 "SERVING_NETWORK_NOT_AUTHORIZED",

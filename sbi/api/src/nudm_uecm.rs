@@ -28,7 +28,8 @@ query_params! {
     /// Which registrations are read (TS 29.503, 6.2.3).
     pub struct RegistrationsQuery {
         /** Kinds of registration; mandatory, two at least. */
-        pub registration_dataset_names: TextList<RegistrationDataSetName> = "registration-dataset-names",
+        pub registration_dataset_names: TextList<RegistrationDataSetName>
+            = "registration-dataset-names",
         /** Only SMFs for this slice. */
         pub single_nssai: Json<Snssai> = "single-nssai",
         /** Only SMFs for this data network. */
@@ -61,20 +62,25 @@ service! {
     pub UdmUeContextManagement / UdmUeContextManagementClient / NUDM_UECM = "nudm-uecm" / "v1" {
         /// Reads registrations of several kinds.
         op get_registrations "GetRegistrations": GET "/{ueId}/registrations",
-            path(ue_id), query(RegistrationsQuery), returns(RegistrationDataSets), errors[404 "USER_NOT_FOUND"];
-        /// Registers an AMF for 3GPP access (201), or replaces or refreshes its registration (200, 204). The AMF that
-        /// was registered before is told.
+            path(ue_id), query(RegistrationsQuery), returns(RegistrationDataSets),
+            errors[404 "USER_NOT_FOUND"];
+        /// Registers an AMF for 3GPP access (201), or replaces or refreshes its registration (200,
+        /// 204). The AMF that was registered before is told.
         op registration_3gpp "3GppRegistration": PUT "/{ueId}/registrations/amf-3gpp-access",
-            path(ue_id), body(Amf3GppAccessRegistration), returns(StatusReply<Amf3GppAccessRegistration>),
+            path(ue_id), body(Amf3GppAccessRegistration),
+            returns(StatusReply<Amf3GppAccessRegistration>),
             errors[
                 403 "UNKNOWN_5GS_SUBSCRIPTION", 403 "NO_PS_SUBSCRIPTION", 403 "ROAMING_NOT_ALLOWED",
                 403 "ACCESS_NOT_ALLOWED", 403 "RAT_NOT_ALLOWED", 403 "REAUTHENTICATION_REQUIRED",
                 404 "USER_NOT_FOUND",
             ];
         /// Changes an AMF's registration; with `purge_flag` the AMF no longer serves the UE.
-        op update_3gpp_registration "Update3GppRegistration": PATCH "/{ueId}/registrations/amf-3gpp-access",
-            path(ue_id), body(MergePatch<Amf3GppAccessRegistrationModification>), returns(Option<PatchResult>),
-            errors[403 "INVALID_GUAMI", 404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND", 422 "UNPROCESSABLE_REQUEST"];
+        op update_3gpp_registration "Update3GppRegistration":
+            PATCH "/{ueId}/registrations/amf-3gpp-access",
+            path(ue_id), body(MergePatch<Amf3GppAccessRegistrationModification>),
+            returns(Option<PatchResult>),
+            errors[403 "INVALID_GUAMI", 404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND",
+                422 "UNPROCESSABLE_REQUEST"];
         /// Reads which AMF is registered for 3GPP access.
         op get_3gpp_registration "Get3GppRegistration": GET "/{ueId}/registrations/amf-3gpp-access",
             path(ue_id), query(FeaturesQuery), returns(Amf3GppAccessRegistration),
@@ -83,15 +89,19 @@ service! {
         op get_smf_registration "GetSmfRegistration": GET "/{ueId}/registrations/smf-registrations",
             path(ue_id), query(SmfRegistrationsQuery), returns(SmfRegistrationInfo),
             errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
-        /// Registers an SMF for a PDU session (201), or replaces or refreshes its registration (200, 204).
-        op registration "Registration": PUT "/{ueId}/registrations/smf-registrations/{pduSessionId}",
-            path(ue_id, pdu_session_id), body(SmfRegistration), returns(StatusReply<SmfRegistration>),
+        /// Registers an SMF for a PDU session (201), or replaces or refreshes its registration
+        /// (200, 204).
+        op registration "Registration":
+            PUT "/{ueId}/registrations/smf-registrations/{pduSessionId}",
+            path(ue_id, pdu_session_id), body(SmfRegistration),
+            returns(StatusReply<SmfRegistration>),
             errors[
                 403 "UNKNOWN_5GS_SUBSCRIPTION", 403 "NO_PS_SUBSCRIPTION", 403 "ROAMING_NOT_ALLOWED",
                 403 "DNN_NOT_ALLOWED", 404 "USER_NOT_FOUND",
             ];
         /// Ends an SMF's registration for a PDU session.
-        op smf_deregistration "SmfDeregistration": DELETE "/{ueId}/registrations/smf-registrations/{pduSessionId}",
+        op smf_deregistration "SmfDeregistration":
+            DELETE "/{ueId}/registrations/smf-registrations/{pduSessionId}",
             path(ue_id, pdu_session_id), query(SmfDeregistrationQuery), returns(()),
             errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND", 422 "UNPROCESSABLE_REQUEST"];
         /// Reads which SMF serves a PDU session.

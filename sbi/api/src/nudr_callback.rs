@@ -13,9 +13,12 @@ service! {
 
 service! {
     /// What the UDR calls at a PCF.
-    pub UdrPolicyCallback / UdrPolicyCallbackClient / NUDR_POLICY_CALLBACK = "nudr-policy-callback" / "v1" {
+    pub UdrPolicyCallback / UdrPolicyCallbackClient / NUDR_POLICY_CALLBACK
+        = "nudr-policy-callback" / "v1" {
         /// Policy data have changed (TS 29.519, 5.2).
-        callback policy_data_change_notification "PolicyDataChangeNotification": POST "/policy-data-change",
-            path(), body(Vec<PolicyDataChangeNotification>), returns(()), errors[404 "SUBSCRIPTION_NOT_FOUND"];
+        callback policy_data_change_notification "PolicyDataChangeNotification":
+            POST "/policy-data-change",
+            path(), body(Vec<PolicyDataChangeNotification>), returns(()),
+            errors[404 "SUBSCRIPTION_NOT_FOUND"];
     }
 }

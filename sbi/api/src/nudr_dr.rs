@@ -107,7 +107,8 @@ service! {
         /// Reads the outcome of an authentication.
         op query_authentication_status "QueryAuthenticationStatus":
             GET "/subscription-data/{ueId}/authentication-data/authentication-status",
-            path(ue_id), query(FieldsQuery), returns(AuthEvent), errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
+            path(ue_id), query(FieldsQuery), returns(AuthEvent),
+            errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Forgets the outcome of an authentication.
         op delete_authentication_status "DeleteAuthenticationStatus":
             DELETE "/subscription-data/{ueId}/authentication-data/authentication-status",
@@ -118,8 +119,10 @@ service! {
             path(ue_id, serving_plmn_id), query(ProvisionedDataQuery), returns(ProvisionedDataSets),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads access and mobility data.
-        op query_am_data "QueryAmData": GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/am-data",
-            path(ue_id, serving_plmn_id), query(FieldsQuery), returns(AccessAndMobilitySubscriptionData),
+        op query_am_data "QueryAmData":
+            GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/am-data",
+            path(ue_id, serving_plmn_id), query(FieldsQuery),
+            returns(AccessAndMobilitySubscriptionData),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads what is needed to choose an SMF.
         op query_smf_select_data "QuerySmfSelectData":
@@ -127,7 +130,8 @@ service! {
             path(ue_id, serving_plmn_id), query(FieldsQuery), returns(SmfSelectionSubscriptionData),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads session management data.
-        op query_sm_data "QuerySmData": GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/sm-data",
+        op query_sm_data "QuerySmData":
+            GET "/subscription-data/{ueId}/{servingPlmnId}/provisioned-data/sm-data",
             path(ue_id, serving_plmn_id), query(SmDataQuery), returns(SmSubsData),
             errors[404 "USER_NOT_FOUND", 404 "DATA_NOT_FOUND"];
         /// Reads which AMF is registered for 3GPP access.
@@ -138,14 +142,17 @@ service! {
         /// Keeps which AMF is registered for 3GPP access (201 new, 204 replaced).
         op create_amf_context_3gpp "CreateAmfContext3gpp":
             PUT "/subscription-data/{ueId}/context-data/amf-3gpp-access",
-            path(ue_id), body(Amf3GppAccessRegistration), returns(StatusReply<Amf3GppAccessRegistration>),
+            path(ue_id), body(Amf3GppAccessRegistration),
+            returns(StatusReply<Amf3GppAccessRegistration>),
             errors[404 "USER_NOT_FOUND"];
         /// Changes an AMF's registration.
-        op amf_context_3gpp "AmfContext3gpp": PATCH "/subscription-data/{ueId}/context-data/amf-3gpp-access",
+        op amf_context_3gpp "AmfContext3gpp":
+            PATCH "/subscription-data/{ueId}/context-data/amf-3gpp-access",
             path(ue_id), body(JsonPatch), returns(Option<PatchResult>),
             errors[403 "MODIFICATION_NOT_ALLOWED", 404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
         /// Reads which SMFs are registered.
-        op query_smf_reg_list "QuerySmfRegList": GET "/subscription-data/{ueId}/context-data/smf-registrations",
+        op query_smf_reg_list "QuerySmfRegList":
+            GET "/subscription-data/{ueId}/context-data/smf-registrations",
             path(ue_id), query(FeaturesQuery), returns(Vec<SmfRegistration>),
             errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
         /// Reads which SMF serves a PDU session.
@@ -156,30 +163,37 @@ service! {
         /// Keeps which SMF serves a PDU session (201 new, 204 replaced).
         op create_or_update_smf_registration "CreateOrUpdateSmfRegistration":
             PUT "/subscription-data/{ueId}/context-data/smf-registrations/{pduSessionId}",
-            path(ue_id, pdu_session_id), body(SmfRegistration), returns(StatusReply<SmfRegistration>),
+            path(ue_id, pdu_session_id), body(SmfRegistration),
+            returns(StatusReply<SmfRegistration>),
             errors[404 "USER_NOT_FOUND"];
         /// Forgets which SMF serves a PDU session.
         op delete_smf_registration "DeleteSmfRegistration":
             DELETE "/subscription-data/{ueId}/context-data/smf-registrations/{pduSessionId}",
-            path(ue_id, pdu_session_id), returns(()), errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
+            path(ue_id, pdu_session_id), returns(()),
+            errors[404 "USER_NOT_FOUND", 404 "CONTEXT_NOT_FOUND"];
         /// Reads who subscribed at the UDM.
         op query_sdm_subscriptions "Querysdmsubscriptions":
             GET "/subscription-data/{ueId}/context-data/sdm-subscriptions",
-            path(ue_id), query(FeaturesQuery), returns(Vec<SdmSubscription>), errors[404 "USER_NOT_FOUND"];
+            path(ue_id), query(FeaturesQuery), returns(Vec<SdmSubscription>),
+            errors[404 "USER_NOT_FOUND"];
         /// Keeps a subscription at the UDM.
         op create_sdm_subscriptions "CreateSdmSubscriptions":
             POST "/subscription-data/{ueId}/context-data/sdm-subscriptions",
-            path(ue_id), body(SdmSubscription), returns(Created<SdmSubscription>), errors[404 "USER_NOT_FOUND"];
+            path(ue_id), body(SdmSubscription), returns(Created<SdmSubscription>),
+            errors[404 "USER_NOT_FOUND"];
         /// Forgets a subscription at the UDM.
         op remove_sdm_subscriptions "RemovesdmSubscriptions":
             DELETE "/subscription-data/{ueId}/context-data/sdm-subscriptions/{subsId}",
-            path(ue_id, subs_id), returns(()), errors[404 "USER_NOT_FOUND", 404 "SUBSCRIPTION_NOT_FOUND"];
+            path(ue_id, subs_id), returns(()),
+            errors[404 "USER_NOT_FOUND", 404 "SUBSCRIPTION_NOT_FOUND"];
         /// Reads the identities of a subscriber, by any of them.
         op get_identity_data "GetIdentityData": GET "/subscription-data/{ueId}/identity-data",
             path(ue_id), returns(IdentityData), errors[404 "USER_NOT_FOUND"];
         /// Subscribes to changes of subscription data.
-        op subscription_data_subscriptions "SubscriptionDataSubscriptions": POST "/subscription-data/subs-to-notify",
-            path(), body(SubscriptionDataSubscriptions), returns(Created<SubscriptionDataSubscriptions>),
+        op subscription_data_subscriptions "SubscriptionDataSubscriptions":
+            POST "/subscription-data/subs-to-notify",
+            path(), body(SubscriptionDataSubscriptions),
+            returns(Created<SubscriptionDataSubscriptions>),
             errors[404 "USER_NOT_FOUND", 501 "UNSUPPORTED_MONITORED_URI"];
         /// Ends such a subscription.
         op remove_subscription_data_subscriptions "RemovesubscriptionDataSubscriptions":

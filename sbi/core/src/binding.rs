@@ -1,5 +1,5 @@
-//! Which transport carries a call: the process itself where the producer lives in it, else the next
-//! that knows the way.
+//! Selection of the transport of a call: the local binding if the producer runs in this process,
+//! else the remote one.
 use crate::{LocalBinding, Problem, Request, Response, TransportFailure};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
@@ -11,7 +11,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// `{apiRoot}` of TS 29.501, 4.4.1: scheme, authority and an optional prefix.
 ///
-/// Where it is kept, it is the three texts in their order.
+/// It is stored as a tuple of the three strings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Parts", into = "Parts")]
 pub struct ApiRoot {
@@ -38,7 +38,7 @@ impl From<ApiRoot> for Parts {
 }
 
 impl ApiRoot {
-    /// `http` at an authority.
+    /// The root `http://{authority}`.
     pub fn http(authority: impl Into<String>) -> Self {
         ApiRoot { scheme: "http".into(), authority: authority.into(), prefix: String::new() }
     }
@@ -67,10 +67,10 @@ impl std::fmt::Display for ApiRoot {
     }
 }
 
-/// Carries requests to producers and answers back.
+/// Carries requests to producers, and their responses back.
 pub trait Transport: Send + Sync {
-    /// Sends a request to a producer. The time-out is the caller's; retries that are safe are the
-    /// transport's.
+    /// Sends a request to a producer. The transport performs safe retries; the caller enforces the
+    /// timeout.
     fn send<'a>(
         &'a self,
         to: &'a ApiRoot,
@@ -78,7 +78,7 @@ pub trait Transport: Send + Sync {
     ) -> BoxFuture<'a, Result<Response, Problem>>;
 }
 
-/// The bindings of a process, in the order in which they are asked.
+/// The bindings of a process: the local one is tried first.
 #[derive(Clone, Default)]
 pub struct Bindings {
     local: Option<LocalBinding>,
@@ -86,21 +86,21 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// No way to anywhere.
+    /// No bindings.
     pub fn new() -> Self {
         Bindings::default()
     }
-    /// Calls to producers of this process stay in it.
+    /// Sets the binding to producers of this process.
     pub fn with_local(mut self, local: LocalBinding) -> Self {
         self.local = Some(local);
         self
     }
-    /// All other calls go here.
+    /// Sets the binding to all other producers.
     pub fn with_remote(mut self, remote: Arc<dyn Transport>) -> Self {
         self.remote = Some(remote);
         self
     }
-    /// The local binding, where there is one.
+    /// The local binding, if it is set.
     pub fn local(&self) -> Option<&LocalBinding> {
         self.local.as_ref()
     }
@@ -120,7 +120,7 @@ impl Transport for Bindings {
             None => Box::pin(async move {
                 Err(Problem::unreachable(
                     TransportFailure::NotSent,
-                    format!("no binding leads to {to}"),
+                    format!("no binding reaches {to}"),
                 ))
             }),
         }

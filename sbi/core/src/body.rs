@@ -1,5 +1,5 @@
-//! Bodies: a typed value until a transport needs octets, and octets until a handler needs the
-//! value.
+//! Bodies. A body is a typed value until a transport needs bytes, and bytes until a handler needs
+//! the value.
 use crate::Problem;
 use crate::compact::{self, Compact};
 use bytes::Bytes;
@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::borrow::Cow;
 
-/// A body in octets with its media type.
+/// An encoded body with its media type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoded {
     /// `Content-Type`.
     pub content_type: Cow<'static, str>,
-    /// The octets.
+    /// The encoded body.
     pub bytes: Bytes,
 }
 
-/// How a body is written.
+/// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// As TS 29.500 has it: JSON, and multipart bodies.
+    /// As TS 29.500 specifies: JSON and multipart bodies.
     Wire,
     /// [Compact], for a peer of the same build.
     Compact,
 }
 
-/// Makes of a body in compact form what it would be on a wire: who knows the type can.
+/// Converts a body from the compact form to that of the wire.
 pub type ToWire = fn(&Encoded) -> Result<Encoded, Problem>;
 
 /// [`ToWire`] for bodies of a type.
 pub fn to_wire<T: Payload>(compact: &Encoded) -> Result<Encoded, Problem> {
     let encoded = T::decode_compact(compact.clone())?.encode()?;
-    encoded.ok_or_else(|| Problem::system_failure("a body that is there became none"))
+    encoded.ok_or_else(|| Problem::system_failure("a body without content"))
 }
 
-/// What [`Payload::append`] has appended.
+/// The media type and form of an appended body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// `Content-Type`, the same in either form.
     pub content_type: Cow<'static, str>,
-    /// The form that it is in.
+    /// The form of the body.
     pub form: Form,
 }
 
-/// A value that can be the body of a request or an answer.
+/// A type that can be the body of a request or a response.
 pub trait Payload: Sized + Send + 'static {
-    /// The octets, or `None` for a body that is absent.
+    /// Encodes the value; `None` if the message has no body.
     fn encode(&self) -> Result<Option<Encoded>, Problem>;
-    /// The value from octets that came from outside; `None` where the message had no body.
+    /// Decodes untrusted bytes; `None` if the message has no body.
     fn decode(encoded: Option<Encoded>) -> Result<Self, Problem>;
-    /// Appends the octets in a form, or in that of the wire where the type knows no other.
+    /// Appends the encoded value, in the form of the wire if the type supports no other.
     fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
         let _ = form;
         Ok(self.encode()?.map(|encoded| {
@@ -57,12 +57,12 @@ pub trait Payload: Sized + Send + 'static {
             Appended { content_type: encoded.content_type, form: Form::Wire }
         }))
     }
-    /// The value from octets in compact form.
+    /// Decodes the compact form.
     fn decode_compact(compact: Encoded) -> Result<Self, Problem> {
         let _ = compact;
-        Err(Problem::invalid_message("a body in compact form, which its type does not have"))
+        Err(Problem::invalid_message("the body has no compact form"))
     }
-    /// Whether the value stands for no body at all.
+    /// Whether the value stands for a missing body.
     fn is_absent(&self) -> bool {
         false
     }
@@ -101,7 +101,7 @@ enum State {
     Compact(Encoded, Option<ToWire>),
 }
 
-/// A body in whichever form it is in at the moment.
+/// A body in any of its forms.
 pub struct Body(State);
 
 impl Body {
@@ -110,30 +110,30 @@ impl Body {
         Body(State::Empty)
     }
 
-    /// A body that is still a value: the local binding hands it over as it is.
+    /// A typed body. The local binding passes it on unchanged.
     pub fn of<T: Payload>(value: T) -> Self {
         Body(State::Typed(Box::new(value)))
     }
 
-    /// A body that came as octets.
+    /// A received body.
     pub fn encoded(content_type: impl Into<Cow<'static, str>>, bytes: Bytes) -> Self {
         Body(State::Encoded(Encoded { content_type: content_type.into(), bytes }))
     }
 
-    /// A body that came as octets in compact form.
+    /// A received body in compact form.
     pub fn compact(content_type: impl Into<Cow<'static, str>>, bytes: Bytes) -> Self {
         Body(State::Compact(Encoded { content_type: content_type.into(), bytes }, None))
     }
 
-    /// The same body, of which is known how it looks on a wire if it is in compact form.
-    pub fn known(self, to_wire: Option<ToWire>) -> Self {
+    /// Sets how to convert a body in compact form to that of the wire.
+    pub fn with_wire_form(self, to_wire: Option<ToWire>) -> Self {
         match self.0 {
             State::Compact(compact, _) => Body(State::Compact(compact, to_wire)),
             other => Body(other),
         }
     }
 
-    /// The octets, for a transport or a tap.
+    /// The encoded body, for a transport or a tap.
     pub fn to_encoded(&self) -> Result<Option<Encoded>, Problem> {
         match &self.0 {
             State::Empty => Ok(None),
@@ -143,7 +143,8 @@ impl Body {
         }
     }
 
-    /// Appends the octets for a transport whose peer understands a form; says in which they are.
+    /// Appends the encoded body. `form` is the form that the peer understands; the result tells
+    /// which one was used.
     pub fn append(&self, form: Form, out: &mut Vec<u8>) -> Result<Option<Appended>, Problem> {
         let (encoded, form) = match &self.0 {
             State::Empty => return Ok(None),
@@ -156,8 +157,7 @@ impl Body {
         Ok(Some(Appended { content_type: encoded.content_type.clone(), form }))
     }
 
-    /// The value. A body of another type than `T` is encoded and read as `T`, as it would be over a
-    /// wire.
+    /// The value. A typed body of another type is encoded and decoded, as over a wire.
     pub fn take<T: Payload>(self) -> Result<T, Problem> {
         match self.0 {
             State::Empty => T::decode(None),
@@ -170,14 +170,14 @@ impl Body {
                 match value.into_any().downcast::<T>() {
                     Ok(value) => Ok(*value),
                     Err(_) => {
-                        Err(Problem::system_failure("two types of one name met in a local call"))
+                        Err(Problem::system_failure("two types with the same name in a local call"))
                     }
                 }
             }
         }
     }
 
-    /// Whether nothing will be sent.
+    /// Whether there is no body.
     pub fn is_absent(&self) -> bool {
         match &self.0 {
             State::Empty => true,
@@ -193,10 +193,10 @@ impl std::fmt::Debug for Body {
             State::Empty => f.write_str("Body(empty)"),
             State::Typed(value) => write!(f, "Body({})", value.type_name()),
             State::Encoded(encoded) => {
-                write!(f, "Body({}, {} octets)", encoded.content_type, encoded.bytes.len())
+                write!(f, "Body({}, {} bytes)", encoded.content_type, encoded.bytes.len())
             }
             State::Compact(compact, _) => {
-                write!(f, "Body({}, {} octets, compact)", compact.content_type, compact.bytes.len())
+                write!(f, "Body({}, {} bytes, compact)", compact.content_type, compact.bytes.len())
             }
         }
     }
@@ -205,9 +205,7 @@ impl std::fmt::Debug for Body {
 fn on_wire(compact: &Encoded, to_wire: Option<ToWire>) -> Result<Encoded, Problem> {
     match to_wire {
         Some(to_wire) => to_wire(compact),
-        None => {
-            Err(Problem::system_failure("a body in compact form of which nobody knows the type"))
-        }
+        None => Err(Problem::system_failure("the type of a body in compact form is unknown")),
     }
 }
 
@@ -218,7 +216,7 @@ pub fn encode_json<T: Serialize>(
     content_type: &'static str,
 ) -> Result<Option<Encoded>, Problem> {
     let bytes = serde_json::to_vec(value)
-        .map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?;
+        .map_err(|e| Problem::system_failure(format!("the body cannot be serialised: {e}")))?;
     Ok(Some(Encoded { content_type: Cow::Borrowed(content_type), bytes: bytes.into() }))
 }
 
@@ -232,13 +230,13 @@ pub fn append_json<T: Serialize + Compact>(
 ) -> Result<Option<Appended>, Problem> {
     match form {
         Form::Wire => serde_json::to_writer(&mut *out, value)
-            .map_err(|e| Problem::system_failure(format!("a body did not serialise: {e}")))?,
+            .map_err(|e| Problem::system_failure(format!("the body cannot be serialised: {e}")))?,
         Form::Compact => compact::to_vec(value, out),
     }
     Ok(Some(Appended { content_type: Cow::Borrowed(content_type), form }))
 }
 
-/// Decodes from compact form, after a look at the media type.
+/// Checks the media type and decodes the compact form.
 #[doc(hidden)]
 pub fn decode_compact_json<T: Compact>(encoded: &Encoded) -> Result<T, Problem> {
     expect_json(encoded)?;
@@ -253,22 +251,21 @@ fn expect_json(encoded: &Encoded) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new(415, "UNSUPPORTED_MEDIA_TYPE")
-        .detail(format!("{media:?} came where JSON is due")))
+        .detail(format!("expected JSON instead of {media:?}")))
 }
 
-/// Decodes with `serde_json`, after a look at the media type.
+/// Checks the media type and decodes with `serde_json`.
 #[doc(hidden)]
 pub fn decode_json<T: for<'a> Deserialize<'a>>(encoded: Option<Encoded>) -> Result<T, Problem> {
     let Some(encoded) = encoded else {
-        return Err(Problem::new(400, "MANDATORY_IE_MISSING")
-            .detail("the message needs a body, and has none"));
+        return Err(Problem::new(400, "MANDATORY_IE_MISSING").detail("the message has no body"));
     };
     expect_json(&encoded)?;
     serde_json::from_slice(&encoded.bytes).map_err(|e| Problem::invalid_message(e.to_string()))
 }
 
-/// Makes types with `Serialize`, `Deserialize` and [`Compact`] bodies in `application/json`, or in
-/// another media type of JSON.
+/// Implements [`Payload`] for types with `Serialize`, `Deserialize` and [`Compact`], as
+/// `application/json` or another JSON media type.
 #[macro_export]
 macro_rules! json_payload {
     (in $media:literal: $($type:ty),+ $(,)?) => {$(
@@ -355,9 +352,9 @@ impl<T: Payload> Payload for Option<T> {
 pub struct PatchItem {
     /// `add`, `copy`, `move`, `remove`, `replace` or `test`.
     pub op: String,
-    /// JSON pointer of the place.
+    /// JSON pointer of the target.
     pub path: String,
-    /// JSON pointer of the origin of a copy or move.
+    /// JSON pointer of the source of a copy or move.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from: Option<String>,
     /// The new value.

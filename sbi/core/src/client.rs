@@ -1,4 +1,4 @@
-//! The consumer's side: a producer that can be called.
+//! The client side: a producer that a consumer calls.
 use crate::{
     ApiRoot, Body, OperationInfo, Problem, Query, Reply, Request, Transport, headers, trace,
 };
@@ -6,10 +6,10 @@ use http::{HeaderMap, HeaderValue, header};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a consumer waits.
+/// The timeout of calls.
 #[derive(Debug, Clone, Copy)]
 pub struct CallPolicy {
-    /// From the call to the answer, retries included.
+    /// From the call to the response, retries included.
     pub timeout: Duration,
 }
 
@@ -19,7 +19,7 @@ impl Default for CallPolicy {
     }
 }
 
-/// A producer, as a consumer sees it.
+/// A producer that a consumer calls.
 #[derive(Clone)]
 pub struct Peer {
     transport: Arc<dyn Transport>,
@@ -42,12 +42,12 @@ impl Peer {
         Peer { transport, root, user_agent, correlation: None, policy }
     }
 
-    /// The same producer, for requests about one UE: its identity goes along for traces and logs.
+    /// The same producer, with the identity of a UE in `3gpp-Sbi-Correlation-Info`.
     pub fn about(&self, supi: &str) -> Self {
         Peer { correlation: HeaderValue::from_str(supi).ok(), ..self.clone() }
     }
 
-    /// The same producer with another time-out.
+    /// The same producer with another timeout.
     pub fn within(&self, timeout: Duration) -> Self {
         Peer { policy: CallPolicy { timeout }, ..self.clone() }
     }
@@ -57,7 +57,7 @@ impl Peer {
         Peer { root, ..self.clone() }
     }
 
-    /// Where it is.
+    /// The API root of the producer.
     pub fn root(&self) -> &ApiRoot {
         &self.root
     }
@@ -76,7 +76,7 @@ impl Peer {
         self.send(&self.root, operation, target, body).await
     }
 
-    /// Calls a callback operation at the URI that its consumer gave.
+    /// Calls a callback operation at the URI that the consumer registered.
     pub async fn call_back<R: Reply>(
         &self,
         uri: &str,
@@ -86,7 +86,7 @@ impl Peer {
         let Some((root, target)) = ApiRoot::split(uri) else {
             return Err(Problem::unreachable(
                 crate::TransportFailure::NotSent,
-                format!("{uri:?} is no URI to call back"),
+                format!("invalid callback URI {uri:?}"),
             ));
         };
         self.send(&root, operation, target.to_string(), body).await
@@ -123,7 +123,7 @@ impl Peer {
         let answer = answer.unwrap_or_else(|_| {
             let waited = self.policy.timeout;
             Err(Problem::timed_out(format!(
-                "{} at {root} did not answer within {waited:?}",
+                "{} at {root} timed out after {waited:?}",
                 operation.name
             )))
         });

@@ -1,9 +1,8 @@
-//! The service-based interface (TS 29.500): what a service operation is, how a request finds its
-//! handler, and how a consumer calls a producer without knowing which transport carries the call.
+//! The service-based interface (TS 29.500): service operations, routing of requests, and typed
+//! clients that are independent of the transport.
 //!
-//! Each operation is declared once with [`service!`]; the server's routing, the typed client, and
-//! every binding (a call in this process, HTTP/2, and what comes later) derive from that
-//! declaration.
+//! Each operation is declared once with [`service!`]. Routing, client and bindings (local calls,
+//! shared memory, HTTP/2) derive from the declaration.
 //!
 //! ```
 //! use martlet_sbi::{Compact, Problem, Router, json_payload, service};
@@ -16,8 +15,9 @@
 //! service! {
 //!     /// A service with one operation.
 //!     pub Greeter / GreeterClient / GREETER = "ngreet" / "v1" {
-//!         /// Greets somebody.
-//!         op greet "Greet": GET "/people/{name}", path(name), returns(Greeting), errors[404 "CONTEXT_NOT_FOUND"];
+//!         /// Greets a person.
+//!         op greet "Greet": GET "/people/{name}", path(name), returns(Greeting),
+//!             errors[404 "CONTEXT_NOT_FOUND"];
 //!     }
 //! }
 //!
@@ -35,7 +35,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-// What `derive(Compact)` writes names this crate.
+// The output of `derive(Compact)` names this crate.
 extern crate self as martlet_sbi;
 
 mod binding;
@@ -65,6 +65,8 @@ pub use message::{Request, Response, headers};
 pub use multipart::{BinaryPart, Multipart, content_type};
 pub use operation::{ErrorCause, OperationInfo};
 pub use problem::{InvalidParam, Problem, ProblemDetails, TransportFailure};
+#[doc(hidden)]
+pub use query::invalid_query_parameter;
 pub use query::{Query, QueryParams, QueryValue};
 pub use reply::{Created, Reply, StatusReply};
 pub use router::{Exchange, Handler, PathParams, Route, Router, Tap};

@@ -1,22 +1,21 @@
-//! The `local` binding: a producer of the same process is called directly, with bodies that stay
-//! values.
+//! The binding `local`: producers of this process are called directly, with typed bodies.
 use crate::Router;
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
-/// The producers of this process by the authority of their API root.
+/// The producers of this process, by the authority of their API root.
 #[derive(Clone, Default)]
 pub struct LocalBinding {
     producers: Arc<RwLock<HashMap<String, Arc<Router>>>>,
 }
 
 impl LocalBinding {
-    /// No producers yet.
+    /// A binding without producers.
     pub fn new() -> Self {
         LocalBinding::default()
     }
 
-    /// Makes a producer reachable.
+    /// Adds a producer.
     pub fn add(&self, authority: &str, router: Arc<Router>) {
         self.producers
             .write()
@@ -24,7 +23,7 @@ impl LocalBinding {
             .insert(authority.to_string(), router);
     }
 
-    /// Takes a producer away.
+    /// Removes a producer.
     pub fn remove(&self, authority: &str) {
         self.producers.write().unwrap_or_else(|e| e.into_inner()).remove(authority);
     }

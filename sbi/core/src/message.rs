@@ -1,15 +1,15 @@
-//! A request and an answer, as every binding carries them.
+//! Requests and responses, independent of the binding.
 use crate::{Body, OperationInfo, Payload, Problem};
 use http::{HeaderMap, HeaderValue, Method};
 use std::time::Instant;
 
 /// Header names of TS 29.500, 5.2.3.
 pub mod headers {
-    /// Milliseconds that the consumer waits for the answer.
+    /// Milliseconds that the consumer waits for the response.
     pub const MAX_RSP_TIME: &str = "3gpp-sbi-max-rsp-time";
-    /// When the request left.
+    /// When the request was sent.
     pub const SENDER_TIMESTAMP: &str = "3gpp-sbi-sender-timestamp";
-    /// The UE that a request is about, for traces and logs.
+    /// The UE that a request concerns, for traces and logs.
     pub const CORRELATION_INFO: &str = "3gpp-sbi-correlation-info";
     /// Priority of the message.
     pub const MESSAGE_PRIORITY: &str = "3gpp-sbi-message-priority";
@@ -19,10 +19,10 @@ pub mod headers {
     pub const TARGET_API_ROOT: &str = "3gpp-sbi-target-apiroot";
 }
 
-/// A request on its way.
+/// A request.
 #[derive(Debug)]
 pub struct Request {
-    /// What is called, where the caller is ours.
+    /// The operation, if the caller is part of this process.
     pub operation: Option<&'static OperationInfo>,
     /// HTTP method.
     pub method: Method,
@@ -32,7 +32,7 @@ pub struct Request {
     pub headers: HeaderMap,
     /// Body.
     pub body: Body,
-    /// When the caller gives up.
+    /// The deadline of the caller.
     pub deadline: Option<Instant>,
 }
 
@@ -45,8 +45,7 @@ impl Request {
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
-    /// The same request once more, should it have to go elsewhere; none where its body cannot be
-    /// encoded.
+    /// A copy, for another producer. `None` if the body cannot be encoded.
     pub fn copy(&self) -> Option<Request> {
         let body = self.body.to_encoded().ok()?;
         let body = body
@@ -61,13 +60,13 @@ impl Request {
             deadline,
         })
     }
-    /// The identity of the UE that the sender named, such as `imsi-001010000000001`.
+    /// The identity of the UE that the request concerns, such as `imsi-001010000000001`.
     pub fn correlation(&self) -> Option<&str> {
         self.headers.get(headers::CORRELATION_INFO)?.to_str().ok()
     }
 }
 
-/// An answer on its way.
+/// A response.
 #[derive(Debug)]
 pub struct Response {
     /// HTTP status.
@@ -79,12 +78,12 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer without headers.
+    /// A response without headers.
     pub fn new(status: u16, body: Body) -> Self {
         Response { status, headers: HeaderMap::new(), body }
     }
 
-    /// Adds `Location`.
+    /// Sets `Location`.
     pub fn located(mut self, location: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(location) {
             self.headers.insert(http::header::LOCATION, value);
@@ -97,7 +96,7 @@ impl Response {
         self.headers.get(http::header::LOCATION)?.to_str().ok()
     }
 
-    /// The answer for a failure: its own body, or `application/problem+json`.
+    /// The response for a problem: its own body, or `application/problem+json`.
     pub fn problem(problem: Problem) -> Self {
         let mut headers = HeaderMap::new();
         if let Some(seconds) = problem.retry_after {
@@ -111,7 +110,8 @@ impl Response {
         }
     }
 
-    /// The failure of an answer that is not 2xx; its body stays at hand for richer errors.
+    /// The problem of a response that is not 2xx. It keeps the body, for operations with richer
+    /// errors.
     pub fn into_problem(self) -> Problem {
         let retry_after =
             self.headers.get(http::header::RETRY_AFTER).and_then(|v| v.to_str().ok()?.parse().ok());
@@ -126,7 +126,7 @@ impl Response {
                 problem.details = Box::new(details);
             }
         } else {
-            // SmContextCreateError and its like carry the details in their member `error`.
+            // SmContextCreateError and similar types carry the details in their member `error`.
             if let Ok(value) = crate::Multipart::<serde_json::Value>::decode(encoded)
                 && let Some(error) = value.json.get("error")
                 && let Ok(details) = serde_json::from_value(error.clone())

@@ -1,5 +1,5 @@
 //! `multipart/related` bodies (RFC 2387; TS 29.500, 4.3.3): JSON with N1 and N2 messages as binary
-//! parts beside it.
+//! parts.
 use crate::body::{append_json, decode_compact_json, decode_json, encode_json};
 use crate::compact::{self, Compact};
 use crate::{Appended, Encoded, Form, Payload, Problem};
@@ -15,24 +15,24 @@ pub mod content_type {
     pub const NGAP: &str = "application/vnd.3gpp.ngap";
 }
 
-/// Parts that one message may hold.
-const MOST_PARTS: usize = 16;
+/// Maximum number of binary parts of a message.
+const MAX_PARTS: usize = 16;
 const JSON: &str = "application/json";
 const RELATED: &str = "multipart/related";
 const BOUNDARY: &str = "----martlet-part";
 
-/// A binary part, which the JSON part names by its content id.
+/// A binary part. The JSON part refers to it by its content ID.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BinaryPart {
-    /// `Content-Id`, as `RefToBinaryData.contentId` has it.
+    /// `Content-Id`, equal to `RefToBinaryData.contentId`.
     pub id: String,
     /// `Content-Type`, see [`content_type`].
     pub content_type: Cow<'static, str>,
-    /// The octets.
+    /// The bytes.
     pub bytes: Bytes,
 }
 
-/// A JSON value with binary parts; plain `application/json` where there are none.
+/// A JSON value with binary parts; plain `application/json` without parts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Multipart<T> {
     /// The root part.
@@ -42,7 +42,7 @@ pub struct Multipart<T> {
 }
 
 impl<T> Multipart<T> {
-    /// A value without binary parts yet.
+    /// A value without binary parts.
     pub fn new(json: T) -> Self {
         Multipart { json, parts: Vec::new() }
     }
@@ -57,7 +57,7 @@ impl<T> Multipart<T> {
         self
     }
 
-    /// The octets of the part with this content id.
+    /// The bytes of the part with this content id.
     pub fn find(&self, id: &str) -> Option<&Bytes> {
         self.parts.iter().find(|p| p.id == id).map(|p| &p.bytes)
     }
@@ -110,27 +110,27 @@ impl<T: Serialize + for<'a> Deserialize<'a> + Compact + Send + 'static> Payload 
         let mut parts = split_parts(&encoded)?.into_iter();
         let root = parts
             .next()
-            .ok_or_else(|| Problem::invalid_message("a multipart body without parts"))?;
+            .ok_or_else(|| Problem::invalid_message("the multipart body has no parts"))?;
         let json =
             decode_json(Some(Encoded { content_type: root.content_type, bytes: root.bytes }))?;
         Ok(Multipart { json, parts: parts.collect() })
     }
 }
 
-/// Whether a media type is that of a body with parts.
+/// Whether a media type is `multipart/…`.
 fn is_multipart(content_type: &str) -> bool {
     content_type.get(..10).is_some_and(|start| start.eq_ignore_ascii_case("multipart/"))
 }
 
-// In compact form: the number of parts, the root's length and octets, then for each part the
-// lengths and octets of its id, media type and content. Lengths have 4 octets, little-endian.
+// In compact form: the number of parts, the root's length and bytes, then for each part the
+// lengths and bytes of its id, media type and content. Lengths have 4 bytes, little-endian.
 
 fn append_compact(
     json: &(impl Serialize + Compact),
     parts: &[BinaryPart],
     out: &mut Vec<u8>,
 ) -> Result<(), Problem> {
-    let too_long = |_| Problem::system_failure("a part of 4 GiB or more");
+    let too_long = |_| Problem::system_failure("a part exceeds 4 GiB");
     out.push(
         u8::try_from(parts.len()).map_err(|_| Problem::system_failure("more than 255 parts"))?,
     );
@@ -152,23 +152,22 @@ fn append_compact(
 fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
     let wrong = |what: &str| Problem::invalid_message(format!("compact multipart body: {what}"));
     let count = usize::from(*body.first().ok_or_else(|| wrong("empty"))?);
-    if count > MOST_PARTS {
+    if count > MAX_PARTS {
         return Err(wrong("too many parts"));
     }
     let mut at = 1;
     let mut field = || {
         let length =
-            body.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_le_bytes);
+            body.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
         let start = at + 4;
         let end = length
             .and_then(|length| start.checked_add(length as usize))
             .filter(|end| *end <= body.len());
-        at = end.ok_or_else(|| wrong("a part is cut off"))?;
+        at = end.ok_or_else(|| wrong("a part is truncated"))?;
         Ok::<_, Problem>(body.slice(start..at))
     };
-    let text = |octets: Bytes| {
-        String::from_utf8(octets.into()).map_err(|_| wrong("text that is not UTF-8"))
-    };
+    let text =
+        |bytes: Bytes| String::from_utf8(bytes.into()).map_err(|_| wrong("text is not UTF-8"));
     let json = field()?;
     let mut parts = Vec::with_capacity(count);
     for _ in 0..count {
@@ -176,7 +175,7 @@ fn split_compact(body: &Bytes) -> Result<(Bytes, Vec<BinaryPart>), Problem> {
         parts.push(BinaryPart { id, content_type: known(media), bytes: field()? });
     }
     if at != body.len() {
-        return Err(wrong("octets follow the last part"));
+        return Err(wrong("bytes follow the last part"));
     }
     Ok((json, parts))
 }
@@ -186,7 +185,7 @@ fn known(media: String) -> Cow<'static, str> {
     known.map_or(Cow::Owned(media), Cow::Borrowed)
 }
 
-/// A root in JSON and parts as one body (RFC 2387).
+/// Encodes a JSON root and its parts (RFC 2387).
 fn join(root: &[u8], parts: &[BinaryPart]) -> Encoded {
     let boundary = free_boundary(parts, root);
     let size = parts.iter().map(|p| p.bytes.len() + 160).sum::<usize>() + root.len() + 160;
@@ -243,12 +242,12 @@ fn split_parts(encoded: &Encoded) -> Result<Vec<BinaryPart>, Problem> {
     let delimiter = format!("--{boundary}");
     let body = &encoded.bytes;
     let mut at = find(body, delimiter.as_bytes())
-        .ok_or_else(|| wrong("the boundary does not occur"))?
+        .ok_or_else(|| wrong("the boundary is missing"))?
         + delimiter.len();
     let closing = format!("\r\n{delimiter}");
     let mut parts = Vec::new();
     while !body[at..].starts_with(b"--") {
-        if parts.len() == MOST_PARTS {
+        if parts.len() == MAX_PARTS {
             return Err(wrong("too many parts"));
         }
         if !body[at..].starts_with(b"\r\n") {
@@ -297,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_encoded_comes_back() {
+    fn bodies_survive_a_round_trip() {
         let body = Multipart::new(serde_json::json!({"n1SmMsg": {"contentId": "n1"}}))
             .part("n1", content_type::NAS, vec![0x2e, 1, 1, 0xc1, b'\r', b'\n'])
             .part("n2", content_type::NGAP, b"------martlet-part".to_vec());
@@ -307,14 +306,14 @@ mod tests {
     }
 
     #[test]
-    fn without_parts_it_is_plain_json() {
+    fn a_body_without_parts_is_plain_json() {
         let encoded = Multipart::new(serde_json::json!({"a": 1})).encode().unwrap().unwrap();
         assert_eq!(encoded.content_type, "application/json");
         assert_eq!(Multipart::<serde_json::Value>::decode(Some(encoded)).unwrap().json["a"], 1);
     }
 
     #[test]
-    fn every_cut_of_a_body_is_refused_without_a_panic() {
+    fn truncated_bodies_are_rejected() {
         let encoded = Multipart::new(serde_json::json!({"a": 1}))
             .part("n1", content_type::NAS, vec![1, 2, 3])
             .encode()

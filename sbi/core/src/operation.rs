@@ -1,7 +1,7 @@
-//! What is known of a service operation at compile time.
+//! The static description of a service operation.
 use http::Method;
 
-/// An application error that an operation may answer with.
+/// An application error of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorCause {
     /// HTTP status.
@@ -25,17 +25,17 @@ pub struct OperationInfo {
     pub path: &'static str,
     /// The application errors of the specification.
     pub errors: &'static [ErrorCause],
-    /// How a request's body in compact form looks on a wire, where the operation has one.
+    /// How to convert the body of a request from the compact form; `None` without a body.
     pub body: Option<crate::ToWire>,
 }
 
 impl OperationInfo {
-    /// Whether a repetition does no harm (RFC 9110, 9.2.2).
+    /// Whether the method is idempotent (RFC 9110, 9.2.2).
     pub fn is_idempotent(&self) -> bool {
         matches!(self.method, Method::GET | Method::PUT | Method::DELETE)
     }
 
-    /// The whole path with the parameters put in, percent-encoded where they need it.
+    /// The path with its parameters, percent-encoded.
     pub fn expand(&self, parameters: &[&str]) -> String {
         let mut out = String::with_capacity(self.api.len() + self.path.len() + 48);
         out.extend(["/", self.api, "/", self.version]);

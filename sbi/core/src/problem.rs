@@ -2,7 +2,7 @@
 use crate::{Body, Compact};
 use serde::{Deserialize, Serialize};
 
-/// Why a call failed, as the producer puts it (TS 29.571, 5.2.4.1; RFC 9457).
+/// The problem that a producer reports (TS 29.571, 5.2.4.1; RFC 9457).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Compact)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProblemDetails {
@@ -15,7 +15,7 @@ pub struct ProblemDetails {
     /// The HTTP status code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What happened this time.
+    /// Explanation of this occurrence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// A URI that names this occurrence.
@@ -25,46 +25,46 @@ pub struct ProblemDetails {
     /// list).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// The parameters that were wrong.
+    /// The invalid parameters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid_params: Option<Vec<InvalidParam>>,
 }
 
-/// One wrong parameter (TS 29.571, 5.2.4.1).
+/// An invalid parameter (TS 29.571, 5.2.4.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Compact)]
 pub struct InvalidParam {
     /// Name of the attribute, as a JSON pointer for bodies.
     pub param: String,
-    /// What is wrong with it.
+    /// Why it is invalid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// How far a request got that the transport could not complete.
+/// How far a failed request got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransportFailure {
-    /// The peer never saw the request: repeating it is safe.
+    /// The peer did not process the request: a retry is safe.
     NotSent,
-    /// The peer may have acted on the request.
+    /// The peer may have processed the request.
     Unknown,
 }
 
-/// The error of an SBI call: what the producer answered, or what kept it from answering.
+/// The error of an SBI call: the producer's problem, or a transport failure.
 #[derive(Debug)]
 pub struct Problem {
-    /// The details that travel.
+    /// The problem details.
     pub details: Box<ProblemDetails>,
     /// A body that replaces the plain details, for operations whose error is richer
     /// (`SmContextCreateError`).
     pub body: Option<Body>,
-    /// Set where no answer came at all.
+    /// Set if there was no response.
     pub transport: Option<TransportFailure>,
     /// `Retry-After` in seconds (TS 29.500, 5.2.2.2).
     pub retry_after: Option<u32>,
 }
 
 impl Problem {
-    /// A problem with an HTTP status and an application cause; an empty one is none.
+    /// A problem with an HTTP status and an application cause; an empty cause stands for none.
     pub fn new(status: u16, cause: &str) -> Self {
         let cause = Some(cause).filter(|cause| !cause.is_empty()).map(Into::into);
         Problem {
@@ -75,12 +75,12 @@ impl Problem {
         }
     }
 
-    /// 400 with the cause for a syntactically wrong message (TS 29.500, table 5.2.7.2-1).
+    /// 400 with the cause for a malformed message (TS 29.500, table 5.2.7.2-1).
     pub fn invalid_message(detail: impl Into<String>) -> Self {
         Problem::new(400, "INVALID_MSG_FORMAT").detail(detail)
     }
 
-    /// 400 for a mandatory attribute that is wrong, by JSON pointer.
+    /// 400 for an invalid mandatory attribute, given by JSON pointer.
     pub fn mandatory_ie_incorrect(param: &str, reason: impl Into<String>) -> Self {
         let mut problem = Problem::new(400, "MANDATORY_IE_INCORRECT");
         problem.details.invalid_params =
@@ -88,38 +88,38 @@ impl Problem {
         problem
     }
 
-    /// 500 for what is our own fault.
+    /// 500 for an internal error.
     pub fn system_failure(detail: impl Into<String>) -> Self {
         Problem::new(500, "SYSTEM_FAILURE").detail(detail)
     }
 
-    /// The request could not be brought to the peer, or its answer not back.
+    /// 504 for a peer that cannot be reached.
     pub fn unreachable(failure: TransportFailure, detail: impl Into<String>) -> Self {
         let mut problem = Problem::new(504, "TARGET_NF_NOT_REACHABLE").detail(detail);
         problem.transport = Some(failure);
         problem
     }
 
-    /// No answer within the time allowed.
+    /// 504 for a timeout.
     pub fn timed_out(detail: impl Into<String>) -> Self {
         let mut problem = Problem::new(504, "TIMED_OUT_REQUEST").detail(detail);
         problem.transport = Some(TransportFailure::Unknown);
         problem
     }
 
-    /// Adds what happened this time, for people.
+    /// Sets the explanation of this occurrence.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.details.detail = Some(detail.into());
         self
     }
 
-    /// Answers with this body instead of the plain details.
+    /// Sets a body that replaces the plain details.
     pub fn with_body(mut self, body: Body) -> Self {
         self.body = Some(body);
         self
     }
 
-    /// The HTTP status; 500 where the peer named none.
+    /// The HTTP status; 500 if the peer reported none.
     pub fn status(&self) -> u16 {
         self.details.status.unwrap_or(500)
     }

@@ -1,4 +1,4 @@
-//! Query parameters (TS 29.501, 4.4; TS 29.500, 5.2.2): typed on both ends, text in between.
+//! Query parameters (TS 29.501, 4.4; TS 29.500, 5.2.2): typed at both ends, text in the URI.
 use crate::Problem;
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ impl Query {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// Writes `?a=b&c=d`, or nothing where there are no pairs.
+    /// Appends `?a=b&c=d`, or nothing without pairs.
     pub fn append_to(&self, out: &mut String) {
         for (n, (name, value)) in self.0.iter().enumerate() {
             out.push(if n == 0 { '?' } else { '&' });
@@ -34,11 +34,11 @@ impl Query {
     }
 }
 
-/// A struct whose fields are query parameters; made by [`query_params!`](crate::query_params).
+/// A struct of query parameters; see [`query_params!`](crate::query_params).
 pub trait QueryParams: Sized + Send {
-    /// The pairs of the fields that are there.
+    /// The pairs of the fields that are set.
     fn to_query(&self) -> Query;
-    /// The struct, or 400 with the parameter that is wrong.
+    /// The struct; 400 with the invalid parameter otherwise.
     fn from_query(query: &Query) -> Result<Self, Problem>;
 }
 
@@ -47,7 +47,7 @@ pub trait QueryValue: Sized {
     /// Its text: plain for strings and numbers, JSON for objects, comma-separated for lists of
     /// strings.
     fn to_text(&self) -> String;
-    /// The value of a text.
+    /// Parses a value.
     fn from_text(text: &str) -> Option<Self>;
 }
 
@@ -70,7 +70,8 @@ impl QueryValue for Vec<String> {
     }
 }
 
-/// Makes types with `Serialize` and `Deserialize` query values, as JSON text (TS 29.501, 4.4.2).
+/// Implements [`QueryValue`] as JSON text for types with `Serialize` and `Deserialize` (TS 29.501,
+/// 4.4.2).
 #[macro_export]
 macro_rules! json_query_value {
     ($($type:ty),+ $(,)?) => {$(
@@ -81,14 +82,16 @@ macro_rules! json_query_value {
     )+};
 }
 
-/// Makes types that serialise as a JSON string (enumerations, identities) query values, as bare
-/// text.
+/// Implements [`QueryValue`] as plain text for types that serialise as a JSON string.
 #[macro_export]
 macro_rules! text_query_value {
     ($($type:ty),+ $(,)?) => {$(
         impl $crate::QueryValue for $type {
             fn to_text(&self) -> String {
-                match ::serde_json::to_value(self) { Ok(::serde_json::Value::String(text)) => text, _ => String::new() }
+                match ::serde_json::to_value(self) {
+                    Ok(::serde_json::Value::String(text)) => text,
+                    _ => String::new(),
+                }
             }
             fn from_text(text: &str) -> Option<Self> {
                 ::serde_json::from_value(::serde_json::Value::String(text.to_string())).ok()
@@ -108,7 +111,9 @@ macro_rules! text_query_value {
 /// ```
 #[macro_export]
 macro_rules! query_params {
-    ($(#[$meta:meta])* pub struct $name:ident { $($(#[$fmeta:meta])* pub $field:ident: $type:ty = $text:literal),* $(,)? }) => {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$fmeta:meta])* pub $field:ident: $type:ty = $text:literal),* $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct $name { $($(#[$fmeta])* pub $field: Option<$type>),* }
@@ -124,15 +129,21 @@ macro_rules! query_params {
                 Ok($name { $($field: match query.get($text) {
                     None => None,
                     Some(text) => Some($crate::QueryValue::from_text(text).ok_or_else(|| {
-                        let mut problem = $crate::Problem::new(400, "OPTIONAL_QUERY_PARAM_INCORRECT");
-                        problem.details.invalid_params =
-                            Some(vec![$crate::InvalidParam { param: $text.into(), reason: Some(format!("{text:?} is no such value")) }]);
-                        problem
+                        $crate::invalid_query_parameter($text, text)
                     })?),
                 }),* })
             }
         }
     };
+}
+
+/// The problem of an invalid query parameter.
+#[doc(hidden)]
+pub fn invalid_query_parameter(name: &str, value: &str) -> Problem {
+    let reason = Some(format!("invalid value {value:?}"));
+    let mut problem = Problem::new(400, "OPTIONAL_QUERY_PARAM_INCORRECT");
+    problem.details.invalid_params = Some(vec![crate::InvalidParam { param: name.into(), reason }]);
+    problem
 }
 
 pub(crate) fn percent_encode(text: &str, out: &mut String) {
@@ -172,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_come_back() {
+    fn pairs_survive_a_round_trip() {
         let query = Query(vec![
             ("snssai".into(), r#"{"sst":1,"sd":"010203"}"#.into()),
             ("dnn".into(), "a b&c=%".into()),
@@ -183,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_escapes_stay_as_they_are() {
+    fn invalid_escapes_are_kept() {
         assert_eq!(percent_decode("%", true), "%");
         assert_eq!(percent_decode("%4", true), "%4");
         assert_eq!(percent_decode("%zz+", true), "%zz ");

@@ -1,15 +1,15 @@
-//! What a handler gives back when all went well, and how a client reads it.
+//! Successful results of operations.
 use crate::{Body, Payload, Problem, Response};
 
-/// A successful answer: its status, location and body.
+/// A successful result: status, location and body.
 pub trait Reply: Sized + Send {
-    /// For the server.
+    /// Converts the result into a response.
     fn into_response(self) -> Response;
-    /// For the client; only called with a 2xx answer.
+    /// Converts a 2xx response into the result.
     fn from_response(response: Response) -> Result<Self, Problem>;
 }
 
-/// 200 with a body; 204 where the body is `()` or an absent `Option`.
+/// 200 with a body; 204 if the body is `()` or `None`.
 impl<T: Payload> Reply for T {
     fn into_response(self) -> Response {
         if self.is_absent() {
@@ -23,7 +23,7 @@ impl<T: Payload> Reply for T {
     }
 }
 
-/// 201 with the location of what was made.
+/// 201 with the location of the new resource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created<T> {
     /// URI of the new resource.
@@ -42,8 +42,8 @@ impl<T: Payload> Reply for Created<T> {
     }
 }
 
-/// For operations with several successful outcomes, such as a PUT that makes (201) or replaces
-/// (200, 204).
+/// A result for operations with several success statuses, such as a PUT that creates (201) or
+/// replaces (200, 204).
 #[derive(Debug, Clone, PartialEq)]
 pub struct StatusReply<T> {
     /// 200, 201 or 204.

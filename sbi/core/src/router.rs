@@ -1,4 +1,4 @@
-//! The server's side: finds the handler of a request.
+//! The server side: routes a request to its handler.
 use crate::binding::BoxFuture;
 use crate::{Encoded, OperationInfo, Problem, Query, Request, Response, trace};
 use http::Method;
@@ -10,50 +10,50 @@ use std::time::{Duration, Instant};
 pub struct PathParams(pub Vec<String>);
 
 impl PathParams {
-    /// The n-th parameter; empty where the path has fewer.
+    /// The n-th parameter; empty if there are fewer.
     pub fn get(&self, n: usize) -> &str {
         self.0.get(n).map_or("", String::as_str)
     }
 }
 
-/// What serves an operation.
+/// The handler of an operation.
 pub type Handler = Arc<
     dyn Fn(PathParams, Query, Request) -> BoxFuture<'static, Result<Response, Problem>>
         + Send
         + Sync,
 >;
 
-/// An operation and what serves it.
+/// An operation and its handler.
 #[derive(Clone)]
 pub struct Route {
     /// The operation.
     pub operation: &'static OperationInfo,
-    /// What serves it.
+    /// The handler.
     pub handler: Handler,
 }
 
-/// One exchange, as a [`Tap`] sees it.
+/// A request and its response, for a [`Tap`].
 #[derive(Debug)]
 pub struct Exchange<'a> {
-    /// The operation, where one matched.
+    /// The operation, if one matched.
     pub operation: Option<&'static OperationInfo>,
     /// HTTP method.
     pub method: &'a Method,
     /// Path and query.
     pub target: &'a str,
-    /// Body of the request; only encoded where the tap [wants bodies](Tap::wants_bodies).
+    /// Body of the request; set only if a tap [wants bodies](Tap::wants_bodies).
     pub request: Option<Encoded>,
-    /// HTTP status of the answer.
+    /// HTTP status of the response.
     pub status: u16,
-    /// Body of the answer; likewise.
+    /// Body of the response; likewise.
     pub response: Option<Encoded>,
-    /// From the request's arrival to the answer's departure.
-    pub took: Duration,
+    /// Processing time.
+    pub duration: Duration,
 }
 
-/// Sees what a server answers: metrics, validation, captures.
+/// Observes the exchanges of a server: for metrics, validation and captures.
 pub trait Tap: Send + Sync {
-    /// Whether bodies are encoded for this tap, which costs time in the local binding.
+    /// Whether the tap needs encoded bodies, which costs time in the local binding.
     fn wants_bodies(&self) -> bool {
         false
     }
@@ -68,7 +68,7 @@ struct Node {
     routes: Vec<Route>,
 }
 
-/// Finds the handler of a request by its path and method.
+/// Routes requests by path and method.
 #[derive(Default)]
 pub struct Router {
     root: Node,
@@ -77,7 +77,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router that answers 404 to everything.
+    /// A router without routes: it answers 404.
     pub fn new() -> Self {
         Router::default()
     }
@@ -105,12 +105,12 @@ impl Router {
         self
     }
 
-    /// The operations served.
+    /// The operations of all routes.
     pub fn operations(&self) -> &[&'static OperationInfo] {
         &self.operations
     }
 
-    /// Serves a request.
+    /// Handles a request.
     pub async fn handle(&self, request: Request) -> Response {
         let (operation, found) = match self.find(request.path(), &request.method) {
             Ok((route, parameters)) => (Some(route.operation), Ok((route, parameters))),
@@ -119,15 +119,15 @@ impl Router {
         match operation {
             Some(operation) if trace::is_on() => {
                 trace::serve(operation, request, async |request| {
-                    self.answer(operation.into(), found, request).await
+                    self.respond(operation.into(), found, request).await
                 })
                 .await
             }
-            _ => self.answer(operation, found, request).await,
+            _ => self.respond(operation, found, request).await,
         }
     }
 
-    async fn answer(
+    async fn respond(
         &self,
         operation: Option<&'static OperationInfo>,
         found: Result<(&Route, PathParams), Problem>,
@@ -138,7 +138,7 @@ impl Router {
         }
         let started = Instant::now();
         let bodies = self.taps.iter().any(|tap| tap.wants_bodies());
-        request.body = request.body.known(operation.and_then(|operation| operation.body));
+        request.body = request.body.with_wire_form(operation.and_then(|operation| operation.body));
         let (method, target) = (request.method.clone(), request.target.clone());
         let sent = if bodies { request.body.to_encoded().ok().flatten() } else { None };
         let response = run(found, request).await;
@@ -150,7 +150,7 @@ impl Router {
             request: sent,
             status: response.status,
             response: answered,
-            took: started.elapsed(),
+            duration: started.elapsed(),
         };
         self.taps.iter().for_each(|tap| tap.exchanged(&exchange));
         response
@@ -190,11 +190,11 @@ async fn run(found: Result<(&Route, PathParams), Problem>, request: Request) -> 
     let deadline = request.deadline;
     let answer = (route.handler)(parameters, query, request);
     let answer = match deadline {
-        // The consumer has given up by then: what the handler holds is let go.
+        // The consumer has given up: cancel the handler.
         Some(deadline) => match tokio::time::timeout_at(deadline.into(), answer).await {
             Ok(answer) => answer,
             Err(_) => Err(Problem::timed_out(format!(
-                "{} took longer than its consumer waits",
+                "{} exceeded the deadline of its consumer",
                 route.operation.name
             ))),
         },
@@ -215,7 +215,7 @@ impl Node {
         &mut self.fixed[at].1
     }
 
-    /// The node below and whether the segment is a parameter.
+    /// The child node, and whether the segment is a parameter.
     fn step(&self, segment: &str) -> Option<(&Node, bool)> {
         let fixed = self.fixed.iter().find(|(name, _)| *name == segment);
         fixed

@@ -1,10 +1,10 @@
 //! The declaration of a service.
 
-/// Declares a service: one trait for producers, one client for consumers, one table of operations.
+/// Declares a service: a trait for producers, a client for consumers, and a table of operations.
 ///
-/// `op` is called at the producer's API root; `callback` at the URI that a consumer gave for it.
-/// The clauses of an operation stand in this order: `path(…)`, `query(Type)`, `body(Type)`,
-/// `returns(Type)`, `errors[…]`; query and body may be missing. `returns` takes any
+/// An `op` is called at the producer's API root, a `callback` at the URI that a consumer
+/// registered. The clauses of an operation have this order: `path(…)`, `query(Type)`, `body(Type)`,
+/// `returns(Type)`, `errors[…]`; query and body are optional. `returns` takes any
 /// [`Reply`](crate::Reply).
 #[macro_export]
 macro_rules! service {
@@ -28,7 +28,9 @@ macro_rules! service {
                 $(#[$op_meta])*
                 fn $method_name(
                     &self, $($param: &str,)* $(query: $query,)? $(body: $body,)?
-                ) -> impl $crate::__private::Future<Output = Result<$returns, $crate::Problem>> + Send;
+                ) -> impl $crate::__private::Future<
+                    Output = Result<$returns, $crate::Problem>,
+                > + Send;
             )+
         }
 
@@ -55,18 +57,22 @@ macro_rules! service {
                 pub const API: &'static str = $api;
                 /// API version in URIs.
                 pub const VERSION: &'static str = $version;
-                /// Every operation.
-                pub const OPERATIONS: &'static [&'static $crate::OperationInfo] = &[$(&$method_name),+];
+                /// All operations.
+                pub const OPERATIONS: &'static [&'static $crate::OperationInfo] =
+                    &[$(&$method_name),+];
 
                 $(
-                    #[doc = concat!("What is known of ", $op_name, ", and its path: `expand`.")]
+                    #[doc = concat!("The description of ", $op_name, ".")]
                     pub const fn $method_name() -> &'static $crate::OperationInfo {
                         &$method_name
                     }
                 )+
 
                 /// The routes to a producer.
-                pub fn routes<T: $producer>(&self, producer: $crate::__private::Arc<T>) -> Vec<$crate::Route> {
+                pub fn routes<T: $producer>(
+                    &self,
+                    producer: $crate::__private::Arc<T>,
+                ) -> Vec<$crate::Route> {
                     vec![$({
                         let producer = producer.clone();
                         $crate::Route {
@@ -92,33 +98,42 @@ macro_rules! service {
             }
 
             impl $client {
-                $($crate::service!(@call $kind $(#[$op_meta])* $method_name ($($param)*) ($($query)?) ($($body)?) $returns);)+
+                $($crate::service!(
+                    @call $kind $(#[$op_meta])* $method_name
+                    ($($param)*) ($($query)?) ($($body)?) $returns
+                );)+
             }
         };
 
-        #[doc = concat!("A consumer's handle on a producer of `", $api, "`.")]
+        #[doc = concat!("A client of a producer of `", $api, "`.")]
         #[derive(Clone)]
         pub struct $client($crate::Peer);
 
         impl $client {
-            /// A handle on the producer behind `peer`.
+            /// A client of `peer`.
             pub fn new(peer: $crate::Peer) -> Self {
                 $client(peer)
             }
-            /// The producer behind the handle.
+            /// The producer.
             pub fn peer(&self) -> &$crate::Peer {
                 &self.0
             }
-            /// The same producer, for requests about one UE (TS 29.500, `3gpp-Sbi-Correlation-Info`).
+            /// The same producer, for requests about one UE (TS 29.500,
+            /// `3gpp-Sbi-Correlation-Info`).
             pub fn about(&self, supi: &str) -> Self {
                 $client(self.0.about(supi))
             }
         }
     };
 
-    (@call op $(#[$meta:meta])* $name:ident ($($param:ident)*) ($($query:ty)?) ($($body:ty)?) $returns:ty) => {
+    (
+        @call op $(#[$meta:meta])* $name:ident
+        ($($param:ident)*) ($($query:ty)?) ($($body:ty)?) $returns:ty
+    ) => {
         $(#[$meta])*
-        pub async fn $name(&self, $($param: &str,)* $(query: $query,)? $(body: $body,)?) -> Result<$returns, $crate::Problem> {
+        pub async fn $name(
+            &self, $($param: &str,)* $(query: $query,)? $(body: $body,)?
+        ) -> Result<$returns, $crate::Problem> {
             #[allow(unused_mut, unused_assignments)]
             let mut pairs = $crate::Query::default();
             $(pairs = <$query as $crate::QueryParams>::to_query(&query);)?
@@ -129,9 +144,14 @@ macro_rules! service {
         }
     };
 
-    (@call callback $(#[$meta:meta])* $name:ident ($($param:ident)*) () ($($body:ty)?) $returns:ty) => {
+    (
+        @call callback $(#[$meta:meta])* $name:ident
+        ($($param:ident)*) () ($($body:ty)?) $returns:ty
+    ) => {
         $(#[$meta])*
-        pub async fn $name(&self, uri: &str, $(body: $body,)?) -> Result<$returns, $crate::Problem> {
+        pub async fn $name(
+            &self, uri: &str, $(body: $body,)?
+        ) -> Result<$returns, $crate::Problem> {
             #[allow(unused_mut, unused_assignments)]
             let mut sent = $crate::Body::empty();
             $(sent = $crate::Body::of::<$body>(body);)?

@@ -1,8 +1,8 @@
-//! Spans of OpenTelemetry: one for each procedure, each service operation at either end, and each
-//! N4 transaction, tied together across functions and processes by `traceparent` (W3C Trace
-//! Context).
+//! OpenTelemetry spans: one for each procedure, each service operation at both ends, and each N4
+//! transaction. `traceparent` (W3C Trace Context) connects them across functions and processes.
 //!
-//! Off until [`enable`] is called: then a call costs one look at a flag, and no header is sent.
+//! Tracing is off until [`enable`] is called. While off, a call costs one load, and no header is
+//! sent.
 use crate::{OperationInfo, Request, Response};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::global::{self, BoxedTracer};
@@ -16,12 +16,12 @@ use std::sync::OnceLock;
 
 static TRACER: OnceLock<BoxedTracer> = OnceLock::new();
 
-/// What a task is at.
+/// The tracing state of a task.
 #[derive(Default, Clone)]
 struct Here {
-    /// The span that the next one is part of.
+    /// The parent of the next span.
     context: Context,
-    /// The UE that all this is about.
+    /// The UE that the task serves.
     supi: Option<String>,
 }
 
@@ -29,13 +29,12 @@ tokio::task_local! {
     static HERE: RefCell<Here>;
 }
 
-/// Makes spans from now on, with the tracer provider and the propagator that are set for the
-/// process.
+/// Enables tracing with the global tracer provider and propagator.
 pub fn enable() {
     TRACER.get_or_init(|| global::tracer("martlet"));
 }
 
-/// Whether spans are made.
+/// Whether tracing is enabled.
 pub fn is_on() -> bool {
     TRACER.get().is_some()
 }
@@ -44,17 +43,17 @@ fn here<T>(look: impl FnOnce(&mut Here) -> T) -> Option<T> {
     HERE.try_with(|here| look(&mut here.borrow_mut())).ok()
 }
 
-/// A span of another task, on whose behalf something is done. Small, since it waits in queues.
+/// The span of another task that requested some work. It is small, because it waits in queues.
 #[derive(Debug, Default, Clone)]
 pub struct Origin(Option<Box<Context>>);
 
 impl Origin {
-    /// The span at work in this task.
+    /// The current span of this task.
     pub fn here() -> Origin {
         Origin(is_on().then(|| current().into()))
     }
 
-    /// From now on this task works on behalf of it; on behalf of nobody where there is none.
+    /// Makes it the parent of further spans of this task.
     pub fn adopt(self) {
         if is_on() {
             adopt(self.0.map_or_else(Context::new, |context| *context));
@@ -62,8 +61,7 @@ impl Origin {
     }
 }
 
-/// Starts a task that has spans: those that it makes are parts of each other, and the first of
-/// `origin`.
+/// Spawns a task whose spans have `origin` as their parent.
 pub fn spawn<F>(origin: Origin, work: F) -> tokio::task::JoinHandle<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
@@ -86,24 +84,24 @@ async fn scope<F: Future>(parent: Context, work: F) -> F::Output {
     HERE.scope(RefCell::new(Here { context: parent, supi: None }), work).await
 }
 
-/// What this task does is about this UE: `imsi-001010000000001`.
+/// Sets the UE that this task serves, such as `imsi-001010000000001`.
 pub fn about(supi: impl FnOnce() -> String) {
     if is_on() {
         here(|here| here.supi = Some(supi()));
     }
 }
 
-/// A span of the task that made it: others that begin before it ends are parts of it.
+/// A span. It is the parent of the task's further spans until it is dropped.
 #[derive(Default)]
 pub struct Active(Option<(Context, Context)>);
 
 impl Active {
-    /// A procedure that begins now.
+    /// Starts the span of a procedure.
     pub fn procedure(name: &'static str) -> Active {
         Active::begin(name.into(), SpanKind::Internal, Vec::new)
     }
 
-    /// A request to another node over a protocol of its own, such as PFCP.
+    /// Starts the span of a request over another protocol, such as PFCP.
     pub fn request(name: impl Into<Cow<'static, str>>, peer: impl std::fmt::Display) -> Active {
         Active::begin(name.into(), SpanKind::Client, || {
             vec![KeyValue::new("server.address", peer.to_string())]
@@ -123,7 +121,7 @@ impl Active {
         Active(Some((context, before)))
     }
 
-    /// It ended well, or with this result, one of a fixed set of words.
+    /// Ends the span with a result from a fixed set of words.
     pub fn ended(self, outcome: Result<(), &str>) {
         let Some((context, _)) = &self.0 else { return };
         let result = outcome.err().unwrap_or("ok");
@@ -148,11 +146,11 @@ impl Drop for Active {
     }
 }
 
-/// A call at its consumer.
+/// The span of a call at its consumer.
 pub(crate) struct Call(Context);
 
 impl Call {
-    /// Begins the span, and tells it to the producer.
+    /// Starts the span and adds it to the request's headers.
     pub fn begin(
         operation: &'static OperationInfo,
         authority: &str,
@@ -168,12 +166,12 @@ impl Call {
             .with_attributes(attributes);
         let context = parent.with_span(span.start_with_context(tracer, &parent));
         global::get_text_map_propagator(|propagator| {
-            propagator.inject_context(&context, &mut Fields(&mut request.headers))
+            propagator.inject_context(&context, &mut HeaderInjector(&mut request.headers))
         });
         Some(Call(context))
     }
 
-    /// The answer is there, or what stands in its place.
+    /// Ends the span with the status of the response, or with an error.
     pub fn end(self, outcome: Result<u16, &dyn std::fmt::Display>) {
         match outcome {
             Ok(status) => {
@@ -190,7 +188,7 @@ impl Call {
     }
 }
 
-/// Serves a request within a span of the producer.
+/// Handles a request within a span of the producer.
 pub(crate) async fn serve(
     operation: &'static OperationInfo,
     request: Request,
@@ -198,7 +196,7 @@ pub(crate) async fn serve(
 ) -> Response {
     let Some(tracer) = TRACER.get() else { return run(request).await };
     let parent = global::get_text_map_propagator(|propagator| {
-        propagator.extract_with_context(&Context::new(), &Taken(&request.headers))
+        propagator.extract_with_context(&Context::new(), &HeaderExtractor(&request.headers))
     });
     let attributes = attributes(operation, &request);
     let span = tracer
@@ -221,7 +219,7 @@ fn name(operation: &OperationInfo) -> String {
     format!("{} {}", operation.api, operation.name)
 }
 
-/// OpenTelemetry's names where it has some; the path without its parameters, which may name UEs.
+/// Attributes with OpenTelemetry's names. The path has no parameters, since they may identify UEs.
 fn attributes(operation: &'static OperationInfo, request: &Request) -> Vec<KeyValue> {
     let mut attributes = vec![
         KeyValue::new("http.request.method", request.method.as_str().to_string()),
@@ -233,9 +231,9 @@ fn attributes(operation: &'static OperationInfo, request: &Request) -> Vec<KeyVa
     attributes
 }
 
-struct Fields<'a>(&'a mut HeaderMap);
+struct HeaderInjector<'a>(&'a mut HeaderMap);
 
-impl Injector for Fields<'_> {
+impl Injector for HeaderInjector<'_> {
     fn set(&mut self, key: &str, value: String) {
         if let (Ok(key), Ok(value)) =
             (HeaderName::from_bytes(key.as_bytes()), HeaderValue::try_from(value))
@@ -246,9 +244,9 @@ impl Injector for Fields<'_> {
     }
 }
 
-struct Taken<'a>(&'a HeaderMap);
+struct HeaderExtractor<'a>(&'a HeaderMap);
 
-impl Extractor for Taken<'_> {
+impl Extractor for HeaderExtractor<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key)?.to_str().ok()
     }

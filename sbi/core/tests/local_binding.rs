@@ -1,4 +1,4 @@
-//! One declaration serves a producer and its consumer through the local binding.
+//! A producer and its consumer over the local binding.
 use martlet_sbi::*;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ pub struct Thing {
 json_payload!(Thing);
 
 query_params! {
-    /// Which things.
+    /// Query of a list.
     pub struct ThingQuery { #[allow(missing_docs)] pub limit: u32 = "limit", }
 }
 
@@ -20,14 +20,17 @@ service! {
     /// Things.
     pub Things / ThingsClient / THINGS = "nthings" / "v1" {
         /// Lists things.
-        op list "ListThings": GET "/things", path(), query(ThingQuery), returns(Vec<Thing>), errors[];
-        /// Makes one.
-        op make "MakeThing": POST "/things/{owner}", path(owner), body(Multipart<Thing>), returns(Created<Thing>), errors[403 "FORBIDDEN_THING"];
-        /// Removes one.
-        op remove "RemoveThing": DELETE "/things/{owner}/{name}", path(owner, name), returns(()), errors[];
-        /// Never answers.
+        op list "ListThings": GET "/things", path(), query(ThingQuery), returns(Vec<Thing>),
+            errors[];
+        /// Creates a thing.
+        op make "MakeThing": POST "/things/{owner}", path(owner), body(Multipart<Thing>),
+            returns(Created<Thing>), errors[403 "FORBIDDEN_THING"];
+        /// Removes a thing.
+        op remove "RemoveThing": DELETE "/things/{owner}/{name}", path(owner, name), returns(()),
+            errors[];
+        /// Never responds.
         op hang "Hang": GET "/hang", path(), returns(()), errors[];
-        /// Tells the consumer.
+        /// Notifies the consumer.
         callback tell "Tell": POST "/told/{who}", path(who), body(Thing), returns(()), errors[];
     }
 }
@@ -74,7 +77,7 @@ fn serve() -> (Arc<Shelf>, ThingsClient, Bindings) {
 }
 
 #[tokio::test]
-async fn calls_arrive_with_their_parameters() {
+async fn handlers_get_their_parameters() {
     let (shelf, client, _) = serve();
     assert_eq!(client.list(ThingQuery { limit: Some(3) }).await.unwrap().len(), 3);
     let made = client
@@ -91,19 +94,19 @@ async fn calls_arrive_with_their_parameters() {
 }
 
 #[tokio::test]
-async fn failures_keep_their_cause() {
+async fn errors_keep_their_cause() {
     let (_, client, bindings) = serve();
     let problem = client.make("me", Thing { name: "fire".into() }.into()).await.unwrap_err();
     assert_eq!((problem.status(), problem.cause()), (403, "FORBIDDEN_THING"));
     assert_eq!(client.hang().await.unwrap_err().cause(), "TIMED_OUT_REQUEST");
     let nowhere =
-        Peer::new(Arc::new(bindings), ApiRoot::http("elsewhere:80"), "AMF", CallPolicy::default());
+        Peer::new(Arc::new(bindings), ApiRoot::http("other:80"), "AMF", CallPolicy::default());
     let problem = ThingsClient::new(nowhere).list(ThingQuery::default()).await.unwrap_err();
     assert_eq!(problem.transport, Some(TransportFailure::NotSent));
 }
 
 #[tokio::test]
-async fn what_is_not_declared_is_refused() {
+async fn undeclared_requests_are_rejected() {
     let router = Router::new().serve(THINGS.routes(Arc::new(Shelf::default())));
     for (method, target, status) in [
         (http::Method::GET, "/nothing/v1/things", 404),

@@ -1,6 +1,5 @@
-//! `#[derive(Compact)]`: how a type of the service-based interface is written for a peer of the
-//! same build, whatever its attributes for JSON are. See `martlet_sbi::compact` for what the octets
-//! look like.
+//! `#[derive(Compact)]`: implements the compact encoding of `martlet_sbi::compact`, independent of
+//! the type's serde attributes.
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Error, Fields, Index, Type, parse_macro_input, parse_quote};
@@ -34,7 +33,7 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
             if data.variants.len() > 255 {
                 return Err(Error::new_spanned(
                     &input.ident,
-                    "an enumeration of more than 255 variants",
+                    "Compact supports at most 255 variants",
                 ));
             }
             let mut writes = Vec::new();
@@ -64,14 +63,17 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
                 };
                 reads.push(quote!(#number => { #read }));
             }
-            let what = format!("{} of a kind that it does not have", input.ident);
+            let what = format!("invalid variant of {}", input.ident);
             (
                 quote!(match self { #(#writes)* }),
-                quote!(match from.octet()? { #(#reads)* _ => Err(::martlet_sbi::compact::Error::new(#what)) }),
+                quote!(match from.byte()? {
+                    #(#reads)*
+                    _ => Err(::martlet_sbi::compact::Error::new(#what)),
+                }),
             )
         }
         Data::Union(_) => {
-            return Err(Error::new_spanned(&input.ident, "a union has no compact form"));
+            return Err(Error::new_spanned(&input.ident, "Compact does not support unions"));
         }
     };
     let name = &input.ident;
@@ -89,13 +91,13 @@ fn implementation(mut input: DeriveInput) -> Result<TokenStream, Error> {
     })
 }
 
-/// Whether a member may be absent. A type that only has that name elsewhere has `is_some` in vain:
-/// it does not compile.
+/// Whether a member is an `Option`. Another type of this name does not compile.
 fn is_option(of: &Type) -> bool {
-    matches!(of, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
+    let Type::Path(path) = of else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "Option")
 }
 
-/// One bit for each member that may be absent, then those that are there.
+/// Writes one bit for each `Option` member, then the members that are set.
 fn write_fields(fields: &Fields, values: Vec<TokenStream>) -> TokenStream {
     let mut flags: Vec<Vec<TokenStream>> = Vec::new();
     let mut optional = 0usize;
@@ -108,18 +110,20 @@ fn write_fields(fields: &Fields, values: Vec<TokenStream>) -> TokenStream {
             }
             flags[optional / 8].push(quote!((u8::from((#value).is_some()) << #bit)));
             optional += 1;
-            writes.push(quote!(if let Some(value) = #value { ::martlet_sbi::compact::Compact::write(value, out); }));
+            writes.push(quote!(if let Some(value) = #value {
+                ::martlet_sbi::compact::Compact::write(value, out);
+            }));
         } else {
             writes.push(quote!(::martlet_sbi::compact::Compact::write(#value, out);));
         }
     }
     if fields.is_empty() {
-        // No value takes no octets: else a list of any length would come out of nothing.
+        // Each value takes at least one byte, so that lengths of lists can be checked.
         return quote!(out.push(0););
     }
     let flags = (!flags.is_empty()).then(|| {
-        let octets = flags.iter().map(|bits| quote!(#(#bits)|*));
-        quote!(out.extend_from_slice(&[#(#octets),*]);)
+        let bytes = flags.iter().map(|bits| quote!(#(#bits)|*));
+        quote!(out.extend_from_slice(&[#(#bytes),*]);)
     });
     quote!(#flags #(#writes)*)
 }
@@ -129,9 +133,13 @@ fn read_fields(fields: &Fields, of: TokenStream) -> TokenStream {
     let mut reads = Vec::new();
     for field in fields {
         let read = if is_option(&field.ty) {
-            let (octet, bit) = (optional / 8, 1u8 << (optional % 8));
+            let (byte, bit) = (optional / 8, 1u8 << (optional % 8));
             optional += 1;
-            quote!(if present[#octet] & #bit != 0 { Some(::martlet_sbi::compact::Compact::read(from)?) } else { None })
+            quote!(if present[#byte] & #bit != 0 {
+                Some(::martlet_sbi::compact::Compact::read(from)?)
+            } else {
+                None
+            })
         } else {
             quote!(::martlet_sbi::compact::Compact::read(from)?)
         };
@@ -141,11 +149,11 @@ fn read_fields(fields: &Fields, of: TokenStream) -> TokenStream {
         });
     }
     if fields.is_empty() {
-        return quote!({ from.octet()?; Ok(#of {}) });
+        return quote!({ from.byte()?; Ok(#of {}) });
     }
     let present = (optional > 0).then(|| {
-        let octets = optional.div_ceil(8);
-        quote!(let present = from.array::<#octets>()?;)
+        let bytes = optional.div_ceil(8);
+        quote!(let present = from.array::<#bytes>()?;)
     });
     let made = match fields {
         Fields::Named(_) => quote!(#of { #(#reads),* }),

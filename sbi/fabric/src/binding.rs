@@ -159,7 +159,7 @@ impl FabricBinding {
                     Form::Wire => Body::encoded(content_type, bytes),
                     Form::Compact => {
                         let body = request.operation.and_then(|operation| operation.body);
-                        Body::compact(content_type, bytes).known(body)
+                        Body::compact(content_type, bytes).with_wire_form(body)
                     }
                 };
             }

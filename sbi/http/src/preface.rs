@@ -1,9 +1,9 @@
 //! Sends the client's preface, its settings and its first request in one write, as RFC 9113, 3.4
 //! allows.
 //!
-//! hyper writes them in three or four pieces, with a tick of the scheduler between them. Servers such
-//! as free5GC's close a connection without a request one millisecond after the preface, which happens
-//! on a busy machine.
+//! hyper writes them in three or four pieces, with a tick of the scheduler between them. Servers
+//! such as free5GC's close a connection without a request one millisecond after the preface, which
+//! happens on a busy machine.
 use std::future::Future;
 use std::io::{IoSlice, Result};
 use std::pin::Pin;

@@ -57,8 +57,8 @@ impl TlsError {
 }
 
 impl Tls {
-    /// Loads PEM files: the trusted authorities, this function's certificate with its chain, and its
-    /// private key.
+    /// Loads PEM files: the trusted authorities, this function's certificate with its chain, and
+    /// its private key.
     ///
     /// # Errors
     /// A file cannot be read, or its content is invalid.

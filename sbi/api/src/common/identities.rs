@@ -23,8 +23,8 @@ impl Supi {
 }
 
 checked_string! {
-    /// Subscription concealed identifier, such as `suci-0-001-01-0000-0-0-0000000001` (TS 29.571, 5.3;
-    /// TS 23.003, 28.7.3).
+    /// Subscription concealed identifier, such as `suci-0-001-01-0000-0-0-0000000001` (TS 29.571,
+    /// 5.3; TS 23.003, 28.7.3).
     pub struct Suci, |text| text.strip_prefix("suci-").is_some_and(|rest| rest.split('-').count() >= 6)
 }
 
@@ -87,8 +87,8 @@ checked_string! {
 }
 
 checked_string! {
-    /// Data network name: the network identifier, with or without the operator identifier (TS 29.571, 5.3;
-    /// TS 23.003, 9A).
+    /// Data network name: the network identifier, with or without the operator identifier (TS
+    /// 29.571, 5.3; TS 23.003, 9A).
     pub struct Dnn, |text| (1..=100).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 

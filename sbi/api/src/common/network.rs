@@ -55,7 +55,8 @@ checked_string! {
 }
 
 checked_string! {
-    /// AMF identifier: region (8 bits), set (10), pointer (6), in 6 hexadecimal digits (TS 29.571, 5.3).
+    /// AMF identifier: region (8 bits), set (10), pointer (6), in 6 hexadecimal digits (TS 29.571,
+    /// 5.3).
     pub struct AmfId, |text| is_hex(text, 6), lowercase
 }
 
@@ -154,7 +155,7 @@ impl Compact for PlmnId {
     }
     fn read(from: &mut compact::Reader<'_>) -> Result<Self, compact::Error> {
         let (mcc, mnc) = (Digits(from.array()?), Digits(from.array()?));
-        PlmnId::new(mcc.as_str(), mnc.as_str()).map_err(compact::Error::refused)
+        PlmnId::new(mcc.as_str(), mnc.as_str()).map_err(compact::Error::invalid)
     }
 }
 

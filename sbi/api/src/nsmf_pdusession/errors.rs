@@ -5,16 +5,18 @@ use martlet_sbi::{Body, Multipart, Problem};
 macro_rules! refusals {
     ($($name:ident),+) => {$(
         impl $name {
-            /// The problem that answers with this error, and with the binary parts to which it refers. The status of
-            /// the answer is that of the details.
+            /// The problem that answers with this error, and with the binary parts to which it
+            /// refers. The status of the answer is that of the details.
             pub fn into_problem(error: Multipart<Self>) -> Problem {
                 let details = error.json.error.clone();
-                let mut problem = Problem::new(details.status.unwrap_or(500), details.cause.as_deref().unwrap_or(""));
+                let status = details.status.unwrap_or(500);
+                let mut problem = Problem::new(status, details.cause.as_deref().unwrap_or(""));
                 problem.details = Box::new(details);
                 problem.with_body(Body::of(error))
             }
 
-            /// The error of a problem that came as an answer; `None` where it came as plain details.
+            /// The error of a problem that came as an answer; `None` where it came as plain
+            /// details.
             pub fn from_problem(problem: &mut Problem) -> Option<Multipart<Self>> {
                 problem.body.take()?.take().ok()
             }

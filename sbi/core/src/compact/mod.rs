@@ -1,22 +1,22 @@
-//! Bodies for a peer of the same build: values one after the other, without names. Who reads knows
-//! the type, so nothing describes itself; what JSON makes text of (octets, addresses, enumerations)
-//! stays what it is.
+//! The compact encoding of bodies, for a peer of the same build. It is positional, not
+//! self-describing: values follow each other without names. Types that JSON represents as text
+//! (bytes, addresses, enumerations) have a binary form.
 //!
-//! | value | octets |
+//! | value | encoding |
 //! | --- | --- |
-//! | struct | one bit for each member of type `Option`, in their order, lowest bit first; then the members that are there |
-//! | enumeration | number of the variant, one octet, then its members |
+//! | struct | one bit for each `Option` member, lowest bit first; then all members that are set |
+//! | enumeration | number of the variant (1 byte), then its members |
 //! | `Option` elsewhere | 0, or 1 and the value |
-//! | unsigned integer | LEB128; one octet for `u8` |
+//! | unsigned integer | LEB128; 1 byte for `u8` |
 //! | signed integer | zigzag (−1 is 1, 1 is 2), then as unsigned |
-//! | floating point number | 8 octets, little-endian |
+//! | floating-point number | 8 bytes, little-endian |
 //! | `bool` | 0 or 1 |
-//! | text, octets | length, then the octets |
-//! | list, map | number of elements, then these |
-//! | any JSON | its text |
+//! | text, bytes | length, then the bytes |
+//! | list, map | number of elements, then the elements |
+//! | any JSON value | its text |
 //!
-//! Two builds differ as soon as a type does, and would misread each other: who sends this form has
-//! to know that the peer has the same one. Types get it by `#[derive(Compact)]`.
+//! Builds with different types misread each other, so a sender must know that its peer has the same
+//! types. `#[derive(Compact)]` implements the encoding.
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -24,41 +24,40 @@ mod values;
 
 pub use martlet_sbi_derive::Compact;
 pub use reader::Reader;
-pub use values::{write_octets, write_text};
+pub use values::{write_bytes, write_text};
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Version of the form itself: another one for any change of what this module or the derived code
-/// writes.
+/// Version of the encoding. Raise it with any change of this module or of the derived code.
 pub const VERSION: u64 = 2;
 
-/// A value with a compact form.
+/// A type with a compact encoding.
 pub trait Compact: Sized {
     /// Appends the value.
     fn write(&self, out: &mut Vec<u8>);
-    /// The value that comes next.
+    /// Reads the next value.
     ///
     /// # Errors
-    /// The octets end too early, or are no value of this type.
+    /// The bytes are truncated, or are not a value of this type.
     fn read(from: &mut Reader<'_>) -> Result<Self, Error>;
 }
 
-/// Why octets are no value.
+/// Why bytes do not decode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(Cow<'static, str>);
 
 impl Error {
-    /// For this reason.
+    /// An error with a fixed text.
     #[cold]
     pub fn new(what: &'static str) -> Self {
         Error(Cow::Borrowed(what))
     }
 
-    /// What a check of a value says.
+    /// An error with the text of a failed check.
     #[cold]
-    pub fn refused(why: impl Display) -> Self {
+    pub fn invalid(why: impl Display) -> Self {
         Error(Cow::Owned(why.to_string()))
     }
 }
@@ -68,13 +67,12 @@ pub fn to_vec<T: Compact>(value: &T, out: &mut Vec<u8>) {
     value.write(out);
 }
 
-/// The value that the octets are, all of them. They may come from another process: nothing in them
-/// is trusted.
+/// Decodes a value from untrusted bytes.
 ///
 /// # Errors
-/// They are no value of this type, or more than one.
-pub fn from_slice<T: Compact>(octets: &[u8]) -> Result<T, Error> {
-    let mut reader = Reader::new(octets);
+/// The bytes are not exactly one value of this type.
+pub fn from_slice<T: Compact>(bytes: &[u8]) -> Result<T, Error> {
+    let mut reader = Reader::new(bytes);
     let value = T::read(&mut reader)?;
-    if reader.is_empty() { Ok(value) } else { Err(Error::new("octets follow the value")) }
+    if reader.is_empty() { Ok(value) } else { Err(Error::new("trailing bytes")) }
 }

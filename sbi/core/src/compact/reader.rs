@@ -1,51 +1,51 @@
-//! Octets that are read one value after the other.
+//! Reads values from bytes.
 use super::{Compact, Error};
 
-/// Levels of lists, maps and boxes, as `serde_json` has it. Without one of these a type cannot
-/// contain itself.
-const DEEPEST: u32 = 128;
+/// Maximum nesting of lists, maps and boxes, equal to that of `serde_json`. A recursive type needs
+/// one of these.
+const MAX_DEPTH: u32 = 128;
 
-/// What is left to read.
+/// The rest of the bytes to read.
 pub struct Reader<'a> {
     rest: &'a [u8],
-    /// Levels that may still follow.
+    /// Remaining levels of nesting.
     depth: u32,
 }
 
 #[cold]
-fn cut_off() -> Error {
-    Error::new("the octets end too early")
+fn truncated() -> Error {
+    Error::new("truncated")
 }
 
 impl<'a> Reader<'a> {
-    /// All of some octets.
-    pub fn new(octets: &'a [u8]) -> Self {
-        Reader { rest: octets, depth: DEEPEST }
+    /// A reader of all bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Reader { rest: bytes, depth: MAX_DEPTH }
     }
 
-    /// Whether all has been read.
+    /// Whether everything was read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next octet.
+    /// The next byte.
     ///
     /// # Errors
     /// There is none.
     #[inline]
-    pub fn octet(&mut self) -> Result<u8, Error> {
-        let (first, rest) = self.rest.split_first().ok_or_else(cut_off)?;
+    pub fn byte(&mut self) -> Result<u8, Error> {
+        let (first, rest) = self.rest.split_first().ok_or_else(truncated)?;
         self.rest = rest;
         Ok(*first)
     }
 
-    /// The next `N` octets.
+    /// The next `N` bytes.
     ///
     /// # Errors
     /// There are fewer.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let (first, rest) = self.rest.split_first_chunk().ok_or_else(cut_off)?;
+        let (first, rest) = self.rest.split_first_chunk().ok_or_else(truncated)?;
         self.rest = rest;
         Ok(*first)
     }
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
     /// An unsigned integer.
     ///
     /// # Errors
-    /// The octets end, or it does not fit.
+    /// The bytes are truncated, or the number exceeds 64 bits.
     #[inline]
     pub fn unsigned(&mut self) -> Result<u64, Error> {
         match *self.rest {
@@ -68,27 +68,27 @@ impl<'a> Reader<'a> {
     fn long_unsigned(&mut self) -> Result<u64, Error> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
-            let octet = self.octet()?;
-            let part = u64::from(octet & 0x7f);
+            let byte = self.byte()?;
+            let part = u64::from(byte & 0x7f);
             if shift == 63 && part > 1 {
                 break;
             }
             value |= part << shift;
-            if octet & 0x80 == 0 {
+            if byte & 0x80 == 0 {
                 return Ok(value);
             }
         }
-        Err(Error::new("a number is too large"))
+        Err(Error::new("number too large"))
     }
 
-    /// Octets with their length before them.
+    /// Length-prefixed bytes.
     ///
     /// # Errors
-    /// The octets end too early.
+    /// The bytes are truncated.
     #[inline]
-    pub fn octets(&mut self) -> Result<&'a [u8], Error> {
-        let length = usize::try_from(self.unsigned()?).map_err(|_| cut_off())?;
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(cut_off)?;
+    pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
+        let length = usize::try_from(self.unsigned()?).map_err(|_| truncated())?;
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(truncated)?;
         self.rest = rest;
         Ok(taken)
     }
@@ -96,42 +96,42 @@ impl<'a> Reader<'a> {
     /// Text.
     ///
     /// # Errors
-    /// The octets end too early, or are no UTF-8.
+    /// The bytes are truncated or are not UTF-8.
     #[inline]
     pub fn text(&mut self) -> Result<&'a str, Error> {
-        std::str::from_utf8(self.octets()?).map_err(|_| Error::new("text that is not UTF-8"))
+        std::str::from_utf8(self.bytes()?).map_err(|_| Error::new("text is not UTF-8"))
     }
 
-    /// The number of elements that follow. Each takes an octet at least: more than that is not
-    /// believed.
+    /// The number of elements that follow. Each takes at least one byte, so a larger number is
+    /// rejected.
     ///
     /// # Errors
-    /// The octets end too early.
+    /// The bytes are truncated.
     #[inline]
     pub fn count(&mut self) -> Result<usize, Error> {
-        let count = usize::try_from(self.unsigned()?).map_err(|_| cut_off())?;
-        if count <= self.rest.len() { Ok(count) } else { Err(cut_off()) }
+        let count = usize::try_from(self.unsigned()?).map_err(|_| truncated())?;
+        if count <= self.rest.len() { Ok(count) } else { Err(truncated()) }
     }
 
-    /// Reads what lies one level deeper.
+    /// Reads one level of nesting deeper.
     ///
     /// # Errors
-    /// There are too many levels, or what `read` says.
+    /// The nesting is too deep, or `read` fails.
     #[inline]
     pub fn deeper<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.depth = self.depth.checked_sub(1).ok_or_else(|| Error::new("too many levels"))?;
+        self.depth = self.depth.checked_sub(1).ok_or_else(|| Error::new("nesting too deep"))?;
         let value = read(self)?;
         self.depth += 1;
         Ok(value)
     }
 
-    /// Elements, so many as announced.
+    /// A counted sequence of elements.
     ///
     /// # Errors
-    /// As [`Compact::read`] of one.
+    /// An element does not decode.
     #[inline]
     pub fn elements<T: Compact, C: FromIterator<T>>(&mut self) -> Result<C, Error> {
         let count = self.count()?;

@@ -33,7 +33,7 @@ enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Compact)]
 struct Nothing {}
 
-fn octets<T: Compact>(value: &T) -> Vec<u8> {
+fn bytes<T: Compact>(value: &T) -> Vec<u8> {
     let mut out = Vec::new();
     to_vec(value, &mut out);
     out
@@ -67,45 +67,45 @@ fn samples() -> Vec<Everything> {
 }
 
 #[test]
-fn what_is_written_comes_back() {
+fn values_survive_a_round_trip() {
     for value in samples() {
-        assert_eq!(from_slice::<Everything>(&octets(&value)).unwrap(), value);
+        assert_eq!(from_slice::<Everything>(&bytes(&value)).unwrap(), value);
     }
 }
 
 #[test]
-fn absent_members_take_a_bit() {
+fn absent_members_take_one_bit() {
     #[derive(Compact)]
     struct Sparse {
         a: Option<String>,
         b: u8,
         c: Option<u8>,
     }
-    assert_eq!(octets(&Sparse { a: None, b: 7, c: Some(9) }), [0b10, 7, 9]);
-    assert_eq!(octets(&Sparse { a: Some("x".into()), b: 7, c: None }), [0b01, 1, b'x', 7]);
+    assert_eq!(bytes(&Sparse { a: None, b: 7, c: Some(9) }), [0b10, 7, 9]);
+    assert_eq!(bytes(&Sparse { a: Some("x".into()), b: 7, c: None }), [0b01, 1, b'x', 7]);
 }
 
 #[test]
-fn every_cut_and_every_changed_octet_is_refused_or_read_without_a_panic() {
+fn truncated_and_corrupted_values_do_not_panic() {
     for value in samples() {
-        let whole = octets(&value);
+        let whole = bytes(&value);
         for cut in 0..whole.len() {
             assert!(from_slice::<Everything>(&whole[..cut]).is_err(), "cut at {cut}");
         }
         for at in 0..whole.len() {
-            for octet in [0, 1, 0x7f, 0x80, 0xff] {
+            for byte in [0, 1, 0x7f, 0x80, 0xff] {
                 let mut changed = whole.clone();
-                changed[at] = octet;
+                changed[at] = byte;
                 let _ = from_slice::<Everything>(&changed);
             }
         }
         let more = [&whole[..], &[0]].concat();
-        assert_eq!(from_slice::<Everything>(&more), Err(Error::new("octets follow the value")));
+        assert_eq!(from_slice::<Everything>(&more), Err(Error::new("trailing bytes")));
     }
 }
 
 #[test]
-fn lengths_are_not_believed_and_levels_are_bounded() {
+fn announced_lengths_are_checked_and_nesting_is_limited() {
     let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
     assert!(from_slice::<Vec<Nothing>>(&huge).is_err() && from_slice::<String>(&huge).is_err());
     assert!(from_slice::<u64>(&[0xff; 10]).is_err(), "beyond 64 bits");

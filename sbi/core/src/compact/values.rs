@@ -1,4 +1,4 @@
-//! The compact forms of what the language and its libraries have.
+//! Compact encodings of types of the standard library and of other crates.
 use super::{Compact, Error, Reader};
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -16,17 +16,17 @@ fn write_unsigned(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// Appends octets with their length.
+/// Appends length-prefixed bytes.
 #[inline]
-pub fn write_octets(octets: &[u8], out: &mut Vec<u8>) {
-    write_unsigned(octets.len() as u64, out);
-    out.extend_from_slice(octets);
+pub fn write_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    write_unsigned(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
 }
 
 /// Appends text.
 #[inline]
 pub fn write_text(text: &str, out: &mut Vec<u8>) {
-    write_octets(text.as_bytes(), out);
+    write_bytes(text.as_bytes(), out);
 }
 
 impl Compact for u8 {
@@ -36,7 +36,7 @@ impl Compact for u8 {
     }
     #[inline]
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        from.octet()
+        from.byte()
     }
 }
 
@@ -47,10 +47,10 @@ impl Compact for bool {
     }
     #[inline]
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        match from.octet()? {
+        match from.byte()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(Error::new("neither true nor false")),
+            _ => Err(Error::new("invalid bool")),
         }
     }
 }
@@ -64,7 +64,7 @@ macro_rules! unsigned {
             }
             #[inline]
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-                from.unsigned()?.try_into().map_err(|_| Error::new("a number is too large"))
+                from.unsigned()?.try_into().map_err(|_| Error::new("number too large"))
             }
         }
     )*};
@@ -83,7 +83,7 @@ macro_rules! signed {
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
                 let value = from.unsigned()?;
                 let value = (value >> 1) as i64 ^ -((value & 1) as i64);
-                value.try_into().map_err(|_| Error::new("a number is too large"))
+                value.try_into().map_err(|_| Error::new("number too large"))
             }
         }
     )*};
@@ -130,10 +130,10 @@ impl Compact for String {
 
 impl Compact for Bytes {
     fn write(&self, out: &mut Vec<u8>) {
-        write_octets(self, out);
+        write_bytes(self, out);
     }
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        from.octets().map(Bytes::copy_from_slice)
+        from.bytes().map(Bytes::copy_from_slice)
     }
 }
 
@@ -158,15 +158,15 @@ impl Compact for Ipv6Addr {
 impl Compact for IpAddr {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
-            IpAddr::V4(address) => write_octets(&address.octets(), out),
-            IpAddr::V6(address) => write_octets(&address.octets(), out),
+            IpAddr::V4(address) => write_bytes(&address.octets(), out),
+            IpAddr::V6(address) => write_bytes(&address.octets(), out),
         }
     }
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        let octets = from.octets()?;
-        let v4 = <[u8; 4]>::try_from(octets).map(IpAddr::from);
-        v4.or_else(|_| <[u8; 16]>::try_from(octets).map(IpAddr::from))
-            .map_err(|_| Error::new("no address"))
+        let bytes = from.bytes()?;
+        let v4 = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
+        v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from))
+            .map_err(|_| Error::new("invalid IP address"))
     }
 }
 
@@ -254,7 +254,7 @@ impl Compact for Value {
         write_text(&self.to_string(), out);
     }
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        serde_json::from_slice(from.octets()?).map_err(Error::refused)
+        serde_json::from_slice(from.bytes()?).map_err(Error::invalid)
     }
 }
 

@@ -102,7 +102,7 @@ mod tests {
         for form in [Form::Wire, Form::Compact] {
             let got =
                 over(&request(Method::POST, Body::of(value.clone()), None), form).request.body;
-            let got = got.known(Some(martlet_sbi::to_wire::<T>));
+            let got = got.with_wire_form(Some(martlet_sbi::to_wire::<T>));
             let on_wire = |encoded: Option<martlet_sbi::Encoded>| {
                 encoded.map(|encoded| T::decode(Some(encoded)).unwrap())
             };
